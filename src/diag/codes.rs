@@ -1,0 +1,100 @@
+//! The one registry of stable codes: what each means, and how bad it usually is.
+//!
+//! A code is `room.word`; its page is `docs/codes.md`, which a test keeps in step with this table.
+
+use super::Severity;
+
+macro_rules! codes {
+    ($($name:ident = $code:literal, $severity:ident, $doc:literal;)*) => {
+        /// A stable code of a complaint.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Code { $(#[doc = $doc] $name,)* }
+
+        impl Code {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+
+            /// The code as users see it.
+            #[must_use]
+            pub fn as_str(self) -> &'static str { match self { $(Code::$name => $code,)* } }
+
+            /// What the code means.
+            #[must_use]
+            pub fn doc(self) -> &'static str { match self { $(Code::$name => $doc,)* } }
+
+            /// How bad it usually is.
+            #[must_use]
+            pub fn severity(self) -> Severity { match self { $(Code::$name => Severity::$severity,)* } }
+        }
+    };
+}
+
+codes! {
+    // reading files
+    FileMissing = "file.missing", Error, "a file or folder that is named does not exist or cannot be read";
+    FileTooLarge = "file.too_large", Error, "a file is larger than the limit for its kind";
+    FileEncoding = "file.encoding", Error, "a text file is not valid UTF-8";
+    FileOutside = "file.outside", Error, "a path leads out of the pack's own folder";
+    FileTooDeep = "file.too_deep", Error, "values are nested deeper than the limit";
+    FileBom = "file.bom", Warning, "a file begins with a byte order mark, which is ignored";
+    SyntaxToml = "syntax.toml", Error, "a file is not valid TOML";
+    SyntaxJson = "syntax.json", Error, "a file is not valid JSON";
+    SyntaxDuplicate = "syntax.duplicate", Error, "a key is written twice in one table";
+    // packs
+    PackMissing = "pack.missing", Error, "a pack that is named is not found";
+    PackManifest = "pack.manifest", Error, "a pack has no usable pack.toml or pack.json";
+    PackVersion = "pack.version", Error, "a release or engine requirement is not met";
+    CyclePack = "cycle.pack", Error, "packs extend each other in a circle";
+    // schemas
+    SchemaKind = "schema.kind", Error, "a file has no known `kind`";
+    SchemaVersion = "schema.version", Error, "a file's schema version is not supported";
+    SchemaUpgraded = "schema.upgraded", Warning, "a file of an older schema version was upgraded in memory";
+    SchemaUnknownKey = "schema.unknown_key", Error, "a key is not one that the schema knows";
+    SchemaMissingKey = "schema.missing_key", Error, "a required key is missing";
+    SchemaType = "schema.type", Error, "a value has the wrong type";
+    SchemaValue = "schema.value", Error, "a value is not one of those allowed";
+    // layers
+    LayerNoName = "layer.no_name", Error, "a row of a table has no name";
+    LayerTwice = "layer.twice", Error, "one file or layer names the same row twice";
+    LayerConflict = "layer.conflict", Warning, "two overlays decide the same thing; the later wins";
+    LayerStale = "layer.stale", Warning, "a patch was written against another text of the row that it patches";
+    PatchesNothing = "pass.patches_nothing", Error, "a patch of a row that no lower layer has";
+    ChangesVerb = "pass.changes_verb", Error, "a patch changes the verb of a pass";
+    RemoveUnknown = "remove.unknown", Error, "a row is removed that no lower layer has";
+    MoveUnknown = "move.unknown", Error, "a row is moved next to one that does not exist";
+    // passes, terms, names
+    NoVerb = "pass.no_verb", Error, "a pass has no verb";
+    TwoMeanings = "pass.two_meanings", Error, "a term does not belong to the verb of its pass";
+    TermMissing = "term.missing", Error, "a term that the verb needs is missing";
+    TermType = "term.type", Error, "a term has the wrong shape";
+    ConditionType = "condition.type", Error, "a test does not fit what it tests";
+    NameUnknown = "name.unknown", Error, "a name that is used is defined nowhere";
+    NameTwice = "name.twice", Error, "a name is defined twice";
+    NoAnchorRow = "place.no_anchor_row", Error, "a place names a slot that no row defines";
+    CycleProgram = "cycle.program", Error, "programs run each other in a circle";
+    CycleText = "cycle.text", Error, "templates or values name each other in a circle";
+    RegexBad = "regex.bad", Error, "a regular expression cannot be used";
+    RegexUnsafe = "regex.unsafe", Error, "a regular expression could take unbounded time";
+    CalcBad = "calc.bad", Error, "an arithmetic expression cannot be read";
+    ReferenceBad = "reference.bad", Error, "a reference cannot be read";
+    ScriptBad = "script.bad", Error, "a script cannot be compiled";
+    WholeHistory = "cost.whole_history", Warning, "a pass forces the whole chat to be read before trimming";
+    // building
+    BoundExceeded = "bound.exceeded", Error, "a limit on work or size was reached";
+    MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";
+    MemberMissing = "group_member_missing", Error, "the member who should speak again is gone";
+    FilterFailed = "filter.failed", Warning, "a filter or script failed";
+    DecisionMismatch = "group.decision_mismatch", Warning, "the application's decision differs from the computed one";
+    PositionUnknown = "injection.unknown_position", Warning, "a position has no meaning in this pack";
+    DepthNegative = "injection.negative_depth", Warning, "a negative depth is never reached";
+    PlaceLost = "place.lost", Warning, "an item lost its place and was dropped";
+    RequireFailed = "require.failed", Error, "a pack's own requirement is not met";
+    MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
+    SceneField = "scene.field", Warning, "a value of the scene is not used as given";
+    // foreign files
+    ImportFormat = "import.format", Error, "a file is not of a known format";
+    ImportContainer = "import.container", Error, "a container file is damaged or hostile";
+    ImportLine = "import.line", Warning, "a line of a chat cannot be read and is skipped";
+    ImportValue = "import.value", Warning, "a value of a foreign file is not used as given";
+}

@@ -1,0 +1,1 @@
+//! Diagnostics as text for people or JSON for programs.

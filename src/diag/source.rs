@@ -1,0 +1,204 @@
+//! Source texts and places in them: every value of a rule file knows the file, line and column it came from.
+//!
+//! A [`Node`] is one value of a TOML or JSON document with its span; layering moves nodes around whole,
+//! so the origin of every leaf survives for free. Nothing here reads a file.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+/// A handle to one text of [`Sources`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
+pub struct SourceId(pub u32);
+
+/// A byte range in one source text; `start <= end`, both on character borders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
+pub struct Span {
+    /// The text the range is in.
+    pub source: SourceId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// A span over `start..end` of `source`.
+    #[must_use]
+    pub fn new(source: SourceId, start: usize, end: usize) -> Self {
+        let clip = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self { source, start: clip(start), end: clip(end.max(start)) }
+    }
+}
+
+/// One text: a file of a pack, a foreign file, or a text given on the command line.
+#[derive(Debug)]
+pub struct Source {
+    /// The name shown in messages: a path as the user would type it.
+    pub name: Arc<str>,
+    /// The pack or overlay that the text belongs to; empty for none.
+    pub layer: Arc<str>,
+    /// The whole text.
+    pub text: Arc<str>,
+    lines: Vec<u32>,
+}
+
+/// A place a person can look up; line and column count from 1, columns in characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the source.
+    pub file: Arc<str>,
+    /// Layer of the source.
+    pub layer: Arc<str>,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// All texts of one run. Cloning shares the texts.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    list: Vec<Arc<Source>>,
+}
+
+impl Sources {
+    /// Adds a text and returns its handle.
+    pub fn add(&mut self, name: &str, layer: &str, text: &str) -> SourceId {
+        let lines = std::iter::once(0)
+            .chain(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(n, _)| u32::try_from(n + 1).unwrap_or(u32::MAX)))
+            .collect();
+        let id = SourceId(u32::try_from(self.list.len()).unwrap_or(u32::MAX));
+        self.list.push(Arc::new(Source { name: name.into(), layer: layer.into(), text: text.into(), lines }));
+        id
+    }
+
+    /// The source behind a handle; `None` for a handle of another run.
+    #[must_use]
+    pub fn get(&self, id: SourceId) -> Option<&Source> {
+        self.list.get(id.0 as usize).map(Arc::as_ref)
+    }
+
+    /// Where a span begins.
+    #[must_use]
+    pub fn place(&self, span: Span) -> Option<Place> {
+        let source = self.get(span.source)?;
+        let line = source.lines.partition_point(|start| *start <= span.start).max(1);
+        let begin = source.lines.get(line - 1).copied().unwrap_or(0) as usize;
+        let before = source.text.get(begin..span.start as usize).unwrap_or("");
+        Some(Place { file: source.name.clone(), layer: source.layer.clone(), line, column: before.chars().count() + 1 })
+    }
+
+    /// The text that a span covers; empty for a span of another run.
+    #[must_use]
+    pub fn snippet(&self, span: Span) -> &str {
+        self.get(span.source).and_then(|s| s.text.get(span.start as usize..span.end as usize)).unwrap_or("")
+    }
+}
+
+/// One value of a document, with the place it was written at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Where the value stands.
+    pub span: Span,
+    /// What it is.
+    pub data: Data,
+}
+
+/// What a [`Node`] holds: the common ground of TOML and JSON (TOML dates are texts).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data {
+    /// JSON `null`; TOML has none.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// A text.
+    Text(Arc<str>),
+    /// A list.
+    List(Vec<Node>),
+    /// A table, in the order written.
+    Table(Table),
+}
+
+/// The fields of a table: name to where the name stands and what it holds.
+pub type Table = IndexMap<Arc<str>, Field>;
+
+/// One `key = value` of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Where the key stands.
+    pub key: Span,
+    /// The value.
+    pub node: Node,
+}
+
+impl Node {
+    /// The table, if the node is one.
+    #[must_use]
+    pub fn as_table(&self) -> Option<&Table> {
+        if let Data::Table(t) = &self.data { Some(t) } else { None }
+    }
+
+    /// The list, if the node is one.
+    #[must_use]
+    pub fn as_list(&self) -> Option<&[Node]> {
+        if let Data::List(l) = &self.data { Some(l) } else { None }
+    }
+
+    /// The text, if the node is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        if let Data::Text(t) = &self.data { Some(t) } else { None }
+    }
+
+    /// The truth value, if the node is one.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Data::Bool(b) = self.data { Some(b) } else { None }
+    }
+
+    /// The field `key` of a table node.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.as_table()?.get(key).map(|f| &f.node)
+    }
+
+    /// What kind of value this is, in the words of messages.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self.data {
+            Data::Null => "null",
+            Data::Bool(_) => "a truth value",
+            Data::Int(_) => "a whole number",
+            Data::Float(_) => "a number",
+            Data::Text(_) => "a text",
+            Data::List(_) => "a list",
+            Data::Table(_) => "a table",
+        }
+    }
+
+    /// The value without its places, as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value as J;
+        match &self.data {
+            Data::Null => J::Null,
+            Data::Bool(b) => J::Bool(*b),
+            Data::Int(n) => J::from(*n),
+            Data::Float(n) => J::from(*n),
+            Data::Text(t) => J::String(t.to_string()),
+            Data::List(l) => J::Array(l.iter().map(Node::to_json).collect()),
+            Data::Table(t) => J::Object(t.iter().map(|(k, f)| (k.to_string(), f.node.to_json())).collect()),
+        }
+    }
+}

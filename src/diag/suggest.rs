@@ -1,0 +1,50 @@
+//! "Did you mean": the nearest known word, only when it is near enough to be likely.
+
+/// The candidate nearest to `word`, if its edit distance is at most a third of the word's length (at least 1).
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (word.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|c| (distance(word, c), c))
+        .filter(|(d, _)| *d <= limit)
+        .min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)))
+        .map(|(_, c)| c)
+}
+
+/// A remedy: the nearest word, else the allowed words where they are few.
+#[must_use]
+pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut all: Vec<&str> = candidates.into_iter().collect();
+    if let Some(near) = nearest(word, all.iter().copied()) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    all.sort_unstable();
+    all.dedup();
+    match all.len() {
+        0 => None,
+        1..=8 => Some(format!("known here: {}", all.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "))),
+        _ => None,
+    }
+}
+
+/// Edit distance with transpositions counted once (optimal string alignment).
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().flat_map(char::to_lowercase).take(64).collect();
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).take(64).collect();
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut now = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let at = |row: &[usize], n: usize| row.get(n).copied().unwrap_or(usize::MAX / 2);
+            let mut best = (at(&last, j + 1) + 1).min(at(&now, j) + 1).min(at(&last, j) + usize::from(x != y));
+            if i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x) {
+                best = best.min(at(&before, j - 1) + 1);
+            }
+            now.push(best);
+        }
+        before = std::mem::replace(&mut last, now);
+    }
+    last.last().copied().unwrap_or(0)
+}

@@ -1,0 +1,4 @@
+//! Tapster: a declarative rules engine for LLM prompts.
+
+pub mod diag;
+pub mod model;

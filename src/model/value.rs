@@ -1,0 +1,293 @@
+//! One value of a scene, an item or a rule: cheap to copy, never changed in place.
+//!
+//! Texts, lists and tables are shared, so handing a message's text from stage to stage costs a counter.
+//! [`Value::Rule`] can only be made by the compiler: a text of a card that looks like a reference stays a text.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+/// A table of values, in the order written.
+pub type Map = IndexMap<Arc<str>, Value, rustc_hash::FxBuildHasher>;
+
+/// A value. `Clone` is O(1).
+#[derive(Debug, Clone, Default)]
+pub enum Value {
+    /// Nothing: missing, or JSON `null`.
+    #[default]
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Any other number.
+    Num(f64),
+    /// A text.
+    Text(Arc<str>),
+    /// A list.
+    List(Arc<Vec<Value>>),
+    /// A table.
+    Map(Arc<Map>),
+    /// A cell of a pack's own table that holds a compiled expression or condition.
+    Rule(RuleRef),
+}
+
+/// A compiled cell; an index into the ruleset that made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RuleRef {
+    /// A value expression.
+    Expr(u32),
+    /// A condition.
+    Cond(u32),
+}
+
+impl Value {
+    /// A text value.
+    #[must_use]
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Value::Text(text.into())
+    }
+
+    /// A list value.
+    #[must_use]
+    pub fn list(items: Vec<Value>) -> Self {
+        Value::List(Arc::new(items))
+    }
+
+    /// A table value.
+    #[must_use]
+    pub fn map(map: Map) -> Self {
+        Value::Map(Arc::new(map))
+    }
+
+    /// Missing or `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// Nothing that a reader would see: missing, `""`, an empty list or table.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Value::Null => true,
+            Value::Text(t) => t.is_empty(),
+            Value::List(l) => l.is_empty(),
+            Value::Map(m) => m.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// What counts as true where a truth value is asked for: not missing, `false`, 0, `""` or empty.
+    #[must_use]
+    pub fn truthy(&self) -> bool {
+        match self {
+            Value::Bool(b) => *b,
+            Value::Int(n) => *n != 0,
+            Value::Num(n) => *n != 0.0 && !n.is_nan(),
+            Value::Rule(_) => true,
+            other => !other.is_empty(),
+        }
+    }
+
+    /// The text, if the value is one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        if let Value::Text(t) = self { Some(t) } else { None }
+    }
+
+    /// The number, if the value is one.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            #[allow(clippy::cast_precision_loss)]
+            Value::Int(n) => Some(*n as f64),
+            Value::Num(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// The whole number, if the value is one (3.0 is).
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Value::Int(n) => Some(*n),
+            #[allow(clippy::cast_possible_truncation)]
+            Value::Num(n) if n.fract() == 0.0 && n.abs() < 9e15 => Some(*n as i64),
+            _ => None,
+        }
+    }
+
+    /// The list, if the value is one.
+    #[must_use]
+    pub fn as_list(&self) -> Option<&[Value]> {
+        if let Value::List(l) = self { Some(l) } else { None }
+    }
+
+    /// The table, if the value is one.
+    #[must_use]
+    pub fn as_map(&self) -> Option<&Map> {
+        if let Value::Map(m) = self { Some(m) } else { None }
+    }
+
+    /// A field of a table or an element of a list; nothing for anything else.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        match self {
+            Value::Map(m) => m.get(key),
+            Value::List(l) => key.parse::<usize>().ok().and_then(|n| l.get(n)),
+            _ => None,
+        }
+    }
+
+    /// A value found along `path` (dots between names).
+    #[must_use]
+    pub fn at(&self, path: &str) -> Option<&Value> {
+        path.split('.').filter(|p| !p.is_empty()).try_fold(self, |v, key| v.get(key))
+    }
+
+    /// The value as it stands in a text: texts as they are, numbers in JavaScript's form, nothing for missing.
+    #[must_use]
+    pub fn to_text(&self) -> Arc<str> {
+        match self {
+            Value::Text(t) => t.clone(),
+            Value::Null | Value::Rule(_) => Arc::from(""),
+            Value::Bool(b) => Arc::from(if *b { "true" } else { "false" }),
+            Value::Int(n) => Arc::from(n.to_string()),
+            Value::Num(n) => Arc::from(number_text(*n)),
+            Value::List(_) | Value::Map(_) => Arc::from(self.to_json().to_string()),
+        }
+    }
+
+    /// The value as JSON; compiled cells become `null`.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value as J;
+        match self {
+            Value::Null | Value::Rule(_) => J::Null,
+            Value::Bool(b) => J::Bool(*b),
+            Value::Int(n) => J::from(*n),
+            Value::Num(n) => match self.as_i64() {
+                Some(whole) => J::from(whole),
+                None => J::from(*n),
+            },
+            Value::Text(t) => J::String(t.to_string()),
+            Value::List(l) => J::Array(l.iter().map(Value::to_json).collect()),
+            Value::Map(m) => J::Object(m.iter().map(|(k, v)| (k.to_string(), v.to_json())).collect()),
+        }
+    }
+
+    /// This table laid over `below`, leaf by leaf; a value that is no table hides what is below it.
+    #[must_use]
+    pub fn over(self, below: Value) -> Value {
+        match (self, below) {
+            (Value::Null, below) => below,
+            (Value::Map(top), Value::Map(low)) => {
+                let mut out = (*low).clone();
+                for (key, value) in top.iter() {
+                    let merged = match out.get(key) {
+                        Some(old) => value.clone().over(old.clone()),
+                        None => value.clone(),
+                    };
+                    out.insert(key.clone(), merged);
+                }
+                Value::map(out)
+            }
+            (top, _) => top,
+        }
+    }
+}
+
+/// A number as JavaScript prints it, for the sizes that occur in prompts.
+#[must_use]
+pub fn number_text(n: f64) -> String {
+    if n.is_nan() {
+        "NaN".into()
+    } else if n.is_infinite() {
+        if n > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+    } else if n.fract() == 0.0 && n.abs() < 1e21 {
+        format!("{n:.0}").replace("-0", if n == 0.0 { "0" } else { "-0" })
+    } else {
+        format!("{n}")
+    }
+}
+
+/// Equal as a pack author means it: 3 equals 3.0, texts by content, tables by their fields in any order.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Value::Null, Value::Null) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Text(a), Value::Text(b)) => Arc::ptr_eq(a, b) || a == b,
+            (Value::List(a), Value::List(b)) => Arc::ptr_eq(a, b) || a == b,
+            (Value::Map(a), Value::Map(b)) => Arc::ptr_eq(a, b) || a == b,
+            (Value::Rule(a), Value::Rule(b)) => a == b,
+            (a, b) => matches!((a.as_f64(), b.as_f64()), (Some(x), Some(y)) if x == y),
+        }
+    }
+}
+
+impl From<&serde_json::Value> for Value {
+    fn from(json: &serde_json::Value) -> Self {
+        use serde_json::Value as J;
+        match json {
+            J::Null => Value::Null,
+            J::Bool(b) => Value::Bool(*b),
+            J::Number(n) => n.as_i64().map_or_else(|| Value::Num(n.as_f64().unwrap_or(f64::NAN)), Value::Int),
+            J::String(s) => Value::text(s.as_str()),
+            J::Array(a) => Value::list(a.iter().map(Value::from).collect()),
+            J::Object(o) => Value::map(o.iter().map(|(k, v)| (Arc::from(k.as_str()), Value::from(v))).collect()),
+        }
+    }
+}
+
+impl From<&crate::diag::Node> for Value {
+    fn from(node: &crate::diag::Node) -> Self {
+        use crate::diag::Data;
+        match &node.data {
+            Data::Null => Value::Null,
+            Data::Bool(b) => Value::Bool(*b),
+            Data::Int(n) => Value::Int(*n),
+            Data::Float(n) => Value::Num(*n),
+            Data::Text(t) => Value::Text(t.clone()),
+            Data::List(l) => Value::list(l.iter().map(Value::from).collect()),
+            Data::Table(t) => Value::map(t.iter().map(|(k, f)| (k.clone(), Value::from(&f.node))).collect()),
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::text(text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Self {
+        Value::Bool(b)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(n: i64) -> Self {
+        Value::Int(n)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(n: f64) -> Self {
+        Value::Num(n)
+    }
+}
+
+impl serde::Serialize for Value {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Value {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde_json::Value::deserialize(deserializer).map(|j| Value::from(&j))
+    }
+}
