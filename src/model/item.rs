@@ -1,0 +1,188 @@
+//! One item of a list that passes work on: a block, a message, an injection, a lore entry, a member …
+//!
+//! Which fields an item may have is declared by packs; compiling numbers them, so that reading a field
+//! compares small integers instead of hashing names. Fields that no rule names are kept aside, untouched.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{Map, Value};
+
+/// The number of a field name, the same in all lists of one ruleset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FieldId(pub u16);
+
+macro_rules! core_fields {
+    ($($konst:ident = $name:literal),* $(,)?) => {
+        /// Fields that the engine itself reads; every ruleset numbers them alike.
+        pub mod core {
+            use super::FieldId;
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+            enum N { $($konst,)* }
+            $(#[doc = concat!("The field `", $name, "`.")] pub const $konst: FieldId = FieldId(N::$konst as u16);)*
+            /// Their names, in the order of their numbers.
+            pub const NAMES: &[&str] = &[$($name,)*];
+        }
+    };
+}
+
+core_fields! {
+    ID = "id", TEXT = "text", ROLE = "role", NAME = "name", SLOT = "slot", GROUP = "group", ENABLED = "enabled",
+    REMOVABLE = "removable", PROTECTED = "protected", PRIORITY = "priority", BUNDLE = "bundle", INDEX = "index",
+    TOKENS = "tokens", ADMITTED = "admitted", META = "meta", PARTS = "parts", HITS = "hits", SELF = "_",
+}
+
+/// The field names of one ruleset.
+#[derive(Debug, Clone)]
+pub struct Fields {
+    names: Vec<Arc<str>>,
+    by_name: FxHashMap<Arc<str>, FieldId>,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        let mut fields = Self { names: Vec::new(), by_name: FxHashMap::default() };
+        for name in core::NAMES {
+            fields.intern(name);
+        }
+        fields
+    }
+}
+
+impl Fields {
+    /// The number of `name`, given one if it is new. Names beyond 65,535 share the last number's neighbour: a pack
+    /// cannot declare that many, since a rule file's size is bounded.
+    pub fn intern(&mut self, name: &str) -> FieldId {
+        if let Some(id) = self.by_name.get(name) {
+            return *id;
+        }
+        let id = FieldId(u16::try_from(self.names.len()).unwrap_or(u16::MAX));
+        let name: Arc<str> = name.into();
+        self.names.push(name.clone());
+        self.by_name.insert(name, id);
+        id
+    }
+
+    /// The number of a known name.
+    #[must_use]
+    pub fn id(&self, name: &str) -> Option<FieldId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The name behind a number.
+    #[must_use]
+    pub fn name(&self, id: FieldId) -> Arc<str> {
+        self.names.get(usize::from(id.0)).cloned().unwrap_or_else(|| Arc::from(""))
+    }
+}
+
+/// One item: fields by number, and whatever else its source carried.
+#[derive(Debug, Clone, Default)]
+pub struct Item {
+    /// Which item this is in its build; copies and moves keep it, so that a trail can follow it. 0 = not followed.
+    pub seq: u32,
+    fields: Vec<(FieldId, Value)>,
+    rest: Option<Arc<Map>>,
+}
+
+impl Item {
+    /// The value of a field; nothing when it has none.
+    #[must_use]
+    pub fn get(&self, id: FieldId) -> Option<&Value> {
+        self.fields.iter().find(|(f, _)| *f == id).map(|(_, v)| v)
+    }
+
+    /// Sets a field; setting nothing removes it.
+    pub fn set(&mut self, id: FieldId, value: Value) {
+        let found = self.fields.iter().position(|(f, _)| *f == id);
+        match (found, value.is_null()) {
+            (Some(n), true) => {
+                self.fields.remove(n);
+            }
+            (None, true) => {}
+            (Some(n), false) => {
+                if let Some(slot) = self.fields.get_mut(n) {
+                    slot.1 = value;
+                }
+            }
+            (None, false) => self.fields.push((id, value)),
+        }
+    }
+
+    /// The text of field `text`; empty when missing or no text.
+    #[must_use]
+    pub fn text(&self) -> Arc<str> {
+        self.get(core::TEXT).map_or_else(|| Arc::from(""), Value::to_text)
+    }
+
+    /// The text of a field, as a string slice.
+    #[must_use]
+    pub fn str(&self, id: FieldId) -> Option<&str> {
+        self.get(id).and_then(Value::as_str)
+    }
+
+    /// Whether the item is switched on (the default).
+    #[must_use]
+    pub fn enabled(&self) -> bool {
+        !matches!(self.get(core::ENABLED), Some(Value::Bool(false)))
+    }
+
+    /// Whether a flag is set and true.
+    #[must_use]
+    pub fn flag(&self, id: FieldId) -> bool {
+        self.get(id).is_some_and(Value::truthy)
+    }
+
+    /// All numbered fields, in the order set.
+    pub fn fields(&self) -> impl Iterator<Item = (FieldId, &Value)> {
+        self.fields.iter().map(|(f, v)| (*f, v))
+    }
+
+    /// What the source carried beyond the named fields.
+    #[must_use]
+    pub fn rest(&self, key: &str) -> Option<&Value> {
+        self.rest.as_ref().and_then(|m| m.get(key))
+    }
+
+    /// An item of a table value; of any other value, an item whose `_` is the value.
+    #[must_use]
+    pub fn from_value(value: &Value, names: &Fields) -> Self {
+        let mut item = Self::default();
+        match value {
+            Value::Map(map) => {
+                let mut rest = Map::default();
+                for (key, value) in map.iter() {
+                    match names.id(key) {
+                        Some(id) => item.set(id, value.clone()),
+                        None if value.is_null() => {}
+                        None => {
+                            rest.insert(key.clone(), value.clone());
+                        }
+                    }
+                }
+                if !rest.is_empty() {
+                    item.rest = Some(Arc::new(rest));
+                }
+            }
+            Value::Null => {}
+            other => item.set(core::SELF, other.clone()),
+        }
+        item
+    }
+
+    /// The item as a table value (a scalar item gives its scalar).
+    #[must_use]
+    pub fn to_value(&self, names: &Fields) -> Value {
+        if let (Some(own), 1, None) = (self.get(core::SELF), self.fields.len(), &self.rest) {
+            return own.clone();
+        }
+        let mut map: Map = self.fields.iter().map(|(f, v)| (names.name(*f), v.clone())).collect();
+        if let Some(rest) = &self.rest {
+            for (k, v) in rest.iter() {
+                map.entry(k.clone()).or_insert_with(|| v.clone());
+            }
+        }
+        Value::map(map)
+    }
+}

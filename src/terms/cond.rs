@@ -1,0 +1,249 @@
+//! Conditions as compiled, and how a value is held against a test.
+//!
+//! A missing value fails every test but `ne`, `= false`, `exists = false` and `nonempty = false`
+//! (the language page, section "Conditions").
+
+use std::sync::Arc;
+
+use crate::model::{RuleRef, Value};
+use crate::text::pattern::Pattern;
+use crate::text::script::Script;
+
+use super::eval::{Env, Fault};
+use super::expr::{Expr, Query};
+
+/// A compiled condition.
+#[derive(Debug, Clone)]
+pub enum Cond {
+    /// Always or never.
+    Const(bool),
+    /// All must hold.
+    All(Box<[Cond]>),
+    /// One must hold.
+    Any(Box<[Cond]>),
+    /// Must not hold.
+    Not(Box<Cond>),
+    /// `path = test`.
+    Test {
+        /// What is tested.
+        subject: Expr,
+        /// The test.
+        test: Test,
+        /// The subject is a field of type `condition`: what it holds is worked out first.
+        condition: bool,
+    },
+    /// `{ of = …, is = test }`.
+    Query(Box<Query>, Test),
+    /// `{ rhai = "…" }`.
+    Rhai(Arc<Script>),
+    /// `{ host = "name" }`: a function of the embedding program.
+    Host(Arc<str>),
+    /// A part that looks at no item: worked out once a pass.
+    Memo(u32, Box<Cond>),
+}
+
+/// A compiled test.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// `true` or `false`: what the value counts as.
+    Is(bool),
+    /// Equals.
+    Eq(Expr),
+    /// Equals one of.
+    OneOf(Box<[Expr]>),
+    /// Several tests in one table.
+    And(Box<[Test]>),
+    /// Does not count as, equals none of.
+    Ne(Box<[Expr]>),
+    /// A comparison of numbers.
+    Cmp(Cmp, Expr),
+    /// Is an element of.
+    In(Expr),
+    /// A list or text contains.
+    Contains(Expr),
+    /// Two lists share an element.
+    Meets(Expr),
+    /// A text starts with one of.
+    Starts(Box<[Expr]>),
+    /// A text matches.
+    Matches(Arc<Pattern>),
+    /// Is there.
+    Exists(bool),
+    /// Is there and not empty.
+    Nonempty(bool),
+    /// Positive and a multiple of n > 0.
+    Every(Expr),
+}
+
+/// Which comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cmp {
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+}
+
+impl Test {
+    /// The expressions that the test compares with.
+    #[must_use]
+    pub fn operands(&self) -> Vec<&Expr> {
+        match self {
+            Test::Eq(e) | Test::Cmp(_, e) | Test::In(e) | Test::Contains(e) | Test::Meets(e) | Test::Every(e) => vec![e],
+            Test::OneOf(l) | Test::Ne(l) | Test::Starts(l) => l.iter().collect(),
+            Test::And(l) => l.iter().flat_map(Test::operands).collect(),
+            Test::Is(_) | Test::Matches(_) | Test::Exists(_) | Test::Nonempty(_) => Vec::new(),
+        }
+    }
+
+    /// Whether `subject` passes. `raw`: the subject as stored, for the tests of presence.
+    pub fn holds(&self, subject: &Value, env: &Env<'_>) -> Result<bool, Fault> {
+        Ok(match self {
+            Test::Is(b) => subject.truthy() == *b,
+            Test::Eq(e) => !subject.is_null() && same(subject, &e.eval(env)?),
+            Test::OneOf(list) => !subject.is_null() && any_same(subject, list, env)?,
+            Test::And(list) => {
+                for test in list {
+                    if !test.holds(subject, env)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Test::Ne(list) => subject.is_null() || !any_same(subject, list, env)?,
+            Test::Cmp(cmp, e) => match (number(subject), number(&e.eval(env)?)) {
+                (Some(a), Some(b)) => match cmp {
+                    Cmp::Gt => a > b,
+                    Cmp::Ge => a >= b,
+                    Cmp::Lt => a < b,
+                    Cmp::Le => a <= b,
+                },
+                _ => false,
+            },
+            Test::In(e) => !subject.is_null() && env.is_in(subject, e)?,
+            Test::Contains(e) => contains(subject, &e.eval(env)?),
+            Test::Meets(e) => match (subject.as_list(), e.eval(env)?.as_list()) {
+                (Some(a), Some(b)) => a.iter().any(|x| b.contains(x)),
+                _ => false,
+            },
+            Test::Starts(list) => {
+                let Some(text) = subject.as_str() else { return Ok(false) };
+                for e in list {
+                    let found = match e.eval(env)? {
+                        Value::List(l) => l.iter().any(|p| p.as_str().is_some_and(|p| text.starts_with(p))),
+                        other => text.starts_with(other.to_text().as_ref()),
+                    };
+                    if found {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Test::Matches(pattern) => match subject.as_str() {
+                Some(text) => pattern.is_match(text).map_err(|b| Fault::bound(b.to_string()))?,
+                None => false,
+            },
+            Test::Exists(b) => subject.is_null() != *b,
+            Test::Nonempty(b) => subject.is_empty() != *b,
+            Test::Every(e) => match (subject.as_i64(), e.eval(env)?.as_i64()) {
+                (Some(n), Some(step)) => step > 0 && n > 0 && n % step == 0,
+                _ => false,
+            },
+        })
+    }
+
+    /// Whether the test asks only for presence, and so must see a compiled cell as it is.
+    fn presence(&self) -> bool {
+        match self {
+            Test::Exists(_) | Test::Nonempty(_) => true,
+            Test::And(l) => l.iter().all(Test::presence),
+            _ => false,
+        }
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64()
+}
+
+fn contains(subject: &Value, wanted: &Value) -> bool {
+    match subject {
+        Value::List(l) => l.contains(wanted),
+        Value::Text(t) => t.contains(wanted.to_text().as_ref()),
+        Value::Map(m) => wanted.as_str().is_some_and(|k| m.contains_key(k)),
+        _ => false,
+    }
+}
+
+/// Equal; where the expected value is a truth value, what the subject counts as decides.
+fn same(subject: &Value, wanted: &Value) -> bool {
+    match wanted {
+        Value::Bool(b) => subject.truthy() == *b,
+        other => subject == other,
+    }
+}
+
+fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, Fault> {
+    for e in list {
+        let wanted = e.eval(env)?;
+        let hit = match &wanted {
+            Value::List(l) if !matches!(subject, Value::List(_)) => l.iter().any(|w| same(subject, w)),
+            other => same(subject, other),
+        };
+        if hit {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl Cond {
+    /// Whether the condition holds for the item and scene of `env`.
+    pub fn holds(&self, env: &Env<'_>) -> Result<bool, Fault> {
+        Ok(match self {
+            Cond::Const(b) => *b,
+            Cond::All(list) => {
+                for c in list {
+                    if !c.holds(env)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Cond::Any(list) => {
+                for c in list {
+                    if c.holds(env)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Cond::Not(c) => !c.holds(env)?,
+            Cond::Test { subject, test, condition } => {
+                let value = subject.eval(env)?;
+                let value = match value {
+                    Value::Rule(RuleRef::Cond(n)) => Value::Bool(env.st.rules.cond(n).holds(env)?),
+                    Value::Rule(RuleRef::Expr(n)) if !test.presence() => env.st.rules.expr(n).eval(env)?,
+                    Value::Map(_) | Value::Text(_) if *condition => Value::Bool(env.foreign_condition(&value)?),
+                    other => other,
+                };
+                test.holds(&value, env)?
+            }
+            Cond::Query(query, test) => test.holds(&query.run(env)?, env)?,
+            Cond::Rhai(script) => env.script(script)?,
+            Cond::Host(name) => env.host(name)?,
+            Cond::Memo(slot, cond) => match env.memo.get(*slot) {
+                Some(v) => v.truthy(),
+                None => {
+                    let held = cond.holds(env)?;
+                    env.memo.put(*slot, Value::Bool(held));
+                    held
+                }
+            },
+        })
+    }
+}

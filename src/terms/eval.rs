@@ -1,0 +1,441 @@
+//! Working expressions out: what `$` and `@` reach from where an expression stands.
+//!
+//! An [`Env`] is one item at hand inside the items of enclosing queries, over the [`State`] of a build.
+//! It only reads; draws and warnings go through cells of the state, so that evaluation can borrow lists.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::model::{Item, Map, RuleRef, Value, item::core};
+use crate::text::script::Script;
+
+use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
+use super::select::Seq;
+use super::{Cond, State};
+
+/// Why something could not be worked out at run time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// What went wrong.
+    pub message: String,
+    /// A limit was reached: never forgiven.
+    pub bound: bool,
+}
+
+impl Fault {
+    /// A script, filter or function failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { message: message.into(), bound: false }
+    }
+
+    /// A limit was reached.
+    pub fn bound(message: impl Into<String>) -> Self {
+        Self { message: message.into(), bound: true }
+    }
+}
+
+/// The item at hand.
+#[derive(Clone, Copy)]
+pub enum Cur<'a> {
+    /// None: the scene alone.
+    None,
+    /// An item of a list, and its place in it.
+    Item(&'a Item, usize),
+    /// An element of a list value, and its place.
+    Value(&'a Value, usize),
+}
+
+/// What is worked out once a pass: values of parts that look at no item, and sets made of lists.
+#[derive(Debug, Default)]
+pub struct Memo {
+    cells: RefCell<Vec<Option<Value>>>,
+    sets: RefCell<Vec<Option<Arc<FxHashSet<String>>>>>,
+}
+
+impl Memo {
+    /// The value in a cell, if it has been worked out.
+    pub fn get(&self, slot: u32) -> Option<Value> {
+        self.cells.borrow().get(slot as usize).cloned().flatten()
+    }
+
+    /// Fills a cell.
+    pub fn put(&self, slot: u32, value: Value) {
+        put(&self.cells, slot, value);
+    }
+
+    fn set(&self, slot: u32) -> Option<Arc<FxHashSet<String>>> {
+        self.sets.borrow().get(slot as usize).cloned().flatten()
+    }
+}
+
+fn put<T: Clone>(cells: &RefCell<Vec<Option<T>>>, slot: u32, value: T) {
+    let mut cells = cells.borrow_mut();
+    let slot = slot as usize;
+    if cells.len() <= slot {
+        cells.resize(slot + 1, None);
+    }
+    if let Some(cell) = cells.get_mut(slot) {
+        *cell = Some(value);
+    }
+}
+
+/// Where an expression is worked out.
+#[derive(Clone, Copy)]
+pub struct Env<'a> {
+    /// What the build holds.
+    pub st: &'a State,
+    /// The item at hand.
+    pub cur: Cur<'a>,
+    /// The environment of the enclosing query or pass.
+    pub outer: Option<&'a Env<'a>>,
+    /// What this pass has worked out already.
+    pub memo: &'a Memo,
+    /// The items of the part that a pass with `per` looks at.
+    pub part: Option<Seq<'a>>,
+}
+
+impl<'a> Env<'a> {
+    /// The same place with another item at hand; this one becomes `@outer`.
+    #[must_use]
+    pub fn inner<'b>(&'b self, cur: Cur<'b>) -> Env<'b> {
+        Env { st: self.st, cur, outer: Some(self), memo: self.memo, part: self.part }
+    }
+
+    /// Works an expression out.
+    pub fn eval(&self, expr: &Expr) -> Result<Value, Fault> {
+        expr.eval(self)
+    }
+
+    /// Whether a condition holds here.
+    pub fn holds(&self, cond: &Cond) -> Result<bool, Fault> {
+        cond.holds(self)
+    }
+
+    /// A failing filter spares its item when the pass says so; everything else goes up.
+    pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
+        if self.st.sparing.get() && !fault.bound {
+            self.st.warn(crate::diag::Code::FilterFailed, format!("{}; it counts as true", fault.message));
+            return Ok(());
+        }
+        Err(fault)
+    }
+
+    /// The value of a field reference.
+    pub fn field(&self, r: &FieldRef) -> Result<Value, Fault> {
+        let mut env = self;
+        for _ in 0..r.up {
+            match env.outer {
+                Some(outer) => env = outer,
+                None => return Ok(Value::Null),
+            }
+        }
+        let Some((id, name)) = &r.field else { return Ok(env.whole()) };
+        let value = match env.cur {
+            Cur::None => Value::Null,
+            Cur::Item(_, place) | Cur::Value(_, place) if *id == core::INDEX => Value::Int(i64::try_from(place).unwrap_or(i64::MAX)),
+            Cur::Item(item, _) => match item.get(*id) {
+                Some(v) => v.clone(),
+                None if *id == core::ENABLED => Value::Bool(true),
+                None => item.rest(name).cloned().or_else(|| scalar_field(item, name)).unwrap_or_default(),
+            },
+            Cur::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
+        };
+        self.walk(value, &r.rest)
+    }
+
+    /// The item at hand as a value.
+    #[must_use]
+    pub fn whole(&self) -> Value {
+        match self.cur {
+            Cur::None => Value::Null,
+            Cur::Item(item, _) => item.to_value(&self.st.rules.fields),
+            Cur::Value(value, _) => value.clone(),
+        }
+    }
+
+    /// Follows steps below a value.
+    fn walk(&self, mut value: Value, segs: &[Seg]) -> Result<Value, Fault> {
+        for seg in segs {
+            let name = self.seg(seg)?;
+            value = step(&value, &name);
+            if value.is_null() {
+                break;
+            }
+        }
+        self.settle(value)
+    }
+
+    /// A compiled cell of the pack's own values, worked out.
+    fn settle(&self, value: Value) -> Result<Value, Fault> {
+        match value {
+            Value::Rule(RuleRef::Expr(n)) if self.st.deeper() => {
+                let result = self.st.rules.expr(n).eval(self);
+                self.st.shallower();
+                result
+            }
+            Value::Rule(RuleRef::Expr(_)) => Err(Fault::bound("values refer to each other too deeply")),
+            other => Ok(other),
+        }
+    }
+
+    fn seg(&self, seg: &Seg) -> Result<Arc<str>, Fault> {
+        match seg {
+            Seg::Name(n) => Ok(n.clone()),
+            Seg::Computed(e) => Ok(self.eval(e)?.to_text()),
+        }
+    }
+
+    /// The value of a `$path`.
+    pub fn path(&self, path: &Path) -> Result<Value, Fault> {
+        match &path.root {
+            Root::Table(name) => Ok(self.walk(self.st.rules.table(name), &path.segs)?),
+            Root::Account(n) => {
+                let what = match path.segs.first() {
+                    Some(seg) => self.seg(seg)?,
+                    None => Arc::from("left"),
+                };
+                super::ledger::read(self, *n, &what)
+            }
+            Root::Scene { list } => {
+                let names = path.segs.iter().map(|s| self.seg(s)).collect::<Result<Vec<_>, _>>()?;
+                let found = self.st.lookup(&names, *list);
+                self.settle(found)
+            }
+        }
+    }
+
+    /// Whether `subject` is an element of a list; a list that looks at no item is hashed once a pass.
+    pub fn is_in(&self, subject: &Value, list: &Expr) -> Result<bool, Fault> {
+        if let Expr::Memo(slot, inner) = list {
+            let set = match self.memo.set(*slot) {
+                Some(set) => set,
+                None => {
+                    let value = inner.eval(self)?;
+                    let made: FxHashSet<String> = match &value {
+                        Value::List(l) => l.iter().map(super::keys::canonical).collect(),
+                        Value::Null => FxHashSet::default(),
+                        other => std::iter::once(super::keys::canonical(other)).collect(),
+                    };
+                    let made = Arc::new(made);
+                    put(&self.memo.sets, *slot, made.clone());
+                    made
+                }
+            };
+            return Ok(set.contains(&super::keys::canonical(subject)));
+        }
+        Ok(match list.eval(self)? {
+            Value::List(l) => l.contains(subject),
+            Value::Null => false,
+            other => other == *subject,
+        })
+    }
+
+    /// A condition that the scene's own data brings, as `path = test` or `{ path, op, value }`.
+    pub fn foreign_condition(&self, value: &Value) -> Result<bool, Fault> {
+        let cond = super::cond_parse::foreign(value, &self.st.rules).map_err(Fault::failed)?;
+        cond.holds(self)
+    }
+
+    /// A Rhai condition over the item and the scene.
+    pub fn script(&self, script: &Script) -> Result<bool, Fault> {
+        let mut scope = Map::default();
+        scope.insert("item".into(), self.whole());
+        scope.insert("scene".into(), self.st.scene.clone());
+        script.eval_condition(&scope).map_err(Fault::failed)
+    }
+
+    /// A function of the embedding program.
+    pub fn host(&self, name: &str) -> Result<bool, Fault> {
+        match self.st.host.get(name) {
+            Some(f) => f(&self.whole()).map(|v| v.truthy()).map_err(Fault::failed),
+            None => Err(Fault::failed(format!("the embedding program offers no function `{name}`"))),
+        }
+    }
+}
+
+/// `@1`, `@name` of a scalar item: its own fields if the scalar is a table.
+fn scalar_field(item: &Item, name: &str) -> Option<Value> {
+    item.get(core::SELF).and_then(|v| v.get(name)).cloned()
+}
+
+/// One step: a field, an index, or `last`.
+fn step(value: &Value, name: &str) -> Value {
+    match (value, name) {
+        (Value::List(l), "last") => l.last().cloned().unwrap_or_default(),
+        (Value::List(l), "count") => Value::Int(i64::try_from(l.len()).unwrap_or(i64::MAX)),
+        _ => value.get(name).cloned().unwrap_or_default(),
+    }
+}
+
+impl Expr {
+    /// Works the expression out where `env` stands.
+    pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+        Ok(match self {
+            Expr::Const(v) => v.clone(),
+            Expr::Path(p) => env.path(p)?,
+            Expr::Field(f) => env.field(f)?,
+            Expr::Text(pieces) => {
+                let mut out = String::new();
+                for piece in pieces {
+                    out.push_str(&piece.eval(env)?.to_text());
+                }
+                Value::text(out)
+            }
+            Expr::List(list) => Value::list(list.iter().map(|e| e.eval(env)).collect::<Result<_, _>>()?),
+            Expr::Table(table) => {
+                let mut map = Map::default();
+                for (key, e) in table {
+                    map.insert(key.clone(), e.eval(env)?);
+                }
+                Value::map(map)
+            }
+            Expr::Query(q) => q.run(env)?,
+            Expr::Lookup(l) => l.eval(env)?,
+            Expr::First(list) => {
+                for e in list {
+                    let v = e.eval(env)?;
+                    if !v.is_empty() {
+                        return Ok(v);
+                    }
+                }
+                Value::text("")
+            }
+            Expr::Over(list) => over(list, env)?,
+            Expr::Calc(c) => c.eval(env)?,
+            Expr::Read(e) => match e.eval(env)? {
+                Value::Rule(RuleRef::Expr(n)) => env.st.rules.expr(n).eval(env)?,
+                other => other,
+            },
+            Expr::Fn(call) => {
+                let mut args = Map::default();
+                for (name, e) in &call.args {
+                    args.insert(name.clone(), e.eval(env)?);
+                }
+                match call.function {
+                    Function::Text(n) => crate::text::functions::call(n, &args).map_err(Fault::failed)?,
+                    Function::Cost => super::ledger::cost_of(env, &args)?,
+                    Function::Render => env.st.render(&args).map_err(Fault::failed)?,
+                }
+            }
+            Expr::Form(n) => env.st.rules.form(*n, env)?,
+            Expr::Memo(slot, inner) => match env.memo.get(*slot) {
+                Some(v) => v,
+                None => {
+                    let v = inner.eval(env)?;
+                    env.memo.put(*slot, v.clone());
+                    v
+                }
+            },
+        })
+    }
+}
+
+/// Tables laid over each other: a later field wins where it is there.
+fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
+    let mut out = Map::default();
+    for e in list {
+        if let Value::Map(map) = e.eval(env)? {
+            for (key, value) in map.iter() {
+                if !value.is_null() {
+                    out.insert(key.clone(), value.clone());
+                }
+            }
+        }
+    }
+    Ok(Value::map(out))
+}
+
+impl Lookup {
+    fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+        let key = self.key.eval(env)?;
+        let found = match self.named_table() {
+            Some(table) => env.st.rules.row(table, &key.to_text()),
+            None => match self.table.eval(env)? {
+                Value::Map(m) => m.get(key.to_text().as_ref()).cloned(),
+                Value::List(l) => match key.as_i64() {
+                    Some(n) => usize::try_from(n).ok().and_then(|n| l.get(n).cloned()),
+                    None => l.iter().find(|row| row.get(&self.by) == Some(&key)).cloned(),
+                },
+                _ => None,
+            },
+        };
+        let found = match (found, &self.get) {
+            (Some(row), Some(field)) => row.get(field).cloned(),
+            (found, _) => found,
+        };
+        match (found, &self.default) {
+            (Some(v), _) if !v.is_null() => env.settle(v),
+            (_, Some(e)) => e.eval(env),
+            _ => Ok(Value::Null),
+        }
+    }
+
+    /// A plain `$table.NAME` looked up by name: answered from the index.
+    fn named_table(&self) -> Option<&Arc<str>> {
+        match &self.table {
+            Expr::Path(p) => match &p.root {
+                Root::Table(name) if p.segs.is_empty() && self.by.as_ref() == "name" => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Query {
+    /// Runs the query.
+    pub fn run(&self, env: &Env<'_>) -> Result<Value, Fault> {
+        match &self.of {
+            Source::List(n) => {
+                let list = env.st.list(*n);
+                self.over(Seq::Items(&list.items), env)
+            }
+            Source::Part => self.over(env.part.unwrap_or(Seq::Values(&[])), env),
+            Source::Value(e) => {
+                let value = e.eval(env)?;
+                match &value {
+                    Value::List(l) => self.over(Seq::Values(l), env),
+                    Value::Null => self.over(Seq::Values(&[]), env),
+                    other => self.over(Seq::Values(std::slice::from_ref(other)), env),
+                }
+            }
+        }
+    }
+
+    fn over(&self, seq: Seq<'_>, env: &Env<'_>) -> Result<Value, Fault> {
+        let mut chosen = if self.select.is_all() && !matches!(seq, Seq::Items(_)) {
+            (0..seq.len()).collect()
+        } else {
+            self.select.run(seq, env)?
+        };
+        if self.select.from == super::select::End::Last && self.select.run.is_none() {
+            chosen.reverse();
+        }
+        if self.count {
+            return Ok(Value::Int(i64::try_from(chosen.len()).unwrap_or(i64::MAX)));
+        }
+        let mut out = match &self.after {
+            Some(e) => e.eval(env)?.as_list().map(<[Value]>::to_vec).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        for n in chosen {
+            let inner = env.inner(seq.cur(n));
+            out.push(match (&self.get, self.form) {
+                (_, Some(form)) => inner.st.rules.form(form, &inner)?,
+                (Some(get), None) => get.eval(&inner)?,
+                (None, None) => inner.whole(),
+            });
+        }
+        if let Some(join) = &self.join {
+            let join = join.eval(env)?.to_text();
+            let text = out.iter().map(Value::to_text).collect::<Vec<_>>().join(&join);
+            return Ok(Value::text(if self.trim { crate::text::functions::trim(&text).to_owned() } else { text }));
+        }
+        if self.one {
+            return Ok(out.into_iter().next().unwrap_or_default());
+        }
+        Ok(Value::list(out))
+    }
+}

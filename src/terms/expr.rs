@@ -1,0 +1,235 @@
+//! Value expressions as compiled: references resolved, holes cut out, queries ready to run.
+//!
+//! Source of the forms: the language page, section "Values". An expression never changes; what it
+//! refers to at run time is reached through an [`super::Env`].
+
+use std::sync::Arc;
+
+use crate::model::{FieldId, Value};
+
+use super::{Cond, Select, calc::Calc};
+
+/// A compiled value expression.
+#[derive(Debug, Clone)]
+pub enum Expr {
+    /// A literal.
+    Const(Value),
+    /// `$path`: the build so far, the scene, a list, the pack's values.
+    Path(Arc<Path>),
+    /// `@field`, `@`, `@outer.field`.
+    Field(FieldRef),
+    /// A text with `{{$x}}` and `{{@x}}` holes.
+    Text(Box<[Expr]>),
+    /// A list of values.
+    List(Box<[Expr]>),
+    /// A plain table.
+    Table(Box<[(Arc<str>, Expr)]>),
+    /// `{ of = … }`.
+    Query(Box<Query>),
+    /// `{ lookup = key, in = table, by?, get?, else? }`.
+    Lookup(Box<Lookup>),
+    /// `{ first = […] }`: the first value that is not empty.
+    First(Box<[Expr]>),
+    /// `{ over = […] }`: tables laid over each other.
+    Over(Box<[Expr]>),
+    /// `{ calc = "…" }`.
+    Calc(Box<Calc>),
+    /// `{ read = "@cell" }`: the value of the reference that a pack's own table cell names.
+    Read(Box<Expr>),
+    /// `{ fn = name, … }`.
+    Fn(Box<Call>),
+    /// `{ form = name }`: the item in the shape of a form.
+    Form(usize),
+    /// A part that looks at no item: worked out once a pass.
+    Memo(u32, Box<Expr>),
+}
+
+/// A `$path`.
+#[derive(Debug)]
+pub struct Path {
+    /// As written, without the `$`.
+    pub text: Arc<str>,
+    /// Where it leads.
+    pub root: Root,
+    /// The steps below the root.
+    pub segs: Box<[Seg]>,
+}
+
+/// Where a `$path` begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Root {
+    /// What the build has set, then the scene, then the pack's values; `list`: a list of that name in between.
+    Scene {
+        /// A list whose name the path begins with, and how many steps that name takes.
+        list: Option<(usize, usize)>,
+    },
+    /// `$table.NAME`.
+    Table(Arc<str>),
+    /// `$account.NAME.left | size | spent`.
+    Account(usize),
+}
+
+/// One step of a path.
+#[derive(Debug, Clone)]
+pub enum Seg {
+    /// A name, an index, or `last`.
+    Name(Arc<str>),
+    /// `[$ref]` or `[@ref]`: a computed name.
+    Computed(Box<Expr>),
+}
+
+/// An `@field` reference.
+#[derive(Debug, Clone)]
+pub struct FieldRef {
+    /// 0: the item at hand; 1: the item of the enclosing query.
+    pub up: u8,
+    /// The field; `None` is the item itself.
+    pub field: Option<(FieldId, Arc<str>)>,
+    /// Steps below the field.
+    pub rest: Box<[Seg]>,
+}
+
+/// What a query draws its items from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// A list of the build.
+    List(usize),
+    /// The part that a pass with `per` is looking at.
+    Part,
+    /// Any value that is a list.
+    Value(Expr),
+}
+
+/// `{ of, <select>, get?, join?, trim?, count?, form?, after? }`.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// Where the items come from.
+    pub of: Source,
+    /// Which of them.
+    pub select: Select,
+    /// What of each.
+    pub get: Option<Expr>,
+    /// The JSON shape of each.
+    pub form: Option<usize>,
+    /// A list that stands before the result.
+    pub after: Option<Expr>,
+    /// Join to one text.
+    pub join: Option<Expr>,
+    /// Trim the joined text.
+    pub trim: bool,
+    /// How many instead of which.
+    pub count: bool,
+    /// `take = 1` without `per`: the one item instead of a list.
+    pub one: bool,
+}
+
+/// `{ lookup, in, by?, get?, else? }`.
+#[derive(Debug, Clone)]
+pub struct Lookup {
+    /// What is looked up.
+    pub key: Expr,
+    /// A table of rows (by name), a map (by key) or a list (by index).
+    pub table: Expr,
+    /// Which field of a row is its key.
+    pub by: Arc<str>,
+    /// Which field of the found row is wanted; the whole row otherwise.
+    pub get: Option<Arc<str>>,
+    /// When nothing is found.
+    pub default: Option<Expr>,
+}
+
+/// `{ fn = name, argument = value, … }`.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Index into the library, or one of the functions that need the build.
+    pub function: Function,
+    /// The arguments, in the order written.
+    pub args: Box<[(Arc<str>, Expr)]>,
+}
+
+/// What a call runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    /// A pure function of the text library.
+    Text(usize),
+    /// `cost`: what a text costs by a ruler.
+    Cost,
+    /// `render`: a text through one of the text languages.
+    Render,
+}
+
+impl Expr {
+    /// A literal text.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        Expr::Const(Value::text(text))
+    }
+
+    /// Whether the expression looks at the item `depth` levels up from where it stands.
+    #[must_use]
+    pub fn refers(&self, depth: u8) -> bool {
+        let any = |list: &[Expr]| list.iter().any(|e| e.refers(depth));
+        match self {
+            Expr::Const(_) | Expr::Memo(..) => false,
+            Expr::Path(p) => p.segs.iter().any(|s| s.refers(depth)),
+            Expr::Field(f) => f.up >= depth || f.rest.iter().any(|s| s.refers(depth)),
+            Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => any(l),
+            Expr::Table(t) => t.iter().any(|(_, e)| e.refers(depth)),
+            Expr::Query(q) => q.refers(depth),
+            Expr::Lookup(l) => l.key.refers(depth) || l.table.refers(depth) || l.default.as_ref().is_some_and(|e| e.refers(depth)),
+            Expr::Calc(c) => c.refers(depth),
+            Expr::Read(_) | Expr::Form(_) => true,
+            Expr::Fn(c) => c.args.iter().any(|(_, e)| e.refers(depth)),
+        }
+    }
+
+    /// Whether working it out may take a draw, which must happen each time and in order.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        match self {
+            Expr::Query(q) => q.select.draw.is_some() || q.get.as_ref().is_some_and(Expr::draws),
+            Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(Expr::draws),
+            Expr::Table(t) => t.iter().any(|(_, e)| e.draws()),
+            Expr::Lookup(l) => l.key.draws() || l.table.draws(),
+            Expr::Fn(c) => c.function == Function::Render || c.args.iter().any(|(_, e)| e.draws()),
+            _ => false,
+        }
+    }
+}
+
+impl Seg {
+    fn refers(&self, depth: u8) -> bool {
+        matches!(self, Seg::Computed(e) if e.refers(depth))
+    }
+}
+
+impl Query {
+    /// Whether any part of the query looks at the item `depth` levels up from where the query stands.
+    #[must_use]
+    pub fn refers(&self, depth: u8) -> bool {
+        let of = match &self.of {
+            Source::List(_) => false,
+            Source::Part => true,
+            Source::Value(e) => e.refers(depth),
+        };
+        of || self.select.refers(depth + 1)
+            || self.get.as_ref().is_some_and(|e| e.refers(depth + 1))
+            || self.after.as_ref().is_some_and(|e| e.refers(depth))
+            || self.join.as_ref().is_some_and(|e| e.refers(depth))
+    }
+}
+
+impl Cond {
+    /// Whether the condition looks at the item `depth` levels up.
+    #[must_use]
+    pub fn refers(&self, depth: u8) -> bool {
+        match self {
+            Cond::Const(_) | Cond::Memo(..) => false,
+            Cond::All(l) | Cond::Any(l) => l.iter().any(|c| c.refers(depth)),
+            Cond::Not(c) => c.refers(depth),
+            Cond::Test { subject, test, .. } => subject.refers(depth) || test.operands().iter().any(|e| e.refers(depth)),
+            Cond::Query(q, test) => q.refers(depth) || test.operands().iter().any(|e| e.refers(depth)),
+            Cond::Rhai(_) | Cond::Host(_) => true,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Spending: what an item costs (rulers), how much may be spent (accounts), and what has been.
+//!
+//! A ruler's cost is `tokens` by its estimator plus `each`, plus the role's tokens, plus the name's tokens and `named`
+//! where there is a name; an item without text costs `empty`. Costs are never negative, which trimming relies on.
+
+use std::sync::Arc;
+
+use crate::model::{Item, Map, Value, item::core};
+use crate::text::tokens::Counter;
+
+use super::eval::{Cur, Env, Fault};
+use super::expr::Expr;
+use super::rules::Rules;
+
+/// What may be spent on something.
+#[derive(Debug)]
+pub struct Account {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How much there is.
+    pub size: Expr,
+    /// At most so much, if positive.
+    pub cap: Option<Expr>,
+    /// What an item costs.
+    pub ruler: usize,
+}
+
+/// What one item costs.
+#[derive(Debug)]
+pub struct Ruler {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The text that is counted, or a number that is the count.
+    pub tokens: Expr,
+    /// Which estimator counts.
+    pub estimator: Expr,
+    /// Added for every item.
+    pub each: Expr,
+    /// Added, with the tokens of the name, where there is a name.
+    pub named: Option<Expr>,
+    /// The tokens of the role are added.
+    pub role: bool,
+    /// What an item without text and name costs.
+    pub empty: Option<f64>,
+}
+
+/// What has been spent and evicted so far.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    spent: Vec<f64>,
+    /// What was taken out, in order.
+    pub records: Vec<Record>,
+}
+
+/// One block that trimming took out.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Record {
+    /// Its id.
+    pub id: String,
+    /// What it cost.
+    pub tokens: f64,
+    /// Its budget group.
+    pub group: String,
+    /// It went as part of a bundle.
+    pub group_eviction: bool,
+    /// The pass that took it out.
+    pub pass: String,
+    /// For a stretch of history that was never read: how many messages, this one being the newest of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<usize>,
+}
+
+impl Ledger {
+    /// Nothing spent yet.
+    #[must_use]
+    pub fn new(rules: &Rules) -> Self {
+        Self { spent: vec![0.0; rules.accounts.len()], records: Vec::new() }
+    }
+
+    /// Spends from an account.
+    pub fn spend(&mut self, account: usize, cost: f64) {
+        if let Some(spent) = self.spent.get_mut(account) {
+            *spent += cost;
+        }
+    }
+
+    /// What has been spent from an account.
+    #[must_use]
+    pub fn spent(&self, account: usize) -> f64 {
+        self.spent.get(account).copied().unwrap_or(0.0)
+    }
+}
+
+/// How much an account holds, its cap applied.
+pub fn size(env: &Env<'_>, account: usize) -> Result<f64, Fault> {
+    let Some(account) = env.st.rules.accounts.get(account) else { return Ok(0.0) };
+    let size = env.eval(&account.size)?.as_f64().unwrap_or(0.0);
+    let cap = match &account.cap {
+        Some(cap) => env.eval(cap)?.as_f64().filter(|c| *c > 0.0),
+        None => None,
+    };
+    Ok(cap.map_or(size, |cap| size.min(cap)))
+}
+
+/// `$account.NAME.what`: `size`, `spent`, or `left` = size - spent - what the current list's live, unadmitted items cost.
+pub fn read(env: &Env<'_>, account: usize, what: &str) -> Result<Value, Fault> {
+    let number = match what {
+        "size" => size(env, account)?,
+        "spent" => env.st.ledger.borrow().spent(account),
+        _ => {
+            let id = env.st.current.get();
+            env.st.force(id)?;
+            let mut live = 0.0;
+            let list = env.st.list(id);
+            for item in list.items.iter().filter(|i| i.enabled() && !i.flag(core::ADMITTED)) {
+                live += cost(env, account, item)?;
+            }
+            size(env, account)? - env.st.ledger.borrow().spent(account) - live
+        }
+    };
+    Ok(Value::Num(number))
+}
+
+/// What one item costs on an account.
+pub fn cost(env: &Env<'_>, account: usize, item: &Item) -> Result<f64, Fault> {
+    let ruler = env.st.rules.accounts.get(account).map_or(0, |a| a.ruler);
+    ruler_cost(&env.inner(Cur::Item(item, 0)), ruler)
+}
+
+/// What the item at hand costs by a ruler.
+pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
+    let Some(ruler) = env.st.rules.rulers.get(ruler) else { return Ok(0.0) };
+    let (role, name) = match env.cur {
+        Cur::Item(item, _) => (item.str(core::ROLE).unwrap_or("").to_owned(), item.str(core::NAME).unwrap_or("").to_owned()),
+        Cur::Value(v, _) => (text_of(v, "role"), text_of(v, "name")),
+        Cur::None => (String::new(), String::new()),
+    };
+    let text = env.eval(&ruler.tokens)?;
+    if let (true, true, Some(empty)) = (text.is_empty(), name.is_empty(), ruler.empty) {
+        return Ok(empty);
+    }
+    let mut sum = env.eval(&ruler.each)?.as_f64().unwrap_or(0.0);
+    if let Some(count) = text.as_f64() {
+        sum += count;
+    } else {
+        let counter = counter(env, &ruler.estimator)?;
+        sum += tokens(&counter, &text.to_text());
+        if ruler.role {
+            sum += tokens(&counter, &role);
+        }
+        if let (Some(named), false) = (&ruler.named, name.is_empty()) {
+            sum += tokens(&counter, &name) + env.eval(named)?.as_f64().unwrap_or(0.0);
+        }
+    }
+    Ok(sum.max(0.0))
+}
+
+fn text_of(value: &Value, key: &str) -> String {
+    value.get(key).map(|v| v.to_text().to_string()).unwrap_or_default()
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn tokens(counter: &Counter, text: &str) -> f64 {
+    counter.count(text) as f64
+}
+
+/// The counter that an estimator expression names; `chars/4` when it names none.
+pub fn counter(env: &Env<'_>, estimator: &Expr) -> Result<Arc<Counter>, Fault> {
+    let name = env.eval(estimator)?.to_text();
+    let name = if name.is_empty() { "chars/4" } else { &name };
+    env.st.rules.counters.get(name).map_err(Fault::failed)
+}
+
+/// `{ fn = "cost", of = text, role?, name?, ruler }`.
+pub fn cost_of(env: &Env<'_>, args: &Map) -> Result<Value, Fault> {
+    let named = args.get("ruler").map(Value::to_text).unwrap_or_default();
+    let ruler = env.st.rules.rulers.iter().position(|r| r.name == named).unwrap_or(0);
+    let mut item = Item::default();
+    item.set(core::TEXT, Value::Text(args.get("of").map(Value::to_text).unwrap_or_default()));
+    for (key, id) in [("role", core::ROLE), ("name", core::NAME)] {
+        item.set(id, args.get(key).cloned().unwrap_or_default());
+    }
+    Ok(Value::Num(ruler_cost(&env.inner(Cur::Item(&item, 0)), ruler)?))
+}

@@ -1,0 +1,168 @@
+//! The lists of a build, and the history that is read only as far as it is needed.
+//!
+//! A list is its items, plus at most one unread stretch of a long source (the chat) at one gap. What passes
+//! say about the stretch is queued as steps and applied to each message when it is read, newest first; what is
+//! known of all its messages alike (`Shape`) answers most conditions without reading any.
+//! INVARIANT: reading one message changes no other item of the list.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::model::{FieldId, Item, Value, item::core};
+
+use super::eval::{Cur, Env, Fault, Memo};
+use super::expr::Expr;
+use super::Cond;
+
+/// A list of a build.
+#[derive(Default)]
+pub struct List {
+    /// The items that have been made, oldest first.
+    pub items: Vec<Item>,
+    /// An unread stretch.
+    pub lazy: Option<Lazy>,
+    /// Where the item stands that was read last.
+    pub gap: usize,
+    /// The list has been filled from its scene path, and hides it from now on.
+    pub loaded: bool,
+}
+
+/// An unread stretch of a long source, in front of `items[at]`.
+#[derive(Clone)]
+pub struct Lazy {
+    /// The gap it stands in.
+    pub at: usize,
+    /// The source's elements.
+    pub source: Arc<Vec<Value>>,
+    /// How many elements, from the oldest, have not been read.
+    pub remaining: usize,
+    /// What happens to each element when it is read.
+    pub steps: Vec<(Rc<dyn Local>, Rc<Memo>)>,
+    /// What is known of all unread items alike.
+    pub shape: Shape,
+}
+
+/// Something that happens to one item, looking only at it and at the scene.
+pub trait Local {
+    /// The item that comes of it; nothing if it is dropped.
+    fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault>;
+}
+
+/// What is known of all unread items alike.
+#[derive(Debug, Clone, Default)]
+pub struct Shape {
+    /// Fields that all have with this value.
+    pub known: Item,
+    /// Fields that differ from item to item.
+    pub varies: Vec<FieldId>,
+    /// Any other field may be there too.
+    pub open: bool,
+}
+
+impl List {
+    /// The gap of the unread stretch.
+    #[must_use]
+    pub fn lazy_at(&self) -> Option<usize> {
+        self.lazy.as_ref().map(|l| l.at)
+    }
+
+    /// Puts items into gaps (index in the list as it is now), keeping the order given within one gap.
+    pub fn insert(&mut self, mut placed: Vec<(usize, Item)>) {
+        placed.sort_by_key(|(gap, _)| *gap);
+        let lazy_at = self.lazy_at();
+        let before = placed.iter().filter(|(gap, _)| lazy_at.is_some_and(|at| *gap < at)).count();
+        if let Some(lazy) = &mut self.lazy {
+            lazy.at += before;
+        }
+        let old = std::mem::take(&mut self.items);
+        self.items.reserve(old.len() + placed.len());
+        let mut new = placed.into_iter().peekable();
+        for (n, item) in old.into_iter().enumerate() {
+            while let Some((_, made)) = new.next_if(|(gap, _)| *gap <= n) {
+                self.items.push(made);
+            }
+            self.items.push(item);
+        }
+        self.items.extend(new.map(|(_, item)| item));
+    }
+
+    /// Takes the items at these indices (ascending) out of the list.
+    pub fn remove(&mut self, indices: &[usize]) -> Vec<Item> {
+        if let Some(lazy) = &mut self.lazy {
+            lazy.at -= indices.iter().filter(|n| **n < lazy.at).count();
+        }
+        let mut out = Vec::with_capacity(indices.len());
+        let mut next = indices.iter().copied().peekable();
+        let old = std::mem::take(&mut self.items);
+        for (n, item) in old.into_iter().enumerate() {
+            if next.next_if_eq(&n).is_some() {
+                out.push(item);
+            } else {
+                self.items.push(item);
+            }
+        }
+        out
+    }
+}
+
+impl Shape {
+    /// Whether a condition holds for all unread items, for none, or (`None`) that depends.
+    pub fn judge(&self, cond: &Cond, env: &Env<'_>) -> Result<Option<bool>, Fault> {
+        Ok(match cond {
+            Cond::Const(b) => Some(*b),
+            Cond::All(list) => self.fold(list, false, env)?,
+            Cond::Any(list) => self.fold(list, true, env)?,
+            Cond::Not(c) => self.judge(c, env)?.map(|b| !b),
+            Cond::Test { subject: Expr::Field(f), test, condition: false } if f.up == 0 && self.fixed(f.field.as_ref().map(|f| f.0)) => {
+                if test.operands().iter().any(|e| e.refers(0)) {
+                    None
+                } else {
+                    let probe = env.inner(Cur::Item(&self.known, 0));
+                    Some(test.holds(&probe.field(f)?, &probe)?)
+                }
+            }
+            other if !other.refers(0) => Some(other.holds(env)?),
+            _ => None,
+        })
+    }
+
+    /// All (`over = false`) or any (`over = true`): one that decides settles it, else all must be known.
+    fn fold(&self, list: &[Cond], over: bool, env: &Env<'_>) -> Result<Option<bool>, Fault> {
+        let mut all_known = true;
+        for c in list {
+            match self.judge(c, env)? {
+                Some(b) if b == over => return Ok(Some(over)),
+                Some(_) => {}
+                None => all_known = false,
+            }
+        }
+        Ok(all_known.then_some(!over))
+    }
+
+    /// Whether a field is the same for all unread items.
+    fn fixed(&self, field: Option<FieldId>) -> bool {
+        field.is_some_and(|f| f != core::INDEX && !self.varies.contains(&f) && (!self.open || self.known.get(f).is_some()))
+    }
+
+    /// From now on a field differs from item to item.
+    pub fn vary(&mut self, field: FieldId) {
+        if !self.varies.contains(&field) {
+            self.varies.push(field);
+        }
+        self.known.set(field, Value::Null);
+    }
+}
+
+/// The first step of a list that is filled from the scene: the element as it is.
+pub struct Load;
+
+impl Local for Load {
+    fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        Ok(match cur {
+            Cur::Value(v, _) => Some(Item::from_value(v, &env.st.rules.fields)),
+            Cur::Item(i, _) => Some(i.clone()),
+            Cur::None => None,
+        })
+    }
+}
+

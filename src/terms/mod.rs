@@ -1,0 +1,32 @@
+//! The terms of the rule language: what every pass is written in, whatever its verb.
+//!
+//! A term has one spelling in files, one compiled form and one meaning: values ([`expr`]), conditions
+//! ([`cond`]), selections ([`select`]), places ([`place`]). Compiling ([`cx`]) resolves every name once;
+//! running only reads what a build holds ([`state`]). Nothing here knows verbs, stages or products.
+
+pub mod calc;
+pub mod cond;
+pub mod cond_parse;
+pub mod cx;
+pub mod draws;
+pub mod eval;
+pub mod expr;
+pub mod keys;
+pub mod ledger;
+pub mod lists;
+pub mod names;
+pub mod parse;
+pub mod place;
+pub mod rules;
+pub mod select;
+pub mod select_parse;
+pub mod state;
+
+pub use cond::{Cond, Test};
+pub use cx::Cx;
+pub use eval::{Cur, Env, Fault, Memo};
+pub use expr::Expr;
+pub use place::Place;
+pub use rules::Rules;
+pub use select::Select;
+pub use state::State;

@@ -1,0 +1,239 @@
+//! Every name that a pack declares: what references are checked against, and what `tapster ops` prints.
+//!
+//! Paths come from `[[path]]` and `[[state]]` rows, from the pack's values, and from passes that set them;
+//! fields from `[[field]]` rows (`rowtype/field`). A reference to anything else is an error with a suggestion.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::diag::{Data, Node, Table};
+use crate::model::Pack;
+
+/// What kind of value a path or field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// Text.
+    Text,
+    /// Number, whole or not.
+    Number,
+    /// Truth value.
+    Boolean,
+    /// List.
+    List,
+    /// Table: anything below it is known.
+    Table,
+    /// Anything.
+    Any,
+    /// A condition, as rule files or scene data bring it.
+    Condition,
+    /// The name of a slot or region.
+    Slot,
+    /// The name of a budget group.
+    Group,
+}
+
+impl Type {
+    fn parse(word: &str) -> Self {
+        match word {
+            "text" => Type::Text,
+            "number" | "integer" => Type::Number,
+            "boolean" => Type::Boolean,
+            "list" => Type::List,
+            "table" => Type::Table,
+            "condition" => Type::Condition,
+            "slot" => Type::Slot,
+            "group" => Type::Group,
+            _ => Type::Any,
+        }
+    }
+
+    /// The word for it in files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Type::Text => "text",
+            Type::Number => "number",
+            Type::Boolean => "boolean",
+            Type::List => "list",
+            Type::Table => "table",
+            Type::Any => "any",
+            Type::Condition => "condition",
+            Type::Slot => "slot",
+            Type::Group => "group",
+        }
+    }
+
+    fn open(self) -> bool {
+        matches!(self, Type::Table | Type::Any | Type::List)
+    }
+}
+
+/// A declared path or field.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// What it holds.
+    pub kind: Type,
+    /// What it is for; empty where a pass or a value declares it.
+    pub doc: Arc<str>,
+}
+
+/// All names of a pack.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Scene paths.
+    pub paths: BTreeMap<Arc<str>, Declared>,
+    prefixes: FxHashSet<String>,
+    /// Fields by row type.
+    pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
+    columns: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
+    /// Draw streams.
+    pub streams: BTreeMap<Arc<str>, Arc<str>>,
+    /// Budget groups.
+    pub groups: BTreeMap<Arc<str>, Arc<str>>,
+    /// Slot names that are no row of table `slot`.
+    pub regions: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl Names {
+    /// Reads all declarations of a pack.
+    #[must_use]
+    pub fn of(pack: &Pack) -> Self {
+        let mut names = Self::default();
+        let doc = |fields: &Table| -> Arc<str> { fields.get("doc").and_then(|f| f.node.as_text()).unwrap_or("").into() };
+        for (table, rows) in &pack.tables {
+            let columns = names.columns.entry(table.clone()).or_default();
+            columns.insert("name".into());
+            columns.extend(rows.values().flat_map(|r| r.fields.keys().cloned()));
+            for row in rows.values() {
+                let kind = row.fields.get("type").and_then(|f| f.node.as_text()).map_or(Type::Any, Type::parse);
+                match table.as_ref() {
+                    "path" => names.path(&row.name, kind, doc(&row.fields)),
+                    "state" => names.path(&format!("state.{}", row.name), Type::Any, doc(&row.fields)),
+                    "stream" => drop(names.streams.insert(row.name.clone(), doc(&row.fields))),
+                    "budget_group" => drop(names.groups.insert(row.name.clone(), doc(&row.fields))),
+                    "region" => drop(names.regions.insert(row.name.clone(), doc(&row.fields))),
+                    "field" => {
+                        if let Some((row_type, field)) = row.name.split_once('/') {
+                            let declared = Declared { kind, doc: doc(&row.fields) };
+                            names.fields.entry(row_type.into()).or_default().insert(field.into(), declared);
+                        }
+                    }
+                    "pass" | "round" => names.set_paths(row.fields.get("set").map(|f| &f.node), table == "round"),
+                    _ => {}
+                }
+                if table.as_ref() == "pass" {
+                    if let Some(name) = row.fields.get("as").and_then(|f| f.node.as_text()) {
+                        names.path(name, Type::Any, "".into());
+                    }
+                    if row.fields.get("do").and_then(|f| f.node.as_text()) == Some("repeat") {
+                        names.set_paths(row.fields.get("set").map(|f| &f.node), true);
+                    }
+                }
+            }
+        }
+        names.path("round.done", Type::Number, "how many rounds of the repeat that runs have ended".into());
+        names.values("", &pack.values, 0);
+        names
+    }
+
+    fn path(&mut self, path: &str, kind: Type, doc: Arc<str>) {
+        let (path, kind) = match path.strip_suffix(".*") {
+            Some(open) => (open, Type::Table),
+            None => (path, kind),
+        };
+        // a declaration says more than a pass that happens to set the path
+        if self.paths.get(path).is_none_or(|d| d.doc.is_empty()) {
+            self.paths.insert(path.into(), Declared { kind, doc });
+        }
+        let mut end = 0;
+        while let Some(dot) = path.get(end..).and_then(|rest| rest.find('.')) {
+            end += dot;
+            self.prefixes.insert(path.get(..end).unwrap_or(path).to_owned());
+            end += 1;
+        }
+    }
+
+    /// `set = { "$x.y" = … }` declares x.y; in rounds and repeats the bare names are `round.*`.
+    fn set_paths(&mut self, set: Option<&Node>, round: bool) {
+        let Some(table) = set.and_then(Node::as_table) else { return };
+        for key in table.keys() {
+            match key.strip_prefix('$') {
+                Some(path) => {
+                    let fixed = path.split(".[").next().unwrap_or(path);
+                    let kind = Type::Any;
+                    self.path(fixed, kind, "".into());
+                }
+                None if round => self.path(&format!("round.{key}"), Type::Any, "".into()),
+                None => {}
+            }
+        }
+    }
+
+    fn values(&mut self, prefix: &str, table: &Table, depth: usize) {
+        for (key, field) in table {
+            let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
+            match &field.node.data {
+                Data::Table(inner) if depth < 8 && !inner.is_empty() && !is_form(inner) => self.values(&path, inner, depth + 1),
+                _ => self.path(&path, Type::Any, "".into()),
+            }
+        }
+    }
+
+    /// Whether a scene path is known: declared, above a declared one, or below an open one.
+    #[must_use]
+    pub fn knows_path(&self, path: &str) -> bool {
+        if self.paths.contains_key(path) || self.prefixes.contains(path) {
+            return true;
+        }
+        let mut at = path;
+        while let Some((above, _)) = at.rsplit_once('.') {
+            if self.paths.get(above).is_some_and(|d| d.kind.open()) {
+                return true;
+            }
+            at = above;
+        }
+        false
+    }
+
+    /// Whether a field is known: of one of these row types; without types, of any row type or table.
+    #[must_use]
+    pub fn knows_field(&self, types: Option<&[Arc<str>]>, field: &str) -> bool {
+        if matches!(field, "index" | "_" | "enabled" | "admitted" | "hits") || field.parse::<usize>().is_ok() {
+            return true;
+        }
+        match types {
+            Some(types) => types.iter().any(|t| self.fields.get(t).is_some_and(|f| f.contains_key(field))),
+            None => self.fields.values().any(|f| f.contains_key(field)) || self.columns.values().any(|c| c.contains(field)),
+        }
+    }
+
+    /// What a field holds, if all row types that have it agree.
+    #[must_use]
+    pub fn field_type(&self, types: Option<&[Arc<str>]>, field: &str) -> Option<Type> {
+        let mut found = self
+            .fields
+            .iter()
+            .filter(|(t, _)| types.is_none_or(|types| types.contains(t)))
+            .filter_map(|(_, fields)| fields.get(field).map(|d| d.kind));
+        let first = found.next()?;
+        found.all(|t| t == first).then_some(first)
+    }
+
+    /// The fields of these row types, or all there are: for suggestions.
+    pub fn field_names<'a>(&'a self, types: Option<&'a [Arc<str>]>) -> impl Iterator<Item = &'a str> {
+        self.fields.iter().filter(move |(t, _)| types.is_none_or(|types| types.contains(t))).flat_map(|(_, f)| f.keys().map(AsRef::as_ref))
+    }
+
+    /// All paths: for suggestions.
+    pub fn path_names(&self) -> impl Iterator<Item = &str> {
+        self.paths.keys().map(AsRef::as_ref)
+    }
+}
+
+/// Whether a table in a value position is an expression (`{ lookup = … }`) and no table of values.
+#[must_use]
+pub fn is_form(table: &Table) -> bool {
+    ["of", "lookup", "first", "over", "calc", "read", "fn", "none", "form"].iter().any(|k| table.contains_key(*k))
+}

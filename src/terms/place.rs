@@ -1,0 +1,151 @@
+//! Where items go: one placement for slots, notes, persona, lore and everything else.
+//!
+//! A place is a gap of a list: gap n is in front of the nth item. All gaps of a pass are found on the list
+//! as it was when the pass began, unless it says `against = "now"`.
+
+use super::eval::{Env, Fault};
+use super::expr::Expr;
+use super::select::{Seq, count};
+use super::Cond;
+
+/// A compiled place.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// In front of everything.
+    Start,
+    /// Behind everything.
+    End,
+    /// In front of the first item that meets the condition.
+    Before(Cond, Lost),
+    /// Behind the last item that meets the condition.
+    After(Cond, Lost),
+    /// In front of the nth item, counted from the end, of those that meet `of`; 0 is behind the last.
+    Depth {
+        /// How deep.
+        depth: Expr,
+        /// Which items count.
+        of: Cond,
+        /// When none counts.
+        lost: Lost,
+    },
+    /// In front of the nth item from the start, of those that meet `of`.
+    Index(Expr, Cond, Lost),
+}
+
+/// What happens when a place is not there.
+#[derive(Debug, Clone, Default)]
+pub enum Lost {
+    /// The item is dropped, which is reported.
+    #[default]
+    Drop,
+    /// An error.
+    Error,
+    /// Another place.
+    Else(Box<Place>),
+}
+
+impl Place {
+    /// The gap for an item in list `id`; `None` when the place is lost and the item is to be dropped.
+    pub fn gap(&self, id: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+        match self {
+            Place::Start => Ok(Some(0)),
+            Place::End => Ok(Some(env.st.list(id).items.len())),
+            Place::Before(cond, lost) => lost.or(first(id, cond, env)?, id, env),
+            Place::After(cond, lost) => lost.or(nth_last(id, cond, 1, env)?.map(|n| n + 1), id, env),
+            Place::Depth { depth, of, lost } => {
+                let depth = count(&env.eval(depth)?);
+                let hit = nth_last(id, of, depth.max(1), env)?;
+                lost.or(hit.map(|n| if depth == 0 { n + 1 } else { n }), id, env)
+            }
+            Place::Index(index, of, lost) => {
+                env.st.force(id)?;
+                let index = count(&env.eval(index)?);
+                lost.or(nth_first(id, of, index, env)?, id, env)
+            }
+        }
+    }
+}
+
+impl Lost {
+    fn or(&self, hit: Option<usize>, id: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+        match (hit, self) {
+            (Some(n), _) => Ok(Some(n)),
+            (None, Lost::Drop) => Ok(None),
+            (None, Lost::Error) => Err(Fault::failed("the place it belongs to is not in the list")),
+            (None, Lost::Else(place)) => place.gap(id, env),
+        }
+    }
+}
+
+fn meets(id: usize, n: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault> {
+    let list = env.st.list(id);
+    env.inner(Seq::Items(&list.items).cur(n)).holds(cond)
+}
+
+/// The first item that meets a condition. The unread part of a history is read only when it may hold it.
+fn first(id: usize, cond: &Cond, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    let (lazy, length) = {
+        let list = env.st.list(id);
+        (list.lazy_at(), list.items.len())
+    };
+    let end = lazy.unwrap_or(length);
+    for n in 0..end {
+        if meets(id, n, cond, env)? {
+            return Ok(Some(n));
+        }
+    }
+    if lazy.is_some() && env.st.lazy_may_meet(id, cond, env)? {
+        env.st.force(id)?;
+    }
+    let length = env.st.list(id).items.len();
+    for n in end..length {
+        if meets(id, n, cond, env)? {
+            return Ok(Some(n));
+        }
+    }
+    Ok(None)
+}
+
+/// The place in front of the nth item that meets a condition, counted from the start; the end if there are fewer.
+fn nth_first(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    let length = env.st.list(id).items.len();
+    let mut seen = 0;
+    for n in 0..length {
+        if seen == wanted {
+            return Ok(Some(n));
+        }
+        if meets(id, n, cond, env)? {
+            seen += 1;
+        }
+    }
+    Ok(Some(length))
+}
+
+/// The nth item from the end that meets a condition, or the deepest one that does.
+fn nth_last(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    let mut n = env.st.list(id).items.len();
+    let (mut met, mut best) = (0, None);
+    loop {
+        let at = env.st.list(id).lazy_at();
+        if at == Some(n) && env.st.lazy_may_meet(id, cond, env)? {
+            // all that stands behind the unread part has been looked at: read one more message
+            if env.st.read_one(id)? {
+                best = best.map(|k: usize| k + 1);
+                n += 1;
+            } else {
+                continue;
+            }
+        }
+        if n == 0 {
+            return Ok(best);
+        }
+        n -= 1;
+        if meets(id, n, cond, env)? {
+            met += 1;
+            best = Some(n);
+            if met >= wanted {
+                return Ok(best);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Everything of a pack that is compiled below the level of programs: tables, values, accounts, forms, facts.
+//!
+//! Immutable and shared by all builds of a ruleset; the token counters are its only inner change, and they
+//! remember only what any build would count again.
+
+use std::sync::{Arc, Mutex};
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+use crate::model::{Fields, Map, Value};
+use crate::text::tokens::{Counter, Estimator};
+
+use super::eval::{Env, Fault};
+use super::expr::Expr;
+use super::ledger::{Account, Ruler};
+use super::lists::List;
+use super::names::Names;
+use super::Cond;
+
+/// Compiled tables and values.
+#[derive(Debug, Default)]
+pub struct Rules {
+    /// Field numbers.
+    pub fields: Fields,
+    /// The lists a build has.
+    pub lists: Vec<ListInfo>,
+    /// Tables of rows, as values, for `$table.NAME`.
+    pub tables: IndexMap<Arc<str>, TableRows>,
+    /// The pack's values.
+    pub values: Value,
+    /// Compiled cells.
+    pub exprs: Vec<Expr>,
+    /// Compiled condition cells.
+    pub conds: Vec<Cond>,
+    /// `[[account]]`.
+    pub accounts: Vec<Account>,
+    /// `[[ruler]]`.
+    pub rulers: Vec<Ruler>,
+    /// `[[form]]`.
+    pub forms: Vec<Form>,
+    /// Bounds on one build.
+    pub limits: Limits,
+    /// Token counters by estimator.
+    pub counters: Counters,
+    /// What names the pack knows: for conditions that a scene brings.
+    pub names: Names,
+}
+
+/// A list of a build.
+#[derive(Debug, Clone)]
+pub struct ListInfo {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The row types that its items may have.
+    pub rows: Vec<Arc<str>>,
+    /// The scene path that fills it when it is first used.
+    pub from: Option<Arc<str>>,
+    /// What it is for.
+    pub doc: Arc<str>,
+}
+
+/// The rows of one table.
+#[derive(Debug, Default)]
+pub struct TableRows {
+    /// All rows, in order.
+    pub all: Value,
+    /// By name.
+    pub by_name: FxHashMap<Arc<str>, Value>,
+}
+
+/// A JSON shape: `[[form]]`.
+#[derive(Debug)]
+pub struct Form {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The keys, in order.
+    pub keys: Vec<(Arc<str>, Expr)>,
+    /// Keys that stay even when empty.
+    pub keep: Vec<Arc<str>>,
+}
+
+/// Bounds on one build, from `[limits]` of the manifests.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Items visited by all passes together.
+    pub pass_visits: u64,
+    /// Rounds of one repeat.
+    pub rounds: u32,
+    /// Programs inside programs.
+    pub depth: u32,
+    /// Bytes of one text.
+    pub text_bytes: usize,
+    /// Rhai operations of one script call.
+    pub script_operations: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { pass_visits: 2_000_000, rounds: 64, depth: 32, text_bytes: 8_000_000, script_operations: 200_000 }
+    }
+}
+
+/// Token counters, made when first asked for.
+#[derive(Debug, Default)]
+pub struct Counters {
+    made: Mutex<FxHashMap<String, Arc<Counter>>>,
+}
+
+impl Counters {
+    /// The counter of an estimator: `cl100k`, `o200k`, `words`, `chars/4` …
+    pub fn get(&self, name: &str) -> Result<Arc<Counter>, String> {
+        // a poisoned lock only means that another build stopped while counting; the map is whole
+        let mut made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(counter) = made.get(name) {
+            return Ok(counter.clone());
+        }
+        let counter = Arc::new(Counter::new(Estimator::parse(name)?));
+        made.insert(name.to_owned(), counter.clone());
+        Ok(counter)
+    }
+}
+
+impl Rules {
+    /// The rows of a table; an empty list for a table without rows.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Value {
+        self.tables.get(name).map_or_else(|| Value::list(Vec::new()), |t| t.all.clone())
+    }
+
+    /// One row of a table by name.
+    #[must_use]
+    pub fn row(&self, table: &str, name: &str) -> Option<Value> {
+        self.tables.get(table)?.by_name.get(name).cloned()
+    }
+
+    /// A compiled cell.
+    #[must_use]
+    pub fn expr(&self, n: u32) -> &Expr {
+        static NOTHING: Expr = Expr::Const(Value::Null);
+        self.exprs.get(n as usize).unwrap_or(&NOTHING)
+    }
+
+    /// A compiled condition cell.
+    #[must_use]
+    pub fn cond(&self, n: u32) -> &Cond {
+        static ALWAYS: Cond = Cond::Const(true);
+        self.conds.get(n as usize).unwrap_or(&ALWAYS)
+    }
+
+    /// The number of a list.
+    #[must_use]
+    pub fn list_id(&self, name: &str) -> Option<usize> {
+        self.lists.iter().position(|l| l.name.as_ref() == name)
+    }
+
+    /// The item at hand in the shape of a form: keys whose value is empty are left out unless kept.
+    pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, Fault> {
+        let Some(form) = self.forms.get(n) else { return Ok(Value::Null) };
+        let mut out = Map::default();
+        for (key, value) in &form.keys {
+            let value = env.eval(value)?;
+            if !value.is_empty() || form.keep.contains(key) {
+                out.insert(key.clone(), value);
+            }
+        }
+        Ok(Value::map(out))
+    }
+}
+
+impl std::fmt::Debug for List {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("List").field("items", &self.items.len()).field("unread", &self.lazy.as_ref().map(|l| l.remaining)).finish()
+    }
+}

@@ -1,0 +1,344 @@
+//! Which items: the one selection that every verb and every query shares, chance included.
+//!
+//! In this order: `since`, `while`, `where`, then for each part (`per`): `by`, `draw`, `from`, `skip`, `take`;
+//! last `others`. The result is in visiting order; verbs that keep the list's order sort it again.
+
+use std::sync::Arc;
+
+use crate::model::{Item, Value};
+
+use super::eval::{Cur, Env, Fault, Memo};
+use super::expr::Expr;
+use super::keys::Key;
+use super::{Cond, State};
+
+/// Which end a selection starts at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum End {
+    /// The oldest item.
+    #[default]
+    First,
+    /// The newest item.
+    Last,
+}
+
+/// A compiled selection.
+#[derive(Debug, Clone, Default)]
+pub struct Select {
+    /// Only what follows the last item that meets this.
+    pub since: Option<Cond>,
+    /// The longest run at the `from` end.
+    pub run: Option<Cond>,
+    /// Only items that meet this.
+    pub filter: Option<Cond>,
+    /// One part for each value of this.
+    pub per: Option<Expr>,
+    /// Order of visiting.
+    pub by: Box<[Key]>,
+    /// Chance.
+    pub draw: Option<Draw>,
+    /// The stream of draws.
+    pub stream: Arc<str>,
+    /// Which end.
+    pub from: End,
+    /// How many to pass over.
+    pub skip: Option<Expr>,
+    /// How many to take.
+    pub take: Option<Take>,
+    /// What was *not* chosen among `where`.
+    pub others: bool,
+    /// Also items that are switched off.
+    pub off: bool,
+}
+
+/// How many a selection takes.
+#[derive(Debug, Clone)]
+pub enum Take {
+    /// So many.
+    Count(Expr),
+    /// The first, and all that tie with it in this key.
+    Ties(Key),
+}
+
+/// How chance takes part.
+#[derive(Debug, Clone)]
+pub enum Draw {
+    /// All, in a drawn order: n draws.
+    Shuffle,
+    /// One of them: one draw, none if there are none.
+    One,
+    /// Each by itself: one draw an item; kept if the draw is at most (or below) the value.
+    Roll {
+        /// The chance in 0..1.
+        chance: Expr,
+        /// Strictly below.
+        strict: bool,
+    },
+    /// One of them by weight: one draw, only if there are more than one.
+    Weight(Expr),
+}
+
+/// What a selection runs over.
+#[derive(Clone, Copy)]
+pub enum Seq<'a> {
+    /// Items of a list.
+    Items(&'a [Item]),
+    /// Some items of a list, by index.
+    Some(&'a [Item], &'a [usize]),
+    /// Elements of a list value.
+    Values(&'a [Value]),
+}
+
+impl<'a> Seq<'a> {
+    /// How many.
+    #[must_use]
+    pub fn len(self) -> usize {
+        match self {
+            Seq::Items(l) => l.len(),
+            Seq::Some(_, l) => l.len(),
+            Seq::Values(l) => l.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at a place.
+    #[must_use]
+    pub fn cur(self, n: usize) -> Cur<'a> {
+        match self {
+            Seq::Items(l) => l.get(n).map_or(Cur::None, |i| Cur::Item(i, n)),
+            Seq::Some(l, idx) => idx.get(n).and_then(|k| l.get(*k).map(|i| Cur::Item(i, *k))).unwrap_or(Cur::None),
+            Seq::Values(l) => l.get(n).map_or(Cur::None, |v| Cur::Value(v, n)),
+        }
+    }
+
+    fn enabled(self, n: usize) -> bool {
+        match self.cur(n) {
+            Cur::Item(i, _) => i.enabled(),
+            _ => true,
+        }
+    }
+}
+
+impl Select {
+    /// Whether it takes everything, untouched.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.since.is_none()
+            && self.run.is_none()
+            && self.filter.is_none()
+            && self.per.is_none()
+            && self.by.is_empty()
+            && self.draw.is_none()
+            && self.skip.is_none()
+            && self.take.is_none()
+            && !self.others
+    }
+
+    /// Whether each item is judged by itself: no ends, parts, orders or chance.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.since.is_none()
+            && self.run.is_none()
+            && self.per.is_none()
+            && self.by.is_empty()
+            && self.draw.is_none()
+            && self.skip.is_none()
+            && self.take.is_none()
+            && !self.others
+    }
+
+    /// Whether it can be worked out from the newest end without reading the whole list.
+    #[must_use]
+    pub fn is_tail(&self) -> bool {
+        let ends = self.since.is_some() || (self.from == End::Last && (self.take.is_some() || self.run.is_some()));
+        ends && self.per.is_none() && self.by.is_empty() && self.draw.is_none() && !self.others
+    }
+
+    /// Whether any part looks at the item `depth` levels up.
+    #[must_use]
+    pub fn refers(&self, depth: u8) -> bool {
+        let cond = |c: &Option<Cond>| c.as_ref().is_some_and(|c| c.refers(depth));
+        let draw = match &self.draw {
+            Some(Draw::Roll { chance, .. }) => chance.refers(depth),
+            Some(Draw::Weight(e)) => e.refers(depth),
+            _ => false,
+        };
+        cond(&self.since)
+            || cond(&self.run)
+            || cond(&self.filter)
+            || draw
+            || self.per.as_ref().is_some_and(|e| e.refers(depth))
+            || self.by.iter().any(|k| k.refers(depth))
+            || (depth > 0 && self.skip.as_ref().is_some_and(|e| e.refers(depth - 1)))
+            || matches!(&self.take, Some(Take::Count(e)) if depth > 0 && e.refers(depth - 1))
+    }
+
+    /// The chosen elements, by index into `seq`, in visiting order, part after part.
+    pub fn run(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<usize>, Fault> {
+        Ok(self.parts(seq, outer)?.into_iter().flatten().collect())
+    }
+
+    /// The chosen elements of each part (one part without `per`).
+    pub fn parts(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {
+        let candidates = self.candidates(seq, outer)?;
+        let mut parts = self.split(seq, &candidates, outer)?;
+        for part in &mut parts {
+            self.pick(seq, part, outer)?;
+        }
+        if !self.others {
+            return Ok(parts);
+        }
+        let chosen: rustc_hash::FxHashSet<usize> = parts.into_iter().flatten().collect();
+        Ok(vec![candidates.into_iter().filter(|n| !chosen.contains(n)).collect()])
+    }
+
+    fn candidates(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<usize>, Fault> {
+        outer.st.visit(seq.len())?;
+        let mut list: Vec<usize> = (0..seq.len()).filter(|n| self.off || seq.enabled(*n)).collect();
+        if let Some(since) = &self.since {
+            for (k, n) in list.iter().enumerate().rev() {
+                if outer.inner(seq.cur(*n)).holds(since)? {
+                    list.drain(..=k);
+                    break;
+                }
+            }
+        }
+        if let Some(run) = &self.run {
+            let mut length = 0;
+            let ends: Box<dyn Iterator<Item = &usize>> =
+                if self.from == End::First { Box::new(list.iter()) } else { Box::new(list.iter().rev()) };
+            for n in ends {
+                if !outer.inner(seq.cur(*n)).holds(run)? {
+                    break;
+                }
+                length += 1;
+            }
+            if self.from == End::First {
+                list.truncate(length);
+            } else {
+                list.drain(..list.len() - length);
+            }
+        }
+        if let Some(filter) = &self.filter {
+            let mut kept = Vec::with_capacity(list.len());
+            for n in list {
+                match outer.inner(seq.cur(n)).holds(filter) {
+                    Ok(true) => kept.push(n),
+                    Ok(false) => {}
+                    Err(fault) => outer.forgive(fault)?,
+                }
+            }
+            list = kept;
+        }
+        Ok(list)
+    }
+
+    fn split(&self, seq: Seq<'_>, candidates: &[usize], outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {
+        let Some(per) = &self.per else { return Ok(vec![candidates.to_vec()]) };
+        let mut parts: indexmap::IndexMap<String, Vec<usize>> = indexmap::IndexMap::new();
+        for n in candidates {
+            let key = outer.inner(seq.cur(*n)).eval(per)?;
+            parts.entry(super::keys::canonical(&key)).or_default().push(*n);
+        }
+        Ok(parts.into_values().collect())
+    }
+
+    fn pick(&self, seq: Seq<'_>, part: &mut Vec<usize>, outer: &Env<'_>) -> Result<(), Fault> {
+        if !self.by.is_empty() {
+            super::keys::sort(part, &self.by, seq, outer)?;
+        }
+        self.chance(seq, part, outer)?;
+        if self.from == End::Last && self.run.is_none() {
+            part.reverse();
+        }
+        if let Some(skip) = &self.skip {
+            let n = count(&outer.eval(skip)?).min(part.len());
+            part.drain(..n);
+        }
+        match &self.take {
+            Some(Take::Count(n)) => part.truncate(count(&outer.eval(n)?)),
+            Some(Take::Ties(key)) => {
+                if let Some(first) = part.first().copied() {
+                    let best = key.value(seq.cur(first), outer)?;
+                    let mut kept = Vec::new();
+                    for n in part.iter() {
+                        if key.value(seq.cur(*n), outer)? != best {
+                            break;
+                        }
+                        kept.push(*n);
+                    }
+                    *part = kept;
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn chance(&self, seq: Seq<'_>, part: &mut Vec<usize>, outer: &Env<'_>) -> Result<(), Fault> {
+        let st: &State = outer.st;
+        match &self.draw {
+            None => {}
+            Some(Draw::Shuffle) => st.draws.borrow_mut().shuffle(&self.stream, part),
+            Some(Draw::One) => {
+                if !part.is_empty() {
+                    let k = st.draws.borrow_mut().pick(&self.stream, part.len());
+                    *part = part.get(k).copied().into_iter().collect();
+                }
+            }
+            Some(Draw::Roll { chance, strict }) => {
+                let mut kept = Vec::new();
+                for n in part.iter() {
+                    let chance = outer.inner(seq.cur(*n)).eval(chance)?.as_f64().unwrap_or(0.0);
+                    let draw = st.draws.borrow_mut().draw(&self.stream);
+                    if draw < chance || (!strict && draw <= chance) {
+                        kept.push(*n);
+                    }
+                }
+                *part = kept;
+            }
+            Some(Draw::Weight(weight)) => {
+                if part.len() > 1 {
+                    let mut weights = Vec::with_capacity(part.len());
+                    for n in part.iter() {
+                        weights.push(outer.inner(seq.cur(*n)).eval(weight)?.as_f64().unwrap_or(0.0).max(0.0));
+                    }
+                    let mark = st.draws.borrow_mut().draw(&self.stream) * weights.iter().sum::<f64>();
+                    let mut sum = 0.0;
+                    let won = weights.iter().position(|w| {
+                        sum += w;
+                        mark <= sum
+                    });
+                    *part = won.and_then(|k| part.get(k).copied()).or(part.last().copied()).into_iter().collect();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A count from data: negative and missing are 0, infinity is everything.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub(crate) fn count(value: &Value) -> usize {
+    match value {
+        Value::Int(n) => usize::try_from(*n).unwrap_or(0),
+        other => other.as_f64().map_or(0, |n| if n > 0.0 { n.min(1e15) as usize } else { 0 }),
+    }
+}
+
+/// The items a pass works on, by index, in the order of the list.
+pub fn in_list_order(mut chosen: Vec<usize>) -> Vec<usize> {
+    chosen.sort_unstable();
+    chosen
+}
+
+/// An environment for a pass over `items`, without an enclosing item.
+#[must_use]
+pub fn pass_env<'a>(st: &'a State, memo: &'a Memo) -> Env<'a> {
+    Env { st, cur: Cur::None, outer: None, memo, part: None }
+}

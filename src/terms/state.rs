@@ -1,0 +1,427 @@
+//! What one build holds while it runs: the scene, what passes have set, the lists, the accounts, the draws.
+//!
+//! `$path` is answered here: what this build has set, then the scene, then a list of that name, then the pack's
+//! values; tables of several of them are laid over each other leaf by leaf.
+
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::diag::Code;
+use crate::model::{Item, Map, Value};
+
+use super::draws::Draws;
+use super::eval::{Cur, Env, Fault, Memo};
+use super::ledger::Ledger;
+use super::lists::{Lazy, List, Load, Shape};
+use super::{Cond, Rules};
+
+/// A function of the embedding program: the item at hand in, a value out.
+pub type HostFn = Arc<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
+
+/// From this many elements on, a source is read lazily; below it the bookkeeping would cost more than it saves.
+const LAZY_FROM: usize = 48;
+
+/// A warning raised during a build.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Warning {
+    /// The stable code.
+    pub code: String,
+    /// What happened.
+    pub message: String,
+    /// The pass that was running.
+    pub pass: String,
+}
+
+/// One event of the trail: what a pass did to an item. Only kept when tracing.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Event {
+    /// The item, by its number.
+    pub item: u32,
+    /// The pass.
+    pub pass: Arc<str>,
+    /// What it did: `made`, `set`, `shaped`, `placed`, `dropped`, `merged`, `evicted`, `admitted`.
+    pub did: &'static str,
+}
+
+/// Numbers of one run of a pass. Only kept when tracing.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Stat {
+    /// The pass.
+    pub pass: Arc<str>,
+    /// Items in its list afterwards.
+    pub items: usize,
+    /// Items it chose.
+    pub selected: usize,
+}
+
+/// What one build holds.
+pub struct State {
+    /// The compiled rules.
+    pub rules: Arc<Rules>,
+    /// The scene's data.
+    pub scene: Value,
+    /// What passes have set.
+    pub set: Value,
+    lists: Vec<RefCell<List>>,
+    /// Chance.
+    pub draws: RefCell<Draws>,
+    /// Accounts and counters.
+    pub ledger: RefCell<Ledger>,
+    /// Warnings so far.
+    pub warnings: RefCell<Vec<Warning>>,
+    /// The list of the program that is running: what `$account.x.left` looks at.
+    pub current: Cell<usize>,
+    /// The pass that is running.
+    pub pass: RefCell<Arc<str>>,
+    /// A failing filter spares its item.
+    pub sparing: Cell<bool>,
+    /// Functions of the embedding program.
+    pub host: rustc_hash::FxHashMap<String, HostFn>,
+    /// The trail, when tracing.
+    pub trail: Option<RefCell<Vec<Event>>>,
+    /// Pass numbers, when tracing.
+    pub stats: RefCell<Vec<Stat>>,
+    /// Media parts that stand in a text as marks (`shape` steps `inline` and `outline`).
+    pub marks: RefCell<Vec<(Arc<str>, Value)>>,
+    /// Items that lost their place: id, and the pass that would have placed them.
+    pub lost: RefCell<Vec<(String, String)>>,
+    visits: Cell<u64>,
+    depth: Cell<u32>,
+    next_seq: Cell<u32>,
+    renderer: Option<Renderer>,
+}
+
+/// How a text is expanded: the text languages, handed in from above.
+pub type Renderer = Rc<dyn Fn(&Map, &State) -> Result<Value, String>>;
+
+impl State {
+    /// A fresh state over a scene.
+    #[must_use]
+    pub fn new(rules: Arc<Rules>, scene: Value, draws: Draws) -> Self {
+        let lists = (0..rules.lists.len()).map(|_| RefCell::new(List::default())).collect();
+        let ledger = RefCell::new(Ledger::new(&rules));
+        Self {
+            rules,
+            scene,
+            set: Value::map(Map::default()),
+            lists,
+            draws: RefCell::new(draws),
+            ledger,
+            warnings: RefCell::default(),
+            current: Cell::new(0),
+            pass: RefCell::new(Arc::from("")),
+            sparing: Cell::new(false),
+            host: rustc_hash::FxHashMap::default(),
+            trail: None,
+            stats: RefCell::default(),
+            marks: RefCell::default(),
+            lost: RefCell::default(),
+            visits: Cell::new(0),
+            depth: Cell::new(0),
+            next_seq: Cell::new(0),
+            renderer: None,
+        }
+    }
+
+    /// Hands in the text languages.
+    pub fn set_renderer(&mut self, renderer: Renderer) {
+        self.renderer = Some(renderer);
+    }
+
+    /// Counts work; an error once the pack's bound is reached.
+    pub fn visit(&self, items: usize) -> Result<(), Fault> {
+        let sum = self.visits.get().saturating_add(items as u64).saturating_add(1);
+        self.visits.set(sum);
+        if sum > self.rules.limits.pass_visits {
+            return Err(Fault::bound(format!("passes visited more than {} items", self.rules.limits.pass_visits)));
+        }
+        Ok(())
+    }
+
+    /// One level of values that refer to values deeper; false when that is too deep.
+    pub(crate) fn deeper(&self) -> bool {
+        let fine = self.depth.get() < 48;
+        if fine {
+            self.depth.set(self.depth.get() + 1);
+        }
+        fine
+    }
+
+    /// One level up again.
+    pub(crate) fn shallower(&self) {
+        self.depth.set(self.depth.get().saturating_sub(1));
+    }
+
+    /// Raises a warning of the running pass.
+    pub fn warn(&self, code: Code, message: impl Into<String>) {
+        self.warn_as(code.as_str(), message);
+    }
+
+    /// Raises a warning under a code that a pack names.
+    pub fn warn_as(&self, code: &str, message: impl Into<String>) {
+        let pass = self.pass.borrow().to_string();
+        self.warnings.borrow_mut().push(Warning { code: code.to_owned(), message: message.into(), pass });
+    }
+
+    /// Renders a text in one of the text languages.
+    pub fn render(&self, args: &Map) -> Result<Value, String> {
+        match &self.renderer {
+            Some(renderer) => renderer(args, self),
+            None => Ok(args.get("of").cloned().unwrap_or_default()),
+        }
+    }
+
+    /// A number for a new item, when a trail is kept; 0 otherwise.
+    pub fn number(&self) -> u32 {
+        if self.trail.is_none() {
+            return 0;
+        }
+        let next = self.next_seq.get() + 1;
+        self.next_seq.set(next);
+        next
+    }
+
+    /// Notes what happened to an item, when a trail is kept.
+    pub fn note(&self, item: &Item, did: &'static str) {
+        if let Some(trail) = &self.trail {
+            trail.borrow_mut().push(Event { item: item.seq, pass: self.pass.borrow().clone(), did });
+        }
+    }
+
+    /// A list, to read.
+    pub fn list(&self, id: usize) -> Ref<'_, List> {
+        self.load(id);
+        match self.lists.get(id) {
+            Some(list) => list.borrow(),
+            // ids come from compiling, which makes as many lists; the first list stands in for the impossible
+            None => self.spare(),
+        }
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "Rules::lists is never empty: compiling always declares one")]
+    fn spare(&self) -> Ref<'_, List> {
+        self.lists[0].borrow()
+    }
+
+    /// A list, to change.
+    pub fn list_mut(&mut self, id: usize) -> &mut List {
+        self.load(id);
+        let id = if id < self.lists.len() { id } else { 0 };
+        #[expect(clippy::indexing_slicing, reason = "just clamped; Rules::lists is never empty")]
+        self.lists[id].get_mut()
+    }
+
+    /// Fills a held list from its scene path, once.
+    fn load(&self, id: usize) {
+        let Some(info) = self.rules.lists.get(id) else { return };
+        let Some(path) = &info.from else { return };
+        let Some(cell) = self.lists.get(id) else { return };
+        if cell.try_borrow().is_ok_and(|l| l.loaded) {
+            return;
+        }
+        let Ok(mut list) = cell.try_borrow_mut() else { return };
+        list.loaded = true;
+        if !list.items.is_empty() {
+            return;
+        }
+        let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
+        if let Value::List(source) = self.lookup(&names, None) {
+            let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
+            let shape = Shape { open: true, ..Shape::default() };
+            let remaining = source.len();
+            list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape });
+            drop(list);
+            if remaining < LAZY_FROM {
+                // elements as they are cannot fail to load
+                let _ = self.force(id);
+            }
+        }
+    }
+
+    /// Whether `source` is long enough to be read lazily.
+    #[must_use]
+    pub fn worth_reading_lazily(source: &[Value]) -> bool {
+        source.len() >= LAZY_FROM
+    }
+
+    /// Whether an unread item may meet a condition.
+    pub fn lazy_may_meet(&self, id: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault> {
+        let shape = self.list(id).lazy.as_ref().map(|l| l.shape.clone());
+        match shape {
+            Some(shape) => Ok(shape.judge(cond, env)? != Some(false)),
+            None => Ok(false),
+        }
+    }
+
+    /// Reads the newest unread element of a list. True if an item came of it; false if it was dropped or none is left.
+    pub fn read_one(&self, id: usize) -> Result<bool, Fault> {
+        let Some((value, place, steps)) = self.take_unread(id) else { return Ok(false) };
+        let Some(item) = self.run_steps(&value, place, &steps)? else { return Ok(false) };
+        if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) {
+            let at = list.lazy_at().unwrap_or(0).min(list.items.len());
+            list.items.insert(at, item);
+            list.gap = at;
+            self.close(&mut list);
+        }
+        Ok(true)
+    }
+
+    fn close(&self, list: &mut List) {
+        if list.lazy.as_ref().is_some_and(|l| l.remaining == 0) {
+            list.lazy = None;
+        }
+    }
+
+    #[expect(clippy::type_complexity, reason = "a private pair of steps, named nowhere else")]
+    fn take_unread(&self, id: usize) -> Option<(Value, usize, Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)>)> {
+        let mut list = self.lists.get(id)?.try_borrow_mut().ok()?;
+        let lazy = list.lazy.as_mut()?;
+        if lazy.remaining == 0 {
+            list.lazy = None;
+            return None;
+        }
+        lazy.remaining -= 1;
+        let value = lazy.source.get(lazy.remaining).cloned().unwrap_or_default();
+        Some((value, lazy.remaining, lazy.steps.clone()))
+    }
+
+    fn run_steps(&self, value: &Value, place: usize, steps: &[(Rc<dyn super::lists::Local>, Rc<Memo>)]) -> Result<Option<Item>, Fault> {
+        self.visit(steps.len())?;
+        let mut made: Option<Item> = None;
+        for (step, memo) in steps {
+            let env = Env { st: self, cur: Cur::None, outer: None, memo, part: None };
+            let cur = made.as_ref().map_or(Cur::Value(value, place), |item| Cur::Item(item, place));
+            match step.apply(cur, &env)? {
+                Some(item) => made = Some(item),
+                None => return Ok(None),
+            }
+        }
+        Ok(made)
+    }
+
+    /// Lets a step wait for the unread items of a list; `changes` are the fields that it may change.
+    pub fn queue(&self, id: usize, step: Rc<dyn super::lists::Local>, memo: Rc<Memo>, changes: &[crate::model::FieldId]) {
+        if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok())
+            && let Some(lazy) = &mut list.lazy
+        {
+            lazy.steps.push((step, memo));
+            for field in changes {
+                lazy.shape.vary(*field);
+            }
+        }
+    }
+
+    /// Reads all that is unread of a list.
+    pub fn force(&self, id: usize) -> Result<(), Fault> {
+        let mut made = Vec::new();
+        let Some(at) = self.list(id).lazy_at() else { return Ok(()) };
+        while let Some((value, place, steps)) = self.take_unread(id) {
+            if let Some(item) = self.run_steps(&value, place, &steps)? {
+                made.push(item);
+            }
+        }
+        made.reverse();
+        if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) {
+            let at = at.min(list.items.len());
+            list.items.splice(at..at, made);
+            list.lazy = None;
+        }
+        Ok(())
+    }
+
+    /// The value along `names`: set, scene, list, the pack's values. `list`: a list whose name the first names make.
+    #[must_use]
+    pub fn lookup(&self, names: &[Arc<str>], list: Option<(usize, usize)>) -> Value {
+        let mut found = walk(&self.set, names);
+        if let (Some((id, used)), false) = (list, decides(&found)) {
+            let from_scene = self.rules.lists.get(id).is_some_and(|l| l.from.is_some());
+            let held = self.lists.get(id).is_some_and(|l| l.try_borrow().is_ok_and(|l| l.loaded));
+            if from_scene && held {
+                return self.list_value(id, names.get(used..).unwrap_or(&[]));
+            }
+        }
+        if !decides(&found) {
+            found = found.over(walk(&self.scene, names));
+        }
+        if let (Some((id, used)), true) = (list, found.is_null()) {
+            found = self.list_value(id, names.get(used..).unwrap_or(&[]));
+        }
+        if !decides(&found) {
+            found = found.over(walk(&self.rules.values, names));
+        }
+        found
+    }
+
+    fn list_value(&self, id: usize, rest: &[Arc<str>]) -> Value {
+        // a list that is being read by its own steps answers with what there is
+        let _ = self.force(id);
+        let list = self.list(id);
+        match rest.split_first() {
+            None => Value::list(list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&self.rules.fields)).collect()),
+            Some((place, rest)) => {
+                let live: Vec<&Item> = list.items.iter().filter(|i| i.enabled()).collect();
+                let item = match place.as_ref() {
+                    "last" => live.last(),
+                    "count" => return Value::Int(i64::try_from(live.len()).unwrap_or(i64::MAX)),
+                    n => n.parse::<usize>().ok().and_then(|n| live.get(n)),
+                };
+                item.map(|i| walk(&i.to_value(&self.rules.fields), rest)).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Notes that an item lost its place and is gone.
+    pub fn lose(&self, item: &Item) {
+        let id = item.get(crate::model::item::core::ID).map(|v| v.to_text().to_string()).unwrap_or_default();
+        self.lost.borrow_mut().push((id, self.pass.borrow().to_string()));
+    }
+
+    /// Sets a value along `names`; setting nothing removes it.
+    pub fn put(&mut self, names: &[Arc<str>], value: Value) {
+        put(&mut self.set, names, value);
+    }
+}
+
+/// Whether a value hides what lies below it: a table does not, its leaves are looked for below too.
+fn decides(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Map(_))
+}
+
+fn walk(value: &Value, names: &[Arc<str>]) -> Value {
+    let mut at = value;
+    for (n, name) in names.iter().enumerate() {
+        let special = match (at, name.as_ref()) {
+            (Value::List(l), "last") => Some(l.last().cloned().unwrap_or_default()),
+            (Value::List(l), "count") => Some(Value::Int(i64::try_from(l.len()).unwrap_or(i64::MAX))),
+            _ => None,
+        };
+        if let Some(found) = special {
+            return walk(&found, names.get(n + 1..).unwrap_or(&[]));
+        }
+        match at.get(name) {
+            Some(v) => at = v,
+            None => return Value::Null,
+        }
+    }
+    at.clone()
+}
+
+/// Sets a value inside a tree of tables; what is no table on the way becomes one.
+pub fn put(tree: &mut Value, names: &[Arc<str>], value: Value) {
+    let Some((name, rest)) = names.split_first() else {
+        *tree = value;
+        return;
+    };
+    if !matches!(tree, Value::Map(_)) {
+        *tree = Value::map(Map::default());
+    }
+    let Value::Map(map) = tree else { return };
+    let map = Arc::make_mut(map);
+    if rest.is_empty() && value.is_null() {
+        map.shift_remove(name);
+        return;
+    }
+    let below = map.entry(name.clone()).or_default();
+    put(below, rest, value);
+}

@@ -1,0 +1,243 @@
+//! `add`: makes items, one for each element of `each`, and puts them into a list.
+//!
+//! A long history becomes a cursor instead of items: what its messages would have been made into is kept as
+//! a step, and what all of them have in common as the shape that conditions are first held against.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, Span, Table};
+use crate::model::{FieldId, Item, Value, item::core};
+use crate::terms::cx::Scope;
+use crate::terms::expr::Root;
+use crate::terms::lists::{Lazy, Local, Shape};
+use crate::terms::select::pass_env;
+use crate::terms::{Cur, Cx, Env, Expr, Fault, Memo, Place, State};
+
+use super::Halt;
+
+/// The terms of `add`.
+pub struct Add {
+    each: Option<Expr>,
+    template: Rc1,
+    to: Option<usize>,
+    at: Place,
+    /// `at` looks at the item that is placed.
+    at_varies: bool,
+}
+
+/// A template that steps of lazy lists share.
+type Rc1 = Arc<Template>;
+
+/// What an item is made from.
+enum Template {
+    /// A table of fields.
+    Fields(Vec<(FieldId, Vec<Arc<str>>, Expr)>),
+    /// Any value: a table is an item, a list several.
+    Value(Expr),
+}
+
+impl Add {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
+        let Some(item) = fields.get("item").map(|f| &f.node) else {
+            cx.fail(Code::TermMissing, span, "`add` needs `item`: what is made", Some("add `item = { … }`, or `item = \"@\"` for the element itself".into()));
+            return None;
+        };
+        let to = fields.get("to").map(|f| {
+            let name = f.node.as_text().unwrap_or("").to_owned();
+            cx.list(&name, f.node.span)
+        });
+        let each = fields.get("each").map(|f| cx.expr(&f.node));
+        let scope = match &each {
+            None => Scope::None,
+            Some(Expr::Query(q)) => match (&q.of, &q.get) {
+                (crate::terms::expr::Source::List(n), None) => cx.rows_of(*n),
+                _ => Scope::Open,
+            },
+            Some(_) => Scope::Open,
+        };
+        let target = to.map(|n| cx.rows_of(n));
+        let template = cx.within(scope, |cx| template(cx, item, target.as_ref()));
+        let placed = target.clone().unwrap_or(Scope::Open);
+        let at = fields.get("at").map(|f| cx.within(Scope::Open, |cx| cx.place(&f.node, &placed)));
+        let at_varies = fields.get("at").is_some_and(|f| mentions_item(&f.node));
+        Some(Self { each, template: Arc::new(template), to, at: at.unwrap_or(Place::End), at_varies })
+    }
+
+    /// Makes the items.
+    pub fn run(&self, st: &mut State, list: usize) -> Result<(), Halt> {
+        let to = self.to.unwrap_or(list);
+        let memo = Memo::default();
+        if self.add_lazily(st, to, &memo)? {
+            return Ok(());
+        }
+        let made = self.made(st, &memo)?;
+        insert(st, to, &self.at, made, &memo)?;
+        Ok(())
+    }
+
+    fn made(&self, st: &State, memo: &Memo) -> Result<Vec<Item>, Fault> {
+        let env = pass_env(st, memo);
+        let Some(each) = &self.each else { return self.template.make(&env) };
+        let elements = env.eval(each)?;
+        let elements = match &elements {
+            Value::List(l) => l.as_slice(),
+            Value::Null => &[],
+            other => std::slice::from_ref(other),
+        };
+        st.visit(elements.len())?;
+        let mut out = Vec::with_capacity(elements.len());
+        for (n, element) in elements.iter().enumerate() {
+            out.extend(self.template.make(&env.inner(Cur::Value(element, n)))?);
+        }
+        Ok(out)
+    }
+
+    /// A long list of the scene becomes a cursor. True if it did.
+    fn add_lazily(&self, st: &mut State, to: usize, memo: &Memo) -> Result<bool, Fault> {
+        let (Some(Expr::Path(path)), Template::Fields(fields), false) = (&self.each, &*self.template, self.at_varies) else { return Ok(false) };
+        let mut steps: Vec<(Rc<dyn Local>, Rc<Memo>)> = Vec::new();
+        let mut tail = Vec::new();
+        let (source, remaining) = match &path.root {
+            Root::Scene { list: Some((id, used)) } if path.segs.len() == *used && st.rules.lists.get(*id).is_some_and(|l| l.from.is_some()) => {
+                let held = st.list(*id);
+                let Some(lazy) = &held.lazy else { return Ok(false) };
+                if lazy.at != 0 {
+                    return Ok(false);
+                }
+                steps.extend(lazy.steps.iter().cloned());
+                tail.extend(held.items.iter().cloned());
+                (lazy.source.clone(), lazy.remaining)
+            }
+            Root::Scene { list: None } => match pass_env(st, memo).path(path)? {
+                Value::List(source) if State::worth_reading_lazily(&source) => {
+                    let n = source.len();
+                    (source, n)
+                }
+                _ => return Ok(false),
+            },
+            _ => return Ok(false),
+        };
+        steps.push((Rc::new(Make(self.template.clone())), Rc::default()));
+        let mut shape = Shape::default();
+        let env = pass_env(st, memo);
+        for (id, rest, value) in fields {
+            if rest.is_empty() && !value.refers(0) && !value.draws() {
+                shape.known.set(*id, env.eval(value)?);
+            } else {
+                shape.varies.push(*id);
+            }
+        }
+        let mut made = Vec::new();
+        for (n, item) in tail.iter().filter(|i| i.enabled()).enumerate() {
+            made.extend(self.template.make(&env.inner(Cur::Item(item, remaining + n)))?);
+        }
+        let at = self.at.gap(to, &env)?;
+        let Some(at) = at else { return Ok(true) };
+        st.force(to)?;
+        let list = st.list_mut(to);
+        let at = at.min(list.items.len());
+        list.insert(made.into_iter().map(|i| (at, i)).collect());
+        list.lazy = Some(Lazy { at, source, remaining, steps, shape });
+        Ok(true)
+    }
+}
+
+/// Puts new or moved items into a list; lost ones are noted.
+pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Memo) -> Result<(), Fault> {
+    let mut placed = Vec::with_capacity(made.len());
+    let mut shift = 0;
+    for mut item in made {
+        if item.seq == 0 {
+            item.seq = st.number();
+        }
+        let before = st.list(to).items.len();
+        let gap = {
+            let env = pass_env(st, memo);
+            at.gap(to, &env.inner(Cur::Item(&item, 0)))?
+        };
+        // finding a gap may read more of a history in front of the gaps found so far
+        shift += st.list(to).items.len() - before;
+        match gap {
+            Some(gap) => {
+                st.note(&item, "placed");
+                placed.push((gap, shift, item));
+            }
+            None => {
+                st.note(&item, "lost");
+                st.lose(&item);
+            }
+        }
+    }
+    let placed = placed.into_iter().map(|(gap, then, item)| (gap + (shift - then), item)).collect();
+    st.list_mut(to).insert(placed);
+    Ok(())
+}
+
+fn template(cx: &mut Cx<'_>, node: &Node, target: Option<&Scope>) -> Template {
+    let Some(table) = node.as_table().filter(|t| !crate::terms::names::is_form(t)) else {
+        let value = cx.expr(node);
+        return Template::Value(value);
+    };
+    let mut fields = Vec::new();
+    for (key, field) in table {
+        let (name, rest) = key.split_once('.').unwrap_or((key, ""));
+        check_target(cx, target, name, field.key);
+        let kind = cx.names.field_type(None, name);
+        let value = cx.operand(&field.node, kind);
+        let id = cx.fields.intern(name);
+        fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));
+    }
+    Template::Fields(fields)
+}
+
+fn check_target(cx: &mut Cx<'_>, target: Option<&Scope>, name: &str, span: Span) {
+    let scope = target.cloned().unwrap_or(Scope::Open);
+    cx.within(scope, |cx| cx.check_field(0, name, span));
+}
+
+fn mentions_item(node: &Node) -> bool {
+    node.to_json().to_string().contains("\"@")
+}
+
+impl Template {
+    fn make(&self, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
+        match self {
+            Template::Fields(fields) => {
+                let mut item = Item::default();
+                for (id, rest, value) in fields {
+                    super::set::assign(&mut item, *id, rest, env.eval(value)?);
+                }
+                Ok(vec![item])
+            }
+            Template::Value(value) => {
+                let names = &env.st.rules.fields;
+                Ok(match env.eval(value)? {
+                    Value::List(l) => l.iter().filter(|v| !v.is_null()).map(|v| Item::from_value(v, names)).collect(),
+                    Value::Null => Vec::new(),
+                    other => vec![Item::from_value(&other, names)],
+                })
+            }
+        }
+    }
+}
+
+/// The step that makes an item of an element that has just been read.
+struct Make(Rc1);
+
+impl Local for Make {
+    fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        if let Cur::Item(item, _) = cur
+            && item.get(core::ENABLED) == Some(&Value::Bool(false))
+        {
+            return Ok(None);
+        }
+        let mut made = self.0.make(&env.inner(cur))?.into_iter().next();
+        if let Some(item) = &mut made {
+            item.seq = env.st.number();
+            env.st.note(item, "made");
+        }
+        Ok(made)
+    }
+}

@@ -1,0 +1,189 @@
+//! `admit`: lets units in, in visiting order, until one does not fit its account.
+//!
+//! With `misfit = "stop"` everything behind the first misfit stays out too; from the newest end that means that
+//! an unread history is read exactly as far as it fits, and one further.
+
+use std::sync::Arc;
+
+use crate::diag::{Span, Table};
+use crate::model::{Value, item::core};
+use crate::terms::cond_parse::Mode;
+use crate::terms::cx::Scope;
+use crate::terms::ledger::{self, Record};
+use crate::terms::select::{End, Seq, pass_env};
+use crate::terms::{Cond, Cur, Cx, Memo, State};
+
+use super::evict::{account, newest_read, record, switch_off};
+use super::set::Set;
+use super::units::{Unit, units};
+use super::{Halt, Pass};
+
+/// The terms of `admit`.
+pub struct Admit {
+    account: usize,
+    unit: Unit,
+    misfit: Misfit,
+    strict: bool,
+    leave: bool,
+    exempt: Option<Cond>,
+    set: Option<Set>,
+}
+
+/// What a unit means that does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Misfit {
+    Stop,
+    Skip,
+    Fail,
+}
+
+impl Admit {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+        let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
+        let account = account(cx, fields, span, "admit");
+        let misfit = match word("misfit") {
+            Some("skip") => Misfit::Skip,
+            Some("fail") => Misfit::Fail,
+            _ => Misfit::Stop,
+        };
+        let exempt = fields.get("exempt").map(|f| {
+            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, Mode::Item));
+            cx.sealed_cond(c)
+        });
+        let set = fields.get("set").map(|f| Set::of(cx, &f.node, scope));
+        let unit = Unit::of(word("unit"));
+        Self { account, unit, misfit, strict: word("fits") == Some("lt"), leave: word("rest") == Some("leave"), exempt, set }
+    }
+
+    /// Lets units in.
+    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
+        let memo = Memo::default();
+        for read in &pass.reads {
+            st.force(*read)?;
+        }
+        self.read_what_fits(pass, st, list, &memo)?;
+        let size = ledger::size(&pass_env(st, &memo), self.account)?;
+        let (mut off, mut admitted, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        let mut spent = st.ledger.borrow().spent(self.account);
+        {
+            let items = st.list(list);
+            let env = pass_env(st, &memo);
+            let visited = pass.select.run(Seq::Items(&items.items), &env)?;
+            let mut full = false;
+            for group in units(&items.items, &visited, self.unit) {
+                let mut cost = 0.0;
+                let mut exempt = false;
+                for n in &group.members {
+                    if let Some(item) = items.items.get(*n) {
+                        cost += ledger::cost(&env, self.account, item)?;
+                        exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(Cur::Item(item, *n)).holds(c))?;
+                    }
+                }
+                if exempt {
+                    continue;
+                }
+                if !full && self.fits(cost, size - spent) {
+                    spent += cost;
+                    admitted.extend(group.members);
+                    continue;
+                }
+                if self.misfit == Misfit::Fail {
+                    let message = format!("{} more tokens are needed where {} are left", cost, size - spent);
+                    let refusal = Halt::Refused { code: "max_tokens_exceeded".into(), message, estimated: Some(spent + cost) };
+                    drop(items);
+                    self.finish(st, list, spent, &admitted);
+                    return Err(refusal);
+                }
+                full |= self.misfit == Misfit::Stop;
+                for n in group.members {
+                    refused.push(n);
+                    if let (Some(item), false, true) = (items.items.get(n), self.leave, self.set.is_none()) {
+                        let cost = ledger::cost(&env, self.account, item)?;
+                        off.push((n, record(item, cost, group.bundled, &pass.id)));
+                    }
+                }
+            }
+        }
+        self.finish(st, list, spent, &admitted);
+        switch_off(st, list, off);
+        if let (Some(set), false) = (&self.set, refused.is_empty()) {
+            set.apply(st, list, &refused, &memo)?;
+            set.apply_globals(st, list, &refused, &memo)?;
+        }
+        Ok(())
+    }
+
+    fn fits(&self, cost: f64, left: f64) -> bool {
+        if self.strict { cost < left } else { cost <= left }
+    }
+
+    fn finish(&self, st: &mut State, list: usize, spent: f64, admitted: &[usize]) {
+        let before = st.ledger.borrow().spent(self.account);
+        st.ledger.borrow_mut().spend(self.account, spent - before);
+        for n in admitted {
+            if let Some(item) = st.list_mut(list).items.get_mut(*n) {
+                item.set(core::ADMITTED, Value::Bool(true));
+                let item = item.clone();
+                st.note(&item, "admitted");
+            }
+        }
+    }
+
+    /// Reads an unread history as far as it can be let in, and one message further.
+    fn read_what_fits(&self, pass: &Pass, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+        if st.list(list).lazy.is_none() {
+            return Ok(());
+        }
+        let select = &pass.select;
+        let plain = select.per.is_none() && select.by.is_empty() && select.draw.is_none() && select.skip.is_none() && !select.others;
+        let plain = plain && select.since.is_none() && select.run.is_none() && select.take.is_none();
+        if plain && super::reach::untouched(pass, st, list, memo)? {
+            return Ok(());
+        }
+        if !plain || select.from != End::Last || self.misfit != Misfit::Stop || self.unit == Unit::Lead || self.exempt.is_some() {
+            return Ok(st.force(list)?);
+        }
+        let mut left = ledger::size(&pass_env(st, memo), self.account)? - st.ledger.borrow().spent(self.account);
+        {
+            let items = st.list(list);
+            let env = pass_env(st, memo);
+            let at = items.lazy_at().unwrap_or(0);
+            for (n, item) in items.items.iter().enumerate().skip(at) {
+                if pass.chooses(&env.inner(Cur::Item(item, n)), item.enabled())? {
+                    left -= ledger::cost(&env, self.account, item)?;
+                }
+            }
+        }
+        let mut bundle = Value::Null;
+        while st.list(list).lazy.is_some() {
+            if left < 0.0 && bundle.is_empty() {
+                break;
+            }
+            if !st.read_one(list)? {
+                continue;
+            }
+            let items = st.list(list);
+            let Some(item) = items.items.get(items.gap).cloned() else { break };
+            drop(items);
+            let same = item.get(core::BUNDLE).is_some_and(|b| !b.is_empty() && *b == bundle);
+            if left < 0.0 && !same {
+                break;
+            }
+            bundle = if self.unit == Unit::Bundle { item.get(core::BUNDLE).cloned().unwrap_or_default() } else { Value::Null };
+            if pass.chooses(&pass_env(st, memo).inner(Cur::Item(&item, 0)), item.enabled())? {
+                left -= newest_read(st, list, self.account, memo)?;
+            }
+        }
+        if self.leave {
+            return Ok(());
+        }
+        let Some(count) = st.list(list).lazy.as_ref().map(|l| l.remaining) else { return Ok(()) };
+        let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
+        st.list_mut(list).lazy = None;
+        let record = Record { id: "unread".into(), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
+        st.ledger.borrow_mut().records.push(record);
+        Ok(())
+    }
+}
+

@@ -1,0 +1,252 @@
+//! `evict`: switches units off, one after another, until the list fits its account.
+//!
+//! Evicting a history from its oldest end keeps exactly the longest newest stretch that fits, so an unread
+//! history is admitted from behind instead: what does not fit is never read (the language page, section "What a
+//! build costs"). The equivalence needs costs that are never negative, which rulers guarantee.
+
+use std::sync::Arc;
+
+use crate::diag::{Span, Table};
+use crate::model::{Item, Value, item::core};
+use crate::terms::cond_parse::Mode;
+use crate::terms::cx::Scope;
+use crate::terms::ledger::{self, Record};
+use crate::terms::select::{End, Seq, pass_env};
+use crate::terms::{Cond, Cur, Cx, Env, Fault, Memo, State};
+
+use super::units::{Group, Unit, units};
+use super::{Halt, Pass};
+
+/// The terms of `evict`.
+pub struct Evict {
+    account: usize,
+    unit: Unit,
+    spare: Option<Cond>,
+}
+
+/// The account that a pass names; complains if it names none.
+pub(super) fn account(cx: &mut Cx<'_>, fields: &Table, span: Span, verb: &str) -> usize {
+    let accounts = cx.accounts.clone();
+    match fields.get("account") {
+        Some(f) => cx.named("account", &accounts, f.node.as_text().unwrap_or(""), f.node.span),
+        None => {
+            cx.fail(crate::diag::Code::TermMissing, span, format!("`{verb}` needs `account`"), Some("name an [[account]] row".into()));
+            0
+        }
+    }
+}
+
+impl Evict {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+        let account = account(cx, fields, span, "evict");
+        let unit = Unit::of(fields.get("unit").and_then(|f| f.node.as_text()));
+        let spare = fields.get("spare").map(|f| {
+            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, Mode::Item));
+            cx.sealed_cond(c)
+        });
+        Self { account, unit, spare }
+    }
+
+    /// Takes units out.
+    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
+        let memo = Memo::default();
+        for read in &pass.reads {
+            st.force(*read)?;
+        }
+        let size = {
+            let env = pass_env(st, &memo);
+            ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)
+        };
+        if st.list(list).lazy.is_some() {
+            self.settle_unread(pass, st, list, size, &memo)?;
+        }
+        self.evict_read(pass, st, list, size, &memo)?;
+        Ok(())
+    }
+
+    /// After this, nothing unread is a candidate, or it is known to be evicted or kept.
+    fn settle_unread(&self, pass: &Pass, st: &mut State, list: usize, size: f64, memo: &Memo) -> Result<(), Fault> {
+        let (candidates, spared) = {
+            let env = pass_env(st, memo);
+            let shape = st.list(list).lazy.as_ref().map(|l| l.shape.clone()).unwrap_or_default();
+            let select = &pass.select;
+            let judged = match &select.filter {
+                Some(f) => shape.judge(f, &env)?,
+                None => Some(true),
+            };
+            let plain = select.since.is_none() && select.run.is_none() && select.per.is_none() && select.draw.is_none() && !select.others;
+            let plain = plain && select.skip.is_none() && select.take.is_none();
+            let spared = match &self.spare {
+                Some(s) => shape.judge(s, &env)?,
+                None => Some(false),
+            };
+            (if plain { judged } else { None }, spared)
+        };
+        match (candidates, spared) {
+            (Some(false), _) | (_, Some(true)) => self.read_until_over(st, list, size, pass, memo),
+            (Some(true), Some(false))
+                if pass.select.from == End::First && pass.select.by.is_empty() && self.unit != Unit::Lead && !self.older_candidates(pass, st, list, memo)? =>
+            {
+                self.admit_from_behind(pass, st, list, size, memo)
+            }
+            _ => st.force(list),
+        }
+    }
+
+    /// Whether a read item in front of the unread stretch would be evicted before it.
+    fn older_candidates(&self, pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bool, Fault> {
+        let items = st.list(list);
+        let env = pass_env(st, memo);
+        let at = items.lazy_at().unwrap_or(0);
+        for (n, item) in items.items.iter().take(at).enumerate() {
+            let here = env.inner(Cur::Item(item, n));
+            let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
+            if pass.chooses(&here, item.enabled())? && !spared {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The unread stretch is no candidate but counts: enough is read to know that all candidates must go, or all of it.
+    fn read_until_over(&self, st: &State, list: usize, size: f64, pass: &Pass, memo: &Memo) -> Result<(), Fault> {
+        let mut known = 0.0;
+        {
+            let env = pass_env(st, memo);
+            let items = st.list(list);
+            for (n, item) in items.items.iter().enumerate().filter(|(_, i)| i.enabled()) {
+                let here = env.inner(Cur::Item(item, n));
+                let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
+                if spared || !pass.chooses(&here, true)? {
+                    known += ledger::cost(&env, self.account, item)?;
+                }
+            }
+        }
+        while known <= size {
+            if !st.read_one(list)? {
+                if st.list(list).lazy.is_none() {
+                    return Ok(());
+                }
+                continue;
+            }
+            known += newest_read(st, list, self.account, memo)?;
+        }
+        Ok(())
+    }
+
+    /// Candidates from the oldest end, seen from behind: the longest newest stretch that fits is read, the rest is out.
+    fn admit_from_behind(&self, pass: &Pass, st: &mut State, list: usize, size: f64, memo: &Memo) -> Result<(), Fault> {
+        let mut total = 0.0;
+        {
+            let env = pass_env(st, memo);
+            let items = st.list(list);
+            for item in items.items.iter().filter(|i| i.enabled()) {
+                total += ledger::cost(&env, self.account, item)?;
+            }
+        }
+        while total <= size && st.list(list).lazy.is_some() {
+            if st.read_one(list)? {
+                total += newest_read(st, list, self.account, memo)?;
+            }
+        }
+        // the last one read did not fit; a bundle that it belongs to is read to its end
+        while self.unit == Unit::Bundle && st.list(list).lazy.is_some() {
+            let bundle = |k: usize| st.list(list).items.get(k).and_then(|i| i.get(core::BUNDLE).cloned()).filter(|b| !b.is_empty());
+            let at = st.list(list).lazy_at().unwrap_or(0);
+            let Some(first) = bundle(at) else { break };
+            if !st.read_one(list)? {
+                continue;
+            }
+            let at = st.list(list).items.len().min(at);
+            if bundle(at) != Some(first) {
+                break;
+            }
+        }
+        let Some(at) = st.list(list).lazy_at() else { return Ok(()) };
+        if total <= size {
+            return Ok(());
+        }
+        let count = st.list(list).lazy.as_ref().map_or(0, |l| l.remaining);
+        let newest = st.list(list).items.get(at).and_then(|i| i.str(core::ID).map(str::to_owned)).unwrap_or_default();
+        let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
+        st.list_mut(list).lazy = None;
+        let record = Record { id: format!("before {newest}"), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
+        st.ledger.borrow_mut().records.push(record);
+        Ok(())
+    }
+
+    fn evict_read(&self, pass: &Arc<Pass>, st: &mut State, list: usize, size: f64, memo: &Memo) -> Result<(), Fault> {
+        let mut off = Vec::new();
+        {
+            let items = st.list(list);
+            let env = pass_env(st, memo);
+            let mut total = 0.0;
+            for item in items.items.iter().filter(|i| i.enabled()) {
+                total += ledger::cost(&env, self.account, item)?;
+            }
+            if total <= size && items.lazy.is_none() {
+                return Ok(());
+            }
+            let visited = pass.select.run(Seq::Items(&items.items), &env)?;
+            for group in units(&items.items, &visited, self.unit) {
+                // what is still unread is known to be over the size by itself: everything must go
+                if total <= size && items.lazy.is_none() {
+                    break;
+                }
+                if self.spares(&group, &items.items, &env)? {
+                    continue;
+                }
+                for n in &group.members {
+                    if let Some(item) = items.items.get(*n) {
+                        let cost = ledger::cost(&env, self.account, item)?;
+                        total -= cost;
+                        off.push((*n, record(item, cost, group.bundled, &pass.id)));
+                    }
+                }
+            }
+        }
+        switch_off(st, list, off);
+        Ok(())
+    }
+
+    fn spares(&self, group: &Group, items: &[Item], env: &Env<'_>) -> Result<bool, Fault> {
+        let Some(spare) = &self.spare else { return Ok(false) };
+        for n in &group.members {
+            if let Some(item) = items.get(*n)
+                && env.inner(Cur::Item(item, *n)).holds(spare)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// What the item costs that has been read last.
+pub(super) fn newest_read(st: &State, list: usize, account: usize, memo: &Memo) -> Result<f64, Fault> {
+    let items = st.list(list);
+    match items.items.get(items.gap) {
+        Some(item) if item.enabled() => ledger::cost(&pass_env(st, memo), account, item),
+        _ => Ok(0.0),
+    }
+}
+
+/// The record of an item that goes.
+pub(super) fn record(item: &Item, tokens: f64, bundled: bool, pass: &str) -> Record {
+    let text = |id| item.get(id).map(|v| v.to_text().to_string()).unwrap_or_default();
+    Record { id: text(core::ID), tokens, group: text(core::GROUP), group_eviction: bundled, pass: pass.to_owned(), unread: None }
+}
+
+/// Switches items off and keeps their records.
+pub(super) fn switch_off(st: &mut State, list: usize, off: Vec<(usize, Record)>) {
+    for (n, record) in off {
+        if let Some(item) = st.list_mut(list).items.get_mut(n) {
+            item.set(core::ENABLED, Value::Bool(false));
+            let item = item.clone();
+            st.note(&item, "evicted");
+        }
+        st.ledger.borrow_mut().records.push(record);
+    }
+}
+

@@ -1,0 +1,173 @@
+//! `merge`: of two selected neighbours with equal `same` fields, the later goes into the earlier.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, Table};
+use crate::model::{FieldId, Item, Value, item::core};
+use crate::terms::cond_parse::Mode;
+use crate::terms::cx::Scope;
+use crate::terms::select::{Seq, pass_env};
+use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
+
+use super::{Halt, Pass};
+
+/// The terms of `merge`.
+pub struct Merge {
+    same: Vec<(FieldId, Arc<str>)>,
+    absorb: Option<Cond>,
+    stop: Option<Cond>,
+    join: Expr,
+    field: FieldId,
+    fold: Vec<(FieldId, Fold)>,
+}
+
+/// What becomes of another field.
+#[derive(Clone, Copy)]
+enum Fold {
+    Any,
+    Last,
+    Sum,
+}
+
+impl Merge {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Self {
+        let node = |key: &str| fields.get(key).map(|f| &f.node);
+        let mut same = Vec::new();
+        for n in node("same").and_then(Node::as_list).unwrap_or(&[]) {
+            let name = cx.literal(n, "a field of `same`");
+            cx.within(scope.clone(), |cx| cx.check_field(0, &name, n.span));
+            same.push((cx.fields.intern(&name), name));
+        }
+        let cond = |cx: &mut Cx<'_>, key: &str| {
+            node(key).map(|n| {
+                let c = cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item));
+                cx.sealed_cond(c)
+            })
+        };
+        let absorb = cond(cx, "absorb");
+        let stop = cond(cx, "stop");
+        let join = node("join").map_or_else(|| Expr::text(""), |n| cx.expr(n));
+        let field = node("field").and_then(Node::as_text).map_or(core::TEXT, |f| cx.fields.intern(f));
+        let mut fold = Vec::new();
+        for (name, how) in node("fold").and_then(Node::as_table).into_iter().flatten() {
+            let how = match how.node.as_text() {
+                Some("any") => Fold::Any,
+                Some("last") => Fold::Last,
+                Some("sum") => Fold::Sum,
+                _ => {
+                    cx.fail(Code::TermType, how.node.span, "a fold is \"any\", \"last\" or \"sum\"", None);
+                    continue;
+                }
+            };
+            fold.push((cx.fields.intern(name), how));
+        }
+        Self { same, absorb, stop, join, field, fold }
+    }
+
+    /// Joins neighbours.
+    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+        let merged = {
+            let items = st.list(list);
+            let env = pass_env(st, memo);
+            let mut selected = vec![false; items.items.len()];
+            for n in pass.select.run(Seq::Items(&items.items), &env)? {
+                if let Some(s) = selected.get_mut(n) {
+                    *s = true;
+                }
+            }
+            let join = env.eval(&self.join)?.to_text();
+            self.fold_all(&items.items, &selected, &join, &env)?
+        };
+        let list = st.list_mut(list);
+        if let Some(lazy) = &mut list.lazy {
+            lazy.at = lazy.at.min(merged.len());
+        }
+        list.items = merged;
+        Ok(())
+    }
+
+    fn fold_all(&self, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
+        let mut out: Vec<(Item, bool)> = Vec::with_capacity(items.len());
+        // a run of texts is joined once, when it ends: appending each time would copy it again and again
+        let mut run: Vec<Value> = Vec::new();
+        for (n, item) in items.iter().enumerate() {
+            let chosen = selected.get(n).copied().unwrap_or(false);
+            if let Some((head, true)) = out.last_mut()
+                && chosen
+                && self.fits(head, item, n, env)?
+            {
+                if run.is_empty() {
+                    run.push(head.get(self.field).cloned().unwrap_or_default());
+                }
+                run.push(item.get(self.field).cloned().unwrap_or_default());
+                for (field, how) in &self.fold {
+                    fold(head, item, *field, *how);
+                }
+                env.st.note(item, "merged");
+                continue;
+            }
+            self.close(&mut out, &mut run, join);
+            out.push((item.clone(), chosen));
+        }
+        self.close(&mut out, &mut run, join);
+        Ok(out.into_iter().map(|(item, _)| item).collect())
+    }
+
+    fn close(&self, out: &mut [(Item, bool)], run: &mut Vec<Value>, join: &str) {
+        if run.is_empty() {
+            return;
+        }
+        let joined = if run.iter().any(|v| matches!(v, Value::List(_))) {
+            let parts = run.iter().flat_map(|v| match v {
+                Value::List(l) => l.to_vec(),
+                Value::Null => Vec::new(),
+                other => vec![other.clone()],
+            });
+            Value::list(parts.collect())
+        } else {
+            Value::text(run.iter().map(Value::to_text).collect::<Vec<_>>().join(join))
+        };
+        run.clear();
+        if let Some((head, _)) = out.last_mut() {
+            head.set(self.field, joined);
+        }
+    }
+
+    fn fits(&self, head: &Item, item: &Item, n: usize, env: &Env<'_>) -> Result<bool, Fault> {
+        for (field, _) in &self.same {
+            if head.get(*field) != item.get(*field) {
+                return Ok(false);
+            }
+        }
+        let here = env.inner(Cur::Item(item, n));
+        if let Some(absorb) = &self.absorb
+            && !here.holds(absorb)?
+        {
+            return Ok(false);
+        }
+        if let Some(stop) = &self.stop
+            && (here.holds(stop)? || env.inner(Cur::Item(head, n)).holds(stop)?)
+        {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+fn fold(head: &mut Item, item: &Item, field: FieldId, how: Fold) {
+    let old = head.get(field).cloned().unwrap_or_default();
+    let new = item.get(field).cloned().unwrap_or_default();
+    let value = match how {
+        Fold::Any => {
+            if old.truthy() {
+                old
+            } else {
+                new
+            }
+        }
+        Fold::Last => new,
+        Fold::Sum => Value::Num(old.as_f64().unwrap_or(0.0) + new.as_f64().unwrap_or(0.0)),
+    };
+    head.set(field, value);
+}

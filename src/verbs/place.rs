@@ -1,0 +1,61 @@
+//! `place`: moves the selected, or copies of them, to a place of a list.
+
+use std::sync::Arc;
+
+use crate::diag::{Node, Table};
+use crate::model::Item;
+use crate::terms::cx::Scope;
+use crate::terms::select::in_list_order;
+use crate::terms::{Cx, Memo, State};
+
+use super::{Halt, Pass};
+
+/// The terms of `place`.
+pub struct Place {
+    to: Option<usize>,
+    at: crate::terms::Place,
+    now: bool,
+    copy: bool,
+}
+
+impl Place {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Self {
+        let node = |key: &str| fields.get(key).map(|f| &f.node);
+        let to = node("to").and_then(|n| {
+            let name = n.as_text()?.to_owned();
+            Some(cx.list(&name, n.span))
+        });
+        let target = to.map_or_else(|| scope.clone(), |n| cx.rows_of(n));
+        let at = node("at").map(|n| cx.within(scope.clone(), |cx| cx.place(n, &target)));
+        let flag = |key: &str| node(key).and_then(Node::as_bool).unwrap_or(false);
+        Self { to, at: at.unwrap_or(crate::terms::Place::End), now: node("against").and_then(Node::as_text) == Some("now"), copy: flag("copy") }
+    }
+
+    /// Moves them.
+    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+        let chosen = pass.chosen(st, list, memo)?;
+        let to = self.to.unwrap_or(list);
+        let moved: Vec<Item> = {
+            let items = st.list(list);
+            // a run or an end is taken in the list's own order
+            let ordered = if pass.select.from == crate::terms::select::End::Last && pass.select.by.is_empty() {
+                in_list_order(chosen.clone())
+            } else {
+                chosen.clone()
+            };
+            ordered.iter().filter_map(|n| items.items.get(*n).cloned()).collect()
+        };
+        if !self.copy {
+            st.list_mut(list).remove(&in_list_order(chosen));
+        }
+        if self.now {
+            for item in moved {
+                super::add::insert(st, to, &self.at, vec![item], memo)?;
+            }
+        } else {
+            super::add::insert(st, to, &self.at, moved, memo)?;
+        }
+        Ok(())
+    }
+}

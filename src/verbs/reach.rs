@@ -1,0 +1,141 @@
+//! How much of an unread history a pass needs: nothing, a queue, the newest end, or all of it.
+//!
+//! *Nothing* when no unread item can be selected. *Queued* when each item is judged and changed by itself.
+//! *Tail* when the selection counts from the newest end: just enough is read. Otherwise *all*.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::model::Item;
+use crate::terms::lists::Local;
+use crate::terms::select::{End, Seq, Take, count, pass_env};
+use crate::terms::{Cur, Env, Fault, Memo, State};
+
+use super::{Pass, Verb};
+
+/// Makes the list ready for the pass: afterwards its read items are all that the pass will touch now.
+pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+    for read in &pass.reads {
+        st.force(*read)?;
+    }
+    if st.list(list).lazy.is_none() || untouched(pass, st, list, memo)? {
+        return Ok(());
+    }
+    if pass.select.is_local() && is_local(pass) {
+        return queue(pass, st, list);
+    }
+    if pass.select.is_tail() {
+        return read_tail(pass, st, list, memo);
+    }
+    st.force(list)
+}
+
+/// Whether no unread item can be selected, so that the pass may look at the read ones alone.
+pub fn untouched(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bool, Fault> {
+    let select = &pass.select;
+    if select.since.is_some() || select.run.is_some() || matches!(pass.verb, Verb::Merge(_)) {
+        return Ok(false);
+    }
+    match &select.filter {
+        Some(filter) => Ok(!st.lazy_may_meet(list, filter, &pass_env(st, memo))?),
+        None => Ok(false),
+    }
+}
+
+/// Whether the verb changes each item by itself.
+fn is_local(pass: &Pass) -> bool {
+    match &pass.verb {
+        Verb::Drop | Verb::Shape(_) => true,
+        Verb::Set(set) => set.has_fields(),
+        _ => false,
+    }
+}
+
+fn queue(pass: &Arc<Pass>, st: &State, list: usize) -> Result<(), Fault> {
+    let memo = Memo::default();
+    {
+        let env = pass_env(st, &memo);
+        for cell in &pass.cells {
+            cell.fill(&env)?;
+        }
+    }
+    st.queue(list, Rc::new(Queued(pass.clone())), Rc::new(memo), &changed(pass));
+    Ok(())
+}
+
+/// The fields that the pass may change.
+fn changed(pass: &Pass) -> Vec<crate::model::FieldId> {
+    match &pass.verb {
+        Verb::Set(set) => set.field_ids(),
+        Verb::Shape(shape) => vec![shape.field],
+        _ => Vec::new(),
+    }
+}
+
+/// A pass that waits for its items to be read.
+struct Queued(Arc<Pass>);
+
+impl Local for Queued {
+    fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        let Cur::Item(item, place) = cur else { return Ok(None) };
+        let here = env.inner(Cur::Item(item, place));
+        if !self.0.chooses(&here, item.enabled())? {
+            return Ok(Some(item.clone()));
+        }
+        env.st.note(item, super::pass_did(&self.0));
+        match &self.0.verb {
+            Verb::Drop => Ok(None),
+            Verb::Set(set) => Ok(Some(set.changed(item, place, env)?)),
+            Verb::Shape(shape) => Ok(Some(shape.changed(item, place, env)?)),
+            _ => Ok(Some(item.clone())),
+        }
+    }
+}
+
+/// Reads from the newest end until the selection has all it can take there.
+fn read_tail(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+    let env = pass_env(st, memo);
+    let select = &pass.select;
+    let wanted = match &select.take {
+        Some(Take::Count(n)) if select.from == End::Last => {
+            let skip = select.skip.as_ref().map(|e| env.eval(e)).transpose()?.map_or(0, |v| count(&v));
+            Some(count(&env.eval(n)?) + skip)
+        }
+        _ => None,
+    };
+    loop {
+        let Some(at) = st.list(list).lazy_at() else { return Ok(()) };
+        let mut met = 0;
+        let mut settled = false;
+        {
+            let items = st.list(list);
+            let seq = Seq::Items(&items.items);
+            for n in (at..seq.len()).rev() {
+                let here = env.inner(seq.cur(n));
+                if let Some(since) = &select.since
+                    && here.holds(since)?
+                {
+                    settled = true;
+                    break;
+                }
+                if let Some(run) = &select.run
+                    && !here.holds(run)?
+                {
+                    settled = true;
+                    break;
+                }
+                if pass.chooses(&here, matches!(seq.cur(n), Cur::Item(i, _) if i.enabled()))? {
+                    met += 1;
+                }
+            }
+        }
+        if settled || wanted.is_some_and(|w| met >= w) {
+            return Ok(());
+        }
+        // twice as many each time, so that looking again at what was read stays cheap
+        let more = st.list(list).items.len().saturating_sub(at).max(1);
+        for _ in 0..more {
+            st.read_one(list)?;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `repeat`: runs a program in rounds; after each, the first `[[round]]` row whose `when` holds says what the next is.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, Span, Table};
+use crate::model::{Map, Value};
+use crate::terms::cond_parse::Mode;
+use crate::terms::cx::Scope;
+use crate::terms::select::{count, pass_env};
+use crate::terms::{Cond, Cx, Expr, Fault, Memo, State};
+
+use super::{Caller, Halt, Pass};
+
+/// The terms of `repeat`.
+pub struct Repeat {
+    /// The program, by number; linked when all programs are known.
+    pub program: usize,
+    max: Option<Expr>,
+    set: Vec<(Arc<str>, Expr)>,
+    rounds: Vec<Round>,
+}
+
+struct Round {
+    when: Option<Cond>,
+    set: Vec<(Arc<str>, Expr)>,
+}
+
+impl Repeat {
+    /// Reads the terms, and the rounds named after the pass.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
+        let program = super::run::program(cx, fields, span)?;
+        let max = fields.get("max").map(|f| cx.expr(&f.node));
+        let set = fields.get("set").map(|f| values(cx, &f.node)).unwrap_or_default();
+        let id = fields.get("name").and_then(|f| f.node.as_text()).unwrap_or("").to_owned();
+        let mut rounds = Vec::new();
+        let pack = cx.pack;
+        for (name, row) in pack.tables.get("round").into_iter().flatten() {
+            if name.rsplit_once('/').map(|(pass, _)| pass) != Some(id.as_str()) {
+                continue;
+            }
+            let when = row.fields.get("when").map(|f| cx.within(Scope::None, |cx| cx.cond(&f.node, Mode::Scene)));
+            let set = row.fields.get("set").map(|f| values(cx, &f.node)).unwrap_or_default();
+            rounds.push(Round { when, set });
+        }
+        Some(Self { program, max, set, rounds })
+    }
+
+    /// Goes round.
+    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, caller: &dyn Caller) -> Result<(), Halt> {
+        let limit = st.rules.limits.rounds as usize;
+        let wanted = match &self.max {
+            Some(max) => {
+                let memo = Memo::default();
+                let max = pass_env(st, &memo).eval(max)?;
+                if max.is_null() { limit } else { count(&max) }
+            }
+            None => limit,
+        };
+        begin(st, &self.set)?;
+        let mut done = 0;
+        while done < wanted {
+            if done >= limit {
+                return Err(Fault::bound(format!("more than {limit} rounds of `{}`", pass.id)).into());
+            }
+            match caller.program(self.program, None, st) {
+                Ok(()) | Err(Halt::Stop) => {}
+                Err(halt) => return Err(halt),
+            }
+            done += 1;
+            st.put(&["round".into(), "done".into()], Value::Int(i64::try_from(done).unwrap_or(i64::MAX)));
+            let Some(next) = self.next(st)? else { return Ok(()) };
+            apply(st, &next.set)?;
+        }
+        Ok(())
+    }
+
+    fn next(&self, st: &State) -> Result<Option<&Round>, Fault> {
+        for round in &self.rounds {
+            let memo = Memo::default();
+            let held = match &round.when {
+                Some(when) => pass_env(st, &memo).holds(when)?,
+                None => true,
+            };
+            if held {
+                return Ok(Some(round));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn values(cx: &mut Cx<'_>, node: &Node) -> Vec<(Arc<str>, Expr)> {
+    let Some(table) = node.as_table() else {
+        cx.fail(Code::TermType, node.span, format!("`set` takes a table, not {}", node.kind()), None);
+        return Vec::new();
+    };
+    table.iter().map(|(k, f)| (k.clone(), cx.within(Scope::None, |cx| cx.expr(&f.node)))).collect()
+}
+
+/// A fresh `$round` for a new repeat.
+fn begin(st: &mut State, set: &[(Arc<str>, Expr)]) -> Result<(), Fault> {
+    let mut round = Map::default();
+    round.insert("done".into(), Value::Int(0));
+    st.put(&["round".into()], Value::map(round));
+    apply(st, set)
+}
+
+fn apply(st: &mut State, set: &[(Arc<str>, Expr)]) -> Result<(), Fault> {
+    let mut made = Vec::with_capacity(set.len());
+    {
+        let memo = Memo::default();
+        let env = pass_env(st, &memo);
+        for (key, value) in set {
+            made.push((key.clone(), env.eval(value)?));
+        }
+    }
+    for (key, value) in made {
+        let path: Vec<Arc<str>> = match key.strip_prefix('$') {
+            Some(path) => path.split('.').map(Arc::from).collect(),
+            None => vec!["round".into(), key],
+        };
+        st.put(&path, value);
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! `reserve`: takes from an account, unchecked: the selected items' cost, or a value.
+
+use std::sync::Arc;
+
+use crate::diag::{Span, Table};
+use crate::model::{Value, item::core};
+use crate::terms::ledger;
+use crate::terms::select::pass_env;
+use crate::terms::{Cx, Expr, Memo, State};
+
+use super::evict::account;
+use super::{Halt, Pass};
+
+/// The terms of `reserve`.
+pub struct Reserve {
+    account: usize,
+    cost: Option<Expr>,
+}
+
+impl Reserve {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Self {
+        Self { account: account(cx, fields, span, "reserve"), cost: fields.get("cost").map(|f| cx.expr(&f.node)) }
+    }
+
+    /// Spends.
+    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+        let mut reserved = Vec::new();
+        let mut sum = 0.0;
+        {
+            let env = pass_env(st, memo);
+            match &self.cost {
+                Some(cost) => sum = env.eval(cost)?.as_f64().unwrap_or(0.0),
+                None => {
+                    reserved = pass.chosen(st, list, memo)?;
+                    let items = st.list(list);
+                    for item in reserved.iter().filter_map(|n| items.items.get(*n)) {
+                        sum += ledger::cost(&env, self.account, item)?;
+                    }
+                }
+            }
+        }
+        st.ledger.borrow_mut().spend(self.account, sum.max(0.0));
+        for n in reserved {
+            if let Some(item) = st.list_mut(list).items.get_mut(n) {
+                item.set(core::ADMITTED, Value::Bool(true));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! `run`: runs a program, a script of the pack, or the hooks of an event.
+//!
+//! With `each` the program runs once an element, which `as` names, on an empty list of its own each time.
+//! A program whose items are of the caller's kind works on the caller's list.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Span, Table};
+use crate::model::Value;
+use crate::terms::select::pass_env;
+use crate::terms::{Cx, Expr, Memo, State};
+
+use super::{Caller, Halt};
+
+/// The terms of `run`.
+pub struct Run {
+    /// What is run.
+    pub what: What,
+    each: Option<Expr>,
+    name: Arc<str>,
+    copy: bool,
+}
+
+/// What is run.
+pub enum What {
+    /// A program, by number.
+    Program(usize),
+    /// A Rhai function of the pack.
+    Script(Arc<str>),
+    /// The hooks of an event.
+    Event(Arc<str>),
+}
+
+/// The program that a pass names, by number; complains if there is none.
+pub(super) fn program(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<usize> {
+    let Some(node) = fields.get("program").map(|f| &f.node) else {
+        cx.fail(Code::TermMissing, span, "the pass names no program", Some("add `program = \"…\"`".into()));
+        return None;
+    };
+    let name = node.as_text().unwrap_or("");
+    let programs: Vec<Arc<str>> = cx.pack.tables.get("program").map(|r| r.keys().cloned().collect()).unwrap_or_default();
+    match programs.iter().position(|p| p.as_ref() == name) {
+        Some(n) => Some(n),
+        None => {
+            cx.unknown("program", name, node.span, programs.iter().map(AsRef::as_ref));
+            None
+        }
+    }
+}
+
+impl Run {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
+        let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
+        let what = match (word("script"), word("event")) {
+            (Some(script), _) => What::Script(script),
+            (None, Some(event)) => What::Event(event),
+            (None, None) => What::Program(program(cx, fields, span)?),
+        };
+        let each = fields.get("each").map(|f| cx.expr(&f.node));
+        let copy = fields.get("copy").and_then(|f| f.node.as_bool()).unwrap_or(false);
+        Some(Self { what, each, name: word("as").unwrap_or_else(|| "each".into()), copy })
+    }
+
+    /// Runs it.
+    pub fn run(&self, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+        let program = match &self.what {
+            What::Script(name) => return caller.script(name, false, st),
+            What::Event(name) => return caller.script(name, true, st),
+            What::Program(n) => *n,
+        };
+        if let Some(each) = &self.each {
+            return self.run_each(program, each, st, caller);
+        }
+        let own = caller.list_of(program);
+        let same = st.rules.lists.get(own).zip(st.rules.lists.get(list)).is_some_and(|(a, b)| own == list || (!a.rows.is_empty() && a.rows == b.rows && a.from.is_none() && b.from.is_none()));
+        let over = if same { Some(list) } else { None };
+        let kept = self.copy.then(|| {
+            let target = over.unwrap_or(own);
+            (target, st.snapshot(target))
+        });
+        let result = ended(caller.program(program, over, st));
+        if let Some((target, items)) = kept {
+            st.restore(target, items);
+        }
+        result
+    }
+
+    fn run_each(&self, program: usize, each: &Expr, st: &mut State, caller: &dyn Caller) -> Result<(), Halt> {
+        let elements = {
+            let memo = Memo::default();
+            pass_env(st, &memo).eval(each)?
+        };
+        let own = caller.list_of(program);
+        for element in elements.as_list().unwrap_or(&[]) {
+            let element = settled(element, st)?;
+            st.put(&[self.name.clone()], element);
+            st.restore(own, Vec::new());
+            ended(caller.program(program, None, st))?;
+        }
+        st.put(&[self.name.clone()], Value::Null);
+        Ok(())
+    }
+}
+
+/// A row of the pack's own tables, its compiled cells worked out.
+fn settled(value: &Value, st: &State) -> Result<Value, Halt> {
+    let memo = Memo::default();
+    let env = pass_env(st, &memo);
+    let Value::Map(map) = value else { return Ok(value.clone()) };
+    let mut out = (**map).clone();
+    for cell in out.values_mut() {
+        if let Value::Rule(crate::model::RuleRef::Expr(n)) = cell {
+            *cell = env.eval(st.rules.expr(*n))?;
+        }
+    }
+    Ok(Value::map(out))
+}
+
+/// A program that stopped itself has ended; its caller goes on.
+fn ended(result: Result<(), Halt>) -> Result<(), Halt> {
+    match result {
+        Err(Halt::Stop) => Ok(()),
+        other => other,
+    }
+}

@@ -1,0 +1,185 @@
+//! `set`: fields of the selected items, and `$name` keys of the build.
+//!
+//! All values of one item are worked out before any is stored, so that `{ a = "@b", b = "@a" }` swaps them.
+//! `$name` keys are set once a pass, whether or not any item was selected; with `per`, once a part.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, Span, Table};
+use crate::model::{FieldId, Item, Value};
+use crate::terms::cx::Scope;
+use crate::terms::select::{Seq, pass_env};
+use crate::terms::{Cur, Cx, Env, Expr, Fault, Memo, State};
+
+use super::{Halt, Pass};
+
+/// The terms of `set`.
+pub struct Set {
+    fields: Vec<(FieldId, Vec<Arc<str>>, Expr)>,
+    globals: Vec<(Vec<Step>, Expr)>,
+}
+
+/// A step of a `$name` key: a name or a computed one.
+enum Step {
+    Name(Arc<str>),
+    Computed(Expr),
+}
+
+impl Set {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+        let Some(node) = fields.get("set").map(|f| &f.node) else {
+            cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
+            return None;
+        };
+        Some(Self::of(cx, node, scope))
+    }
+
+    /// Reads a table of fields and `$name` keys.
+    pub fn of(cx: &mut Cx<'_>, node: &Node, scope: &Scope) -> Self {
+        let mut set = Self { fields: Vec::new(), globals: Vec::new() };
+        let Some(table) = node.as_table() else {
+            cx.fail(Code::TermType, node.span, format!("`set` takes a table, not {}", node.kind()), Some("write `set = { field = value }`".into()));
+            return set;
+        };
+        for (key, field) in table {
+            cx.within(scope.clone(), |cx| match key.strip_prefix('$') {
+                Some(path) => {
+                    let steps = steps(cx, path, &field.node);
+                    let value = cx.expr(&field.node);
+                    set.globals.push((steps, value));
+                }
+                None => {
+                    let (name, rest) = key.split_once('.').unwrap_or((key, ""));
+                    cx.check_field(0, name, field.key);
+                    let kind = cx.names.field_type(cx.types().as_deref(), name);
+                    let value = cx.operand(&field.node, kind);
+                    let value = cx.sealed(value);
+                    let id = cx.fields.intern(name);
+                    set.fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));
+                }
+            });
+        }
+        set
+    }
+
+    /// Whether it sets fields of items.
+    #[must_use]
+    pub fn has_fields(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
+    /// The fields it sets.
+    #[must_use]
+    pub fn field_ids(&self) -> Vec<FieldId> {
+        self.fields.iter().map(|(id, _, _)| *id).collect()
+    }
+
+    /// Sets them.
+    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+        if self.has_fields() {
+            let chosen = pass.chosen(st, list, memo)?;
+            self.apply(st, list, &chosen, memo)?;
+        }
+        if self.globals.is_empty() {
+            return Ok(());
+        }
+        if pass.select.per.is_none() {
+            return Ok(self.apply_globals(st, list, &[], memo)?);
+        }
+        let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
+        for part in parts {
+            self.apply_globals(st, list, &part, memo)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the fields of these items.
+    pub fn apply(&self, st: &mut State, list: usize, chosen: &[usize], memo: &Memo) -> Result<(), Fault> {
+        let mut changed = Vec::with_capacity(chosen.len());
+        {
+            let items = st.list(list);
+            let env = pass_env(st, memo);
+            for n in chosen {
+                if let Some(item) = items.items.get(*n) {
+                    changed.push((*n, self.changed(item, *n, &env)?));
+                    st.note(item, "set");
+                }
+            }
+        }
+        let list = st.list_mut(list);
+        for (n, item) in changed {
+            if let Some(slot) = list.items.get_mut(n) {
+                *slot = item;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the `$name` keys; `@` is the first item of the part.
+    pub fn apply_globals(&self, st: &mut State, list: usize, part: &[usize], memo: &Memo) -> Result<(), Fault> {
+        let mut made = Vec::new();
+        {
+            let items = st.list(list);
+            let seq = Seq::Some(&items.items, part);
+            let env = pass_env(st, memo);
+            let mut env = env.inner(seq.cur(0));
+            env.part = Some(seq);
+            for (steps, value) in &self.globals {
+                let mut names = Vec::with_capacity(steps.len());
+                for step in steps {
+                    names.push(match step {
+                        Step::Name(n) => n.clone(),
+                        Step::Computed(e) => env.eval(e)?.to_text(),
+                    });
+                }
+                made.push((names, env.eval(value)?));
+            }
+        }
+        for (names, value) in made {
+            st.put(&names, value);
+        }
+        Ok(())
+    }
+
+    /// The item with its fields set.
+    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
+        let here = env.inner(Cur::Item(item, place));
+        let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
+        let mut changed = item.clone();
+        for ((id, rest, _), value) in self.fields.iter().zip(values) {
+            assign(&mut changed, *id, rest, value);
+        }
+        Ok(changed)
+    }
+}
+
+/// Sets a field, or something inside it.
+pub fn assign(item: &mut Item, id: FieldId, rest: &[Arc<str>], value: Value) {
+    if rest.is_empty() {
+        item.set(id, value);
+        return;
+    }
+    let mut tree = item.get(id).cloned().unwrap_or_default();
+    crate::terms::state::put(&mut tree, rest, value);
+    item.set(id, tree);
+}
+
+fn steps(cx: &mut Cx<'_>, path: &str, node: &Node) -> Vec<Step> {
+    let mut out = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let end = if rest.starts_with('[') { rest.find(']').map_or(rest.len(), |n| n + 1) } else { rest.find('.').unwrap_or(rest.len()) };
+        let (word, after) = (rest.get(..end).unwrap_or(""), rest.get(end..).unwrap_or(""));
+        match word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {
+            Some(inner) => {
+                let expr = cx.reference(inner, node, 0);
+                out.push(Step::Computed(expr));
+            }
+            None if word.is_empty() => {}
+            None => out.push(Step::Name(word.into())),
+        }
+        rest = after.strip_prefix('.').unwrap_or(after);
+    }
+    out
+}

@@ -1,0 +1,72 @@
+//! Units of spending: single items, bundles that live and die together, or bundles whose lead must fit.
+
+use rustc_hash::FxHashSet;
+
+use crate::model::{Item, item::core};
+use crate::terms::keys::canonical;
+
+/// What is let in or taken out at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unit {
+    /// One item.
+    #[default]
+    Item,
+    /// All live items with one `bundle`, wherever they stand.
+    Bundle,
+    /// A bundle's first item, then the others one by one, newest first.
+    Lead,
+}
+
+impl Unit {
+    /// Reads the word.
+    #[must_use]
+    pub fn of(word: Option<&str>) -> Self {
+        match word {
+            Some("bundle") => Unit::Bundle,
+            Some("lead") => Unit::Lead,
+            _ => Unit::Item,
+        }
+    }
+}
+
+/// Some items that go together, by index, and whether they are a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The items.
+    pub members: Vec<usize>,
+    /// They share a bundle.
+    pub bundled: bool,
+}
+
+/// The units of the visited items, each standing where its first member is visited.
+#[must_use]
+pub fn units(items: &[Item], visited: &[usize], unit: Unit) -> Vec<Group> {
+    let bundle = |n: usize| items.get(n).and_then(|i| i.get(core::BUNDLE)).filter(|b| !b.is_empty()).map(canonical);
+    if unit == Unit::Item {
+        return visited.iter().map(|n| Group { members: vec![*n], bundled: false }).collect();
+    }
+    let mut members: rustc_hash::FxHashMap<String, Vec<usize>> = rustc_hash::FxHashMap::default();
+    for (n, item) in items.iter().enumerate().filter(|(_, i)| i.enabled()) {
+        if let Some(b) = item.get(core::BUNDLE).filter(|b| !b.is_empty()) {
+            members.entry(canonical(b)).or_default().push(n);
+        }
+    }
+    let mut seen = FxHashSet::default();
+    let mut out = Vec::new();
+    for n in visited {
+        if !seen.insert(*n) {
+            continue;
+        }
+        let all = bundle(*n).and_then(|b| members.get(&b).cloned()).unwrap_or_else(|| vec![*n]);
+        seen.extend(all.iter().copied());
+        let bundled = bundle(*n).is_some();
+        if unit == Unit::Bundle {
+            out.push(Group { members: all, bundled });
+        } else {
+            let lead = all.first().copied();
+            let rest = all.iter().skip(1).rev().copied();
+            out.extend(lead.into_iter().chain(rest).map(|n| Group { members: vec![n], bundled: false }));
+        }
+    }
+    out
+}
