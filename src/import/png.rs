@@ -20,14 +20,14 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
         report.push(no_card(name, &all, &end));
         return Err(report);
     }
-    let (documents, mut failures) = decode(name, &cards, &mut report);
+    let (documents, failures) = decode(name, &cards, &mut report);
     if documents.is_empty() {
-        report.extend(failures);
+        failures.into_iter().for_each(|failure| report.push(failure));
         return Err(report);
     }
-    let skipped = failures.items().len();
-    for failure in std::mem::take(&mut failures).items() {
-        report.push(tolerated(failure.clone()));
+    let skipped = failures.len();
+    for failure in failures {
+        report.push(tolerated(failure));
     }
     let mut imported = Imported::new(Container::Png, documents, report);
     imported.skipped = skipped;
@@ -51,8 +51,8 @@ fn cards<'a>(name: &str, bytes: &'a [u8], all: &[Chunk<'a>], end: &End<'_>, repo
 }
 
 /// The documents of the card chunks, and what is wrong with those that have none.
-fn decode(name: &str, cards: &[Chunk<'_>], report: &mut Report) -> (Vec<Document>, Report) {
-    let (mut documents, mut failures) = (Vec::new(), Report::default());
+fn decode(name: &str, cards: &[Chunk<'_>], report: &mut Report) -> (Vec<Document>, Vec<Diagnostic>) {
+    let (mut documents, mut failures) = (Vec::new(), Vec::new());
     for chunk in cards {
         let Some(label) = chunk.card() else { continue };
         match payload::document(name, label, chunk, report) {
