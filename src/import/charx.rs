@@ -131,7 +131,7 @@ fn unpack(name: &str, archive: &mut Archive<'_>, card: &Member) -> Result<Vec<u8
     if out.len() > MAX_JSON {
         return Err(large());
     }
-    result.map_err(|e| damaged(super::shown(&e.to_string())))?;
+    result.map_err(|_| damaged("its content is damaged or not as the archive declares".to_owned()))?;
     Ok(out)
 }
 
