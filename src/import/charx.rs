@@ -9,7 +9,7 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::json::{self, MAX_JSON};
-use super::{Asset, Container, Document, Imported, container, listed, tolerated, too_large};
+use super::{Asset, Container, Document, Fault, Imported, container, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 
 /// The member that holds the card.
@@ -45,8 +45,8 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
             imported.assets = assets;
             Ok(imported)
         }
-        Err(diagnostic) => {
-            report.push(diagnostic);
+        Err(fault) => {
+            report.push(*fault);
             Err(report)
         }
     }
@@ -60,17 +60,17 @@ struct Member {
 
 /// Opens the archive, after counting its directory entries by their signature: opening takes memory for each of
 /// them, and the count that the archive declares may be a lie.
-fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<Archive<'a>, Diagnostic> {
+fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<Archive<'a>, Fault> {
     let entries = AhoCorasick::new([b"PK\x01\x02"]).map_or(0, |search| search.find_iter(bytes).take(MAX_ENTRIES + 1).count());
     if entries > MAX_ENTRIES {
-        return Err(container(name, format!("has more than {MAX_ENTRIES} members")).help(HOSTILE));
+        return Err(container(name, format!("has more than {MAX_ENTRIES} members")).help(HOSTILE).into());
     }
     ZipArchive::new(Cursor::new(bytes))
-        .map_err(|e| container(name, format!("is a ZIP archive whose directory cannot be read ({})", reason(&e))).help(FETCH))
+        .map_err(|e| container(name, format!("is a ZIP archive whose directory cannot be read ({})", reason(&e))).help(FETCH).into())
 }
 
 /// The members with safe names; declared sizes are checked here.
-fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec<Member>, Diagnostic> {
+fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec<Member>, Fault> {
     let (mut members, mut unsafe_names, mut total) = (Vec::new(), Vec::new(), 0_u64);
     for index in 0..archive.len() {
         let Ok(entry) = archive.by_index_data(index) else { continue };
@@ -82,7 +82,9 @@ fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec
         let path = String::from_utf8_lossy(entry.name_raw()).into_owned();
         if size > MAX_ENTRY || total > MAX_TOTAL {
             let shown = super::shown(&path);
-            return Err(container(name, format!("unpacks to too much: {size} bytes for `{shown}`, {total} bytes so far")).help(HOSTILE));
+            return Err(container(name, format!("unpacks to too much: {size} bytes for `{shown}`, {total} bytes so far"))
+                .help(HOSTILE)
+                .into());
         }
         match entry.enclosed_name() {
             Some(_) => members.push(Member { index, name: path, size }),
@@ -98,7 +100,7 @@ fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec
 }
 
 /// `card.json` at the root, else the only one in a folder.
-fn find_card<'m>(name: &str, members: &'m [Member], report: &mut Report) -> Result<&'m Member, Diagnostic> {
+fn find_card<'m>(name: &str, members: &'m [Member], report: &mut Report) -> Result<&'m Member, Fault> {
     if let Some(card) = members.iter().find(|m| m.name == CARD) {
         return Ok(card);
     }
@@ -114,22 +116,23 @@ fn find_card<'m>(name: &str, members: &'m [Member], report: &mut Report) -> Resu
         false => format!("it holds {}", listed(members.iter().map(|m| m.name.as_str()))),
     };
     Err(Diagnostic::new(Code::ImportFormat, format!("`{name}` is a ZIP archive without `{CARD}`: {found}"))
-        .help("a CHARX archive has `card.json` at its root; unpack other archives and import the files in them"))
+        .help("a CHARX archive has `card.json` at its root; unpack other archives and import the files in them")
+        .into())
 }
 
 /// The bytes of one member, never more than [`MAX_JSON`].
-fn unpack(name: &str, archive: &mut Archive<'_>, card: &Member) -> Result<Vec<u8>, Diagnostic> {
+fn unpack(name: &str, archive: &mut Archive<'_>, card: &Member) -> Result<Vec<u8>, Fault> {
     let what = super::shown(&card.name);
     let large = || too_large(name, &format!("has a member `{what}`"), MAX_JSON);
     if card.size > MAX_JSON as u64 {
-        return Err(large());
+        return Err(large().into());
     }
     let damaged = |why: String| container(name, format!("has a member `{what}` that cannot be unpacked ({why})")).help(FETCH);
     let member = archive.by_index(card.index).map_err(|e| damaged(reason(&e)))?;
     let mut out = Vec::new();
     let result = member.take(MAX_JSON as u64 + 1).read_to_end(&mut out);
     if out.len() > MAX_JSON {
-        return Err(large());
+        return Err(large().into());
     }
     result.map_err(|_| damaged("its content is damaged or not as the archive declares".to_owned()))?;
     Ok(out)

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{Container, Document, Imported, failed, listed, tolerated, too_large};
+use super::{Container, Document, Fault, Imported, failed, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 
 /// Longest JSON document, in bytes.
@@ -39,7 +39,7 @@ pub(super) fn read_text(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
 }
 
 /// The bytes as text without a byte order mark.
-pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Result<&'a str, Diagnostic> {
+pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Result<&'a str, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         Diagnostic::new(Code::FileEncoding, format!("`{name}` is not valid UTF-8: byte {} begins no character", e.valid_up_to()))
             .help("save it again with the encoding UTF-8")
@@ -53,11 +53,11 @@ pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Resu
 }
 
 /// The JSON document `what` of file `name`; for messages the two may be the same.
-pub(super) fn document(name: &str, what: &str, text: &str, report: &mut Report) -> Result<Value, Diagnostic> {
+pub(super) fn document(name: &str, what: &str, text: &str, report: &mut Report) -> Result<Value, Fault> {
     let mut reader = Reader::default();
     let result = reader.parse(text);
     reader.notes(name, report);
-    result.map_err(|reject| reject.explain(what))
+    result.map_err(|reject| reject.explain(what).into())
 }
 
 /// Why a text is no usable JSON document.

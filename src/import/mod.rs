@@ -109,10 +109,13 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
     }
 }
 
+/// Why a part of a file cannot be had; boxed, since it is the rare way out of functions that are called often.
+type Fault = Box<Diagnostic>;
+
 /// A report of one error.
-fn failed(diagnostic: Diagnostic) -> Report {
+fn failed(fault: impl Into<Fault>) -> Report {
     let mut report = Report::default();
-    report.push(diagnostic);
+    report.push(*fault.into());
     report
 }
 

@@ -8,8 +8,8 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::chunks::Chunk;
-use super::{container, json, too_large};
-use crate::diag::{Diagnostic, Report};
+use super::{Fault, container, json, too_large};
+use crate::diag::Report;
 
 /// Longest text of a card chunk once unpacked, in bytes.
 const MAX_TEXT: usize = 64 << 20;
@@ -23,10 +23,10 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 const AGAIN: &str = "download the original file again; if it stays so, export the card again where it was made";
 
 /// The document that the card chunk `label` of file `name` holds.
-pub(super) fn document(name: &str, label: &str, chunk: &Chunk<'_>, report: &mut Report) -> Result<serde_json::Value, Diagnostic> {
+pub(super) fn document(name: &str, label: &str, chunk: &Chunk<'_>, report: &mut Report) -> Result<serde_json::Value, Fault> {
     let text = text(name, label, chunk)?;
     if text.len() > MAX_TEXT {
-        return Err(too_large(name, &format!("has a card chunk `{label}`"), MAX_TEXT));
+        return Err(too_large(name, &format!("has a card chunk `{label}`"), MAX_TEXT).into());
     }
     let bytes = match text.trim_ascii_start().first() {
         Some(b'{') => text.into_owned(),
@@ -42,7 +42,7 @@ pub(super) fn encoded(json: &serde_json::Value) -> String {
     LENIENT.encode(json.to_string())
 }
 
-fn plain(name: &str, label: &str, text: &[u8]) -> Result<Vec<u8>, Diagnostic> {
+fn plain(name: &str, label: &str, text: &[u8]) -> Result<Vec<u8>, Fault> {
     let tight: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
     if tight.is_empty() {
         return Err(damaged(name, label, "it is empty"));
@@ -60,7 +60,7 @@ fn base64_reason(error: &base64::DecodeError) -> String {
 }
 
 /// The text of the chunk behind its keyword, unpacked.
-fn text<'a>(name: &str, label: &str, chunk: &Chunk<'a>) -> Result<Cow<'a, [u8]>, Diagnostic> {
+fn text<'a>(name: &str, label: &str, chunk: &Chunk<'a>) -> Result<Cow<'a, [u8]>, Fault> {
     let body = after_nul(chunk.data).ok_or_else(|| damaged(name, label, "it has no text"))?;
     match &chunk.kind {
         b"tEXt" => Ok(Cow::Borrowed(body)),
@@ -73,7 +73,7 @@ fn text<'a>(name: &str, label: &str, chunk: &Chunk<'a>) -> Result<Cow<'a, [u8]>,
 }
 
 /// An `iTXt` body: compressed or not, method, language, translated keyword, text.
-fn international<'a>(name: &str, label: &str, body: &'a [u8]) -> Result<Cow<'a, [u8]>, Diagnostic> {
+fn international<'a>(name: &str, label: &str, body: &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
     let parts = body.split_first_chunk::<2>().and_then(|(flags, rest)| Some((flags, after_nul(after_nul(rest)?)?)));
     match parts {
         Some(([0, _], text)) => Ok(Cow::Borrowed(text)),
@@ -89,7 +89,7 @@ fn after_nul(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// Unpacks a zlib stream, but never more than [`MAX_TEXT`] and one byte.
-fn inflate(name: &str, label: &str, packed: &[u8]) -> Result<Vec<u8>, Diagnostic> {
+fn inflate(name: &str, label: &str, packed: &[u8]) -> Result<Vec<u8>, Fault> {
     let mut out = Vec::new();
     let limit = MAX_TEXT as u64 + 1;
     flate2::read::ZlibDecoder::new(packed)
@@ -99,6 +99,6 @@ fn inflate(name: &str, label: &str, packed: &[u8]) -> Result<Vec<u8>, Diagnostic
     Ok(out)
 }
 
-fn damaged(name: &str, label: &str, reason: &str) -> Diagnostic {
-    container(name, format!("has a card chunk `{label}` that cannot be read: {reason}")).help(AGAIN)
+fn damaged(name: &str, label: &str, reason: &str) -> Fault {
+    container(name, format!("has a card chunk `{label}` that cannot be read: {reason}")).help(AGAIN).into()
 }

@@ -1,7 +1,7 @@
 //! Cards in PNG pictures: found wherever they stand, read as long as their own chunk is whole.
 
 use super::chunks::{self, Chunk, End};
-use super::{Asset, Container, Document, Imported, container, failed, listed, payload, tolerated};
+use super::{Asset, Container, Document, Fault, Imported, container, failed, listed, payload, tolerated};
 use crate::diag::{Code, Diagnostic, Report};
 
 const FETCH: &str = "download the original file again";
@@ -22,12 +22,12 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
     }
     let (documents, failures) = decode(name, &cards, &mut report);
     if documents.is_empty() {
-        failures.into_iter().for_each(|failure| report.push(failure));
+        failures.into_iter().for_each(|failure| report.push(*failure));
         return Err(report);
     }
     let skipped = failures.len();
     for failure in failures {
-        report.push(tolerated(failure));
+        report.push(tolerated(*failure));
     }
     let mut imported = Imported::new(Container::Png, documents, report);
     imported.skipped = skipped;
@@ -51,13 +51,13 @@ fn cards<'a>(name: &str, bytes: &'a [u8], all: &[Chunk<'a>], end: &End<'_>, repo
 }
 
 /// The documents of the card chunks, and what is wrong with those that have none.
-fn decode(name: &str, cards: &[Chunk<'_>], report: &mut Report) -> (Vec<Document>, Vec<Diagnostic>) {
+fn decode(name: &str, cards: &[Chunk<'_>], report: &mut Report) -> (Vec<Document>, Vec<Fault>) {
     let (mut documents, mut failures) = (Vec::new(), Vec::new());
     for chunk in cards {
         let Some(label) = chunk.card() else { continue };
         match payload::document(name, label, chunk, report) {
             Ok(json) => documents.push(Document::new(label, json)),
-            Err(diagnostic) => failures.push(diagnostic),
+            Err(fault) => failures.push(fault),
         }
     }
     (documents, failures)
@@ -132,11 +132,12 @@ pub fn write_card(png: &[u8], cards: &[(&str, &serde_json::Value)]) -> Result<Ve
     Ok(out)
 }
 
-fn append(cards: &[(&str, &serde_json::Value)], out: &mut Vec<u8>) -> Result<(), Diagnostic> {
+fn append(cards: &[(&str, &serde_json::Value)], out: &mut Vec<u8>) -> Result<(), Fault> {
     for (keyword, json) in cards {
         if ![chunks::CCV3, chunks::CHARA].contains(keyword) {
             return Err(Diagnostic::new(Code::ImportFormat, format!("a card cannot be written under the keyword `{keyword}`"))
-                .help("use `ccv3` or `chara`"));
+                .help("use `ccv3` or `chara`")
+                .into());
         }
         let data = [keyword.as_bytes(), &[0], payload::encoded(json).as_bytes()].concat();
         chunks::write(*b"tEXt", &data, out).ok_or_else(|| {

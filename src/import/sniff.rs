@@ -1,6 +1,6 @@
 //! What kind of container some bytes are, by their content; which format the JSON inside has is data and not asked here.
 
-use super::Container;
+use super::{Container, Fault};
 use crate::diag::{Code, Diagnostic};
 
 /// First bytes of files that people take for cards, and what such a file is.
@@ -23,7 +23,7 @@ const ZIP_END: &[u8] = b"PK\x05\x06";
 const ZIP_END_REACH: usize = 22 + 65_535;
 
 /// Which reader the bytes are for.
-pub(super) fn container(name: &str, bytes: &[u8]) -> Result<Container, Diagnostic> {
+pub(super) fn container(name: &str, bytes: &[u8]) -> Result<Container, Fault> {
     if bytes.starts_with(b"\x89PNG") {
         return Ok(Container::Png);
     }
@@ -32,7 +32,7 @@ pub(super) fn container(name: &str, bytes: &[u8]) -> Result<Container, Diagnosti
     }
     let body = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
     match body.first() {
-        None => Err(unknown(name, "is empty").help("export the file again; nothing was written to it")),
+        None => Err(unknown(name, "is empty", "export the file again; nothing was written to it")),
         Some(b'{') if is_jsonl(name, body) => Ok(Container::Jsonl),
         Some(b'{' | b'[') => Ok(Container::Json),
         Some(_) => text_or_unknown(name, bytes),
@@ -45,7 +45,7 @@ fn ends_as_zip(bytes: &[u8]) -> bool {
     tail.windows(ZIP_END.len()).any(|w| w == ZIP_END)
 }
 
-fn text_or_unknown(name: &str, bytes: &[u8]) -> Result<Container, Diagnostic> {
+fn text_or_unknown(name: &str, bytes: &[u8]) -> Result<Container, Fault> {
     if let Ok(text) = std::str::from_utf8(bytes)
         && !text.contains('\0')
     {
@@ -53,9 +53,9 @@ fn text_or_unknown(name: &str, bytes: &[u8]) -> Result<Container, Diagnostic> {
     }
     let help = "a card is the original PNG or CHARX file, or JSON in UTF-8; sites and chat programs that convert pictures remove the card";
     match OTHERS.iter().find(|(start, _)| bytes.starts_with(start)) {
-        Some((_, what)) => Err(unknown(name, &format!("is {what}, which cannot be imported")).help(help)),
+        Some((_, what)) => Err(unknown(name, &format!("is {what}, which cannot be imported"), help)),
         None if is_text_but_for_a_few_bytes(bytes) => Ok(Container::Text),
-        None => Err(unknown(name, "is of no known format: neither PNG, CHARX, JSON, JSONL nor UTF-8 text").help(help)),
+        None => Err(unknown(name, "is of no known format: neither PNG, CHARX, JSON, JSONL nor UTF-8 text", help)),
     }
 }
 
@@ -87,6 +87,6 @@ fn named_jsonl(name: &str) -> bool {
     lower.ends_with(".jsonl") || lower.ends_with(".ndjson")
 }
 
-fn unknown(name: &str, message: &str) -> Diagnostic {
-    Diagnostic::new(Code::ImportFormat, format!("`{name}` {message}"))
+fn unknown(name: &str, message: &str, help: &str) -> Fault {
+    Diagnostic::new(Code::ImportFormat, format!("`{name}` {message}")).help(help).into()
 }
