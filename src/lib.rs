@@ -1,4 +1,5 @@
 //! Tapster: a declarative rules engine for LLM prompts.
 
 pub mod diag;
+pub mod import;
 pub mod model;

@@ -1,0 +1,150 @@
+//! CHARX archives: a ZIP file with `card.json` at its root and pictures beside it.
+//!
+//! Only the card is unpacked, through a hard limit: the sizes that an archive declares may be lies.
+
+use std::io::{Cursor, Read};
+
+use aho_corasick::AhoCorasick;
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use super::json::{self, MAX_JSON};
+use super::{Asset, Container, Document, Fault, Imported, container, listed, tolerated, too_large};
+use crate::diag::{Code, Diagnostic, Report};
+
+/// The member that holds the card.
+const CARD: &str = "card.json";
+/// Most members.
+const MAX_ENTRIES: usize = 10_000;
+/// Largest declared size of one member, in bytes.
+const MAX_ENTRY: u64 = 256 << 20;
+/// Largest sum of declared sizes, in bytes.
+const MAX_TOTAL: u64 = 2 << 30;
+
+const FETCH: &str = "download the original file again";
+const HOSTILE: &str = "no card needs this much; do not unpack the file with other programs either";
+
+type Archive<'a> = ZipArchive<Cursor<&'a [u8]>>;
+
+/// Reads the card of an archive.
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+    let mut report = Report::default();
+    let result = open(name, bytes).and_then(|mut archive| {
+        let members = members(name, &archive, &mut report)?;
+        let card = find_card(name, &members, &mut report)?;
+        let unpacked = unpack(name, &mut archive, card)?;
+        let text = json::utf8(&format!("{} of {name}", card.name), &unpacked, &mut report)?;
+        let json = json::document(name, &format!("{} of {name}", card.name), text, &mut report)?;
+        let index = card.index;
+        let assets = members.into_iter().filter(|m| m.index != index).map(|m| Asset { name: m.name, bytes_len: m.size });
+        Ok((Document::new(CARD, json), assets.collect()))
+    });
+    match result {
+        Ok((document, assets)) => {
+            let mut imported = Imported::new(Container::Charx, vec![document], report);
+            imported.assets = assets;
+            Ok(imported)
+        }
+        Err(fault) => {
+            report.push(*fault);
+            Err(report)
+        }
+    }
+}
+
+struct Member {
+    index: usize,
+    name: String,
+    size: u64,
+}
+
+/// Opens the archive, after counting its directory entries by their signature: opening takes memory for each of
+/// them, and the count that the archive declares may be a lie.
+fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<Archive<'a>, Fault> {
+    let entries = AhoCorasick::new([b"PK\x01\x02"]).map_or(0, |search| search.find_iter(bytes).take(MAX_ENTRIES + 1).count());
+    if entries > MAX_ENTRIES {
+        return Err(container(name, format!("has more than {MAX_ENTRIES} members")).help(HOSTILE).into());
+    }
+    ZipArchive::new(Cursor::new(bytes))
+        .map_err(|e| container(name, format!("is a ZIP archive whose directory cannot be read ({})", reason(&e))).help(FETCH).into())
+}
+
+/// The members with safe names; declared sizes are checked here.
+fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec<Member>, Fault> {
+    let (mut members, mut unsafe_names, mut total) = (Vec::new(), Vec::new(), 0_u64);
+    for index in 0..archive.len() {
+        let Ok(entry) = archive.by_index_data(index) else { continue };
+        if entry.is_dir() {
+            continue;
+        }
+        let size = entry.size();
+        total = total.saturating_add(size);
+        let path = String::from_utf8_lossy(entry.name_raw()).into_owned();
+        if size > MAX_ENTRY || total > MAX_TOTAL {
+            let shown = super::shown(&path);
+            return Err(container(name, format!("unpacks to too much: {size} bytes for `{shown}`, {total} bytes so far"))
+                .help(HOSTILE)
+                .into());
+        }
+        match entry.enclosed_name() {
+            Some(_) => members.push(Member { index, name: path, size }),
+            None => unsafe_names.push(path),
+        }
+    }
+    if !unsafe_names.is_empty() {
+        let names = listed(unsafe_names.iter().map(String::as_str));
+        let message = format!("has members whose names lead out of the archive, which are ignored: {names}");
+        report.push(tolerated(container(name, message).help("be wary of this file; an honest program does not write such names")));
+    }
+    Ok(members)
+}
+
+/// `card.json` at the root, else the only one in a folder.
+fn find_card<'m>(name: &str, members: &'m [Member], report: &mut Report) -> Result<&'m Member, Fault> {
+    if let Some(card) = members.iter().find(|m| m.name == CARD) {
+        return Ok(card);
+    }
+    let last = |m: &Member| m.name.rsplit('/').next().is_some_and(|file| file.eq_ignore_ascii_case(CARD));
+    let mut nested = members.iter().filter(|m| last(m));
+    if let (Some(card), None) = (nested.next(), nested.next()) {
+        let message = format!("has its card at `{}` and not at `{CARD}`", super::shown(&card.name));
+        report.push(tolerated(container(name, message).help("pack the files themselves, not the folder that they are in")));
+        return Ok(card);
+    }
+    let found = match members.is_empty() {
+        true => "it is empty".to_owned(),
+        false => format!("it holds {}", listed(members.iter().map(|m| m.name.as_str()))),
+    };
+    Err(Diagnostic::new(Code::ImportFormat, format!("`{name}` is a ZIP archive without `{CARD}`: {found}"))
+        .help("a CHARX archive has `card.json` at its root; unpack other archives and import the files in them")
+        .into())
+}
+
+/// The bytes of one member, never more than [`MAX_JSON`].
+fn unpack(name: &str, archive: &mut Archive<'_>, card: &Member) -> Result<Vec<u8>, Fault> {
+    let what = super::shown(&card.name);
+    let large = || too_large(name, &format!("has a member `{what}`"), MAX_JSON);
+    if card.size > MAX_JSON as u64 {
+        return Err(large().into());
+    }
+    let damaged = |why: String| container(name, format!("has a member `{what}` that cannot be unpacked ({why})")).help(FETCH);
+    let member = archive.by_index(card.index).map_err(|e| damaged(reason(&e)))?;
+    let mut out = Vec::new();
+    let result = member.take(MAX_JSON as u64 + 1).read_to_end(&mut out);
+    if out.len() > MAX_JSON {
+        return Err(large().into());
+    }
+    result.map_err(|_| damaged("its content is damaged or not as the archive declares".to_owned()))?;
+    Ok(out)
+}
+
+/// What the archive reader says, in our words where it matters to people.
+fn reason(error: &ZipError) -> String {
+    match error {
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => "it is locked by a password".to_owned(),
+        ZipError::CompressionMethodNotSupported(_) => "it is compressed in an unusual way".to_owned(),
+        ZipError::InvalidArchive(why) => super::shown(why),
+        ZipError::UnsupportedArchive(why) => super::shown(why),
+        other => super::shown(&other.to_string()),
+    }
+}

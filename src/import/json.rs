@@ -1,0 +1,268 @@
+//! Strict JSON from strangers: bounded in size, depth and number of values; a key written twice is noticed.
+//!
+//! One tolerance: half of a surrogate pair (`\ud83d` alone), which JavaScript programs write when they cut a text
+//! inside an emoji, becomes U+FFFD with a warning; a strict reader would lose the whole file for it.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::{Container, Document, Fault, Imported, failed, listed, tolerated, too_large};
+use crate::diag::{Code, Diagnostic, Report};
+
+/// Longest JSON document, in bytes.
+pub(super) const MAX_JSON: usize = 32 << 20;
+/// Most values (of any kind, nested ones included) of one file; a value takes up to some 200 bytes of memory.
+pub(super) const MAX_VALUES: usize = 2_000_000;
+/// How many different doubled keys are remembered for the warning.
+const MAX_TWICE: usize = 9;
+
+const BOM: &str = "\u{feff}";
+
+/// Reads a file that is one JSON object or list.
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+    let mut report = Report::default();
+    let text = utf8(name, bytes, &mut report).map_err(failed)?;
+    let json = document(name, name, text, &mut report).map_err(failed)?;
+    Ok(Imported::new(Container::Json, vec![Document::new("json", json)], report))
+}
+
+/// Reads a file that is plain text: one document, the text itself.
+pub(super) fn read_text(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+    let mut report = Report::default();
+    let text = utf8(name, bytes, &mut report).map_err(failed)?;
+    if text.len() > MAX_JSON {
+        return Err(failed(too_large(name, "is", MAX_JSON)));
+    }
+    Ok(Imported::new(Container::Text, vec![Document::new("text", Value::from(text))], report))
+}
+
+/// The bytes as text without a byte order mark.
+pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Result<&'a str, Fault> {
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        Diagnostic::new(Code::FileEncoding, format!("`{name}` is not valid UTF-8: byte {} begins no character", e.valid_up_to()))
+            .help("save it again with the encoding UTF-8")
+    })?;
+    let Some(rest) = text.strip_prefix(BOM) else { return Ok(text) };
+    report.push(
+        Diagnostic::new(Code::FileBom, format!("`{name}` begins with a byte order mark, which is ignored"))
+            .help("save it as UTF-8 without a byte order mark"),
+    );
+    Ok(rest)
+}
+
+/// The JSON document `what` of file `name`; for messages the two may be the same.
+pub(super) fn document(name: &str, what: &str, text: &str, report: &mut Report) -> Result<Value, Fault> {
+    let mut reader = Reader::default();
+    let result = reader.parse(text);
+    reader.notes(name, report);
+    result.map_err(|reject| reject.explain(what).into())
+}
+
+/// Why a text is no usable JSON document.
+#[derive(Debug, PartialEq)]
+pub(super) enum Reject {
+    /// Longer than [`MAX_JSON`].
+    TooLong,
+    /// More values than [`MAX_VALUES`].
+    TooMany,
+    /// Nested deeper than serde_json's own 128 levels.
+    TooDeep,
+    /// It ends in the middle.
+    Cut { line: usize, column: usize },
+    /// It breaks JSON's grammar.
+    Syntax { reason: String, line: usize, column: usize },
+}
+
+impl fmt::Display for Reject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reject::TooLong => write!(f, "longer than {} MiB", MAX_JSON >> 20),
+            Reject::TooMany => write!(f, "more than {MAX_VALUES} values"),
+            Reject::TooDeep => write!(f, "nested deeper than 128 levels"),
+            Reject::Cut { line, column } => write!(f, "it ends too early, at line {line} column {column}"),
+            Reject::Syntax { reason, line, column } => write!(f, "{reason} at line {line} column {column}"),
+        }
+    }
+}
+
+impl Reject {
+    fn explain(&self, what: &str) -> Diagnostic {
+        let what = super::shown(what);
+        match self {
+            Reject::TooLong | Reject::TooMany => {
+                Diagnostic::new(Code::FileTooLarge, format!("`{what}` is too large: {self}")).help("import it in smaller parts")
+            }
+            Reject::TooDeep => Diagnostic::new(Code::FileTooDeep, format!("`{what}` is {self}"))
+                .help("no card, preset or lorebook is nested like this; export the file again"),
+            Reject::Cut { .. } => Diagnostic::new(Code::SyntaxJson, format!("`{what}` is not valid JSON: {self}"))
+                .help("the file was cut off; download or export it again"),
+            Reject::Syntax { .. } => Diagnostic::new(Code::SyntaxJson, format!("`{what}` is not valid JSON: {self}"))
+                .help("correct the place named, or export the file again"),
+        }
+    }
+
+    fn of(error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        if error.is_eof() {
+            return Reject::Cut { line, column };
+        }
+        let text = error.to_string();
+        let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+        if reason == "recursion limit exceeded" {
+            return Reject::TooDeep;
+        }
+        Reject::Syntax { reason: reason.to_owned(), line, column }
+    }
+}
+
+/// Reads the JSON texts of one file, counting what it must not do too often and what should be said once.
+pub(super) struct Reader {
+    left: usize,
+    twice: Vec<String>,
+    mended: usize,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self { left: MAX_VALUES, twice: Vec::new(), mended: 0 }
+    }
+}
+
+impl Reader {
+    /// One JSON value and nothing after it.
+    pub(super) fn parse(&mut self, text: &str) -> Result<Value, Reject> {
+        if text.len() > MAX_JSON {
+            return Err(Reject::TooLong);
+        }
+        match self.strict(text) {
+            Err(Reject::Syntax { reason, line, column }) => match mend_surrogates(text) {
+                Some((mended, halves)) => {
+                    let value = self.strict(&mended)?;
+                    self.mended += halves;
+                    Ok(value)
+                }
+                None => Err(Reject::Syntax { reason, line, column }),
+            },
+            other => other,
+        }
+    }
+
+    fn strict(&mut self, text: &str) -> Result<Value, Reject> {
+        let mut from = serde_json::Deserializer::from_str(text);
+        let value = Seed(self).deserialize(&mut from).and_then(|v| from.end().map(|()| v));
+        value.map_err(|e| if self.left == 0 { Reject::TooMany } else { Reject::of(&e) })
+    }
+
+    /// Says once per file what was tolerated.
+    pub(super) fn notes(&self, name: &str, report: &mut Report) {
+        if !self.twice.is_empty() {
+            let keys = listed(self.twice.iter().map(String::as_str));
+            report.push(
+                Diagnostic::new(Code::ImportValue, format!("`{name}` writes a key twice in one object: {keys}; the last value is used"))
+                    .help("remove the value that is not meant"),
+            );
+        }
+        if self.mended > 0 {
+            let message = format!("`{name}` holds {} half characters (lone surrogates), replaced by U+FFFD", self.mended);
+            report.push(tolerated(
+                Diagnostic::new(Code::ImportValue, message).help("a text was cut inside an emoji; write the character again"),
+            ));
+        }
+    }
+}
+
+struct Seed<'r>(&'r mut Reader);
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        self.0.left = self.0.left.saturating_sub(1);
+        if self.0.left == 0 {
+            return Err(D::Error::custom("too many values"));
+        }
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
+        Ok(Value::from(b))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
+        Ok(Value::from(n))
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
+        Ok(Value::from(n))
+    }
+
+    fn visit_f64<E>(self, n: f64) -> Result<Value, E> {
+        Ok(Value::from(n))
+    }
+
+    fn visit_str<E>(self, s: &str) -> Result<Value, E> {
+        Ok(Value::from(s))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Seed(self.0))? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = fields.next_key::<String>()? {
+            let value = fields.next_value_seed(Seed(self.0))?;
+            if map.contains_key(&key) && self.0.twice.len() < MAX_TWICE && !self.0.twice.contains(&key) {
+                self.0.twice.push(key.clone());
+            }
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+/// The text with each half of a surrogate pair replaced by `\ufffd`, and how many there were; `None` for none.
+fn mend_surrogates(text: &str) -> Option<(String, usize)> {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut halves) = (text, 0);
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at_checked(at)?;
+        out.push_str(before);
+        let length = match (unit(escape), escape.get(6..).and_then(unit)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => 0,
+            // `\` and the character after it, so that `\\u` is not taken for an escape
+            _ => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
+        };
+        let (kept, next) = if length == 0 { ("\\ufffd", escape.get(6..)?) } else { escape.split_at_checked(length)? };
+        halves += usize::from(length == 0);
+        out.push_str(kept);
+        rest = next;
+    }
+    out.push_str(rest);
+    (halves > 0).then_some((out, halves))
+}
+
+/// The code unit of a `\uXXXX` at the start of the text.
+fn unit(text: &str) -> Option<u16> {
+    let hex = text.strip_prefix("\\u")?.get(..4)?;
+    hex.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u16::from_str_radix(hex, 16).ok())?
+}

@@ -1,0 +1,104 @@
+//! From a text chunk to the JSON document in it: three chunk types, base64 over JSON.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::chunks::Chunk;
+use super::{Fault, container, json, too_large};
+use crate::diag::Report;
+
+/// Longest text of a card chunk once unpacked, in bytes.
+const MAX_TEXT: usize = 64 << 20;
+
+/// Standard base64 as cards hold it: padding may be missing, the last symbol may be sloppy.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true),
+);
+
+const AGAIN: &str = "download the original file again; if it stays so, export the card again where it was made";
+
+/// The document that the card chunk `label` of file `name` holds.
+pub(super) fn document(name: &str, label: &str, chunk: &Chunk<'_>, report: &mut Report) -> Result<serde_json::Value, Fault> {
+    let text = text(name, label, chunk)?;
+    if text.len() > MAX_TEXT {
+        return Err(too_large(name, &format!("has a card chunk `{label}`"), MAX_TEXT).into());
+    }
+    let bytes = match text.trim_ascii_start().first() {
+        Some(b'{') => text.into_owned(),
+        _ => plain(name, label, &text)?,
+    };
+    let what = format!("{label} of {name}");
+    let text = json::utf8(&what, &bytes, report)?;
+    json::document(name, &what, text, report)
+}
+
+/// The base64 of a card.
+pub(super) fn encoded(json: &serde_json::Value) -> String {
+    LENIENT.encode(json.to_string())
+}
+
+fn plain(name: &str, label: &str, text: &[u8]) -> Result<Vec<u8>, Fault> {
+    let tight: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
+    if tight.is_empty() {
+        return Err(damaged(name, label, "it is empty"));
+    }
+    LENIENT.decode(&tight).map_err(|e| damaged(name, label, &format!("it is not valid base64 ({})", base64_reason(&e))))
+}
+
+fn base64_reason(error: &base64::DecodeError) -> String {
+    match error {
+        base64::DecodeError::InvalidByte(at, byte) => format!("byte {byte:#04x} at {at}"),
+        base64::DecodeError::InvalidLastSymbol { offset, .. } => format!("wrong end at {offset}"),
+        base64::DecodeError::InvalidLength(length) => format!("{length} symbols, which is no whole number of bytes"),
+        base64::DecodeError::InvalidPadding => "wrong padding".to_owned(),
+    }
+}
+
+/// The text of the chunk behind its keyword, unpacked.
+fn text<'a>(name: &str, label: &str, chunk: &Chunk<'a>) -> Result<Cow<'a, [u8]>, Fault> {
+    let body = after_nul(chunk.data).ok_or_else(|| damaged(name, label, "it has no text"))?;
+    match &chunk.kind {
+        b"tEXt" => Ok(Cow::Borrowed(body)),
+        b"zTXt" => match body.split_first() {
+            Some((0, packed)) => inflate(name, label, packed).map(Cow::Owned),
+            _ => Err(damaged(name, label, "it is compressed in an unknown way")),
+        },
+        _ => international(name, label, body),
+    }
+}
+
+/// An `iTXt` body: compressed or not, method, language, translated keyword, text.
+fn international<'a>(name: &str, label: &str, body: &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
+    let parts = body.split_first_chunk::<2>().and_then(|(flags, rest)| Some((flags, after_nul(after_nul(rest)?)?)));
+    match parts {
+        Some(([0, _], text)) => Ok(Cow::Borrowed(text)),
+        Some(([1, 0], packed)) => inflate(name, label, packed).map(Cow::Owned),
+        Some(_) => Err(damaged(name, label, "it is compressed in an unknown way")),
+        None => Err(damaged(name, label, "it has no text")),
+    }
+}
+
+fn after_nul(bytes: &[u8]) -> Option<&[u8]> {
+    let end = bytes.iter().position(|b| *b == 0)?;
+    bytes.get(end + 1..)
+}
+
+/// Unpacks a zlib stream, but never more than [`MAX_TEXT`] and one byte.
+fn inflate(name: &str, label: &str, packed: &[u8]) -> Result<Vec<u8>, Fault> {
+    let mut out = Vec::new();
+    let limit = MAX_TEXT as u64 + 1;
+    flate2::read::ZlibDecoder::new(packed)
+        .take(limit)
+        .read_to_end(&mut out)
+        .map_err(|_| damaged(name, label, "its compressed text is damaged"))?;
+    Ok(out)
+}
+
+fn damaged(name: &str, label: &str, reason: &str) -> Fault {
+    container(name, format!("has a card chunk `{label}` that cannot be read: {reason}")).help(AGAIN).into()
+}

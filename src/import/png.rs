@@ -1,0 +1,149 @@
+//! Cards in PNG pictures: found wherever they stand, read as long as their own chunk is whole.
+
+use super::chunks::{self, Chunk, End};
+use super::{Asset, Container, Document, Fault, Imported, container, failed, listed, payload, tolerated};
+use crate::diag::{Code, Diagnostic, Report};
+
+const FETCH: &str = "download the original file again";
+const STRIPPED: &str = "sites and chat programs that convert pictures remove the card; fetch the original file";
+
+/// Reads the cards of a PNG file.
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+    let mut report = Report::default();
+    if !bytes.starts_with(chunks::SIGNATURE) {
+        report.push(tolerated(container(name, "has a damaged PNG signature").help("it was sent as text; send or download it as binary")));
+    }
+    let (all, end) = chunks::walk(bytes);
+    note_damage(name, &all, &end, &mut report);
+    let cards = cards(name, bytes, &all, &end, &mut report);
+    if cards.is_empty() {
+        report.push(no_card(name, &all, &end));
+        return Err(report);
+    }
+    let (documents, failures) = decode(name, &cards, &mut report);
+    if documents.is_empty() {
+        failures.into_iter().for_each(|failure| report.push(*failure));
+        return Err(report);
+    }
+    let skipped = failures.len();
+    for failure in failures {
+        report.push(tolerated(*failure));
+    }
+    let mut imported = Imported::new(Container::Png, documents, report);
+    imported.skipped = skipped;
+    imported.assets = assets(&all);
+    Ok(imported)
+}
+
+/// Card chunks in file order: those of the walk, and strays if the walk did not get through or found none.
+fn cards<'a>(name: &str, bytes: &'a [u8], all: &[Chunk<'a>], end: &End<'_>, report: &mut Report) -> Vec<Chunk<'a>> {
+    let mut found: Vec<Chunk<'a>> = all.iter().filter(|c| c.card().is_some()).copied().collect();
+    if !found.is_empty() && matches!(end, End::Complete | End::Missing) {
+        return found;
+    }
+    let strays: Vec<_> = chunks::strays(bytes).into_iter().filter(|s| !found.iter().any(|c| c.start == s.start)).collect();
+    if !strays.is_empty() {
+        report.push(tolerated(container(name, "has a card outside the order of its chunks, which is used").help(FETCH)));
+        found.extend(strays);
+        found.sort_by_key(|c| c.start);
+    }
+    found
+}
+
+/// The documents of the card chunks, and what is wrong with those that have none.
+fn decode(name: &str, cards: &[Chunk<'_>], report: &mut Report) -> (Vec<Document>, Vec<Fault>) {
+    let (mut documents, mut failures) = (Vec::new(), Vec::new());
+    for chunk in cards {
+        let Some(label) = chunk.card() else { continue };
+        match payload::document(name, label, chunk, report) {
+            Ok(json) => documents.push(Document::new(label, json)),
+            Err(fault) => failures.push(fault),
+        }
+    }
+    (documents, failures)
+}
+
+fn assets(all: &[Chunk<'_>]) -> Vec<Asset> {
+    let others = all.iter().filter(|c| c.card().is_none());
+    others
+        .filter_map(|c| {
+            let word = c.keyword()?;
+            let bytes_len = c.data.len().saturating_sub(word.len() + 1) as u64;
+            Some(Asset { name: word.iter().map(|b| char::from(*b)).collect(), bytes_len })
+        })
+        .collect()
+}
+
+/// Warns of everything in the picture that is not as it should be.
+fn note_damage(name: &str, all: &[Chunk<'_>], end: &End<'_>, report: &mut Report) {
+    let wrong: Vec<String> = all.iter().filter(|c| !c.intact).take(1000).map(Chunk::kind).collect();
+    if !wrong.is_empty() {
+        let kinds = listed(wrong.iter().map(String::as_str));
+        report.push(tolerated(container(name, format!("has a wrong checksum in {kinds}")).help(FETCH)));
+    }
+    let message = match end {
+        End::Complete => return,
+        End::Missing => "is cut off: it has no `IEND` chunk".to_owned(),
+        End::Cut { chunk, declared } => {
+            format!("is cut off or lies: chunk `{}` declares {declared} bytes, but {} are left", chunk.kind(), chunk.data.len())
+        }
+        End::Nonsense { at } => format!("is damaged: no chunk begins at byte {at}"),
+        End::TooMany => "has too many chunks; only the first are walked".to_owned(),
+    };
+    report.push(tolerated(container(name, message).help(FETCH)));
+}
+
+/// The error for a picture in which no card chunk is whole.
+fn no_card(name: &str, all: &[Chunk<'_>], end: &End<'_>) -> Diagnostic {
+    if let End::Cut { chunk, declared } = end
+        && let Some(label) = chunk.card()
+    {
+        let have = chunk.data.len();
+        return container(name, format!("ends inside its card: chunk `{label}` has {have} of {declared} bytes")).help(FETCH);
+    }
+    let words: Vec<String> = all.iter().filter_map(Chunk::keyword).take(1000).map(|w| w.iter().map(|b| char::from(*b)).collect()).collect();
+    let found = match words.is_empty() {
+        true => "it has no text chunk".to_owned(),
+        false => format!("its text chunks are {}", listed(words.iter().map(String::as_str))),
+    };
+    Diagnostic::new(Code::ImportFormat, format!("`{name}` is a PNG picture without a card: {found}")).help(STRIPPED)
+}
+
+/// The PNG file `png` with `cards` (keyword `ccv3` or `chara`, document) in place of all cards that it had.
+///
+/// New chunks are `tEXt`, stand before `IEND` and have right checksums; every other chunk is kept byte for byte.
+///
+/// # Errors
+/// When `png` cannot be walked to its end, a keyword is another, or a card is too long for a chunk.
+pub fn write_card(png: &[u8], cards: &[(&str, &serde_json::Value)]) -> Result<Vec<u8>, Report> {
+    let (all, end) = chunks::walk(png);
+    if !png.starts_with(chunks::SIGNATURE) || !matches!(end, End::Complete) {
+        let mut report = failed(container("the picture", "is not a whole PNG file, so no card can be written to it").help(FETCH));
+        note_damage("the picture", &all, &end, &mut report);
+        return Err(report);
+    }
+    let mut out = chunks::SIGNATURE.to_vec();
+    for chunk in all.iter().filter(|c| c.card().is_none()) {
+        if &chunk.kind == b"IEND" {
+            append(cards, &mut out).map_err(failed)?;
+        }
+        out.extend_from_slice(chunk.raw);
+    }
+    Ok(out)
+}
+
+fn append(cards: &[(&str, &serde_json::Value)], out: &mut Vec<u8>) -> Result<(), Fault> {
+    for (keyword, json) in cards {
+        if ![chunks::CCV3, chunks::CHARA].contains(keyword) {
+            return Err(Diagnostic::new(Code::ImportFormat, format!("a card cannot be written under the keyword `{keyword}`"))
+                .help("use `ccv3` or `chara`")
+                .into());
+        }
+        let data = [keyword.as_bytes(), &[0], payload::encoded(json).as_bytes()].concat();
+        chunks::write(*b"tEXt", &data, out).ok_or_else(|| {
+            Diagnostic::new(Code::FileTooLarge, format!("the card for `{keyword}` is longer than a PNG chunk can be"))
+                .help("make the card smaller")
+        })?;
+    }
+    Ok(())
+}
