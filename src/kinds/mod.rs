@@ -12,7 +12,10 @@ pub const KINDS: &[(&str, &str)] = &[
     ("story", "story strings and their placement"),
     ("instruct", "instruct formats: sequences, wrapping, names, stop strings"),
     ("group", "speaker scheduling as steps of selections; card merging"),
-    ("dialect", "a provider's payload: role map, system placement, alternation, merging, names, tool and media shapes, prefill, cache marks"),
+    (
+        "dialect",
+        "a provider's payload: role map, system placement, alternation, merging, names, tool and media shapes, prefill, cache marks",
+    ),
     ("foreign", "how a foreign JSON format maps onto a scene or onto rules"),
     ("regex", "text rewriting scripts and where they apply"),
     ("task", "a task kind: sources, their arguments and shapes"),

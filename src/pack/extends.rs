@@ -8,7 +8,7 @@ use super::files::{self, PackFiles, RuleFile};
 use super::library::{self, Library};
 use super::read::{self, Document};
 use super::schemas::Schemas;
-use crate::diag::{Code, Diagnostic, Node, Report, SourceId, Sources, Span, suggest};
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, suggest};
 
 /// Most packs that one pack may stand on.
 const MAX_PACKS: usize = 64;
@@ -62,7 +62,9 @@ impl<'a> Resolver<'a> {
         let manifests: Vec<&RuleFile> = pack.files.iter().filter(|f| is_manifest(&f.path_in_pack)).collect();
         let Some(file) = manifests.first() else {
             let message = format!("pack `{}` has no `pack.toml`", pack.name);
-            self.fail(Diagnostic::new(Code::PackManifest, message).help("add one with `kind = \"pack\"`, `version = 1`, `name` and `release`"));
+            self.fail(
+                Diagnostic::new(Code::PackManifest, message).help("add one with `kind = \"pack\"`, `version = 1`, `name` and `release`"),
+            );
             return;
         };
         let name = read::peek(file, "name").unwrap_or_else(|| pack.name.clone());
@@ -117,7 +119,17 @@ impl<'a> Resolver<'a> {
             self.fail(Diagnostic::new(Code::SchemaKind, message).at(doc.root.span).help("overlays are of kind `overlay`"));
             return;
         }
-        let release = Version::new(0, 0, 0);
+        if let Some((wanted, span)) = doc.root.get("extends").and_then(|n| Some((n.as_text()?, n.span)))
+            && !self.done.iter().any(|layer| layer.name == wanted)
+        {
+            let mut complaint =
+                Diagnostic::new(Code::PackMissing, format!("the overlay is written for pack `{wanted}`, which is not loaded"));
+            complaint.severity = Severity::Warning;
+            let names: Vec<&str> = self.done.iter().filter(|l| !l.overlay).map(|l| l.name.as_str()).collect();
+            self.report.push(complaint.at(span).help(format!("it is laid over {}", names.join(", "))));
+        }
+        let release = doc.root.get("release").and_then(Node::as_text).and_then(|t| Version::parse(t).ok());
+        let release = release.unwrap_or_else(|| Version::new(0, 0, 0));
         self.done.push(LayerDocs { name, release, overlay: true, docs: vec![doc], assets: Vec::new() });
     }
 
@@ -177,7 +189,9 @@ impl<'a> Resolver<'a> {
         let help = suggest::help(&entry.name, names.iter().map(String::as_str));
         let message = format!("pack `{}` is not found", entry.name);
         let complaint = Diagnostic::new(Code::PackMissing, message).at(entry.span).label("no such pack");
-        self.fail(complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or name a search folder that holds it".to_owned())));
+        self.fail(
+            complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or name a search folder that holds it".to_owned())),
+        );
     }
 
     fn check_release(&mut self, entry: &Extends) {
@@ -231,7 +245,8 @@ impl<'a> Resolver<'a> {
         let Some(range) = self.range(node.span, text) else { return };
         if Version::parse(this).is_ok_and(|v| !range.matches(&v)) {
             let message = format!("the pack asks for engine `{text}`, but this is {this}");
-            self.report.push(Diagnostic::new(Code::PackVersion, message).at(node.span).help("use another release of the program or of the pack"));
+            self.report
+                .push(Diagnostic::new(Code::PackVersion, message).at(node.span).help("use another release of the program or of the pack"));
         }
     }
 

@@ -279,7 +279,9 @@ impl Walk<'_> {
 
     fn refuse(&mut self, inner: &str, message: String) {
         let place = shown(&self.base.join(inner));
-        self.report.push(Diagnostic::new(Code::FileTooLarge, format!("{message} (at `{place}`)")).help("keep other files out of the pack's folder"));
+        self.report.push(
+            Diagnostic::new(Code::FileTooLarge, format!("{message} (at `{place}`)")).help("keep other files out of the pack's folder"),
+        );
     }
 }
 

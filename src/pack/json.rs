@@ -154,7 +154,8 @@ impl Reader<'_> {
         if self.take(b',') {
             return Ok(true);
         }
-        let message = if self.peek().is_none() { "the text ends inside a list or table" } else { "a comma or a closing bracket is expected here" };
+        let message =
+            if self.peek().is_none() { "the text ends inside a list or table" } else { "a comma or a closing bracket is expected here" };
         Err(self.wrong(message, help))
     }
 

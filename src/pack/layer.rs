@@ -33,7 +33,8 @@ pub(super) struct Merged {
 /// Merges layers, lowest first. `complete` says that every file could be read: only then a name that no layer
 /// has is a mistake of the one who wrote it.
 pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -> Merged {
-    let mut merger = Merger { merged: Merged::default(), report, complete, decided: HashMap::new(), layer: "", overlay: None, complaints: 0 };
+    let mut merger =
+        Merger { merged: Merged::default(), report, complete, decided: HashMap::new(), layer: "", overlay: None, complaints: 0 };
     for (number, layer) in layers.iter().enumerate() {
         merger.layer = &layer.name;
         merger.overlay = layer.overlay.then_some(number);
@@ -41,6 +42,9 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
     }
     merger.merged
 }
+
+/// Rows to be moved, by table and name.
+type Moves = IndexMap<(Arc<str>, Arc<str>), Move>;
 
 struct Merger<'a> {
     merged: Merged,
@@ -59,21 +63,21 @@ impl<'a> Merger<'a> {
         let mut incoming = Vec::new();
         for doc in &layer.docs {
             if let Some(table) = doc.table() {
-                rows::collect(table, &mut incoming, &mut |complaint| self.complain(complaint));
+                rows::collect(table, &doc.kind, &mut incoming, &mut |complaint| self.complain(complaint));
             }
         }
         if let Some(row) = incoming.get(MAX_ROWS) {
-            let complaint = Diagnostic::new(Code::BoundExceeded, format!("layer `{}` has more than {MAX_ROWS} rows", self.layer)).at(row.span);
+            let complaint =
+                Diagnostic::new(Code::BoundExceeded, format!("layer `{}` has more than {MAX_ROWS} rows", self.layer)).at(row.span);
             self.complain(complaint.help("split the pack"));
             incoming.truncate(MAX_ROWS);
         }
         self.drop_twice(&mut incoming);
         self.drop_programs(&incoming);
         let (removals, kept): (Vec<Incoming>, Vec<Incoming>) = incoming.into_iter().partition(|row| row.remove);
-        let moves: Vec<(Arc<str>, Arc<str>, Move)> =
-            kept.iter().filter_map(|row| Some((row.table.clone(), row.name.clone(), row.place.clone()?))).collect();
+        let moves: Moves = kept.iter().filter_map(|row| Some(((row.table.clone(), row.name.clone()), row.place.clone()?))).collect();
         kept.into_iter().for_each(|row| self.put(row));
-        moves.iter().for_each(|(table, name, place)| self.place(table, name, place));
+        self.moves(moves);
         removals.iter().for_each(|row| self.remove(row));
         for doc in &layer.docs {
             let Some(table) = doc.table() else { continue };
@@ -147,11 +151,14 @@ impl<'a> Merger<'a> {
 
     fn add(&mut self, new: Incoming) {
         let patch = if &*new.table == "pass" && !new.fields.contains_key("do") { Some("it has no `do`") } else { None };
-        let patch = patch.or_else(|| new.replace.then_some("it says `replace`")).or_else(|| new.expects.as_ref().map(|_| "it says `expects`"));
+        let patch =
+            patch.or_else(|| new.replace.then_some("it says `replace`")).or_else(|| new.expects.as_ref().map(|_| "it says `expects`"));
         if let Some(why) = patch {
             if self.complete {
                 let message = format!("{} patches nothing: no lower layer has it, and {why}", new.title());
-                let help = self.near(&new.table, &new.name).unwrap_or_else(|| format!("{why}: take that away for a row of its own, or correct the name"));
+                let help = self
+                    .near(&new.table, &new.name)
+                    .unwrap_or_else(|| format!("{why}: take that away for a row of its own, or correct the name"));
                 let complaint = Diagnostic::new(Code::PatchesNothing, message).at(new.name_span).label("no such row below");
                 self.complain(complaint.rule(self.rule(&new.table, &new.name)).help(help));
             }
@@ -179,14 +186,36 @@ impl<'a> Merger<'a> {
         self.merged.shadowed.push(Shadowed { by: row.span, old: old.span });
     }
 
-    /// Moves a row next to another. Inside its own program a pass is named without the program.
+    /// Moves rows in the order written, but a row after the one that it is to stand next to, if that moves too.
+    fn moves(&mut self, mut pending: Moves) {
+        while let Some(((table, name), place)) = pending.shift_remove_index(0) {
+            let mut chain = vec![(name, place)];
+            while let Some((name, place)) = chain.last() {
+                let anchor = self.anchor(&table, name, &place.anchor);
+                let next = anchor.and_then(|anchor| Some((anchor.clone(), pending.shift_remove(&(table.clone(), anchor))?)));
+                match next {
+                    Some(next) => chain.push(next),
+                    None => break,
+                }
+            }
+            chain.iter().rev().for_each(|(name, place)| self.place(&table, name, place));
+        }
+    }
+
+    /// The row that a move names. Inside its own program a pass is named without the program.
+    fn anchor(&self, table: &str, name: &str, anchor: &str) -> Option<Arc<str>> {
+        let rows = self.merged.tables.get(table)?;
+        let inside = name.rsplit_once('/').map(|(program, _)| format!("{program}/{anchor}"));
+        let found = inside.and_then(|n| rows.get_key_value(n.as_str())).or_else(|| rows.get_key_value(anchor));
+        found.map(|(name, _)| name.clone())
+    }
+
     fn place(&mut self, table: &str, name: &str, place: &Move) {
+        let anchor = self.anchor(table, name, &place.anchor);
         let Some(rows) = self.merged.tables.get_mut(table) else { return };
         // a row that could not be added was complained of already
         let Some(from) = rows.get_index_of(name) else { return };
-        let inside = name.rsplit_once('/').map(|(program, _)| format!("{program}/{}", place.anchor));
-        let anchor = inside.and_then(|n| rows.get_index_of(n.as_str())).or_else(|| rows.get_index_of(&*place.anchor));
-        let Some(to) = anchor.filter(|to| *to != from) else {
+        let Some(to) = anchor.and_then(|n| rows.get_index_of(&n)).filter(|to| *to != from) else {
             if self.complete {
                 self.lost(table, name, &place.anchor, place.span);
             }
@@ -199,7 +228,8 @@ impl<'a> Merger<'a> {
     fn lost(&mut self, table: &str, name: &str, anchor: &str, span: Span) {
         let message = format!("{table} `{name}` is to stand next to `{anchor}`, which no layer has");
         let full = name.rsplit_once('/').map_or_else(|| anchor.to_owned(), |(program, _)| format!("{program}/{anchor}"));
-        let help = self.near(table, &full).or_else(|| self.near(table, anchor)).unwrap_or_else(|| "name a row of the same table".to_owned());
+        let help =
+            self.near(table, &full).or_else(|| self.near(table, anchor)).unwrap_or_else(|| "name a row of the same table".to_owned());
         let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label("no such row");
         self.complain(complaint.rule(self.rule(table, name)).help(help));
     }
@@ -288,7 +318,9 @@ impl<'a> Merger<'a> {
         if before != number && old.node.to_json() != field.node.to_json() {
             let message = format!("two overlays decide {what}; `{}` wins, being later", self.layer);
             let complaint = Diagnostic::new(Code::LayerConflict, message).at(field.node.span).label("this wins");
-            self.complain(complaint.related(old.node.span, "this does not count").help("drop one of the two, or load them in the other order"));
+            self.complain(
+                complaint.related(old.node.span, "this does not count").help("drop one of the two, or load them in the other order"),
+            );
         }
     }
 
@@ -349,6 +381,7 @@ fn changed_verb(new: &Incoming, old: &Row) -> Option<Diagnostic> {
     }
     let name = |node: &Node| node.as_text().unwrap_or("?").to_owned();
     let message = format!("{} changes its verb from `{}` to `{}`", new.title(), name(&was.node), name(&field.node));
-    let complaint = Diagnostic::new(Code::ChangesVerb, message).at(field.node.span).label("another verb").related(was.node.span, "the verb below");
+    let complaint =
+        Diagnostic::new(Code::ChangesVerb, message).at(field.node.span).label("another verb").related(was.node.span, "the verb below");
     Some(complaint.help("say `replace = true` and write the whole pass"))
 }

@@ -106,7 +106,11 @@ fn kind_of(table: &Table, root: Span, report: &mut Report) -> Option<&'static st
 /// Upgrades an older version and checks the document against the newest schema.
 fn versioned(root: &mut Node, kind: &'static str, layer: &str, schemas: &Schemas, report: &mut Report) {
     let Some(newest) = schemas.newest(kind) else {
-        report.push(Diagnostic::new(Code::SchemaVersion, format!("kind `{kind}` has no schema")).at(root.span).help("this is a mistake of the program"));
+        report.push(
+            Diagnostic::new(Code::SchemaVersion, format!("kind `{kind}` has no schema"))
+                .at(root.span)
+                .help("this is a mistake of the program"),
+        );
         return;
     };
     match version_of(root, kind, newest, report) {
@@ -153,6 +157,10 @@ fn version_of(root: &mut Node, kind: &str, newest: i64, report: &mut Report) -> 
 fn unsupported(root: &Node, kind: &str, version: i64, newest: i64, report: &mut Report) {
     let span = root.get("version").map_or(root.span, |n| n.span);
     let message = format!("version {version} of `{kind}` is not supported");
-    let help = if version > newest { format!("the newest known is {newest}; a newer release of the program may know it") } else { format!("write it as version {newest}") };
+    let help = if version > newest {
+        format!("the newest known is {newest}; a newer release of the program may know it")
+    } else {
+        format!("write it as version {newest}")
+    };
     report.push(Diagnostic::new(Code::SchemaVersion, message).at(span).help(help));
 }

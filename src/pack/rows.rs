@@ -66,9 +66,8 @@ impl Incoming {
     }
 }
 
-/// Takes the rows of all tables of a document, in the order written.
-pub(super) fn collect(doc: &Table, out: &mut Vec<Incoming>, complain: &mut dyn FnMut(Diagnostic)) {
-    let kind = doc.get("kind").and_then(|f| f.node.as_text()).unwrap_or("");
+/// Takes the rows of all tables of a document of `kind`, in the order written.
+pub(super) fn collect(doc: &Table, kind: &str, out: &mut Vec<Incoming>, complain: &mut dyn FnMut(Diagnostic)) {
     for (table, field) in doc.iter().filter(|(key, field)| !is_meta(key, kind) && is_rows(&field.node)) {
         for node in field.node.as_list().unwrap_or(&[]) {
             out.extend(row(table, node, complain));

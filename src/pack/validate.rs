@@ -19,7 +19,9 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, schemas: &Schemas, rep
         Ok(validator) => validator,
         Err(reason) => {
             let message = format!("schema `{file}` cannot be used: {reason}");
-            report.push(Diagnostic::new(Code::SchemaVersion, message).at(root.span).help("this is a mistake of the program, please report it"));
+            report.push(
+                Diagnostic::new(Code::SchemaVersion, message).at(root.span).help("this is a mistake of the program, please report it"),
+            );
             return;
         }
     };
@@ -119,12 +121,10 @@ impl Check<'_> {
     fn unknown_key(&mut self, error: &ValidationError<'_>, key: &str, known: &[String]) {
         let target = self.target(error.instance_path().as_str());
         let span = target.node.as_table().and_then(|t| t.get(key)).map_or(target.node.span, |f| f.key);
-        let message = if target.name == "the file" {
-            format!("unknown key `{key}`")
-        } else {
-            format!("unknown key `{key}` in {}", target.name)
-        };
-        let help = suggest::help(key, known.iter().map(String::as_str)).unwrap_or_else(|| "remove it, or look up the keys in the schema".to_owned());
+        let message =
+            if target.name == "the file" { format!("unknown key `{key}`") } else { format!("unknown key `{key}` in {}", target.name) };
+        let help = suggest::help(key, known.iter().map(String::as_str))
+            .unwrap_or_else(|| "remove it, or look up the keys in the schema".to_owned());
         let complaint = Diagnostic::new(Code::SchemaUnknownKey, message).label("unknown key").help(help);
         self.push(complaint, span, target.row);
     }
@@ -148,12 +148,21 @@ impl Check<'_> {
             return;
         }
         let target = self.target(here);
-        let types: Vec<&str> = context.iter().flatten().filter_map(|e| match e.kind() {
-            ValidationErrorKind::Type { kind } if e.instance_path().as_str() == here => Some(type_words(kind)),
-            _ => None,
-        }).flatten().collect();
+        let types: Vec<&str> = context
+            .iter()
+            .flatten()
+            .filter_map(|e| match e.kind() {
+                ValidationErrorKind::Type { kind } if e.instance_path().as_str() == here => Some(type_words(kind)),
+                _ => None,
+            })
+            .flatten()
+            .collect();
         let (code, message, help) = if fitting.is_empty() {
-            (Code::SchemaType, format!("{} must be {}, but is {}", target.name, either(&types), target.node.kind()), "change the value".to_owned())
+            (
+                Code::SchemaType,
+                format!("{} must be {}, but is {}", target.name, either(&types), target.node.kind()),
+                "change the value".to_owned(),
+            )
         } else {
             let message = format!("{} has none of the forms that are allowed here", target.name);
             (Code::SchemaValue, message, forms(context))
@@ -173,7 +182,9 @@ impl Check<'_> {
                 let words = either(&type_words(kind));
                 let help = format!("write {words}");
                 let found = target.node.kind();
-                Diagnostic::new(Code::SchemaType, format!("{name} must be {words}, but is {found}")).label(format!("this is {found}")).help(help)
+                Diagnostic::new(Code::SchemaType, format!("{name} must be {words}, but is {found}"))
+                    .label(format!("this is {found}"))
+                    .help(help)
             }
             ValidationErrorKind::Required { property } => {
                 let key = property.as_str().unwrap_or("?");
@@ -192,13 +203,21 @@ impl Check<'_> {
             ValidationErrorKind::ExclusiveMinimum { limit } => value(format!("{name} must be more than {limit}"), "use a larger number"),
             ValidationErrorKind::ExclusiveMaximum { limit } => value(format!("{name} must be less than {limit}"), "use a smaller number"),
             ValidationErrorKind::MinItems { limit } => value(format!("{name} must have at least {limit} elements"), "add what is missing"),
-            ValidationErrorKind::MaxItems { limit } => value(format!("{name} may have at most {limit} elements"), "remove what is too much"),
+            ValidationErrorKind::MaxItems { limit } => {
+                value(format!("{name} may have at most {limit} elements"), "remove what is too much")
+            }
             ValidationErrorKind::MinLength { limit: 1 } => value(format!("{name} must not be empty"), "write a text"),
             ValidationErrorKind::MinProperties { limit } => value(format!("{name} must have at least {limit} keys"), "add what is missing"),
-            ValidationErrorKind::MaxProperties { limit } => value(format!("{name} may have at most {limit} keys"), "remove what is too much"),
+            ValidationErrorKind::MaxProperties { limit } => {
+                value(format!("{name} may have at most {limit} keys"), "remove what is too much")
+            }
             ValidationErrorKind::UniqueItems => value(format!("{name} holds the same element twice"), "keep one of them"),
-            ValidationErrorKind::Pattern { pattern } => value(format!("{name} has not the form that is asked for"), &format!("it must match /{pattern}/")),
-            ValidationErrorKind::OneOfMultipleValid { .. } => value(format!("{name} fits several forms at once"), "keep the keys of one form"),
+            ValidationErrorKind::Pattern { pattern } => {
+                value(format!("{name} has not the form that is asked for"), &format!("it must match /{pattern}/"))
+            }
+            ValidationErrorKind::OneOfMultipleValid { .. } => {
+                value(format!("{name} fits several forms at once"), "keep the keys of one form")
+            }
             _ => value(format!("{name} is not allowed: {}", error.masked()), "look up the value in the schema"),
         };
         let row = target.row;
@@ -212,7 +231,9 @@ impl Check<'_> {
             let some: Vec<String> = allowed.iter().take(24).map(|w| format!("`{w}`")).collect();
             format!("one of {}{}", some.join(", "), if allowed.len() > 24 { " …" } else { "" })
         });
-        Diagnostic::new(Code::SchemaValue, format!("{} cannot be `{written}`", target.name)).label("not one of the allowed values").help(help)
+        Diagnostic::new(Code::SchemaValue, format!("{} cannot be `{written}`", target.name))
+            .label("not one of the allowed values")
+            .help(help)
     }
 
     fn push(&mut self, complaint: Diagnostic, span: Span, row: Option<String>) {
@@ -228,13 +249,22 @@ impl Check<'_> {
 
 /// The required keys of the forms, as a remedy.
 fn forms(context: &[Vec<ValidationError<'static>>]) -> String {
-    let mut keys: Vec<String> = context.iter().take(MAX_BRANCHES).flatten().filter_map(|e| match e.kind() {
-        ValidationErrorKind::Required { property } => property.as_str().map(|k| format!("`{k}`")),
-        _ => None,
-    }).collect();
+    let mut keys: Vec<String> = context
+        .iter()
+        .take(MAX_BRANCHES)
+        .flatten()
+        .filter_map(|e| match e.kind() {
+            ValidationErrorKind::Required { property } => property.as_str().map(|k| format!("`{k}`")),
+            _ => None,
+        })
+        .collect();
     keys.sort();
     keys.dedup();
-    if keys.is_empty() || keys.len() > 12 { "look up the value in the schema".to_owned() } else { format!("a table here has one of {}", keys.join(", ")) }
+    if keys.is_empty() || keys.len() > 12 {
+        "look up the value in the schema".to_owned()
+    } else {
+        format!("a table here has one of {}", keys.join(", "))
+    }
 }
 
 fn text(value: &serde_json::Value) -> String {
@@ -267,7 +297,11 @@ fn type_word(one: JsonType) -> &'static str {
 /// `a text, a list or a table`.
 fn either(words: &[&str]) -> String {
     let mut unique: Vec<&str> = Vec::new();
-    words.iter().for_each(|w| if !unique.contains(w) { unique.push(w) });
+    words.iter().for_each(|w| {
+        if !unique.contains(w) {
+            unique.push(w)
+        }
+    });
     match unique.split_last() {
         Some((last, [])) => (*last).to_owned(),
         Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
