@@ -2,4 +2,10 @@
 
 pub mod diag;
 pub mod import;
+pub mod kinds;
 pub mod model;
+pub mod pack;
+pub mod program;
+pub mod terms;
+pub mod text;
+pub mod verbs;

@@ -4,9 +4,12 @@
 //! every mistake of a pack in one run. `render` turns them into text for people or JSON for programs.
 
 pub mod codes;
+pub mod inside;
 pub mod render;
 pub mod source;
 pub mod suggest;
+
+use std::collections::HashSet;
 
 pub use codes::Code;
 pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
@@ -98,12 +101,14 @@ impl Diagnostic {
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     list: Vec<Diagnostic>,
+    /// What was said where, so that a long list is not searched for every new complaint.
+    said: HashSet<(Code, Option<Span>)>,
 }
 
 impl Report {
     /// Adds a complaint; the same one at the same place is kept once.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if !self.list.contains(&diagnostic) {
+        if self.said.insert((diagnostic.code, diagnostic.span)) || !self.list.contains(&diagnostic) {
             self.list.push(diagnostic);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Sources, Span, Table};
+use crate::diag::{SourceId, Sources, Span, Table};
 
 /// One pack or overlay that took part, lowest first.
 #[derive(Debug, Clone)]
@@ -56,6 +56,9 @@ pub struct Pack {
     pub tables: IndexMap<Arc<str>, Rows>,
     /// Values: `[lore]`, `[note]` … merged key by key. `[limits]` of the manifests is among them.
     pub values: Table,
+    /// Scripts and templates by path inside the pack (`scripts/lore.rhai`); a higher layer's file hides a lower one's.
+    /// The text is the source's.
+    pub assets: IndexMap<Arc<str>, SourceId>,
     /// What higher layers replaced, in the order it happened.
     pub shadowed: Vec<Shadowed>,
     /// blake3 over the canonical merged text, hex; the same rules give the same fingerprint.

@@ -1,0 +1,122 @@
+//! Places inside a text value: from an offset in the decoded text to the characters of the file, through escapes.
+//!
+//! A `calc`, a regex or a `{{…}}` is parsed from the decoded text of a [`Node`]; its errors belong under the
+//! characters that the author typed. The raw text is walked again, and checked against the decoded text on the
+//! way: where the two do not agree (a text that no file holds as such), the place is the whole value.
+
+use std::ops::Range;
+
+use super::{Node, Sources, Span};
+
+/// The characters of the file that stand for byte `offset` of the text of `node`; an offset at the end of the
+/// text gives the closing quote. Anything that is not a text of a file gives the span of the node.
+#[must_use]
+pub fn place_in_text(sources: &Sources, node: &Node, offset: usize) -> Span {
+    range_in_text(sources, node, offset..offset)
+}
+
+/// Like [`place_in_text`], for a range of the decoded text. An empty range gives the one character at its start.
+#[must_use]
+pub fn range_in_text(sources: &Sources, node: &Node, range: Range<usize>) -> Span {
+    let found = node.as_text().and_then(|text| raw_range(sources.snippet(node.span), text, &range));
+    let Some(raw) = found else { return node.span };
+    let base = node.span.start as usize;
+    Span::new(node.span.source, base + raw.start, base + raw.end)
+}
+
+/// Walks the raw text `raw`, quotes included, beside the decoded `text`; bytes relative to the start of `raw`.
+fn raw_range(raw: &str, text: &str, wanted: &Range<usize>) -> Option<Range<usize>> {
+    let quotes = Quotes::of(raw)?;
+    let (mut at, end) = (quotes.open, raw.len().checked_sub(quotes.close)?);
+    let mut decoded = 0;
+    let mut start = None;
+    while at < end {
+        let rest = raw.get(at..end)?;
+        let unit = unit(rest, text.get(decoded..)?, &quotes)?;
+        let after = decoded + unit.decoded;
+        if after > wanted.start && start.is_none() && unit.decoded > 0 {
+            start = Some(at);
+        }
+        if start.is_some() && after >= wanted.end.max(wanted.start + 1) {
+            return Some(start?..at + unit.raw);
+        }
+        at += unit.raw;
+        decoded = after;
+    }
+    if decoded != text.len() {
+        return None;
+    }
+    // at or past the end of the text: the closing quote, or from the start found to the last character
+    Some(start.map_or(end..end + 1, |s| s..end))
+}
+
+/// How a text is quoted.
+struct Quotes {
+    /// Bytes before the first character of the text.
+    open: usize,
+    /// Bytes after the last.
+    close: usize,
+    /// Whether a backslash begins an escape.
+    escapes: bool,
+}
+
+impl Quotes {
+    fn of(raw: &str) -> Option<Self> {
+        for (mark, escapes) in [("\"\"\"", true), ("'''", false)] {
+            if raw.len() >= 6 && raw.starts_with(mark) {
+                // the line break right after the opening quotes is no part of the text
+                let body = raw.get(3..)?;
+                let open = if body.starts_with("\r\n") { 5 } else { 3 + usize::from(body.starts_with('\n')) };
+                return Some(Quotes { open, close: 3, escapes });
+            }
+        }
+        let escapes = match raw.chars().next()? {
+            '"' => true,
+            '\'' => false,
+            _ => return None,
+        };
+        (raw.len() >= 2).then_some(Quotes { open: 1, close: 1, escapes })
+    }
+}
+
+/// One step of the walk: so many raw bytes stand for so many decoded ones.
+struct Unit {
+    raw: usize,
+    decoded: usize,
+}
+
+/// The unit at the start of `rest`; `None` if it does not stand for the start of `text`.
+fn unit(rest: &str, text: &str, quotes: &Quotes) -> Option<Unit> {
+    let first = rest.chars().next()?;
+    if first == '\\' && quotes.escapes {
+        return escape(rest, text);
+    }
+    if first == '\r' && !text.starts_with('\r') && text.starts_with('\n') {
+        return Some(Unit { raw: 2, decoded: 1 });
+    }
+    text.starts_with(first).then_some(Unit { raw: first.len_utf8(), decoded: first.len_utf8() })
+}
+
+/// The escapes of TOML and JSON; what an escape means is taken from the decoded text.
+fn escape(rest: &str, text: &str) -> Option<Unit> {
+    let mark = rest.chars().nth(1)?;
+    if mark.is_whitespace() {
+        // a line-ending backslash swallows the white space up to the next character
+        let swallowed = rest.get(1..)?.chars().take_while(|c| c.is_whitespace()).map(char::len_utf8).sum::<usize>();
+        return Some(Unit { raw: 1 + swallowed, decoded: 0 });
+    }
+    let digits = match mark {
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        _ => 0,
+    };
+    let decoded = text.chars().next()?.len_utf8();
+    let mut raw = 1 + mark.len_utf8() + digits;
+    let pair = mark == 'u' && decoded == 4 && rest.get(raw..).is_some_and(|r| r.starts_with("\\u"));
+    if pair {
+        raw += 6;
+    }
+    rest.get(..raw)?;
+    Some(Unit { raw, decoded })
+}

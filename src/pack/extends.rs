@@ -1,0 +1,278 @@
+//! Which packs take part, lowest first: reads manifests and follows `extends`, each pack once.
+
+use std::path::PathBuf;
+
+use semver::{Version, VersionReq};
+
+use super::files::{self, PackFiles, RuleFile};
+use super::library::{self, Library};
+use super::read::{self, Document};
+use super::schemas::Schemas;
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, suggest};
+
+/// Most packs that one pack may stand on.
+const MAX_PACKS: usize = 64;
+
+/// One layer as read: a pack's documents, or an overlay's only one.
+pub(super) struct LayerDocs {
+    pub(super) name: String,
+    pub(super) release: Version,
+    pub(super) overlay: bool,
+    /// The documents that hold rules, in the order of their paths.
+    pub(super) docs: Vec<Document>,
+    /// Scripts and templates.
+    pub(super) assets: Vec<(String, SourceId)>,
+}
+
+/// Reads packs and what they extend.
+pub(super) struct Resolver<'a> {
+    pub(super) library: &'a dyn Library,
+    pub(super) schemas: &'a Schemas,
+    pub(super) sources: &'a mut Sources,
+    pub(super) report: &'a mut Report,
+    /// Packs read, lowest first.
+    pub(super) done: Vec<LayerDocs>,
+    /// Whether every file of every pack could be read.
+    pub(super) complete: bool,
+    /// The packs being read: each extends the next.
+    chain: Vec<Open>,
+}
+
+/// A pack whose `extends` is being followed.
+struct Open {
+    name: String,
+    /// The entry that is followed: the name and where it stands.
+    next: Option<(String, Span)>,
+}
+
+/// One entry of `extends`.
+struct Extends {
+    name: String,
+    range: Option<VersionReq>,
+    span: Span,
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn new(library: &'a dyn Library, schemas: &'a Schemas, sources: &'a mut Sources, report: &'a mut Report) -> Self {
+        Resolver { library, schemas, sources, report, done: Vec::new(), complete: true, chain: Vec::new() }
+    }
+
+    /// Reads a pack after everything that it extends. Recursion is bounded by [`MAX_PACKS`].
+    pub(super) fn visit(&mut self, pack: PackFiles) {
+        let manifests: Vec<&RuleFile> = pack.files.iter().filter(|f| is_manifest(&f.path_in_pack)).collect();
+        let Some(file) = manifests.first() else {
+            let message = format!("pack `{}` has no `pack.toml`", pack.name);
+            self.fail(
+                Diagnostic::new(Code::PackManifest, message).help("add one with `kind = \"pack\"`, `version = 1`, `name` and `release`"),
+            );
+            return;
+        };
+        let name = read::peek(file, "name").unwrap_or_else(|| pack.name.clone());
+        let Some(manifest) = self.read(file, &name) else { return };
+        if let [_, second, ..] = manifests.as_slice() {
+            let message = format!("pack `{name}` has two manifests, `pack.toml` and `pack.json`");
+            self.report.push(Diagnostic::new(Code::PackManifest, message).at(manifest.root.span).help(format!("remove `{}`", second.name)));
+        }
+        let release = self.check_manifest(&manifest, &name);
+        let near = pack.folder.as_deref().and_then(files::parent);
+        self.chain.push(Open { name: name.clone(), next: None });
+        for entry in self.extends_of(&manifest.root) {
+            self.follow(&entry, near.as_ref());
+        }
+        self.chain.pop();
+        let layer = self.layer(pack, name, release, manifest);
+        self.done.push(layer);
+    }
+
+    /// The rest of a pack, once its foundations are read.
+    fn layer(&mut self, pack: PackFiles, name: String, release: Version, manifest: Document) -> LayerDocs {
+        let mut docs = vec![manifest];
+        for file in pack.files.iter().filter(|f| !is_manifest(&f.path_in_pack)) {
+            let Some(doc) = self.read(file, &name) else { continue };
+            match &*doc.kind {
+                "pack" => {
+                    let complaint = Diagnostic::new(Code::PackManifest, format!("a second manifest in pack `{name}`")).at(doc.root.span);
+                    self.report.push(complaint.help("a pack is one folder with one `pack.toml`; move the inner pack beside it"));
+                }
+                // rule tests are read by those who run them
+                "case" => {}
+                _ => docs.push(doc),
+            }
+        }
+        let mut assets = Vec::new();
+        for (path, file) in &pack.assets {
+            match read::decode(file, &name, self.sources, self.report) {
+                Some((id, _)) => assets.push((path.clone(), id)),
+                None => self.complete = false,
+            }
+        }
+        LayerDocs { name, release, overlay: false, docs, assets }
+    }
+
+    /// Reads one overlay: a single file of rows.
+    pub(super) fn overlay(&mut self, file: &RuleFile) {
+        let stem = || file.path_in_pack.rsplit('/').next().and_then(|n| n.rsplit_once('.')).map(|(stem, _)| stem.to_owned());
+        let name = read::peek(file, "name").or_else(stem).unwrap_or_else(|| file.name.clone());
+        let Some(doc) = self.read(file, &name) else { return };
+        if matches!(&*doc.kind, "pack" | "case") {
+            let message = format!("a file of kind `{}` cannot be laid over a pack", doc.kind);
+            self.fail(Diagnostic::new(Code::SchemaKind, message).at(doc.root.span).help("overlays are of kind `overlay`"));
+            return;
+        }
+        if let Some((wanted, span)) = doc.root.get("extends").and_then(|n| Some((n.as_text()?, n.span)))
+            && !self.done.iter().any(|layer| layer.name == wanted)
+        {
+            let mut complaint =
+                Diagnostic::new(Code::PackMissing, format!("the overlay is written for pack `{wanted}`, which is not loaded"));
+            complaint.severity = Severity::Warning;
+            let names: Vec<&str> = self.done.iter().filter(|l| !l.overlay).map(|l| l.name.as_str()).collect();
+            self.report.push(complaint.at(span).help(format!("it is laid over {}", names.join(", "))));
+        }
+        let release = doc.root.get("release").and_then(Node::as_text).and_then(|t| Version::parse(t).ok());
+        let release = release.unwrap_or_else(|| Version::new(0, 0, 0));
+        self.done.push(LayerDocs { name, release, overlay: true, docs: vec![doc], assets: Vec::new() });
+    }
+
+    fn read(&mut self, file: &RuleFile, layer: &str) -> Option<Document> {
+        let doc = read::read(file, layer, self.sources, self.schemas, self.report);
+        self.complete &= doc.is_some();
+        doc
+    }
+
+    fn fail(&mut self, complaint: Diagnostic) {
+        self.complete = false;
+        self.report.push(complaint);
+    }
+
+    fn follow(&mut self, entry: &Extends, near: Option<&PathBuf>) {
+        if let Some(last) = self.chain.last_mut() {
+            last.next = Some((entry.name.clone(), entry.span));
+        }
+        if let Some(at) = self.chain.iter().position(|open| open.name == entry.name) {
+            self.circle(entry, at);
+            return;
+        }
+        if !self.done.iter().any(|layer| layer.name == entry.name) {
+            if self.chain.len() + self.done.len() >= MAX_PACKS {
+                let complaint = Diagnostic::new(Code::PackMissing, format!("more than {MAX_PACKS} packs stand on each other"));
+                self.fail(complaint.at(entry.span).help("extend fewer packs"));
+                return;
+            }
+            let before = self.report.counts().0;
+            let beside = near.and_then(|folder| library::find_in(folder, &entry.name, self.report));
+            let found = beside.or_else(|| if library::is_name(&entry.name) { self.library.find(&entry.name, self.report) } else { None });
+            self.complete &= self.report.counts().0 == before;
+            match found {
+                Some(pack) => self.visit(pack),
+                None => self.missing(entry, near),
+            }
+        }
+        self.check_release(entry);
+    }
+
+    fn circle(&mut self, entry: &Extends, at: usize) {
+        let mut names: Vec<&str> = self.chain.iter().skip(at).map(|open| open.name.as_str()).collect();
+        names.push(&entry.name);
+        let message = format!("packs extend each other in a circle: {}", names.join(" → "));
+        let mut complaint = Diagnostic::new(Code::CyclePack, message).at(entry.span).label("closes the circle");
+        for Open { name, next } in self.chain.iter().skip(at) {
+            if let Some((other, span)) = next.as_ref().filter(|(_, span)| *span != entry.span) {
+                complaint = complaint.related(*span, format!("`{name}` extends `{other}` here"));
+            }
+        }
+        self.fail(complaint.help("remove one of these entries"));
+    }
+
+    fn missing(&mut self, entry: &Extends, near: Option<&PathBuf>) {
+        let mut names = self.library.names();
+        names.extend(near.map(|folder| files::packs_in(folder)).unwrap_or_default());
+        let help = suggest::help(&entry.name, names.iter().map(String::as_str));
+        let message = format!("pack `{}` is not found", entry.name);
+        let complaint = Diagnostic::new(Code::PackMissing, message).at(entry.span).label("no such pack");
+        self.fail(
+            complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or name a search folder that holds it".to_owned())),
+        );
+    }
+
+    fn check_release(&mut self, entry: &Extends) {
+        let Some(range) = &entry.range else { return };
+        let Some(layer) = self.done.iter().find(|layer| layer.name == entry.name) else { return };
+        if range.matches(&layer.release) {
+            return;
+        }
+        let message = format!("pack `{}` has release {}, but `{range}` is asked for", entry.name, layer.release);
+        let mut complaint = Diagnostic::new(Code::PackVersion, message).at(entry.span).label("asked for here");
+        if let Some(span) = layer.docs.first().and_then(|doc| doc.root.get("release")).map(|n| n.span) {
+            complaint = complaint.related(span, "its release");
+        }
+        self.report.push(complaint.help("use another release of it, or widen the range"));
+    }
+
+    /// Checks the manifest's own texts; gives the pack's release (`0.0.0` when it has no readable one).
+    fn check_manifest(&mut self, doc: &Document, name: &str) -> Version {
+        let root = &doc.root;
+        if !library::is_name(name) || root.get("name").is_none() {
+            let span = root.get("name").map_or(root.span, |n| n.span);
+            let complaint = Diagnostic::new(Code::PackManifest, "the manifest has no usable `name`").at(span);
+            self.report.push(complaint.help("a pack's name is one word of letters, digits, `-`, `_` and `.`"));
+        }
+        if let Some((asked, span)) = self.chain.last().and_then(|open| open.next.as_ref()).filter(|(asked, _)| asked != name) {
+            let message = format!("the pack found as `{asked}` calls itself `{name}`");
+            let complaint = Diagnostic::new(Code::PackManifest, message).at(root.get("name").map_or(root.span, |n| n.span));
+            self.report.push(complaint.related(*span, "asked for here").help("give the folder the name of the pack"));
+        }
+        self.check_engine(root);
+        let release = root.get("release");
+        match release.and_then(Node::as_text).map(Version::parse) {
+            Some(Ok(release)) => return release,
+            Some(Err(error)) => {
+                let span = release.map_or(root.span, |n| n.span);
+                let complaint = Diagnostic::new(Code::PackManifest, format!("`release` is not a version: {error}")).at(span);
+                self.report.push(complaint.help("write three numbers: `release = \"1.2.0\"`"));
+            }
+            None => {
+                let complaint = Diagnostic::new(Code::PackManifest, "the manifest has no `release`").at(root.span);
+                self.report.push(complaint.help("add `release = \"0.1.0\"`"));
+            }
+        }
+        Version::new(0, 0, 0)
+    }
+
+    fn check_engine(&mut self, root: &Node) {
+        let Some(node) = root.get("engine") else { return };
+        let Some(text) = node.as_text() else { return };
+        let this = env!("CARGO_PKG_VERSION");
+        let Some(range) = self.range(node.span, text) else { return };
+        if Version::parse(this).is_ok_and(|v| !range.matches(&v)) {
+            let message = format!("the pack asks for engine `{text}`, but this is {this}");
+            self.report
+                .push(Diagnostic::new(Code::PackVersion, message).at(node.span).help("use another release of the program or of the pack"));
+        }
+    }
+
+    fn range(&mut self, span: Span, text: &str) -> Option<VersionReq> {
+        VersionReq::parse(text)
+            .map_err(|error| {
+                let message = format!("`{text}` is not a range of versions: {error}");
+                self.report.push(Diagnostic::new(Code::PackVersion, message).at(span).help("for example `^0.1`, `>=1.2, <2`"));
+            })
+            .ok()
+    }
+
+    fn extends_of(&mut self, root: &Node) -> Vec<Extends> {
+        let list = root.get("extends").and_then(Node::as_list).unwrap_or(&[]);
+        let mut out = Vec::new();
+        for item in list {
+            // a bare name is a pack of any release
+            let named = item.as_text().map(|t| (t, item.span)).or_else(|| item.get("name").and_then(|n| Some((n.as_text()?, n.span))));
+            let Some((name, span)) = named else { continue };
+            let range = item.get("release").and_then(|n| Some((n.span, n.as_text()?))).and_then(|(at, text)| self.range(at, text));
+            out.push(Extends { name: name.to_owned(), range, span });
+        }
+        out
+    }
+}
+
+fn is_manifest(path: &str) -> bool {
+    matches!(path, "pack.toml" | "pack.json")
+}

@@ -1,0 +1,338 @@
+//! Reading folders and files: the only place of this room that touches a disk.
+//!
+//! A pack may come from anyone, so every size is bounded and checked before a byte is read, special files are
+//! not opened, and nothing outside of the pack's own folder is followed.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+
+use crate::diag::{Code, Diagnostic, Report};
+
+/// Largest single file, in bytes (4 MiB).
+pub const MAX_FILE: u64 = 4 << 20;
+/// Most files of one pack: rule files, scripts and templates.
+pub const MAX_FILES: usize = 2_000;
+/// Largest pack, in bytes of all its files (64 MiB).
+pub const MAX_TOTAL: u64 = 64 << 20;
+/// Deepest folder inside a pack.
+pub const MAX_FOLDERS: usize = 16;
+/// Most folder entries that are looked at, whatever they are.
+pub const MAX_ENTRIES: usize = 20_000;
+
+/// One rule file as read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleFile {
+    /// The path shown in messages.
+    pub name: String,
+    /// The path inside the pack, with `/`: `dialect/openai.toml`.
+    pub path_in_pack: String,
+    /// What it holds, unchecked.
+    pub bytes: Vec<u8>,
+}
+
+/// All files of one pack as read, in the order of their paths.
+#[derive(Debug, Clone, Default)]
+pub struct PackFiles {
+    /// The folder, where the pack was read from one; packs beside it can be extended by name.
+    pub folder: Option<PathBuf>,
+    /// How the pack was named when it was looked for.
+    pub name: String,
+    /// The rule files, `pack.toml` among them.
+    pub files: Vec<RuleFile>,
+    /// Rule tests: the rule files under `cases/`, which are no part of the rules.
+    pub cases: Vec<RuleFile>,
+    /// Scripts (`*.rhai`) and everything under `templates/`, by path inside the pack.
+    pub assets: IndexMap<String, RuleFile>,
+}
+
+impl PackFiles {
+    /// Puts a file where its path says that it belongs; a file of no known sort is left out.
+    pub(super) fn sort_in(&mut self, file: RuleFile) {
+        match role(&file.path_in_pack) {
+            Role::Rules => self.files.push(file),
+            Role::Case => self.cases.push(file),
+            Role::Asset => {
+                self.assets.insert(file.path_in_pack.clone(), file);
+            }
+            Role::Other => {}
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.files.sort_by(|a, b| a.path_in_pack.cmp(&b.path_in_pack));
+        self.cases.sort_by(|a, b| a.path_in_pack.cmp(&b.path_in_pack));
+        self.assets.sort_keys();
+    }
+}
+
+enum Role {
+    Rules,
+    Case,
+    Asset,
+    Other,
+}
+
+/// What a file is, by its path inside the pack.
+fn role(path: &str) -> Role {
+    let rules = is_rule_file(path);
+    let folders: Vec<&str> = path.split('/').rev().skip(1).collect();
+    if folders.contains(&"templates") || path.ends_with(".rhai") {
+        Role::Asset
+    } else if folders.contains(&"cases") {
+        if rules { Role::Case } else { Role::Other }
+    } else if rules && !folders.contains(&"scripts") {
+        Role::Rules
+    } else {
+        Role::Other
+    }
+}
+
+fn is_rule_file(path: &str) -> bool {
+    path.ends_with(".toml") || path.ends_with(".json")
+}
+
+/// Whether a folder looks like a pack.
+#[must_use]
+pub fn is_pack(folder: &Path) -> bool {
+    folder.join("pack.toml").is_file() || folder.join("pack.json").is_file()
+}
+
+/// Names of the folders right inside `folder` that look like packs, sorted.
+#[must_use]
+pub fn packs_in(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let packs = entries.take(MAX_ENTRIES).flatten().filter(|e| is_pack(&e.path()));
+    let mut names: Vec<String> = packs.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Whether a path is an existing folder.
+#[must_use]
+pub fn is_folder(path: &Path) -> bool {
+    path.is_dir()
+}
+
+/// The folder that holds a folder.
+#[must_use]
+pub fn parent(folder: &Path) -> Option<PathBuf> {
+    if folder.file_name().is_some() {
+        return folder.parent().map(Path::to_owned);
+    }
+    // `.` and `..` have no last part to take away
+    fs::canonicalize(folder).ok()?.parent().map(Path::to_owned)
+}
+
+/// The last part of a folder's path, also for `.` and `..`.
+#[must_use]
+pub fn folder_name(folder: &Path) -> String {
+    let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    real.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_else(|| folder.display().to_string())
+}
+
+/// Reads one file, at most [`MAX_FILE`] bytes. `None` with a complaint when it cannot be read.
+#[must_use]
+pub fn read_file(path: &Path, report: &mut Report) -> Option<RuleFile> {
+    let shown = shown(path);
+    let bytes = read_bounded(path, &shown, MAX_FILE, report)?;
+    let path_in_pack = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    Some(RuleFile { name: shown, path_in_pack, bytes })
+}
+
+/// Reads a pack's folder with all folders in it. `None` with a complaint when there is no such folder.
+/// Hidden files and folders (`.git`) are passed over.
+#[must_use]
+pub fn read_folder(folder: &Path, report: &mut Report) -> Option<PackFiles> {
+    let root = match fs::canonicalize(folder) {
+        Ok(root) if root.is_dir() => root,
+        Ok(_) => {
+            let message = format!("`{}` is not a folder", shown(folder));
+            report.push(Diagnostic::new(Code::FileMissing, message).help("a pack is a folder with a `pack.toml`"));
+            return None;
+        }
+        Err(error) => {
+            missing(&shown(folder), &error, report);
+            return None;
+        }
+    };
+    let pack = PackFiles { folder: Some(folder.to_owned()), name: folder_name(folder), ..PackFiles::default() };
+    let mut walk = Walk { root, base: folder, pack, seen: HashSet::new(), entries: 0, files: 0, total: 0, report };
+    walk.all();
+    walk.pack.sort();
+    Some(walk.pack)
+}
+
+struct Walk<'a> {
+    /// The real path of the folder: nothing outside of it is read.
+    root: PathBuf,
+    base: &'a Path,
+    pack: PackFiles,
+    /// Real paths of folders already read, so that links in a circle end.
+    seen: HashSet<PathBuf>,
+    entries: usize,
+    files: usize,
+    total: u64,
+    report: &'a mut Report,
+}
+
+impl Walk<'_> {
+    fn all(&mut self) {
+        let mut open = vec![(String::new(), 0)];
+        while let Some((inside, depth)) = open.pop() {
+            for (path, is_folder) in self.entries_of(&inside) {
+                if self.entries >= MAX_ENTRIES {
+                    self.refuse(&inside, format!("the pack's folder has more than {MAX_ENTRIES} entries"));
+                    return;
+                }
+                self.entries += 1;
+                if !is_folder {
+                    if !self.file(path) {
+                        return;
+                    }
+                } else if depth >= MAX_FOLDERS {
+                    self.refuse(&path, format!("folders are nested deeper than {MAX_FOLDERS} levels"));
+                } else {
+                    open.push((path, depth + 1));
+                }
+            }
+        }
+    }
+
+    /// What lies in a folder: path inside the pack, and whether it is a folder. Sorted, so that a run repeats.
+    fn entries_of(&mut self, inside: &str) -> Vec<(String, bool)> {
+        let path = if inside.is_empty() { self.base.to_owned() } else { self.base.join(inside) };
+        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        if !self.seen.insert(real) {
+            return Vec::new();
+        }
+        let list = match fs::read_dir(&path) {
+            Ok(list) => list,
+            Err(error) => {
+                missing(&shown(&path), &error, self.report);
+                return Vec::new();
+            }
+        };
+        let mut found = Vec::new();
+        for entry in list.flatten().take(MAX_ENTRIES + 1) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') {
+                continue;
+            }
+            let inner = if inside.is_empty() { name } else { format!("{inside}/{name}") };
+            if let Some(is_folder) = self.sort_of(&entry, &inner) {
+                found.push((inner, is_folder));
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// Whether an entry is a folder; `None` for what is not read: special files, and links that lead outside.
+    fn sort_of(&mut self, entry: &fs::DirEntry, inner: &str) -> Option<bool> {
+        let kind = entry.file_type().ok()?;
+        if !kind.is_symlink() {
+            return if kind.is_dir() { Some(true) } else { kind.is_file().then_some(false) };
+        }
+        let path = entry.path();
+        match fs::canonicalize(&path) {
+            Ok(real) if real.starts_with(&self.root) => Some(real.is_dir()).filter(|dir| *dir || real.is_file()),
+            Ok(_) => {
+                let message = format!("`{}` is a link that leads out of the pack", shown(&path));
+                self.report.push(Diagnostic::new(Code::FileOutside, message).help("copy the file into the pack"));
+                None
+            }
+            Err(error) => {
+                // a dead link matters only where a rule file would be
+                if !matches!(role(inner), Role::Other) {
+                    missing(&shown(&path), &error, self.report);
+                }
+                None
+            }
+        }
+    }
+
+    /// Reads one file of the pack; `false` when the pack as a whole is too large to go on.
+    fn file(&mut self, inner: String) -> bool {
+        if matches!(role(&inner), Role::Other) {
+            return true;
+        }
+        if self.files >= MAX_FILES {
+            self.refuse(&inner, format!("the pack has more than {MAX_FILES} files"));
+            return false;
+        }
+        let path = self.base.join(&inner);
+        let shown = shown(&path);
+        self.files += 1;
+        let Some(bytes) = read_bounded(&path, &shown, MAX_FILE, self.report) else { return true };
+        self.total += bytes.len() as u64;
+        if self.total > MAX_TOTAL {
+            self.refuse(&inner, format!("the pack's files are larger than {} MiB together", MAX_TOTAL >> 20));
+            return false;
+        }
+        self.pack.sort_in(RuleFile { name: shown, path_in_pack: inner, bytes });
+        true
+    }
+
+    fn refuse(&mut self, inner: &str, message: String) {
+        let place = shown(&self.base.join(inner));
+        self.report.push(
+            Diagnostic::new(Code::FileTooLarge, format!("{message} (at `{place}`)")).help("keep other files out of the pack's folder"),
+        );
+    }
+}
+
+/// Reads a file of at most `limit` bytes; its size is asked before it is opened, and checked again while reading.
+fn read_bounded(path: &Path, shown: &str, limit: u64, report: &mut Report) -> Option<Vec<u8>> {
+    let size = match fs::metadata(path) {
+        Ok(data) if data.is_file() => data.len(),
+        Ok(_) => {
+            report.push(Diagnostic::new(Code::FileMissing, format!("`{shown}` is not a file")).help("name a file"));
+            return None;
+        }
+        Err(error) => {
+            missing(shown, &error, report);
+            return None;
+        }
+    };
+    let too_large = |report: &mut Report| {
+        let message = format!("`{shown}` is larger than {} MiB", limit >> 20);
+        report.push(Diagnostic::new(Code::FileTooLarge, message).help("split it into several files"));
+        None
+    };
+    if size > limit {
+        return too_large(report);
+    }
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) if bytes.len() as u64 > limit => too_large(report),
+        Ok(_) => Some(bytes),
+        Err(error) => {
+            missing(shown, &error, report);
+            None
+        }
+    }
+}
+
+fn missing(shown: &str, error: &std::io::Error, report: &mut Report) {
+    let message = format!("`{shown}` cannot be read: {}", reason(error));
+    report.push(Diagnostic::new(Code::FileMissing, message).help("check the path and its permissions"));
+}
+
+/// The system's reason without its number, in lower case.
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        kind => kind.to_string(),
+    }
+}
+
+/// A path as the user would type it, with `/`.
+fn shown(path: &Path) -> String {
+    path.display().to_string().replace('\\', "/")
+}

@@ -1,0 +1,107 @@
+//! Fingerprints of rules: blake3 over a canonical text, so that the same rules give the same fingerprint however
+//! they are spelled (TOML or JSON, order of keys, spread over files or layers).
+
+use std::fmt::Write;
+
+use indexmap::IndexMap;
+
+use crate::diag::{Data, Node, SourceId, Sources, Table};
+use crate::model::pack::Rows;
+
+/// Shortest prefix of a fingerprint that `expects` may give, in characters.
+pub const MIN_PREFIX: usize = 8;
+
+/// The fingerprint of one row: 64 hexadecimal digits. This is what `expects` on a patch is compared with.
+#[must_use]
+pub fn of_row(name: &str, fields: &Table) -> String {
+    blake3::hash(row_text(name, fields).as_bytes()).to_hex().to_string()
+}
+
+/// The canonical text of one row: JSON with sorted keys.
+#[must_use]
+pub fn row_text(name: &str, fields: &Table) -> String {
+    let mut out = String::from("{\"name\":");
+    text(name, &mut out);
+    out.push(',');
+    table(fields, &mut out);
+    out
+}
+
+/// The fingerprint of merged rules: tables with their rows in order, values, and the texts of scripts and templates.
+#[must_use]
+pub fn of_pack(
+    tables: &IndexMap<std::sync::Arc<str>, Rows>,
+    values: &Table,
+    assets: &IndexMap<std::sync::Arc<str>, SourceId>,
+    sources: &Sources,
+) -> String {
+    let mut hash = blake3::Hasher::new();
+    let mut names: Vec<_> = tables.keys().collect();
+    names.sort();
+    for name in names {
+        for row in tables.get(name).into_iter().flat_map(|rows| rows.values()) {
+            part(&mut hash, &["row", name, &row_text(&row.name, &row.fields)]);
+        }
+    }
+    let mut out = String::new();
+    table(values, &mut out);
+    part(&mut hash, &["values", &out]);
+    let mut paths: Vec<_> = assets.iter().collect();
+    paths.sort();
+    for (path, id) in paths {
+        part(&mut hash, &["asset", path, sources.get(*id).map_or("", |s| &s.text)]);
+    }
+    hash.finalize().to_hex().to_string()
+}
+
+/// Texts with their lengths, so that no two different lists of texts hash the same bytes.
+fn part(hash: &mut blake3::Hasher, texts: &[&str]) {
+    for text in texts {
+        hash.update(&(text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+}
+
+/// Nesting is bounded by the readers of TOML and JSON.
+fn node(value: &Node, out: &mut String) {
+    match &value.data {
+        Data::Null => out.push_str("null"),
+        Data::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+        Data::Int(n) => {
+            let _ = write!(out, "{n}");
+        }
+        Data::Float(n) => {
+            let _ = write!(out, "{n:?}");
+        }
+        Data::Text(t) => text(t, out),
+        Data::List(list) => {
+            out.push('[');
+            for item in list {
+                node(item, out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        Data::Table(fields) => {
+            out.push('{');
+            table(fields, out);
+        }
+    }
+}
+
+/// The fields and the closing bracket.
+fn table(fields: &Table, out: &mut String) {
+    let mut keys: Vec<_> = fields.iter().collect();
+    keys.sort_by(|a, b| a.0.cmp(b.0));
+    for (key, field) in keys {
+        text(key, out);
+        out.push(':');
+        node(&field.node, out);
+        out.push(',');
+    }
+    out.push('}');
+}
+
+fn text(text: &str, out: &mut String) {
+    out.push_str(&serde_json::Value::from(text).to_string());
+}

@@ -1,0 +1,387 @@
+//! Lays layers over each other: rows merge by name, values key by key, everything keeps its place.
+//!
+//! Within one layer the order of files does not decide what a row may be put next to: first all rows are added
+//! and patched, then moved, then removed, then arranged. A *term is one value*: a patch replaces a key of a row
+//! whole and never merges into it, since half of an old condition under half of a new one is unreadable.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::extends::LayerDocs;
+use super::fingerprint;
+use super::rows::{self, Expects, Incoming, Move};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
+use crate::model::pack::{Row, Rows, Shadowed};
+
+/// Most rows of one layer.
+const MAX_ROWS: usize = 20_000;
+/// Complaints about layering that are reported; the rest would be echo.
+const MAX_COMPLAINTS: usize = 200;
+/// Longest text of a row shown in a complaint, in characters.
+const MAX_SHOWN: usize = 300;
+
+/// What all layers say together.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    pub(super) tables: IndexMap<Arc<str>, Rows>,
+    pub(super) values: Table,
+    pub(super) shadowed: Vec<Shadowed>,
+}
+
+/// Merges layers, lowest first. `complete` says that every file could be read: only then a name that no layer
+/// has is a mistake of the one who wrote it.
+pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -> Merged {
+    let mut merger =
+        Merger { merged: Merged::default(), report, complete, decided: HashMap::new(), layer: "", overlay: None, complaints: 0 };
+    for (number, layer) in layers.iter().enumerate() {
+        merger.layer = &layer.name;
+        merger.overlay = layer.overlay.then_some(number);
+        merger.layer(layer);
+    }
+    merger.merged
+}
+
+/// Rows to be moved, by table and name.
+type Moves = IndexMap<(Arc<str>, Arc<str>), Move>;
+
+struct Merger<'a> {
+    merged: Merged,
+    report: &'a mut Report,
+    complete: bool,
+    /// What overlays decided: table, row and key (or a value's path), to which overlay and where.
+    decided: HashMap<[Arc<str>; 3], (usize, Field)>,
+    layer: &'a str,
+    /// The number of the layer at hand, if it is an overlay.
+    overlay: Option<usize>,
+    complaints: usize,
+}
+
+impl<'a> Merger<'a> {
+    fn layer(&mut self, layer: &'a LayerDocs) {
+        let mut incoming = Vec::new();
+        for doc in &layer.docs {
+            if let Some(table) = doc.table() {
+                rows::collect(table, &doc.kind, &mut incoming, &mut |complaint| self.complain(complaint));
+            }
+        }
+        if let Some(row) = incoming.get(MAX_ROWS) {
+            let complaint =
+                Diagnostic::new(Code::BoundExceeded, format!("layer `{}` has more than {MAX_ROWS} rows", self.layer)).at(row.span);
+            self.complain(complaint.help("split the pack"));
+            incoming.truncate(MAX_ROWS);
+        }
+        self.drop_twice(&mut incoming);
+        self.drop_programs(&incoming);
+        let (removals, kept): (Vec<Incoming>, Vec<Incoming>) = incoming.into_iter().partition(|row| row.remove);
+        let moves: Moves = kept.iter().filter_map(|row| Some(((row.table.clone(), row.name.clone()), row.place.clone()?))).collect();
+        kept.into_iter().for_each(|row| self.put(row));
+        self.moves(moves);
+        removals.iter().for_each(|row| self.remove(row));
+        for doc in &layer.docs {
+            let Some(table) = doc.table() else { continue };
+            self.values(table, &doc.kind);
+            if let Some(arrange) = table.get("arrange").and_then(|f| f.node.as_table()) {
+                self.arrange(arrange);
+            }
+        }
+    }
+
+    /// A row that its layer names twice counts as written first.
+    fn drop_twice(&mut self, incoming: &mut Vec<Incoming>) {
+        let mut first: HashMap<(Arc<str>, Arc<str>), Span> = HashMap::new();
+        incoming.retain(|row| {
+            let key = (row.table.clone(), row.name.clone());
+            let Some(before) = first.get(&key).copied() else {
+                first.insert(key, row.name_span);
+                return true;
+            };
+            let message = format!("layer `{}` names {} twice", self.layer, row.title());
+            let complaint = Diagnostic::new(Code::LayerTwice, message).at(row.name_span).label("again here");
+            self.complain(complaint.related(before, "first written here").help("make them one row, or give one another name"));
+            false
+        });
+    }
+
+    /// A program that is replaced whole takes the passes and rounds of all lower layers with it.
+    fn drop_programs(&mut self, incoming: &[Incoming]) {
+        for program in incoming.iter().filter(|row| &*row.table == "program" && row.replace) {
+            let prefix = format!("{}/", program.name);
+            for table in ["pass", "round"] {
+                let Some(rows) = self.merged.tables.get_mut(table) else { continue };
+                let shadowed = &mut self.merged.shadowed;
+                rows.retain(|name, row| {
+                    let stays = !name.starts_with(&prefix);
+                    if !stays {
+                        shadowed.push(Shadowed { by: program.span, old: row.span });
+                    }
+                    stays
+                });
+            }
+        }
+    }
+
+    /// Adds, patches or replaces a row.
+    fn put(&mut self, new: Incoming) {
+        let old = self.merged.tables.get(&new.table).and_then(|rows| rows.get(&new.name));
+        let Some(old) = old else {
+            self.add(new);
+            return;
+        };
+        let stale = new.expects.as_ref().and_then(|expects| stale(expects, &new, old));
+        let verb = changed_verb(&new, old);
+        let old_span = old.span;
+        stale.into_iter().chain(verb).for_each(|complaint| self.complain(complaint));
+        self.conflicts(&new);
+        let Some(row) = self.merged.tables.get_mut(&new.table).and_then(|rows| rows.get_mut(&new.name)) else { return };
+        if new.replace {
+            self.merged.shadowed.push(Shadowed { by: new.span, old: old_span });
+            *row = Row { name: new.name, fields: new.fields, span: new.span, patched: Vec::new() };
+            return;
+        }
+        row.patched.push(new.span);
+        for (key, field) in new.fields {
+            let by = field.node.span;
+            if let Some(hidden) = row.fields.insert(key, field) {
+                self.merged.shadowed.push(Shadowed { by, old: hidden.node.span });
+            }
+        }
+    }
+
+    fn add(&mut self, new: Incoming) {
+        let patch = if &*new.table == "pass" && !new.fields.contains_key("do") { Some("it has no `do`") } else { None };
+        let patch =
+            patch.or_else(|| new.replace.then_some("it says `replace`")).or_else(|| new.expects.as_ref().map(|_| "it says `expects`"));
+        if let Some(why) = patch {
+            if self.complete {
+                let message = format!("{} patches nothing: no lower layer has it, and {why}", new.title());
+                let help = self
+                    .near(&new.table, &new.name)
+                    .unwrap_or_else(|| format!("{why}: take that away for a row of its own, or correct the name"));
+                let complaint = Diagnostic::new(Code::PatchesNothing, message).at(new.name_span).label("no such row below");
+                self.complain(complaint.rule(self.rule(&new.table, &new.name)).help(help));
+            }
+            return;
+        }
+        self.conflicts(&new);
+        let row = Row { name: new.name.clone(), fields: new.fields, span: new.span, patched: Vec::new() };
+        self.merged.tables.entry(new.table).or_default().insert(new.name, row);
+    }
+
+    fn remove(&mut self, row: &Incoming) {
+        let rows = self.merged.tables.get_mut(&row.table);
+        let Some(old) = rows.and_then(|rows| rows.shift_remove(&row.name)) else {
+            if self.complete {
+                let help = self.near(&row.table, &row.name).unwrap_or_else(|| "nothing is to be removed; take this row away".to_owned());
+                let complaint = Diagnostic::new(Code::RemoveUnknown, format!("{} is removed, but no lower layer has it", row.title()));
+                self.complain(complaint.at(row.name_span).label("no such row below").rule(self.rule(&row.table, &row.name)).help(help));
+            }
+            return;
+        };
+        if let Some(complaint) = row.expects.as_ref().and_then(|expects| stale(expects, row, &old)) {
+            self.complain(complaint);
+        }
+        self.removal_conflict(row);
+        self.merged.shadowed.push(Shadowed { by: row.span, old: old.span });
+    }
+
+    /// Moves rows in the order written, but a row after the one that it is to stand next to, if that moves too.
+    fn moves(&mut self, mut pending: Moves) {
+        while let Some(((table, name), place)) = pending.shift_remove_index(0) {
+            let mut chain = vec![(name, place)];
+            while let Some((name, place)) = chain.last() {
+                let anchor = self.anchor(&table, name, &place.anchor);
+                let next = anchor.and_then(|anchor| Some((anchor.clone(), pending.shift_remove(&(table.clone(), anchor))?)));
+                match next {
+                    Some(next) => chain.push(next),
+                    None => break,
+                }
+            }
+            chain.iter().rev().for_each(|(name, place)| self.place(&table, name, place));
+        }
+    }
+
+    /// The row that a move names. Inside its own program a pass is named without the program.
+    fn anchor(&self, table: &str, name: &str, anchor: &str) -> Option<Arc<str>> {
+        let rows = self.merged.tables.get(table)?;
+        let inside = name.rsplit_once('/').map(|(program, _)| format!("{program}/{anchor}"));
+        let found = inside.and_then(|n| rows.get_key_value(n.as_str())).or_else(|| rows.get_key_value(anchor));
+        found.map(|(name, _)| name.clone())
+    }
+
+    fn place(&mut self, table: &str, name: &str, place: &Move) {
+        let anchor = self.anchor(table, name, &place.anchor);
+        let Some(rows) = self.merged.tables.get_mut(table) else { return };
+        // a row that could not be added was complained of already
+        let Some(from) = rows.get_index_of(name) else { return };
+        let Some(to) = anchor.and_then(|n| rows.get_index_of(&n)).filter(|to| *to != from) else {
+            if self.complete {
+                self.lost(table, name, &place.anchor, place.span);
+            }
+            return;
+        };
+        let gap = to + usize::from(!place.before);
+        rows.move_index(from, if from < gap { gap - 1 } else { gap });
+    }
+
+    fn lost(&mut self, table: &str, name: &str, anchor: &str, span: Span) {
+        let message = format!("{table} `{name}` is to stand next to `{anchor}`, which no layer has");
+        let full = name.rsplit_once('/').map_or_else(|| anchor.to_owned(), |(program, _)| format!("{program}/{anchor}"));
+        let help =
+            self.near(table, &full).or_else(|| self.near(table, anchor)).unwrap_or_else(|| "name a row of the same table".to_owned());
+        let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label("no such row");
+        self.complain(complaint.rule(self.rule(table, name)).help(help));
+    }
+
+    /// Top-level values: tables merge key by key, anything else is replaced.
+    fn values(&mut self, doc: &Table, kind: &str) {
+        let fields = doc.iter().filter(|(key, field)| !rows::is_meta(key, kind) && !rows::is_rows(&field.node));
+        for (key, field) in fields {
+            // an empty list is a table of no rows where rows of that name exist
+            let no_rows = field.node.as_list().is_some_and(<[Node]>::is_empty) && self.merged.tables.contains_key(key);
+            if !no_rows {
+                let mut hidden = Vec::new();
+                let mut leaves = Vec::new();
+                over(&mut self.merged.values, key, field, &mut hidden, &mut leaves, key);
+                self.merged.shadowed.append(&mut hidden);
+                for (path, leaf) in leaves {
+                    self.decide([Arc::from(""), Arc::from(""), Arc::from(path)], leaf);
+                }
+            }
+        }
+    }
+
+    /// `[arrange]`: the order of named rows, among the places that they hold.
+    fn arrange(&mut self, arrange: &Table) {
+        for (table, field) in arrange {
+            if let Some(order) = field.node.as_list() {
+                self.reorder(table, "", order);
+            }
+            for (program, order) in field.node.as_table().into_iter().flatten() {
+                self.reorder(table, &format!("{program}/"), order.node.as_list().unwrap_or(&[]));
+            }
+        }
+    }
+
+    fn reorder(&mut self, table: &str, prefix: &str, order: &[Node]) {
+        let mut listed: Vec<(usize, Arc<str>)> = Vec::new();
+        for node in order {
+            let Some(name) = node.as_text().map(|name| format!("{prefix}{name}")) else { continue };
+            match self.merged.tables.get(table).and_then(|rows| rows.get_full(name.as_str())) {
+                Some((_, name, _)) if listed.iter().any(|(_, n)| n == name) => {
+                    let complaint = Diagnostic::new(Code::LayerTwice, format!("`{name}` is arranged twice")).at(node.span);
+                    self.complain(complaint.label("again here").help("name each row once"));
+                }
+                Some((place, name, _)) => listed.push((place, name.clone())),
+                None if self.complete => {
+                    let help = self.near(table, &name).unwrap_or_else(|| format!("name rows of table `{table}`"));
+                    let complaint = Diagnostic::new(Code::MoveUnknown, format!("{table} `{name}` is arranged, but no layer has it"));
+                    self.complain(complaint.at(node.span).label("no such row").help(help));
+                }
+                None => {}
+            }
+        }
+        let Some(rows) = self.merged.tables.get_mut(table) else { return };
+        let mut places: Vec<usize> = listed.iter().map(|(place, _)| *place).collect();
+        places.sort_unstable();
+        let target: HashMap<Arc<str>, usize> = listed.into_iter().map(|(_, name)| name).zip(places).collect();
+        let now: HashMap<Arc<str>, usize> = rows.keys().cloned().zip(0..).collect();
+        rows.sort_by_cached_key(|name, _| target.get(name).or_else(|| now.get(name)).copied());
+    }
+
+    /// Warns when an earlier overlay decided something else about the same keys.
+    fn conflicts(&mut self, new: &Incoming) {
+        if self.overlay.is_some() {
+            for (key, field) in &new.fields {
+                self.decide([new.table.clone(), new.name.clone(), key.clone()], field.clone());
+            }
+        }
+    }
+
+    fn removal_conflict(&mut self, row: &Incoming) {
+        let Some(number) = self.overlay else { return };
+        let same_row = |key: &&[Arc<str>; 3]| matches!(key, [table, name, _] if *table == row.table && *name == row.name);
+        let earlier = self.decided.iter().filter(|(key, (by, _))| same_row(key) && *by != number).map(|(_, (_, field))| field.key).min();
+        if let Some(earlier) = earlier {
+            let message = format!("overlay `{}` removes {}, which an earlier overlay patches", self.layer, row.title());
+            let complaint = Diagnostic::new(Code::LayerConflict, message).at(row.name_span).label("this wins");
+            self.complain(complaint.related(earlier, "patched here").help("drop one of the two"));
+        }
+    }
+
+    fn decide(&mut self, key: [Arc<str>; 3], field: Field) {
+        let Some(number) = self.overlay else { return };
+        let [table, name, last] = &key;
+        let what = if table.is_empty() { format!("value `{last}`") } else { format!("`{last}` of {table} `{name}`") };
+        let Some((before, old)) = self.decided.insert(key.clone(), (number, field.clone())) else { return };
+        if before != number && old.node.to_json() != field.node.to_json() {
+            let message = format!("two overlays decide {what}; `{}` wins, being later", self.layer);
+            let complaint = Diagnostic::new(Code::LayerConflict, message).at(field.node.span).label("this wins");
+            self.complain(
+                complaint.related(old.node.span, "this does not count").help("drop one of the two, or load them in the other order"),
+            );
+        }
+    }
+
+    fn rule(&self, table: &str, name: &str) -> String {
+        format!("{table} {name}, from layer {}", self.layer)
+    }
+
+    fn near(&self, table: &str, name: &str) -> Option<String> {
+        let rows = self.merged.tables.get(table)?;
+        suggest::help(name, rows.keys().map(AsRef::as_ref))
+    }
+
+    fn complain(&mut self, complaint: Diagnostic) {
+        self.complaints += 1;
+        if self.complaints <= MAX_COMPLAINTS {
+            self.report.push(complaint);
+        }
+    }
+}
+
+/// Lays `field` over the value `key` of `low`. Recursion is bounded by the readers of TOML and JSON.
+fn over(low: &mut Table, key: &Arc<str>, field: &Field, hidden: &mut Vec<Shadowed>, leaves: &mut Vec<(String, Field)>, path: &str) {
+    if let (Some(Field { node: Node { data: Data::Table(below), .. }, .. }), Data::Table(top)) = (low.get_mut(key), &field.node.data) {
+        for (inner, value) in top {
+            over(below, inner, value, hidden, leaves, &format!("{path}.{inner}"));
+        }
+        return;
+    }
+    leaves.push((path.to_owned(), field.clone()));
+    if let Some(old) = low.insert(key.clone(), field.clone()) {
+        hidden.push(Shadowed { by: field.node.span, old: old.node.span });
+    }
+}
+
+/// A patch that was written against another text of the row.
+fn stale(expects: &Expects, new: &Incoming, old: &Row) -> Option<Diagnostic> {
+    let now = fingerprint::of_row(&old.name, &old.fields);
+    if now.starts_with(&expects.prefix) {
+        return None;
+    }
+    let short = |text: String| -> String {
+        let cut: String = text.chars().take(MAX_SHOWN).collect();
+        if cut.len() < text.len() { format!("{cut}…") } else { cut }
+    };
+    let message = format!("{} was patched as it read at `{}`, but now it reads otherwise", new.title(), expects.prefix);
+    let complaint = Diagnostic::new(Code::LayerStale, message).at(expects.span).label("the row as the patch knew it");
+    let below = short(fingerprint::row_text(&old.name, &old.fields));
+    let patch = short(fingerprint::row_text(&new.name, &new.fields));
+    let complaint = complaint.related(old.span, format!("the row now: {below}")).related(new.span, format!("the patch: {patch}"));
+    let fresh: String = now.chars().take(12).collect();
+    Some(complaint.help(format!("check the patch against the row, then write `expects = \"{fresh}\"`")))
+}
+
+fn changed_verb(new: &Incoming, old: &Row) -> Option<Diagnostic> {
+    let (field, was) = (new.fields.get("do")?, old.fields.get("do")?);
+    if &*new.table != "pass" || new.replace || field.node.to_json() == was.node.to_json() {
+        return None;
+    }
+    let name = |node: &Node| node.as_text().unwrap_or("?").to_owned();
+    let message = format!("{} changes its verb from `{}` to `{}`", new.title(), name(&was.node), name(&field.node));
+    let complaint =
+        Diagnostic::new(Code::ChangesVerb, message).at(field.node.span).label("another verb").related(was.node.span, "the verb below");
+    Some(complaint.help("say `replace = true` and write the whole pass"))
+}

@@ -1,0 +1,88 @@
+//! Where packs are found by name: in search folders, then among those that ship inside the program.
+//!
+//! Shipped packs take the same road as anyone's: the same files, checks and layering.
+
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+
+use super::files::{self, PackFiles, RuleFile};
+use crate::diag::Report;
+
+static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
+
+/// Something that finds packs by name.
+pub trait Library {
+    /// The files of the pack `name`, if it is here. Complaints about its files go to the report.
+    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles>;
+
+    /// The names of all packs here, for "did you mean".
+    fn names(&self) -> Vec<String>;
+}
+
+/// The usual library: folders that hold packs by name, first come first found, then the shipped packs.
+#[derive(Debug, Clone, Default)]
+pub struct Shelf {
+    /// Folders that hold pack folders.
+    pub folders: Vec<PathBuf>,
+    /// Whether the shipped packs are left out.
+    pub bare: bool,
+}
+
+impl Library for Shelf {
+    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
+        let found = self.folders.iter().find_map(|folder| find_in(folder, name, report));
+        found.or_else(|| if self.bare { None } else { shipped(name) })
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.folders.iter().flat_map(|f| files::packs_in(f)).collect();
+        if !self.bare {
+            names.extend(shipped_names());
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// The pack `name` inside `folder`. A name is one word: it cannot lead anywhere else.
+pub(super) fn find_in(folder: &Path, name: &str, report: &mut Report) -> Option<PackFiles> {
+    let path = folder.join(name);
+    if !is_name(name) || !files::is_pack(&path) {
+        return None;
+    }
+    files::read_folder(&path, report)
+}
+
+/// Whether a text can name a pack: letters, digits, `-`, `_`, `.`, and not only dots.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+/// The names of the shipped packs, sorted.
+#[must_use]
+pub fn shipped_names() -> Vec<String> {
+    let mut names: Vec<String> = RULES.dirs().filter_map(|d| Some(d.path().file_name()?.to_str()?.to_owned())).collect();
+    names.sort();
+    names
+}
+
+/// A shipped pack by name.
+#[must_use]
+pub fn shipped(name: &str) -> Option<PackFiles> {
+    let dir = RULES.dirs().find(|d| d.path().to_str() == Some(name))?;
+    let mut pack = PackFiles { name: name.to_owned(), ..PackFiles::default() };
+    let mut open = vec![dir];
+    while let Some(dir) = open.pop() {
+        open.extend(dir.dirs());
+        for file in dir.files() {
+            let path = file.path().to_string_lossy().replace('\\', "/");
+            let inner = path.strip_prefix(&format!("{name}/")).unwrap_or(&path).to_owned();
+            pack.sort_in(RuleFile { name: format!("rules/{path}"), path_in_pack: inner, bytes: file.contents().to_vec() });
+        }
+    }
+    pack.sort();
+    Some(pack)
+}

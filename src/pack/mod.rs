@@ -1,0 +1,159 @@
+//! From files to one [`Pack`]: read, check each document against its schema, lay the layers over each other.
+//!
+//! Nothing here stops at the first mistake, so that an author sees all of them in one run. The text of every
+//! value keeps its file, line and column to the end. Reading ([`files`]) is the only part that touches a disk.
+
+pub mod files;
+pub mod fingerprint;
+pub mod json;
+pub mod library;
+pub mod read;
+pub mod schemas;
+pub mod toml;
+
+mod extends;
+mod layer;
+mod rows;
+mod upgrade;
+mod validate;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
+use crate::model::Pack;
+use crate::model::pack::Layer;
+use extends::{LayerDocs, Resolver};
+
+pub use files::{PackFiles, RuleFile};
+pub use library::{Library, Shelf};
+pub use read::Document;
+pub use schemas::Schemas;
+
+/// Which pack to load.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Start {
+    /// A pack's folder.
+    Folder(PathBuf),
+    /// A pack's name, looked up in the library.
+    Name(String),
+}
+
+impl Start {
+    /// What a person typed: a folder if there is one of that path or if it holds a `/`, a name otherwise.
+    #[must_use]
+    pub fn typed(text: &str) -> Start {
+        let path = Path::new(text);
+        let is_path = text.contains(['/', '\\']) || matches!(text, "." | "..") || files::is_folder(path);
+        if is_path { Start::Folder(path.to_owned()) } else { Start::Name(text.to_owned()) }
+    }
+}
+
+/// A file to lay over the pack.
+#[derive(Debug, Clone)]
+pub enum Overlay {
+    /// A file on disk.
+    Path(PathBuf),
+    /// A file that is at hand already.
+    File(RuleFile),
+}
+
+/// What loading gave.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The merged pack. `None` when a part of it could not be read (a missing pack, a syntax error): whatever
+    /// follows would complain of what is only missing. It may still hold mistakes: look at the report.
+    pub pack: Option<Pack>,
+    /// All mistakes, by file and place.
+    pub report: Report,
+    /// The texts that the report points into.
+    pub sources: Sources,
+}
+
+/// Loads a pack with all that it extends, and lays `overlays` over it in their order.
+#[must_use]
+pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Loaded {
+    load_with(start, overlays, library, Schemas::shipped())
+}
+
+/// [`load`] with other schemas than the shipped ones.
+#[must_use]
+pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, schemas: &Schemas) -> Loaded {
+    let (mut sources, mut report) = (Sources::default(), Report::default());
+    let files = open(start, library, &mut report);
+    let overlay_files: Vec<Option<RuleFile>> = overlays.iter().map(|overlay| overlay_file(overlay, &mut report)).collect();
+    // a file that could not be read leaves a gap
+    let sound = files.is_some() && !report.has_errors();
+    let mut resolver = Resolver::new(library, schemas, &mut sources, &mut report);
+    resolver.complete = sound;
+    if let Some(files) = files {
+        resolver.visit(files);
+    }
+    overlay_files.iter().flatten().for_each(|file| resolver.overlay(file));
+    let (layers, complete) = (resolver.done, resolver.complete);
+    let merged = layer::merge(&layers, complete, &mut report);
+    report.sort();
+    let pack = complete.then(|| pack_of(&layers, merged, sources.clone()));
+    Loaded { pack, report, sources }
+}
+
+/// The rule tests of a pack: the files under its `cases/`, checked. Those of the packs it extends are not among them.
+#[must_use]
+pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (Vec<Document>, Report, Sources) {
+    let (mut sources, mut report) = (Sources::default(), Report::default());
+    // mistakes of the pack's other files are told by `load`
+    let files = open(start, library, &mut Report::default()).unwrap_or_default();
+    let cases = files.cases.iter().filter_map(|file| read::read(file, &files.name, &mut sources, schemas, &mut report)).collect();
+    report.sort();
+    (cases, report, sources)
+}
+
+/// Reads and checks one rule file alone, without laying it over anything.
+#[must_use]
+pub fn load_file(path: &Path, schemas: &Schemas) -> (Option<Document>, Report, Sources) {
+    let (mut sources, mut report) = (Sources::default(), Report::default());
+    let file = files::read_file(path, &mut report);
+    let doc = file.and_then(|file| read::read(&file, "", &mut sources, schemas, &mut report));
+    report.sort();
+    (doc, report, sources)
+}
+
+fn open(start: &Start, library: &dyn Library, report: &mut Report) -> Option<PackFiles> {
+    let name = match start {
+        Start::Folder(folder) => return files::read_folder(folder, report),
+        Start::Name(name) => name,
+    };
+    let found = if library::is_name(name) { library.find(name, report) } else { None };
+    if found.is_none() {
+        let names = library.names();
+        let help = suggest::help(name, names.iter().map(String::as_str));
+        let complaint = Diagnostic::new(Code::PackMissing, format!("pack `{name}` is not found"));
+        report.push(complaint.help(help.unwrap_or_else(|| "name a pack, or write the path of its folder".to_owned())));
+    }
+    found
+}
+
+fn overlay_file(overlay: &Overlay, report: &mut Report) -> Option<RuleFile> {
+    match overlay {
+        Overlay::Path(path) => files::read_file(path, report),
+        Overlay::File(file) => Some(file.clone()),
+    }
+}
+
+fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources) -> Pack {
+    let layer = |l: &LayerDocs| Layer { name: Arc::from(l.name.as_str()), release: l.release.clone(), overlay: l.overlay };
+    let assets: IndexMap<_, _> = layers.iter().flat_map(|l| &l.assets).map(|(path, id)| (Arc::from(path.as_str()), *id)).collect();
+    let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets, &sources);
+    Pack {
+        name: layers.iter().rfind(|l| !l.overlay).map(|l| Arc::from(l.name.as_str())).unwrap_or_default(),
+        layers: layers.iter().map(layer).collect(),
+        sources,
+        tables: merged.tables,
+        values: merged.values,
+        assets,
+        shadowed: merged.shadowed,
+        fingerprint,
+    }
+}

@@ -1,0 +1,166 @@
+//! From the bytes of a rule file to a checked document: encoding, syntax, version, schema.
+
+use std::sync::Arc;
+
+use super::files::RuleFile;
+use super::schemas::Schemas;
+use super::{json, toml, upgrade, validate};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, suggest};
+use crate::kinds::KINDS;
+
+/// One rule file, read and checked. It may break its schema; the report knows.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// Its text.
+    pub source: SourceId,
+    /// Its kind; empty when it names none that is known.
+    pub kind: Arc<str>,
+    /// Its path inside the pack.
+    pub path: String,
+    /// Its content, always a table.
+    pub root: Node,
+}
+
+impl Document {
+    /// The top-level fields.
+    pub(super) fn table(&self) -> Option<&Table> {
+        self.root.as_table()
+    }
+}
+
+/// Reads a file of `layer` and checks it against the newest schema of its kind. `None` when it cannot be read
+/// at all (encoding, syntax); the report says why.
+pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schemas, report: &mut Report) -> Option<Document> {
+    let (source, text) = decode(file, layer, sources, report)?;
+    let mut root = parse(file, source, &text, report)?;
+    let Data::Table(table) = &mut root.data else {
+        let message = format!("a rule file must be a table, but this is {}", root.kind());
+        report.push(Diagnostic::new(Code::SchemaType, message).at(root.span).help("begin it with `{ \"kind\": …, \"version\": … }`"));
+        return None;
+    };
+    table.shift_remove("$schema");
+    let kind = kind_of(table, root.span, report);
+    if let Some(kind) = kind {
+        versioned(&mut root, kind, layer, schemas, report);
+    }
+    Some(Document { source, kind: Arc::from(kind.unwrap_or("")), path: file.path_in_pack.clone(), root })
+}
+
+/// The top-level text `key` of a file, read without complaints. For a name that is needed before the file is.
+pub(super) fn peek(file: &RuleFile, key: &str) -> Option<String> {
+    let text = std::str::from_utf8(&file.bytes).ok()?;
+    let text = text.strip_prefix(BOM).unwrap_or(text);
+    let root = parse(file, SourceId::default(), text, &mut Report::default())?;
+    root.get(key)?.as_text().map(str::to_owned)
+}
+
+const BOM: char = '\u{FEFF}';
+
+fn parse(file: &RuleFile, source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
+    let is_json = file.path_in_pack.ends_with(".json") || file.name.ends_with(".json");
+    if is_json { json::parse(source, text, report) } else { toml::parse(source, text, report) }
+}
+
+/// The text of a file as a source. `None` with a complaint at the very byte when it is not UTF-8.
+pub(super) fn decode(file: &RuleFile, layer: &str, sources: &mut Sources, report: &mut Report) -> Option<(SourceId, Arc<str>)> {
+    let text = match std::str::from_utf8(&file.bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            // up to the first bad byte the lossy text is the same, so the place is right
+            let source = sources.add(&file.name, layer, &String::from_utf8_lossy(&file.bytes));
+            let at = error.valid_up_to();
+            let span = Span::new(source, at, at + char::REPLACEMENT_CHARACTER.len_utf8());
+            let message = format!("the file is not valid UTF-8 (byte {at})");
+            report.push(Diagnostic::new(Code::FileEncoding, message).at(span).label("not a character").help("save the file as UTF-8"));
+            return None;
+        }
+    };
+    let bare = text.strip_prefix(BOM);
+    let source = sources.add(&file.name, layer, bare.unwrap_or(text));
+    if bare.is_some() {
+        let message = "the file begins with a byte order mark, which is ignored";
+        report.push(Diagnostic::new(Code::FileBom, message).at(Span::new(source, 0, 0)).help("save the file as UTF-8 without BOM"));
+    }
+    let text = sources.get(source).map(|s| s.text.clone())?;
+    Some((source, text))
+}
+
+/// The kind that a document names, as the word of the table of kinds.
+fn kind_of(table: &Table, root: Span, report: &mut Report) -> Option<&'static str> {
+    let Some(field) = table.get("kind") else {
+        let complaint = Diagnostic::new(Code::SchemaKind, "the file has no `kind`").at(root);
+        report.push(complaint.help("begin it with `kind = \"…\"` and `version = 1`"));
+        return None;
+    };
+    let word = field.node.as_text().unwrap_or("");
+    let known = KINDS.iter().map(|(name, _)| *name).find(|name| *name == word);
+    if known.is_none() {
+        let written = field.node.as_text().map_or_else(|| field.node.kind().to_owned(), |w| format!("`{w}`"));
+        let names = || KINDS.iter().map(|(name, _)| *name);
+        let help = suggest::help(word, names()).unwrap_or_else(|| format!("one of {}", names().collect::<Vec<_>>().join(", ")));
+        report.push(Diagnostic::new(Code::SchemaKind, format!("{written} is not a kind of rule file")).at(field.node.span).help(help));
+    }
+    known
+}
+
+/// Upgrades an older version and checks the document against the newest schema.
+fn versioned(root: &mut Node, kind: &'static str, layer: &str, schemas: &Schemas, report: &mut Report) {
+    let Some(newest) = schemas.newest(kind) else {
+        report.push(
+            Diagnostic::new(Code::SchemaVersion, format!("kind `{kind}` has no schema"))
+                .at(root.span)
+                .help("this is a mistake of the program"),
+        );
+        return;
+    };
+    match version_of(root, kind, newest, report) {
+        Version::Newest => {}
+        Version::Older(from) => {
+            if !upgrade::upgrade(root, kind, from, newest, report) {
+                unsupported(root, kind, from, newest, report);
+                return;
+            }
+        }
+        Version::Unsupported => return,
+    }
+    validate::check(root, &format!("{kind}.v{newest}.json"), layer, schemas, report);
+}
+
+enum Version {
+    Newest,
+    Older(i64),
+    Unsupported,
+}
+
+fn version_of(root: &mut Node, kind: &str, newest: i64, report: &mut Report) -> Version {
+    let found = root.get("version").map(|n| n.data.clone());
+    match found {
+        Some(Data::Int(n)) if n == newest => Version::Newest,
+        Some(Data::Int(n)) if (1..newest).contains(&n) => Version::Older(n),
+        Some(Data::Int(n)) => {
+            unsupported(root, kind, n, newest, report);
+            Version::Unsupported
+        }
+        other => {
+            let span = root.get("version").map_or(root.span, |n| n.span);
+            let message = if other.is_some() { "`version` must be a whole number" } else { "the file has no `version`" };
+            report.push(Diagnostic::new(Code::SchemaVersion, message).at(span).help(format!("write `version = {newest}`")));
+            // read on as the newest, so that the other mistakes are seen too
+            if let Data::Table(table) = &mut root.data {
+                table.insert(Arc::from("version"), Field { key: span, node: Node { span, data: Data::Int(newest) } });
+            }
+            Version::Newest
+        }
+    }
+}
+
+fn unsupported(root: &Node, kind: &str, version: i64, newest: i64, report: &mut Report) {
+    let span = root.get("version").map_or(root.span, |n| n.span);
+    let message = format!("version {version} of `{kind}` is not supported");
+    let help = if version > newest {
+        format!("the newest known is {newest}; a newer release of the program may know it")
+    } else {
+        format!("write it as version {newest}")
+    };
+    report.push(Diagnostic::new(Code::SchemaVersion, message).at(span).help(help));
+}

@@ -1,0 +1,122 @@
+//! Rows as a layer writes them: fields, and the layering words that say what is to happen to the row.
+
+use std::sync::Arc;
+
+use super::fingerprint;
+use crate::diag::{Code, Data, Diagnostic, Node, Span, Table};
+
+/// Words of a row that belong to layering and are never its data.
+const CONTROL: &[&str] = &["remove", "replace", "before", "after", "expects"];
+/// Top-level words of every file that are neither rows nor values.
+const META: &[&str] = &["kind", "version", "about", "arrange"];
+/// The same, in a pack's manifest.
+const META_PACK: &[&str] = &["name", "release", "engine", "licence", "authors", "extends", "homepage", "repository"];
+/// The same, in an overlay.
+const META_OVERLAY: &[&str] = &["name", "release", "extends", "direction", "licence", "authors"];
+
+/// Whether a top-level word of a file of `kind` is about the file itself.
+pub(super) fn is_meta(key: &str, kind: &str) -> bool {
+    let own = match kind {
+        "pack" => META_PACK,
+        "overlay" => META_OVERLAY,
+        _ => &[],
+    };
+    META.contains(&key) || own.contains(&key)
+}
+
+/// Whether a top-level value is a table of named rows: a list of tables.
+pub(super) fn is_rows(node: &Node) -> bool {
+    node.as_list().is_some_and(|list| !list.is_empty() && list.iter().all(|item| item.as_table().is_some()))
+}
+
+/// A row as one layer writes it.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    pub(super) table: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) name_span: Span,
+    pub(super) span: Span,
+    /// Without `name` and the layering words.
+    pub(super) fields: Table,
+    pub(super) remove: bool,
+    pub(super) replace: bool,
+    pub(super) place: Option<Move>,
+    pub(super) expects: Option<Expects>,
+}
+
+/// `before = "x"` or `after = "x"`.
+#[derive(Debug, Clone)]
+pub(super) struct Move {
+    pub(super) before: bool,
+    pub(super) anchor: Arc<str>,
+    pub(super) span: Span,
+}
+
+/// `expects = "…"`: the fingerprint of the row that a patch was written against, or its beginning.
+#[derive(Debug)]
+pub(super) struct Expects {
+    pub(super) prefix: String,
+    pub(super) span: Span,
+}
+
+impl Incoming {
+    /// What messages call it: `` pass `lore/print` ``.
+    pub(super) fn title(&self) -> String {
+        format!("{} `{}`", self.table, self.name)
+    }
+}
+
+/// Takes the rows of all tables of a document of `kind`, in the order written.
+pub(super) fn collect(doc: &Table, kind: &str, out: &mut Vec<Incoming>, complain: &mut dyn FnMut(Diagnostic)) {
+    for (table, field) in doc.iter().filter(|(key, field)| !is_meta(key, kind) && is_rows(&field.node)) {
+        for node in field.node.as_list().unwrap_or(&[]) {
+            out.extend(row(table, node, complain));
+        }
+    }
+}
+
+fn row(table: &Arc<str>, node: &Node, complain: &mut dyn FnMut(Diagnostic)) -> Option<Incoming> {
+    let written = node.as_table()?;
+    let named = written.get("name").and_then(|f| Some((f.node.as_text().filter(|n| !n.is_empty())?, f.node.span)));
+    let Some((name, name_span)) = named else {
+        let complaint = Diagnostic::new(Code::LayerNoName, format!("a row of `{table}` has no name")).at(node.span);
+        complain(complaint.label("needs `name`").help("add `name = \"…\"`; layers find a row by its name"));
+        return None;
+    };
+    let flag = |key: &str| written.get(key).is_some_and(|f| f.node.as_bool() == Some(true));
+    let fields = written.iter().filter(|(key, _)| &***key != "name" && !CONTROL.contains(&&***key));
+    Some(Incoming {
+        table: table.clone(),
+        name: Arc::from(name),
+        name_span,
+        span: node.span,
+        fields: fields.map(|(key, field)| (key.clone(), field.clone())).collect(),
+        remove: flag("remove"),
+        replace: flag("replace"),
+        place: place(written, complain),
+        expects: expects(written, complain),
+    })
+}
+
+fn place(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<Move> {
+    let word = |key: &str| row.get(key).and_then(|f| Some((Arc::from(f.node.as_text()?), f.node.span)));
+    let (before, after) = (word("before"), word("after"));
+    if let (Some((_, first)), Some((_, second))) = (&before, &after) {
+        let complaint = Diagnostic::new(Code::SchemaValue, "a row cannot stand both `before` one row and `after` another").at(*second);
+        complain(complaint.related(*first, "`before` is said here").help("keep one of them"));
+    }
+    let is_before = before.is_some();
+    before.or(after).map(|(anchor, span)| Move { before: is_before, anchor, span })
+}
+
+fn expects(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<Expects> {
+    let node = &row.get("expects")?.node;
+    let Data::Text(text) = &node.data else { return None };
+    if text.len() < fingerprint::MIN_PREFIX || text.len() > 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        let message = "`expects` is not a fingerprint";
+        let help = format!("it is the first {} to 64 hexadecimal digits of the row's fingerprint", fingerprint::MIN_PREFIX);
+        complain(Diagnostic::new(Code::SchemaValue, message).at(node.span).help(help));
+        return None;
+    }
+    Some(Expects { prefix: text.to_ascii_lowercase(), span: node.span })
+}

@@ -1,0 +1,129 @@
+//! The JSON Schemas of all kinds, compiled when first asked for and kept for the life of the program.
+//!
+//! They live in `schemas/<kind>.v<version>.json` and may refer to each other; nothing is ever fetched.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use include_dir::{Dir, include_dir};
+use indexmap::IndexMap;
+use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
+use serde_json::Value;
+
+static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
+
+/// What schemas without an `$id` of their own are called, so that errors name their place.
+const BASE: &str = "https://tapster.invalid/schemas/";
+/// How often a look-around pattern of a schema may go back before it is given up.
+const BACKTRACK: usize = 100_000;
+
+/// A set of schemas by file name.
+#[derive(Debug)]
+pub struct Schemas {
+    files: Files,
+    ready: Mutex<HashMap<String, Arc<Validator>>>,
+}
+
+type Files = Arc<IndexMap<String, Value>>;
+
+impl Schemas {
+    /// The schemas that ship inside the program.
+    #[must_use]
+    pub fn shipped() -> &'static Schemas {
+        static ALL: OnceLock<Schemas> = OnceLock::new();
+        ALL.get_or_init(|| {
+            let texts = SHIPPED.files().filter_map(|f| Some((f.path().to_str()?, f.contents_utf8()?)));
+            Schemas::new(texts)
+        })
+    }
+
+    /// Schemas from `(file name, text)`. A text that is not JSON is left out; its kind has no schema then.
+    #[must_use]
+    pub fn new<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Schemas {
+        let mut files: IndexMap<String, Value> = IndexMap::new();
+        for (name, text) in texts {
+            let Ok(mut schema) = serde_json::from_str::<Value>(text) else { continue };
+            if let Some(table) = schema.as_object_mut()
+                && !table.contains_key("$id")
+            {
+                table.insert("$id".to_owned(), Value::String(format!("{BASE}{name}")));
+            }
+            files.insert(name.to_owned(), schema);
+        }
+        files.sort_keys();
+        Schemas { files: Arc::new(files), ready: Mutex::new(HashMap::new()) }
+    }
+
+    /// The schema of a file, by its name: `lore.v1.json`.
+    #[must_use]
+    pub fn get(&self, file: &str) -> Option<&Value> {
+        self.files.get(file)
+    }
+
+    /// All file names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// The newest version of a kind's schema; `None` for a kind without schema.
+    #[must_use]
+    pub fn newest(&self, kind: &str) -> Option<i64> {
+        let version = |name: &str| name.strip_prefix(kind)?.strip_prefix(".v")?.strip_suffix(".json")?.parse().ok();
+        self.names().filter_map(version).max()
+    }
+
+    /// The compiled schema of a file, or why it cannot be used.
+    pub(super) fn validator(&self, file: &str) -> Result<Arc<Validator>, String> {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = ready.get(file) {
+            return Ok(found.clone());
+        }
+        let schema = self.files.get(file).ok_or_else(|| format!("there is no schema `{file}`"))?;
+        let options = jsonschema::options()
+            .with_draft(Draft::Draft7)
+            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK))
+            .with_retriever(ByName(self.files.clone()));
+        let built = Arc::new(options.build(schema).map_err(|e| e.to_string())?);
+        ready.insert(file.to_owned(), built.clone());
+        Ok(built)
+    }
+
+    /// The schema that holds the keyword at `location` (`…/lore.v1.json#/definitions/row/additionalProperties`).
+    pub(super) fn around(&self, location: &str) -> Option<&Value> {
+        let (file, pointer) = location.split_once('#')?;
+        let schema = self.files.get(file.rsplit('/').next()?)?;
+        let pointer = percent_decoded(pointer);
+        schema.pointer(pointer.rsplit_once('/')?.0)
+    }
+}
+
+/// Finds a schema by the last part of its address: they refer to each other, and to nothing else.
+struct ByName(Files);
+
+impl Retrieve for ByName {
+    fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        let address = uri.as_str().split('#').next().unwrap_or("");
+        let name = address.rsplit('/').next().unwrap_or("");
+        self.0.get(name).cloned().ok_or_else(|| format!("there is no schema `{name}`").into())
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let mut ahead = bytes.clone();
+        let hex: Option<u32> = match (byte, ahead.next(), ahead.next()) {
+            (b'%', Some(a), Some(b)) => char::from(a).to_digit(16).zip(char::from(b).to_digit(16)).map(|(a, b)| a * 16 + b),
+            _ => None,
+        };
+        match hex.and_then(|n| u8::try_from(n).ok()) {
+            Some(decoded) => {
+                out.push(decoded);
+                bytes = ahead;
+            }
+            None => out.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}

@@ -1,0 +1,199 @@
+//! TOML text to a tree of [`Node`]s, each knowing its place. All mistakes of a file are reported, not only the first.
+//!
+//! Places: a key is its own span, a `[table]` and each `[[row]]` is its header, a value is its text with quotes.
+//! Dates become texts. How deep values nest is checked before the parser runs, so that it cannot overflow a stack.
+
+use std::sync::Arc;
+
+use ::toml::de::{DeTable, DeValue};
+
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Span, Table};
+
+/// Deepest nesting of tables and lists in a TOML file, counting the parts of dotted keys.
+pub const MAX_DEPTH: usize = 64;
+/// Syntax errors reported for one file; what follows is mostly their echo.
+const MAX_ERRORS: usize = 20;
+
+/// Reads a whole file. `None` when it is not TOML; every reason is in the report.
+#[must_use]
+pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
+    if let Some(at) = too_deep(text) {
+        let message = format!("values are nested deeper than {MAX_DEPTH} levels");
+        let help = "use fewer dots in keys and fewer brackets inside brackets";
+        report.push(Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help));
+        return None;
+    }
+    let (root, errors) = DeTable::parse_recoverable(text);
+    for error in errors.iter().take(MAX_ERRORS) {
+        report.push(complaint(source, text, error));
+    }
+    let mut reader = Reader { source, report, sound: errors.is_empty() };
+    let span = reader.span(&root.span());
+    let table = reader.table(root.get_ref());
+    reader.sound.then_some(Node { span, data: Data::Table(table) })
+}
+
+fn complaint(source: SourceId, text: &str, error: &::toml::de::Error) -> Diagnostic {
+    let range = error.span().unwrap_or(0..0);
+    // an error at the very end has nothing to underline; a span that ends inside a character would have no text
+    let end = (range.end.max(range.start + 1)).min(text.len());
+    let end = (end..=text.len()).find(|n| text.is_char_boundary(*n)).unwrap_or(text.len());
+    let span = Span::new(source, range.start.min(end), end);
+    let message = error.message().replace('\n', ", ");
+    let duplicate = message.starts_with("duplicate key");
+    let code = if duplicate { Code::SyntaxDuplicate } else { Code::SyntaxToml };
+    let help = match message.as_str() {
+        "duplicate key" => "keep one of them; rows of a list begin with `[[name]]`",
+        m if m.contains("string values must be quoted") || m.contains("invalid unquoted") => "put texts in quotes",
+        _ => "see https://toml.io for how TOML is written",
+    };
+    Diagnostic::new(code, message).at(span).help(help)
+}
+
+struct Reader<'a> {
+    source: SourceId,
+    report: &'a mut Report,
+    sound: bool,
+}
+
+impl Reader<'_> {
+    fn span(&self, range: &std::ops::Range<usize>) -> Span {
+        Span::new(self.source, range.start, range.end)
+    }
+
+    /// Recursion is bounded by [`MAX_DEPTH`], which is checked first.
+    fn table(&mut self, table: &DeTable<'_>) -> Table {
+        let fields = table.iter().map(|(key, value)| {
+            let node = self.node(value.get_ref(), self.span(&value.span()));
+            (Arc::from(key.get_ref().as_ref()), Field { key: self.span(&key.span()), node })
+        });
+        fields.collect()
+    }
+
+    fn node(&mut self, value: &DeValue<'_>, span: Span) -> Node {
+        let data = match value {
+            DeValue::String(text) => Data::Text(Arc::from(text.as_ref())),
+            DeValue::Boolean(b) => Data::Bool(*b),
+            DeValue::Datetime(date) => Data::Text(Arc::from(date.to_string())),
+            DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(n) => Data::Int(n),
+                Err(_) => self.bad(span, "a whole number is too large", "it must fit into 64 bits"),
+            },
+            DeValue::Float(number) => match number.as_str().parse::<f64>() {
+                Ok(n) if n.is_finite() => Data::Float(n),
+                _ => self.bad(span, "a number is not finite", "`inf` and `nan` have no meaning in rules"),
+            },
+            DeValue::Array(list) => Data::List(list.iter().map(|item| self.node(item.get_ref(), self.span(&item.span()))).collect()),
+            DeValue::Table(table) => Data::Table(self.table(table)),
+        };
+        Node { span, data }
+    }
+
+    fn bad(&mut self, span: Span, message: &str, help: &str) -> Data {
+        self.sound = false;
+        self.report.push(Diagnostic::new(Code::SyntaxToml, message).at(span).help(help));
+        Data::Null
+    }
+}
+
+/// Where nesting first exceeds [`MAX_DEPTH`]: brackets and the dots of keys, outside of texts and comments.
+fn too_deep(text: &str) -> Option<usize> {
+    let mut scan = Depth { fresh: true, ..Depth::default() };
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|r| !r.is_empty()) {
+        let step = match rest.as_bytes().first()? {
+            b'#' => rest.find('\n').unwrap_or(rest.len()),
+            b'"' | b'\'' => text_length(rest),
+            byte => {
+                scan.step(*byte);
+                rest.chars().next().map_or(1, char::len_utf8)
+            }
+        };
+        if scan.now() > MAX_DEPTH {
+            return Some(at);
+        }
+        at += step;
+    }
+    None
+}
+
+/// Depth of the place that the scan has reached.
+#[derive(Default)]
+struct Depth {
+    /// Depth of each open bracket's inside.
+    open: Vec<usize>,
+    /// Depth that the last `[header]` set for the keys after it.
+    header: usize,
+    /// Dots since the last bracket, comma or line break.
+    dots: usize,
+    /// Whether only white space came since the line break.
+    fresh: bool,
+    /// Whether the outermost open bracket is a header's.
+    in_header: bool,
+}
+
+impl Depth {
+    fn now(&self) -> usize {
+        self.open.last().copied().unwrap_or(self.header) + self.dots
+    }
+
+    fn step(&mut self, byte: u8) {
+        match byte {
+            b'[' | b'{' => {
+                if self.open.is_empty() && self.fresh && byte == b'[' {
+                    self.in_header = true;
+                    self.header = 0;
+                }
+                let inside = self.now() + 1;
+                self.open.push(inside);
+                self.dots = 0;
+            }
+            b']' | b'}' => {
+                if self.in_header && self.open.len() == 1 {
+                    self.header = self.now();
+                    self.in_header = false;
+                }
+                let inner = self.open.pop().unwrap_or(0) + self.dots;
+                // `[[row.name]]`: the outer bracket closes with the depth of the inner one
+                self.dots = if self.in_header { inner - self.open.last().copied().unwrap_or(0).min(inner) } else { 0 };
+            }
+            b'.' => self.dots += 1,
+            b',' => self.dots = 0,
+            b'\n' => {
+                self.dots = 0;
+                self.fresh = true;
+                return;
+            }
+            b' ' | b'\t' | b'\r' => return,
+            _ => {}
+        }
+        self.fresh = false;
+    }
+}
+
+/// How many bytes the quoted text at the start of `rest` takes; up to the end if it is not closed.
+fn text_length(rest: &str) -> usize {
+    let bytes = rest.as_bytes();
+    let quote = bytes.first().copied().unwrap_or(b'"');
+    let long = bytes.get(..3).is_some_and(|b| b.iter().all(|x| *x == quote));
+    let mut at = if long { 3 } else { 1 };
+    while let Some(byte) = bytes.get(at) {
+        match *byte {
+            b'\\' if quote == b'"' => at += 1,
+            b'\n' if !long => return at,
+            b if b == quote => {
+                if !long {
+                    return at + 1;
+                }
+                if bytes.get(at..at + 3).is_some_and(|b| b.iter().all(|x| *x == quote)) {
+                    // up to two quotes may stand right before the closing three
+                    let extra = bytes.iter().skip(at + 3).take(2).take_while(|x| **x == quote).count();
+                    return at + 3 + extra;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    rest.len()
+}

@@ -1,0 +1,310 @@
+//! Puts each violation of a schema back on the file, line and column that it is about, once.
+
+use std::sync::Arc;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError};
+
+use super::schemas::Schemas;
+use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, suggest};
+
+/// Violations reported for one file; a file of the wrong kind would drown everything else.
+const MAX_VIOLATIONS: usize = 100;
+/// Longest list of alternatives that an error of a choice is looked into.
+const MAX_BRANCHES: usize = 64;
+
+/// Checks a document against the schema `file`; `layer` is named in the complaints.
+pub(super) fn check(root: &Node, file: &str, layer: &str, schemas: &Schemas, report: &mut Report) {
+    let validator = match schemas.validator(file) {
+        Ok(validator) => validator,
+        Err(reason) => {
+            let message = format!("schema `{file}` cannot be used: {reason}");
+            report.push(
+                Diagnostic::new(Code::SchemaVersion, message).at(root.span).help("this is a mistake of the program, please report it"),
+            );
+            return;
+        }
+    };
+    let json = root.to_json();
+    let mut check = Check { root, layer, schemas, found: Vec::new() };
+    for error in validator.iter_errors(&json) {
+        check.violation(&error);
+        if check.found.len() > MAX_VIOLATIONS {
+            break;
+        }
+    }
+    let Check { mut found, .. } = check;
+    found.sort_by_key(|d| d.span);
+    let more = found.len() > MAX_VIOLATIONS;
+    found.truncate(MAX_VIOLATIONS);
+    let last = found.last().and_then(|d| d.span);
+    found.into_iter().for_each(|d| report.push(d));
+    if more {
+        let message = format!("more than {MAX_VIOLATIONS} violations in this file; the rest is not shown");
+        report.push(Diagnostic::new(Code::SchemaValue, message).at(last.unwrap_or(root.span)).help("is `kind` the right one?"));
+    }
+}
+
+struct Check<'a> {
+    root: &'a Node,
+    layer: &'a str,
+    schemas: &'a Schemas,
+    found: Vec<Diagnostic>,
+}
+
+/// The value that an error is about.
+struct Target<'a> {
+    node: &'a Node,
+    /// Where its key stands, if it is the field of a table.
+    key: Option<Span>,
+    /// What it is called: `` `depth` ``, `an element of `keys``.
+    name: String,
+    /// The named row that it is in, as `pass lore/print`.
+    row: Option<String>,
+}
+
+impl Check<'_> {
+    fn target(&self, pointer: &str) -> Target<'_> {
+        let mut target = Target { node: self.root, key: None, name: "the file".to_owned(), row: None };
+        let mut last_key = String::new();
+        for (level, part) in pointer.split('/').skip(1).enumerate() {
+            let part = part.replace("~1", "/").replace("~0", "~");
+            match &target.node.data {
+                Data::Table(table) => {
+                    let Some(field) = table.get(part.as_str()) else { break };
+                    target.node = &field.node;
+                    target.key = Some(field.key);
+                    target.name = format!("`{part}`");
+                    last_key = part;
+                }
+                Data::List(list) => {
+                    let Some(node) = part.parse::<usize>().ok().and_then(|n| list.get(n)) else { break };
+                    target.node = node;
+                    target.key = None;
+                    target.name = if level == 1 { format!("a row of `{last_key}`") } else { format!("an element of `{last_key}`") };
+                    if let (1, Some(name)) = (level, node.get("name").and_then(Node::as_text)) {
+                        target.name = format!("`{name}`");
+                        target.row = Some(format!("{last_key} {name}"));
+                    }
+                }
+                _ => break,
+            }
+        }
+        target
+    }
+
+    fn violation(&mut self, error: &ValidationError<'_>) {
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                unexpected.iter().for_each(|key| self.unknown_key(error, key, &self.known_keys(error)));
+            }
+            ValidationErrorKind::PropertyNames { error: inner } => {
+                let allowed = match inner.kind() {
+                    ValidationErrorKind::Enum { options } => texts(options),
+                    _ => Vec::new(),
+                };
+                let key = inner.instance().as_str().unwrap_or("").to_owned();
+                self.unknown_key(error, &key, &allowed);
+            }
+            ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => self.choice(error, context),
+            _ => self.leaf(error),
+        }
+    }
+
+    /// The keys that the schema knows where an unknown one was found.
+    fn known_keys(&self, error: &ValidationError<'_>) -> Vec<String> {
+        let schema = error.absolute_keyword_location().and_then(|at| self.schemas.around(at.as_str()));
+        let known = schema.and_then(|s| s.get("properties")).and_then(|p| p.as_object());
+        known.map(|p| p.iter().filter(|(_, s)| **s != serde_json::Value::Bool(false)).map(|(k, _)| k.clone()).collect()).unwrap_or_default()
+    }
+
+    fn unknown_key(&mut self, error: &ValidationError<'_>, key: &str, known: &[String]) {
+        let target = self.target(error.instance_path().as_str());
+        let span = target.node.as_table().and_then(|t| t.get(key)).map_or(target.node.span, |f| f.key);
+        let message =
+            if target.name == "the file" { format!("unknown key `{key}`") } else { format!("unknown key `{key}` in {}", target.name) };
+        let help = suggest::help(key, known.iter().map(String::as_str))
+            .unwrap_or_else(|| "remove it, or look up the keys in the schema".to_owned());
+        let complaint = Diagnostic::new(Code::SchemaUnknownKey, message).label("unknown key").help(help);
+        self.push(complaint, span, target.row);
+    }
+
+    /// One complaint for a value that fits none of several forms: the form that it most likely was meant to have.
+    fn choice(&mut self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) {
+        let here = error.instance_path().as_str();
+        let wrong_type = |branch: &&Vec<ValidationError<'static>>| {
+            branch.iter().any(|e| matches!(e.kind(), ValidationErrorKind::Type { .. }) && e.instance_path().as_str() == here)
+        };
+        let fitting: Vec<&Vec<_>> = context.iter().take(MAX_BRANCHES).filter(|b| !wrong_type(b)).collect();
+        let depth = |b: &[ValidationError<'_>]| b.iter().map(|e| e.instance_path().as_str().len()).max().unwrap_or(0);
+        let deeper: Vec<&&Vec<_>> = fitting.iter().filter(|b| depth(b) > here.len()).collect();
+        let likely = match (fitting.as_slice(), deeper.as_slice()) {
+            ([one], _) => Some(*one),
+            (_, [one]) => Some(**one),
+            _ => None,
+        };
+        if let Some(branch) = likely {
+            branch.iter().for_each(|e| self.violation(e));
+            return;
+        }
+        let target = self.target(here);
+        let types: Vec<&str> = context
+            .iter()
+            .flatten()
+            .filter_map(|e| match e.kind() {
+                ValidationErrorKind::Type { kind } if e.instance_path().as_str() == here => Some(type_words(kind)),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        let (code, message, help) = if fitting.is_empty() {
+            (
+                Code::SchemaType,
+                format!("{} must be {}, but is {}", target.name, either(&types), target.node.kind()),
+                "change the value".to_owned(),
+            )
+        } else {
+            let message = format!("{} has none of the forms that are allowed here", target.name);
+            (Code::SchemaValue, message, forms(context))
+        };
+        let (span, row) = (target.node.span, target.row);
+        self.push(Diagnostic::new(code, message).help(help), span, row);
+    }
+
+    fn leaf(&mut self, error: &ValidationError<'_>) {
+        let pointer = error.instance_path().as_str();
+        let target = self.target(pointer);
+        let name = target.name.as_str();
+        let value = |message: String, help: &str| Diagnostic::new(Code::SchemaValue, message).help(help);
+        let mut span = target.node.span;
+        let complaint = match error.kind() {
+            ValidationErrorKind::Type { kind } => {
+                let words = either(&type_words(kind));
+                let help = format!("write {words}");
+                let found = target.node.kind();
+                Diagnostic::new(Code::SchemaType, format!("{name} must be {words}, but is {found}"))
+                    .label(format!("this is {found}"))
+                    .help(help)
+            }
+            ValidationErrorKind::Required { property } => {
+                let key = property.as_str().unwrap_or("?");
+                let help = format!("add `{key} = …`");
+                Diagnostic::new(Code::SchemaMissingKey, format!("{name} has no `{key}`")).label(format!("needs `{key}`")).help(help)
+            }
+            ValidationErrorKind::Enum { options } => self.not_allowed(&target, &texts(options)),
+            ValidationErrorKind::Constant { expected_value } => self.not_allowed(&target, &[text(expected_value)]),
+            ValidationErrorKind::FalseSchema => {
+                span = target.key.unwrap_or(span);
+                let help = "remove it, or look up the keys in the schema";
+                Diagnostic::new(Code::SchemaUnknownKey, format!("key {name} has no meaning here")).label("no meaning here").help(help)
+            }
+            ValidationErrorKind::Minimum { limit } => value(format!("{name} must be at least {limit}"), "use a larger number"),
+            ValidationErrorKind::Maximum { limit } => value(format!("{name} must be at most {limit}"), "use a smaller number"),
+            ValidationErrorKind::ExclusiveMinimum { limit } => value(format!("{name} must be more than {limit}"), "use a larger number"),
+            ValidationErrorKind::ExclusiveMaximum { limit } => value(format!("{name} must be less than {limit}"), "use a smaller number"),
+            ValidationErrorKind::MinItems { limit } => value(format!("{name} must have at least {limit} elements"), "add what is missing"),
+            ValidationErrorKind::MaxItems { limit } => {
+                value(format!("{name} may have at most {limit} elements"), "remove what is too much")
+            }
+            ValidationErrorKind::MinLength { limit: 1 } => value(format!("{name} must not be empty"), "write a text"),
+            ValidationErrorKind::MinProperties { limit } => value(format!("{name} must have at least {limit} keys"), "add what is missing"),
+            ValidationErrorKind::MaxProperties { limit } => {
+                value(format!("{name} may have at most {limit} keys"), "remove what is too much")
+            }
+            ValidationErrorKind::UniqueItems => value(format!("{name} holds the same element twice"), "keep one of them"),
+            ValidationErrorKind::Pattern { pattern } => {
+                value(format!("{name} has not the form that is asked for"), &format!("it must match /{pattern}/"))
+            }
+            ValidationErrorKind::OneOfMultipleValid { .. } => {
+                value(format!("{name} fits several forms at once"), "keep the keys of one form")
+            }
+            _ => value(format!("{name} is not allowed: {}", error.masked()), "look up the value in the schema"),
+        };
+        let row = target.row;
+        self.push(complaint, span, row);
+    }
+
+    fn not_allowed(&self, target: &Target<'_>, allowed: &[String]) -> Diagnostic {
+        let written = target.node.as_text().map_or_else(|| target.node.to_json().to_string(), str::to_owned);
+        let written: String = written.chars().take(60).collect();
+        let help = suggest::help(&written, allowed.iter().map(String::as_str)).unwrap_or_else(|| {
+            let some: Vec<String> = allowed.iter().take(24).map(|w| format!("`{w}`")).collect();
+            format!("one of {}{}", some.join(", "), if allowed.len() > 24 { " …" } else { "" })
+        });
+        Diagnostic::new(Code::SchemaValue, format!("{} cannot be `{written}`", target.name))
+            .label("not one of the allowed values")
+            .help(help)
+    }
+
+    fn push(&mut self, complaint: Diagnostic, span: Span, row: Option<String>) {
+        let mut complaint = complaint.at(span);
+        complaint.rule = row.map(|row| format!("{row}, from layer {}", self.layer));
+        // branches of one schema may say the same about the same place in different words of help
+        let same = |d: &Diagnostic| d.code == complaint.code && d.span == complaint.span && d.message == complaint.message;
+        if !self.found.iter().any(same) {
+            self.found.push(complaint);
+        }
+    }
+}
+
+/// The required keys of the forms, as a remedy.
+fn forms(context: &[Vec<ValidationError<'static>>]) -> String {
+    let mut keys: Vec<String> = context
+        .iter()
+        .take(MAX_BRANCHES)
+        .flatten()
+        .filter_map(|e| match e.kind() {
+            ValidationErrorKind::Required { property } => property.as_str().map(|k| format!("`{k}`")),
+            _ => None,
+        })
+        .collect();
+    keys.sort();
+    keys.dedup();
+    if keys.is_empty() || keys.len() > 12 {
+        "look up the value in the schema".to_owned()
+    } else {
+        format!("a table here has one of {}", keys.join(", "))
+    }
+}
+
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn texts(options: &Arc<serde_json::Value>) -> Vec<String> {
+    options.as_array().map(|list| list.iter().map(text).collect()).unwrap_or_default()
+}
+
+fn type_words(kind: &TypeKind) -> Vec<&'static str> {
+    match kind {
+        TypeKind::Single(one) => vec![type_word(*one)],
+        TypeKind::Multiple(set) => set.iter().map(type_word).collect(),
+    }
+}
+
+fn type_word(one: JsonType) -> &'static str {
+    match one {
+        JsonType::Null => "null",
+        JsonType::Boolean => "a truth value",
+        JsonType::Integer => "a whole number",
+        JsonType::Number => "a number",
+        JsonType::String => "a text",
+        JsonType::Array => "a list",
+        JsonType::Object => "a table",
+    }
+}
+
+/// `a text, a list or a table`.
+fn either(words: &[&str]) -> String {
+    let mut unique: Vec<&str> = Vec::new();
+    words.iter().for_each(|w| {
+        if !unique.contains(w) {
+            unique.push(w)
+        }
+    });
+    match unique.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => "something else".to_owned(),
+    }
+}
