@@ -11,7 +11,9 @@ mod parse;
 mod print;
 mod tree;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use engine::Engines;
 pub use tree::Flags;
@@ -252,6 +254,27 @@ impl Pattern {
         }
         Ok(())
     }
+}
+
+/// Most patterns that [`cached`] remembers.
+const MOST_CACHED: usize = 512;
+
+/// [`Pattern::parse`], remembering what was compiled: for patterns that only become known while building.
+///
+/// # Errors
+/// As [`Pattern::parse`].
+pub fn cached(text: &str) -> Result<Pattern, PatternError> {
+    static KNOWN: LazyLock<Mutex<FxHashMap<Arc<str>, Pattern>>> = LazyLock::new(Mutex::default);
+    if let Some(pattern) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+        return Ok(pattern.clone());
+    }
+    let pattern = Pattern::parse(text)?;
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= MOST_CACHED {
+        known.clear();
+    }
+    known.insert(text.into(), pattern.clone());
+    Ok(pattern)
 }
 
 fn read_flags(text: &str, offset: usize) -> Result<Flags, PatternError> {
