@@ -148,6 +148,12 @@ pub struct Script {
     ast: AST,
 }
 
+impl std::fmt::Debug for Script {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Script").finish_non_exhaustive()
+    }
+}
+
 impl Script {
     /// Compiles with the default limits and without modules.
     ///
