@@ -1,5 +1,7 @@
 //! The text room through its public door; tables of cases are in `tests/text/`.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at what is wrong")]
+
 use serde_json::Value as Json;
 use tapster::text::pattern::{Bound, Fault, Pattern};
 
@@ -121,9 +123,51 @@ mod tokens {
     /// Texts of many scripts, made by a fixed sequence of numbers.
     fn mixed_texts(count: usize) -> Vec<String> {
         let parts = [
-            "the ", "Hello", " world", "'s", "don't", "\n", "\r\n", "  ", "\t", "123", "4567890", "é", "ß", "привет ", "мир", "你好", "世界", "こんにちは", "한국어 ",
-            "😀", "👩‍👩‍👧", "\u{301}", "\u{200d}", "\u{feff}", "\u{a0}", "!!!", "…", "«»", "{{user}}", "<|endoftext|>", "_", "camelCase", "ALLCAPS", "العربية", "हिन्दी",
-            "ไทย", "//", "```", "  \n\n", "a", "I'LL", "\u{2028}", "𝒳", "ﬁ", "½",
+            "the ",
+            "Hello",
+            " world",
+            "'s",
+            "don't",
+            "\n",
+            "\r\n",
+            "  ",
+            "\t",
+            "123",
+            "4567890",
+            "é",
+            "ß",
+            "привет ",
+            "мир",
+            "你好",
+            "世界",
+            "こんにちは",
+            "한국어 ",
+            "😀",
+            "👩‍👩‍👧",
+            "\u{301}",
+            "\u{200d}",
+            "\u{feff}",
+            "\u{a0}",
+            "!!!",
+            "…",
+            "«»",
+            "{{user}}",
+            "<|endoftext|>",
+            "_",
+            "camelCase",
+            "ALLCAPS",
+            "العربية",
+            "हिन्दी",
+            "ไทย",
+            "//",
+            "```",
+            "  \n\n",
+            "a",
+            "I'LL",
+            "\u{2028}",
+            "𝒳",
+            "ﬁ",
+            "½",
         ];
         let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut next = |below: usize| {
@@ -220,7 +264,7 @@ mod scripts {
     fn values_go_in_and_out_unchanged() {
         let script = Script::compile("fn same(x) { x } fn sum(a, b) { a + b }").unwrap();
         let value = json(r#"{"a": [1, 2.5, "é", true, null, {"b": []}], "z": -9007199254740993, "whole": 3.0}"#);
-        let back = script.call("same", &[value.clone()]).unwrap();
+        let back = script.call("same", std::slice::from_ref(&value)).unwrap();
         assert_eq!(back, value);
         assert!(matches!(back.get("whole"), Some(Value::Num(_))) && matches!(back.get("z"), Some(Value::Int(_))));
         assert_eq!(script.call("sum", &[Value::Int(2), Value::Int(3)]).unwrap(), Value::Int(5));
@@ -249,7 +293,16 @@ mod scripts {
 
     #[test]
     fn there_is_no_door_to_the_world() {
-        for source in ["import \"/etc/passwd\" as x;", "import \"lib\" as x;", "timestamp()", "eval(\"1\")", "sleep(1)", "sleep(0.5)", "Fn(\"sleep\").call(1)", "rand()"] {
+        for source in [
+            "import \"/etc/passwd\" as x;",
+            "import \"lib\" as x;",
+            "timestamp()",
+            "eval(\"1\")",
+            "sleep(1)",
+            "sleep(0.5)",
+            "Fn(\"sleep\").call(1)",
+            "rand()",
+        ] {
             let why = failure(source);
             assert!(!why.is_empty(), "{source}");
         }
@@ -305,7 +358,8 @@ mod macros {
 
     impl Table {
         fn new() -> Self {
-            let markers = [("<USER>", "{{user}}"), ("<CHAR>", "{{char}}")].map(|(find, with)| LegacyMarker { find: find.into(), with: with.into() });
+            let markers =
+                [("<USER>", "{{user}}"), ("<CHAR>", "{{char}}")].map(|(find, with)| LegacyMarker { find: find.into(), with: with.into() });
             Self { variables: HashMap::new(), original: Some("BASE".into()), markers: markers.into(), calls: 0, unescapes: false }
         }
     }
@@ -325,7 +379,7 @@ mod macros {
                 ("reverse", [one]) => text(&one.chars().rev().collect::<String>()),
                 ("args", list) => text(&format!("{list:?}")),
                 ("trim", _) => MacroResult::EatNewlines,
-                ("original", []) => MacroResult::Text(std::mem::replace(&mut self.original, Some("".into())).unwrap_or_default()),
+                ("original", []) => MacroResult::Text(self.original.replace("".into()).unwrap_or_default()),
                 ("setvar", [name, value]) => {
                     self.variables.insert(name.to_string(), value.clone());
                     text("")
@@ -396,8 +450,17 @@ mod macros {
     fn texts_with_effects_are_told_by_a_scan() {
         let names = ["setvar", "pick", "."].map(Arc::from).into_iter().collect::<std::collections::HashSet<Arc<str>>>();
         for (text, effects) in [
-            ("plain", false), ("{{user}} setvar", false), ("{{SetVar::a::b}}", true), ("{{ pick a,b }}", true), ("{{user::{{pick::a}}}}", true),
-            ("{{!pick::a}}", true), ("{{picky}}", false), ("{{.x = 1}}", true), ("{{$x}}", false), ("{{{pick}}}", true), ("pick}}", false),
+            ("plain", false),
+            ("{{user}} setvar", false),
+            ("{{SetVar::a::b}}", true),
+            ("{{ pick a,b }}", true),
+            ("{{user::{{pick::a}}}}", true),
+            ("{{!pick::a}}", true),
+            ("{{picky}}", false),
+            ("{{.x = 1}}", true),
+            ("{{$x}}", false),
+            ("{{{pick}}}", true),
+            ("pick}}", false),
         ] {
             assert_eq!(may_have_effects(text, &names), effects, "{text}");
         }

@@ -178,10 +178,10 @@ fn degree(node: &Node) -> Degree {
             sum.overlapping += usize::from(long);
             sum
         }
-        Node::Alt(branches) => branches.iter().map(degree).fold(Degree::default(), |a, b| Degree {
-            overlapping: a.overlapping.max(b.overlapping),
-            scans: a.scans || b.scans,
-        }),
+        Node::Alt(branches) => branches
+            .iter()
+            .map(degree)
+            .fold(Degree::default(), |a, b| Degree { overlapping: a.overlapping.max(b.overlapping), scans: a.scans || b.scans }),
         Node::Concat(items) => {
             let mut sum = Degree::default();
             for (n, item) in items.iter().enumerate() {
