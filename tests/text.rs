@@ -116,6 +116,7 @@ fn replacing_counts_and_keeps_the_rest() {
     assert!(matches!(grows, Err(Bound::Output { .. })));
 }
 
+#[cfg(feature = "tokens")]
 mod tokens {
     use super::table;
     use tapster::text::tokens::{Counter, Estimator};
