@@ -53,7 +53,7 @@ impl Cx<'_> {
     fn cond_table(&mut self, table: &Table, node: &Node, mode: Mode) -> Cond {
         if table.contains_key("of") {
             let is = table.get("is").map(|f| f.node.clone());
-            let query = self.query(table, node);
+            let query = self.query(table);
             let test = is.map_or(Test::Nonempty(true), |n| self.test(&n, None));
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
@@ -119,7 +119,7 @@ impl Cx<'_> {
         match Script::compile(source) {
             Ok(script) => Cond::Rhai(Arc::new(script)),
             Err(e) => {
-                let offset = crate::text::script::offset_of(source, e.line, e.column);
+                let offset = offset_of(source, e.line, e.column);
                 let span = inside::place_in_text(&self.pack.sources, node, offset);
                 self.fail(Code::ScriptBad, span, format!("the script cannot be compiled: {}", e.message), Some("see docs/language.md, scripts".into()));
                 Cond::Const(false)
@@ -190,7 +190,7 @@ impl Cx<'_> {
     }
 
     /// A compared value; a constant is held against the declared names where the subject holds such a name.
-    pub(super) fn operand(&mut self, node: &Node, kind: Option<Type>) -> Expr {
+    pub fn operand(&mut self, node: &Node, kind: Option<Type>) -> Expr {
         self.check_constant(node, kind);
         self.expr(node)
     }
@@ -272,6 +272,13 @@ impl Cx<'_> {
         };
         Cond::Test { subject, test, condition }
     }
+}
+
+/// The byte offset of a line and column, both from 1.
+fn offset_of(source: &str, line: usize, column: usize) -> usize {
+    let start: usize = source.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let rest = source.get(start..).unwrap_or("");
+    start + rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
 }
 
 /// A condition that a scene's data brings: `path = test`, `{ path, op, value }`, `all`, `any`, `not`, `rhai`, `host`.

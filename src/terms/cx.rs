@@ -199,7 +199,7 @@ impl<'p> Cx<'p> {
             Ok(p) => Arc::new(p),
             Err(e) => {
                 let span = inside::place_in_text(&self.pack.sources, node, e.offset);
-                let (code, help) = if e.unsafe_pattern {
+                let (code, help) = if e.fault == crate::text::pattern::Fault::Unsafe {
                     (Code::RegexUnsafe, "rewrite it without nested or overlapping repetitions")
                 } else {
                     (Code::RegexBad, "regular expressions are written `/pattern/flags` as in JavaScript; other text is searched as it is")
@@ -234,6 +234,11 @@ impl<'p> Cx<'p> {
                     self.unknown("table", second, span, known.iter().map(AsRef::as_ref));
                 }
                 (Root::Table(second.into()), 2)
+            }
+            "code" => {
+                let codes: Vec<Arc<str>> = self.pack.tables.get("code").map(|r| r.keys().cloned().collect()).unwrap_or_default();
+                self.named("code", &codes, second, span);
+                (Root::Code(second.into()), 2)
             }
             "account" => {
                 let accounts = self.accounts.clone();

@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 
 use crate::model::{Item, Map, RuleRef, Value, item::core};
 use crate::text::script::Script;
+use crate::text::{functions, js};
 
 use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
 use super::select::Seq;
@@ -191,6 +192,10 @@ impl<'a> Env<'a> {
     pub fn path(&self, path: &Path) -> Result<Value, Fault> {
         match &path.root {
             Root::Table(name) => Ok(self.walk(self.st.rules.table(name), &path.segs)?),
+            Root::Code(name) => {
+                let values = self.st.rules.row("code", name).and_then(|row| row.get("values").cloned());
+                self.walk(values.unwrap_or_default(), &path.segs)
+            }
             Root::Account(n) => {
                 let what = match path.segs.first() {
                     Some(seg) => self.seg(seg)?,
@@ -243,7 +248,7 @@ impl<'a> Env<'a> {
         let mut scope = Map::default();
         scope.insert("item".into(), self.whole());
         scope.insert("scene".into(), self.st.scene.clone());
-        script.eval_condition(&scope).map_err(Fault::failed)
+        script.eval_condition(&scope).map_err(|e| Fault::failed(e.to_string()))
     }
 
     /// A function of the embedding program.
@@ -314,12 +319,13 @@ impl Expr {
                     args.insert(name.clone(), e.eval(env)?);
                 }
                 match call.function {
-                    Function::Text(n) => crate::text::functions::call(n, &args).map_err(Fault::failed)?,
+                    Function::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| (f.run)(&args)).map_err(Fault::failed)?,
                     Function::Cost => super::ledger::cost_of(env, &args)?,
                     Function::Render => env.st.render(&args).map_err(Fault::failed)?,
                 }
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,
+            Expr::Cells(table, cell) => cells(table, cell, env)?,
             Expr::Memo(slot, inner) => match env.memo.get(*slot) {
                 Some(v) => v,
                 None => {
@@ -330,6 +336,21 @@ impl Expr {
             },
         })
     }
+}
+
+/// `{ table, value }`: one cell of each row by the row's name; empty where the row's `when` does not hold.
+fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, Fault> {
+    let mut out = Map::default();
+    for row in env.st.rules.table(table).as_list().unwrap_or(&[]) {
+        let held = match row.get("when") {
+            Some(Value::Rule(RuleRef::Cond(n))) => env.st.rules.cond(*n).holds(env)?,
+            Some(other) => other.truthy(),
+            None => true,
+        };
+        let value = if held { env.settle(row.get(cell).cloned().unwrap_or_default())? } else { Value::text("") };
+        out.insert(row.get("name").map(Value::to_text).unwrap_or_default(), value);
+    }
+    Ok(Value::map(out))
 }
 
 /// Tables laid over each other: a later field wins where it is there.
@@ -431,7 +452,7 @@ impl Query {
         if let Some(join) = &self.join {
             let join = join.eval(env)?.to_text();
             let text = out.iter().map(Value::to_text).collect::<Vec<_>>().join(&join);
-            return Ok(Value::text(if self.trim { crate::text::functions::trim(&text).to_owned() } else { text }));
+            return Ok(Value::text(if self.trim { js::trim(&text).to_owned() } else { text }));
         }
         if self.one {
             return Ok(out.into_iter().next().unwrap_or_default());

@@ -40,6 +40,8 @@ pub enum Expr {
     Fn(Box<Call>),
     /// `{ form = name }`: the item in the shape of a form.
     Form(usize),
+    /// `{ table = name, value = cell }`: one cell of each row of a table, by the row's name.
+    Cells(Arc<str>, Arc<str>),
     /// A part that looks at no item: worked out once a pass.
     Memo(u32, Box<Expr>),
 }
@@ -65,6 +67,8 @@ pub enum Root {
     },
     /// `$table.NAME`.
     Table(Arc<str>),
+    /// `$code.NAME`: the values of a row of table `code`.
+    Code(Arc<str>),
     /// `$account.NAME.left | size | spent`.
     Account(usize),
 }
@@ -170,7 +174,7 @@ impl Expr {
     pub fn refers(&self, depth: u8) -> bool {
         let any = |list: &[Expr]| list.iter().any(|e| e.refers(depth));
         match self {
-            Expr::Const(_) | Expr::Memo(..) => false,
+            Expr::Const(_) | Expr::Memo(..) | Expr::Cells(..) => false,
             Expr::Path(p) => p.segs.iter().any(|s| s.refers(depth)),
             Expr::Field(f) => f.up >= depth || f.rest.iter().any(|s| s.refers(depth)),
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => any(l),

@@ -120,7 +120,7 @@ impl Names {
                             names.fields.entry(row_type.into()).or_default().insert(field.into(), declared);
                         }
                     }
-                    "pass" | "round" => names.set_paths(row.fields.get("set").map(|f| &f.node), table == "round"),
+                    "pass" | "round" => names.set_paths(row.fields.get("set").map(|f| &f.node), table.as_ref() == "round"),
                     _ => {}
                 }
                 if table.as_ref() == "pass" {
@@ -235,5 +235,5 @@ impl Names {
 /// Whether a table in a value position is an expression (`{ lookup = … }`) and no table of values.
 #[must_use]
 pub fn is_form(table: &Table) -> bool {
-    ["of", "lookup", "first", "over", "calc", "read", "fn", "none", "form"].iter().any(|k| table.contains_key(*k))
+    ["of", "lookup", "first", "over", "calc", "read", "fn", "none", "form", "table"].iter().any(|k| table.contains_key(*k))
 }

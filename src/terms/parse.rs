@@ -25,6 +25,7 @@ const FORMS: &[(&str, &[&str])] = &[
     ("calc", &[]),
     ("read", &[]),
     ("none", &[]),
+    ("table", &["value"]),
 ];
 
 /// The keys of a query, beside those of a selection.
@@ -112,7 +113,7 @@ impl Cx<'_> {
             return self.call(table, node);
         }
         if table.contains_key("of") {
-            return self.query(table, node).map_or(Expr::Const(Value::Null), |q| Expr::Query(Box::new(q)));
+            return self.query(table).map_or(Expr::Const(Value::Null), |q| Expr::Query(Box::new(q)));
         }
         if let (Some(form), true) = (table.get("form"), table.len() == 1) {
             let forms = self.forms.clone();
@@ -132,6 +133,15 @@ impl Cx<'_> {
             "first" => Expr::First(self.list_of(own, "first")),
             "over" => Expr::Over(self.list_of(own, "over")),
             "calc" => self.calc(own),
+            "table" => {
+                let name = own.as_text().unwrap_or("").to_owned();
+                if !self.pack.tables.contains_key(name.as_str()) {
+                    let known: Vec<Arc<str>> = self.pack.tables.keys().cloned().collect();
+                    self.unknown("table", &name, own.span, known.iter().map(AsRef::as_ref));
+                }
+                let cell = table.get("value").and_then(|f| f.node.as_text()).unwrap_or("value");
+                Expr::Cells(name.into(), cell.into())
+            }
             "read" => Expr::Read(Box::new(self.expr(own))),
             _ => Expr::Const(Value::Null),
         }
@@ -196,7 +206,7 @@ impl Cx<'_> {
     }
 
     /// A query `{ of = … }`; `None` after a complaint.
-    pub fn query(&mut self, table: &Table, node: &Node) -> Option<Query> {
+    pub fn query(&mut self, table: &Table) -> Option<Query> {
         let of = &table.get("of")?.node;
         let (source, scope) = self.source(of);
         for (key, field) in table {

@@ -86,6 +86,7 @@ pub struct State {
     pub marks: RefCell<Vec<(Arc<str>, Value)>>,
     /// Items that lost their place: id, and the pass that would have placed them.
     pub lost: RefCell<Vec<(String, String)>>,
+    patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, String>>>,
     visits: Cell<u64>,
     depth: Cell<u32>,
     next_seq: Cell<u32>,
@@ -117,6 +118,7 @@ impl State {
             stats: RefCell::default(),
             marks: RefCell::default(),
             lost: RefCell::default(),
+            patterns: RefCell::default(),
             visits: Cell::new(0),
             depth: Cell::new(0),
             next_seq: Cell::new(0),
@@ -369,6 +371,31 @@ impl State {
                 item.map(|i| walk(&i.to_value(&self.rules.fields), rest)).unwrap_or_default()
             }
         }
+    }
+
+    /// A copy of a list's items, to be put back later.
+    #[must_use]
+    pub fn snapshot(&self, id: usize) -> Vec<Item> {
+        // reading is what any use of the copied list would do
+        let _ = self.force(id);
+        self.list(id).items.clone()
+    }
+
+    /// Replaces a list's items.
+    pub fn restore(&mut self, id: usize, items: Vec<Item>) {
+        let list = self.list_mut(id);
+        list.items = items;
+        list.lazy = None;
+    }
+
+    /// A pattern that data brings, compiled once a build.
+    pub fn pattern(&self, text: &str) -> Result<crate::text::pattern::Pattern, String> {
+        if let Some(found) = self.patterns.borrow().get(text) {
+            return found.clone();
+        }
+        let made = crate::text::pattern::Pattern::parse(text).map_err(|e| e.reason);
+        self.patterns.borrow_mut().insert(text.to_owned(), made.clone());
+        made
     }
 
     /// Notes that an item lost its place and is gone.

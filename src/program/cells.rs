@@ -1,0 +1,56 @@
+//! Rows and values of a pack as data: what refers or asks is compiled, the rest is taken as it is.
+//!
+//! A cell named `when` or `where` is a condition; a reference, a text with holes or a value form is an
+//! expression; everything else is a literal. Only here can a [`Value::Rule`] come from.
+
+use crate::diag::{Data, Field, Node, Table};
+use crate::model::{Map, RuleRef, Value};
+use crate::terms::cond_parse::Mode;
+use crate::terms::cx::Scope;
+use crate::terms::names;
+use crate::terms::parse::is_reference;
+use crate::terms::{Cx, Expr};
+
+/// A table of fields as a value. `conditions`: `when` and `where` hold conditions.
+pub fn table(cx: &mut Cx<'_>, fields: &Table, conditions: bool) -> Map {
+    fields.iter().map(|(key, field)| (key.clone(), cell(cx, key, field, conditions))).collect()
+}
+
+fn cell(cx: &mut Cx<'_>, key: &str, field: &Field, conditions: bool) -> Value {
+    let node = &field.node;
+    if conditions && matches!(key, "when" | "where") && node.as_table().is_some() {
+        let mode = if key == "when" { Mode::Scene } else { Mode::Item };
+        let cond = cx.within(Scope::Open, |cx| cx.cond(node, mode));
+        cx.conds.push(cond);
+        return Value::Rule(RuleRef::Cond(u32::try_from(cx.conds.len() - 1).unwrap_or(u32::MAX)));
+    }
+    value(cx, node)
+}
+
+/// One value, compiled where it refers to something.
+pub fn value(cx: &mut Cx<'_>, node: &Node) -> Value {
+    if !refers(node) {
+        return match &node.data {
+            Data::Table(t) => Value::map(t.iter().map(|(k, f)| (k.clone(), value(cx, &f.node))).collect()),
+            Data::List(l) => Value::list(l.iter().map(|n| value(cx, n)).collect()),
+            Data::Text(t) if t.starts_with("$$") => Value::text(t.get(1..).unwrap_or("")),
+            _ => Value::from(node),
+        };
+    }
+    let expr = cx.within(Scope::Open, |cx| cx.expr(node));
+    if let Expr::Const(v) = expr {
+        return v;
+    }
+    cx.exprs.push(expr);
+    Value::Rule(RuleRef::Expr(u32::try_from(cx.exprs.len() - 1).unwrap_or(u32::MAX)))
+}
+
+/// Whether a value is an expression as a whole. A table of values is not, though its cells may be.
+fn refers(node: &Node) -> bool {
+    match &node.data {
+        Data::Text(t) => is_reference(t) || t.contains("{{$") || t.contains("{{@"),
+        Data::Table(t) => names::is_form(t),
+        Data::List(l) => l.iter().any(refers),
+        _ => false,
+    }
+}

@@ -1,0 +1,303 @@
+//! From merged text to programs: declarations first, then tables and values, then every pass; all complaints together.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::diag::{Code, Node, Report, Span, Table};
+use crate::model::pack::Row;
+use crate::model::{Map, Pack, Value};
+use crate::terms::cx::Scope;
+use crate::terms::ledger::{Account, Ruler};
+use crate::terms::rules::{Form, Limits, TableRows};
+use crate::terms::{Cx, Expr, Rules};
+use crate::verbs::run::What;
+use crate::verbs::{Pass, Verb};
+
+use super::{Program, Programs, cells};
+
+/// Tables that are compiled by rooms of their own and are no data for `$table`.
+const ENGINE_TABLES: &[&str] = &["program", "pass", "round", "account", "ruler", "form", "fact", "path", "state", "list", "field", "scan_source", "matcher", "logic"];
+
+/// Compiles a pack. Programs come back only when nothing is wrong.
+#[must_use]
+pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
+    let mut cx = Cx::new(pack);
+    let values = values(&mut cx);
+    let tables = tables(&mut cx);
+    let rulers = rulers(&mut cx);
+    let accounts = accounts(&mut cx);
+    let forms = forms(&mut cx);
+    check_facts(&mut cx);
+    let list = programs(&mut cx);
+    check_cycles(&mut cx, &list);
+    check_rounds(&mut cx);
+    let mut report = std::mem::take(&mut cx.report);
+    report.sort();
+    let rules = Rules {
+        fields: cx.fields,
+        lists: cx.lists,
+        tables,
+        values,
+        exprs: cx.exprs,
+        conds: cx.conds,
+        accounts,
+        rulers,
+        forms,
+        limits: limits(pack),
+        counters: crate::terms::rules::Counters::default(),
+        names: cx.names,
+    };
+    let programs = (!report.has_errors()).then(|| Programs { rules: Arc::new(rules), list });
+    (programs, report)
+}
+
+fn origin(cx: &Cx<'_>, what: &str, row: &Row) -> String {
+    let layer = cx.pack.sources.place(row.patched.last().copied().unwrap_or(row.span)).map(|p| p.layer).unwrap_or_default();
+    if layer.is_empty() { format!("{what} {}", row.name) } else { format!("{what} {}, from layer `{layer}`", row.name) }
+}
+
+/// The pack's values, with the defaults of declared paths below them.
+fn values(cx: &mut Cx<'_>) -> Value {
+    cx.rule = "values".into();
+    let pack = cx.pack;
+    let own = Value::map(cells::table(cx, &pack.values, false));
+    let mut defaults = Value::map(Map::default());
+    for (name, row) in pack.tables.get("path").into_iter().flatten() {
+        if let Some(default) = row.fields.get("default") {
+            let names: Vec<Arc<str>> = name.trim_end_matches(".*").split('.').map(Arc::from).collect();
+            let value = cells::value(cx, &default.node);
+            crate::terms::state::put(&mut defaults, &names, value);
+        }
+    }
+    own.over(defaults)
+}
+
+fn tables(cx: &mut Cx<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
+    let mut out = indexmap::IndexMap::new();
+    let pack = cx.pack;
+    for (table, rows) in &pack.tables {
+        if ENGINE_TABLES.contains(&table.as_ref()) {
+            out.insert(table.clone(), TableRows::default());
+            continue;
+        }
+        let mut all = Vec::with_capacity(rows.len());
+        let mut by_name = FxHashMap::default();
+        for row in rows.values() {
+            cx.rule = origin(cx, table, row);
+            let mut map = Map::default();
+            map.insert("name".into(), Value::Text(row.name.clone()));
+            map.extend(cells::table(cx, &row.fields, true));
+            let value = Value::map(map);
+            by_name.insert(row.name.clone(), value.clone());
+            all.push(value);
+        }
+        out.insert(table.clone(), TableRows { all: Value::list(all), by_name });
+    }
+    out
+}
+
+fn rulers(cx: &mut Cx<'_>) -> Vec<Ruler> {
+    let pack = cx.pack;
+    let mut out = Vec::new();
+    for row in pack.tables.get("ruler").into_iter().flatten().map(|(_, r)| r) {
+        cx.rule = origin(cx, "ruler", row);
+        let node = |key: &str| row.fields.get(key).map(|f| &f.node);
+        let value = |cx: &mut Cx<'_>, key: &str| node(key).map(|n| cx.within(Scope::Open, |cx| cx.expr(n)));
+        let item_text = || Node { span: row.span, data: crate::diag::Data::Text("@text".into()) };
+        let tokens = match value(cx, "tokens") {
+            Some(e) => e,
+            None => cx.within(Scope::Open, |cx| cx.expr(&item_text())),
+        };
+        let estimator = match value(cx, "estimator") {
+            Some(e) => e,
+            None => cx.path("context.tokenizer", row.span, &item_text(), 0),
+        };
+        out.push(Ruler {
+            name: row.name.clone(),
+            tokens,
+            estimator,
+            each: value(cx, "each").unwrap_or(Expr::Const(Value::Int(0))),
+            named: value(cx, "named"),
+            role: node("role").and_then(Node::as_bool).unwrap_or(false),
+            empty: node("empty").and_then(|n| Value::from(n).as_f64()),
+        });
+    }
+    out
+}
+
+fn accounts(cx: &mut Cx<'_>) -> Vec<Account> {
+    let pack = cx.pack;
+    let mut out = Vec::new();
+    for row in pack.tables.get("account").into_iter().flatten().map(|(_, r)| r) {
+        cx.rule = origin(cx, "account", row);
+        let value = |cx: &mut Cx<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
+        let size = value(cx, "size").unwrap_or_else(|| {
+            cx.fail(Code::TermMissing, row.span, format!("account `{}` has no size", row.name), Some("add `size = …`".into()));
+            Expr::Const(Value::Null)
+        });
+        let cap = value(cx, "cap");
+        let rulers = cx.rulers.clone();
+        let ruler = match row.fields.get("ruler") {
+            Some(f) => cx.named("ruler", &rulers, f.node.as_text().unwrap_or(""), f.node.span),
+            None => 0,
+        };
+        out.push(Account { name: row.name.clone(), size, cap, ruler });
+    }
+    out
+}
+
+fn forms(cx: &mut Cx<'_>) -> Vec<Form> {
+    let pack = cx.pack;
+    let mut out = Vec::new();
+    for row in pack.tables.get("form").into_iter().flatten().map(|(_, r)| r) {
+        cx.rule = origin(cx, "form", row);
+        let keys = row.fields.get("keys").and_then(|f| f.node.as_table()).into_iter().flatten();
+        let keys = keys.map(|(k, f)| (k.clone(), cx.within(Scope::Open, |cx| cx.expr(&f.node)))).collect();
+        let keep = row.fields.get("keep").and_then(|f| f.node.as_list()).unwrap_or(&[]);
+        let keep = keep.iter().filter_map(Node::as_text).map(Arc::from).collect();
+        out.push(Form { name: row.name.clone(), keys, keep });
+    }
+    out
+}
+
+/// Facts are compiled where they are used; those that nothing uses are looked at here, so that no mistake hides.
+fn check_facts(cx: &mut Cx<'_>) {
+    let pack = cx.pack;
+    for row in pack.tables.get("fact").into_iter().flatten().map(|(_, r)| r) {
+        cx.rule = origin(cx, "fact", row);
+        let over = row.fields.get("over").is_some();
+        if let Some(is) = row.fields.get("is") {
+            let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
+            cx.within(Scope::Open, |cx| cx.cond(&is.node, mode));
+        }
+    }
+}
+
+fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
+    let pack = cx.pack;
+    let mut passes: FxHashMap<&str, Vec<&Row>> = FxHashMap::default();
+    for row in pack.tables.get("pass").into_iter().flatten().map(|(_, r)| r) {
+        let program = row.name.rsplit_once('/').map_or("", |(p, _)| p);
+        let known = pack.tables.get("program").is_some_and(|p| p.contains_key(program));
+        if !known {
+            cx.rule = origin(cx, "pass", row);
+            let names: Vec<Arc<str>> = pack.tables.get("program").map(|p| p.keys().cloned().collect()).unwrap_or_default();
+            cx.unknown("program", program, row.span, names.iter().map(AsRef::as_ref));
+        }
+        passes.entry(program).or_default().push(row);
+    }
+    let mut out = Vec::new();
+    for row in pack.tables.get("program").into_iter().flatten().map(|(_, r)| r) {
+        cx.rule = origin(cx, "program", row);
+        let named = row.fields.get("list").or_else(|| row.fields.get("over"));
+        let list = match named {
+            Some(f) => cx.list(f.node.as_text().unwrap_or(""), f.node.span),
+            None => {
+                cx.fail(Code::TermMissing, row.span, format!("program `{}` does not say what it works on", row.name), Some("add `over = \"…\"`".into()));
+                0
+            }
+        };
+        let mut list_passes = Vec::new();
+        for pass in passes.get(row.name.as_ref()).into_iter().flatten() {
+            cx.rule = origin(cx, "pass", pass);
+            let mut fields = pass.fields.clone();
+            fields.insert("name".into(), crate::diag::Field { key: pass.span, node: name_node(pass) });
+            if let Some(parsed) = Pass::parse(cx, &pass.name, pass.span, &fields, list) {
+                list_passes.push(Arc::new(parsed));
+            }
+        }
+        out.push(Program { name: row.name.clone(), list, passes: list_passes });
+    }
+    out
+}
+
+fn name_node(row: &Row) -> Node {
+    Node { span: row.span, data: crate::diag::Data::Text(row.name.clone()) }
+}
+
+/// Programs that run each other in a circle would never end.
+fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
+    let callees = |n: usize| {
+        let passes = programs.get(n).map(|p| p.passes.as_slice()).unwrap_or(&[]);
+        passes.iter().filter_map(|pass| match &pass.verb {
+            Verb::Run(run) => match run.what {
+                What::Program(callee) => Some((callee, pass.span, pass.id.clone())),
+                _ => None,
+            },
+            Verb::Repeat(repeat) => Some((repeat.program, pass.span, pass.id.clone())),
+            _ => None,
+        })
+    };
+    // 0 unseen, 1 on the way, 2 done
+    let mut state = vec![0u8; programs.len()];
+    for root in 0..programs.len() {
+        let mut stack: Vec<(usize, Vec<(usize, Span, Arc<str>)>)> = Vec::new();
+        if state.get(root) == Some(&0) {
+            stack.push((root, callees(root).collect()));
+            mark(&mut state, root, 1);
+        }
+        while let Some((at, next)) = stack.last_mut() {
+            let Some((callee, span, pass)) = next.pop() else {
+                mark(&mut state, *at, 2);
+                stack.pop();
+                continue;
+            };
+            match state.get(callee) {
+                Some(1) => {
+                    let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
+                    cx.rule = format!("pass {pass}");
+                    cx.fail(Code::CycleProgram, span, format!("program `{name}` runs itself in a circle"), Some("take one of the passes out, or use `repeat`".into()));
+                }
+                Some(0) => {
+                    mark(&mut state, callee, 1);
+                    stack.push((callee, callees(callee).collect()));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn mark(state: &mut [u8], n: usize, with: u8) {
+    if let Some(s) = state.get_mut(n) {
+        *s = with;
+    }
+}
+
+/// A `[[round]]` must belong to a pass with `do = "repeat"`.
+fn check_rounds(cx: &mut Cx<'_>) {
+    let pack = cx.pack;
+    let repeats: Vec<Arc<str>> = pack
+        .tables
+        .get("pass")
+        .into_iter()
+        .flatten()
+        .filter(|(_, r)| r.fields.get("do").and_then(|f| f.node.as_text()) == Some("repeat"))
+        .map(|(n, _)| n.clone())
+        .collect();
+    for row in pack.tables.get("round").into_iter().flatten().map(|(_, r)| r) {
+        let pass = row.name.rsplit_once('/').map_or("", |(p, _)| p);
+        if !repeats.iter().any(|r| r.as_ref() == pass) {
+            cx.rule = origin(cx, "round", row);
+            cx.unknown("pass with `do = \"repeat\"`", pass, row.span, repeats.iter().map(AsRef::as_ref));
+        }
+    }
+}
+
+fn limits(pack: &Pack) -> Limits {
+    let table: Option<&Table> = pack.values.get("limits").and_then(|f| f.node.as_table());
+    let number = |key: &str, default: u64, most: u64| {
+        let found = table.and_then(|t| t.get(key)).and_then(|f| Value::from(&f.node).as_i64());
+        found.and_then(|n| u64::try_from(n).ok()).unwrap_or(default).min(most)
+    };
+    let default = Limits::default();
+    let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+    Limits {
+        pass_visits: number("pass_visits", default.pass_visits, 100_000_000),
+        rounds: small(number("rounds", default.rounds.into(), 10_000)),
+        depth: default.depth,
+        text_bytes: usize::try_from(number("text_bytes", default.text_bytes as u64, 256_000_000)).unwrap_or(default.text_bytes),
+        script_operations: number("script_operations", default.script_operations, 10_000_000),
+    }
+}

@@ -1,0 +1,42 @@
+//! Programs: ordered passes over lists, compiled once and run over the state of a build.
+//!
+//! [`compile`] turns a merged [`Pack`] into a [`Program`] table with every name resolved; [`Machine`] runs them.
+//! The road is itself such a program (`build`), so this room knows no stage by name.
+
+pub mod cells;
+pub mod compile;
+pub mod machine;
+
+use std::sync::Arc;
+
+use crate::terms::Rules;
+use crate::verbs::Pass;
+
+pub use compile::compile;
+pub use machine::Machine;
+
+/// A compiled program.
+pub struct Program {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The list that it works on by itself.
+    pub list: usize,
+    /// Its passes, in order.
+    pub passes: Vec<Arc<Pass>>,
+}
+
+/// All programs of a pack, with the rules that they share.
+pub struct Programs {
+    /// Tables, values, accounts …
+    pub rules: Arc<Rules>,
+    /// The programs, in the order of their rows.
+    pub list: Vec<Program>,
+}
+
+impl Programs {
+    /// The number of a program.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.list.iter().position(|p| p.name.as_ref() == name)
+    }
+}

@@ -1,0 +1,195 @@
+//! The library of pure functions that values of rule files call: `{ fn = "words", of = "@name" }`.
+//!
+//! One table, [`FUNCTIONS`]: a name, what it does, its arguments, and the function itself. Arguments come evaluated
+//! and by name; `of` is what it is about. A function looks at nothing but its arguments, and none knows a product.
+
+use std::sync::Arc;
+
+use super::js;
+use super::pattern::{self, MOST_OUTPUT};
+use crate::model::{Map, Value};
+
+/// A function's arguments, evaluated, by name.
+pub type Args = Map;
+
+/// One function of the library.
+pub struct Function {
+    /// Its name in rule files.
+    pub name: &'static str,
+    /// What it gives, in one line.
+    pub doc: &'static str,
+    /// Its arguments and whether each must be given.
+    pub args: &'static [(&'static str, bool)],
+    /// The function; an error is a sentence without a full stop.
+    pub run: fn(&Args) -> Result<Value, String>,
+}
+
+const OF: &[(&str, bool)] = &[("of", true)];
+
+/// All functions, in the order of their names.
+pub const FUNCTIONS: &[Function] = &[
+    Function { name: "concat", doc: "the elements of a list as one text, or its lists as one list", args: OF, run: concat },
+    Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
+    Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
+    Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
+    Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
+    Function { name: "number", doc: "the number that a text says in JavaScript's reading, or nothing", args: OF, run: number },
+    Function {
+        name: "parse_json",
+        doc: "the value that a JSON text says; `else` (nothing by default) where it is none",
+        args: &[("of", true), ("else", false)],
+        run: parse_json,
+    },
+    Function {
+        name: "repeat",
+        doc: "the text `times` times",
+        args: &[("of", true), ("times", true)],
+        run: repeat,
+    },
+    Function {
+        name: "replace",
+        doc: "the text with `find` (a plain text or `/pattern/flags`) replaced by `with`, taken literally; at most `times` times",
+        args: &[("of", true), ("find", true), ("with", false), ("times", false)],
+        run: replace,
+    },
+    Function { name: "reverse", doc: "the characters of a text or the elements of a list from last to first", args: OF, run: reverse },
+    Function {
+        name: "split",
+        doc: "the parts of a text between `sep` (a plain text or `/pattern/flags`), as a list; its characters for an empty `sep`",
+        args: &[("of", true), ("sep", true)],
+        run: split,
+    },
+    Function { name: "trim", doc: "the text without white space at both ends", args: OF, run: |args| trimmed(args, js::trim) },
+    Function { name: "trim_end", doc: "the text without white space at its end", args: OF, run: |args| trimmed(args, js::trim_end) },
+    Function { name: "trim_start", doc: "the text without white space at its start", args: OF, run: |args| trimmed(args, js::trim_start) },
+    Function { name: "upper", doc: "the text in upper case", args: OF, run: |args| Ok(Value::text(text(args).to_uppercase())) },
+    Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },
+];
+
+/// The function of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Function> {
+    FUNCTIONS.binary_search_by_key(&name, |f| f.name).ok().and_then(|at| FUNCTIONS.get(at))
+}
+
+fn of(args: &Args) -> &Value {
+    args.get("of").unwrap_or(&Value::Null)
+}
+
+fn text(args: &Args) -> Arc<str> {
+    of(args).to_text()
+}
+
+fn named(args: &Args, name: &str) -> Arc<str> {
+    args.get(name).map_or_else(|| Arc::from(""), Value::to_text)
+}
+
+fn times(args: &Args) -> Result<Option<usize>, String> {
+    match args.get("times") {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_i64().map(usize::try_from) {
+            Some(Ok(n)) => Ok(Some(n)),
+            _ => Err("`times` must be a whole number, 0 or more".into()),
+        },
+    }
+}
+
+fn bounded(bytes: usize) -> Result<(), String> {
+    if bytes > MOST_OUTPUT { Err(format!("the text would be longer than {MOST_OUTPUT} bytes")) } else { Ok(()) }
+}
+
+/// The trimmed text, without a copy where nothing is to trim.
+fn trimmed(args: &Args, trim: fn(&str) -> &str) -> Result<Value, String> {
+    let text = text(args);
+    let short = trim(&text);
+    Ok(if short.len() == text.len() { Value::Text(text.clone()) } else { Value::text(short) })
+}
+
+fn words(args: &Args) -> Result<Value, String> {
+    let text = text(args);
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| !w.is_empty());
+    Ok(Value::list(words.map(|w| Value::text(w.to_ascii_lowercase())).collect()))
+}
+
+fn lines(args: &Args) -> Result<Value, String> {
+    Ok(Value::list(text(args).lines().map(Value::text).collect()))
+}
+
+#[expect(clippy::cast_possible_wrap, reason = "lengths are far below 2^63")]
+fn length(args: &Args) -> Result<Value, String> {
+    Ok(Value::Int(match of(args) {
+        Value::List(list) => list.len(),
+        Value::Map(map) => map.len(),
+        other => js::length(&other.to_text()),
+    } as i64))
+}
+
+fn reverse(args: &Args) -> Result<Value, String> {
+    Ok(match of(args) {
+        Value::List(list) => Value::list(list.iter().rev().cloned().collect()),
+        other => Value::text(other.to_text().chars().rev().collect::<String>()),
+    })
+}
+
+fn number(args: &Args) -> Result<Value, String> {
+    let n = match of(args) {
+        Value::Text(text) => js::number(text),
+        Value::Bool(b) => f64::from(u8::from(*b)),
+        other => other.as_f64().unwrap_or(f64::NAN),
+    };
+    // whole numbers stay whole, so that they can count and index
+    let value = Value::Num(n);
+    Ok(if n.is_nan() { Value::Null } else { value.as_i64().map_or(value, Value::Int) })
+}
+
+fn parse_json(args: &Args) -> Result<Value, String> {
+    let parsed = serde_json::from_str::<serde_json::Value>(&text(args));
+    Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
+}
+
+fn repeat(args: &Args) -> Result<Value, String> {
+    let text = text(args);
+    let times = times(args)?.unwrap_or(1);
+    bounded(text.len().saturating_mul(times))?;
+    Ok(Value::text(text.repeat(times)))
+}
+
+fn concat(args: &Args) -> Result<Value, String> {
+    let Value::List(list) = of(args) else { return Ok(of(args).clone()) };
+    if !list.is_empty() && list.iter().all(|v| matches!(v, Value::List(_))) {
+        return Ok(Value::list(list.iter().filter_map(Value::as_list).flatten().cloned().collect()));
+    }
+    let parts: Vec<_> = list.iter().map(Value::to_text).collect();
+    bounded(parts.iter().map(|p| p.len()).sum())?;
+    Ok(Value::text(parts.concat()))
+}
+
+fn replace(args: &Args) -> Result<Value, String> {
+    let text = text(args);
+    let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
+    if find.text().is_empty() {
+        return Ok(Value::Text(text));
+    }
+    let with = named(args, "with");
+    let replaced = find.replace(&text, times(args)?, |_, out| out.push_str(&with)).map_err(|e| e.to_string())?;
+    Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
+}
+
+fn split(args: &Args) -> Result<Value, String> {
+    let text = text(args);
+    let sep = named(args, "sep");
+    if sep.is_empty() {
+        return Ok(Value::list(text.chars().map(|c| Value::text(c.to_string())).collect()));
+    }
+    let pattern = pattern::cached(&sep).map_err(|e| format!("`sep` is no usable pattern: {e}"))?;
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for hit in pattern.find_all(&text, usize::MAX).map_err(|e| e.to_string())? {
+        if hit.end > from && hit.start < text.len() {
+            parts.push(Value::text(text.get(from..hit.start).unwrap_or_default()));
+            from = hit.end;
+        }
+    }
+    parts.push(Value::text(text.get(from..).unwrap_or_default()));
+    Ok(Value::list(parts))
+}

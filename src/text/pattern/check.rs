@@ -1,0 +1,230 @@
+//! Which engine means the same as JavaScript for a tree, and what it may cost there.
+//!
+//! All checks err on the side of "no": a pattern that cannot be shown equal or cheap goes to the next engine.
+
+use super::tree::{LAST, Node, Tree, merged, overlap};
+
+/// What was found out about a tree.
+#[derive(Debug, Default, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent findings, each asked for by name")]
+pub(super) struct Facts {
+    /// Look-around, back reference or `\B`: needs a backtracking engine.
+    pub needs_backtracking: bool,
+    /// The meaning needs JavaScript's own rules for groups in loops, empty loops or look-behind.
+    pub javascript_only: bool,
+    /// Look-around that reads on without end.
+    pub far_look: bool,
+    /// The same inside a loop: cubic.
+    pub far_look_in_loop: bool,
+}
+
+pub(super) fn facts(tree: &Tree, ignore_case: bool, unicode: bool) -> Facts {
+    let mut facts = Facts { javascript_only: !backrefs_certain(&tree.root, &mut Vec::new()), ..Facts::default() };
+    look_over(&tree.root, false, &mut facts);
+    if has(&tree.root, &|n| matches!(n, Node::Backref(_))) && ignore_case {
+        facts.javascript_only = true;
+    }
+    // with both flags `\P{Lu}` means something odd: any character with an equal that is no upper case letter
+    if ignore_case && unicode && has(&tree.root, &|n| matches!(n, Node::Set(s) if !s.props.is_empty())) {
+        facts.javascript_only = true;
+    }
+    facts
+}
+
+fn look_over(node: &Node, in_loop: bool, facts: &mut Facts) {
+    match node {
+        Node::Backref(_) | Node::Boundary(false) => facts.needs_backtracking = true,
+        Node::Look { ahead, negative, node } => {
+            facts.needs_backtracking = true;
+            facts.javascript_only |= has_capture(node) && (!ahead || *negative);
+            if has(node, &|n| matches!(n, Node::Repeat { max, .. } if max.is_none_or(|max| max > 64))) {
+                facts.far_look = true;
+                facts.far_look_in_loop |= in_loop;
+            }
+        }
+        Node::Repeat { node, min, max, .. } => {
+            let looped = max.is_none_or(|max| max > 1);
+            facts.javascript_only |= looped && may_skip_capture(node);
+            facts.javascript_only |= looped && nullable(node) && (has_capture(node) || !empty_comes_last(node));
+            facts.javascript_only |= *min == 0 && nullable(node) && has_capture(node);
+            facts.javascript_only |= matches!(**node, Node::Look { .. });
+        }
+        _ => {}
+    }
+    let in_loop = in_loop || matches!(node, Node::Repeat { max, .. } if max.is_none_or(|max| max > 1));
+    for child in children(node) {
+        look_over(child, in_loop, facts);
+    }
+}
+
+fn children(node: &Node) -> &[Node] {
+    match node {
+        Node::Concat(items) | Node::Alt(items) => items,
+        Node::Capture(_, node) | Node::Repeat { node, .. } | Node::Look { node, .. } => std::slice::from_ref(node),
+        _ => &[],
+    }
+}
+
+fn has(node: &Node, test: &dyn Fn(&Node) -> bool) -> bool {
+    test(node) || children(node).iter().any(|n| has(n, test))
+}
+
+fn has_capture(node: &Node) -> bool {
+    has(node, &|n| matches!(n, Node::Capture(..)))
+}
+
+/// Whether the node can match the empty text.
+fn nullable(node: &Node) -> bool {
+    match node {
+        Node::Set(_) => false,
+        Node::Concat(items) => items.iter().all(nullable),
+        Node::Alt(branches) => branches.iter().any(nullable),
+        Node::Capture(_, node) => nullable(node),
+        Node::Repeat { node, min, .. } => *min == 0 || nullable(node),
+        Node::Start | Node::End | Node::Boundary(_) | Node::Look { .. } | Node::Backref(_) => true,
+    }
+}
+
+/// Whether a round of a loop over this node may leave a group of it untouched: JavaScript forgets it then.
+fn may_skip_capture(node: &Node) -> bool {
+    match node {
+        Node::Alt(branches) => branches.iter().any(has_capture),
+        Node::Repeat { node, min, .. } => (*min == 0 && has_capture(node)) || may_skip_capture(node),
+        Node::Look { negative: true, node, .. } => has_capture(node),
+        _ => children(node).iter().any(may_skip_capture),
+    }
+}
+
+/// Whether a node without groups tries everything else before the empty text, so that refusing empty rounds
+/// (JavaScript) and ending the loop at them (the automaton) come to the same.
+fn empty_comes_last(node: &Node) -> bool {
+    match node {
+        Node::Set(_) => true,
+        Node::Concat(items) => !nullable(node) || items.iter().all(|n| nullable(n) && empty_comes_last(n)),
+        Node::Alt(branches) => match branches.split_last() {
+            Some((last, rest)) => !rest.iter().any(nullable) && empty_comes_last(last),
+            None => true,
+        },
+        Node::Repeat { node, lazy, .. } => !lazy && (!nullable(node) || empty_comes_last(node)),
+        _ => false,
+    }
+}
+
+/// Whether every back reference stands behind a group that has surely matched; `done` are those groups so far.
+fn backrefs_certain(node: &Node, done: &mut Vec<usize>) -> bool {
+    match node {
+        Node::Backref(n) => done.contains(n),
+        Node::Capture(n, node) => {
+            let certain = backrefs_certain(node, done);
+            done.push(*n);
+            certain
+        }
+        Node::Concat(items) => items.iter().all(|item| backrefs_certain(item, done)),
+        Node::Alt(branches) => branches.iter().all(|branch| backrefs_certain(branch, &mut done.clone())),
+        Node::Repeat { node, min, .. } if *min > 0 => backrefs_certain(node, done),
+        Node::Look { ahead: true, negative: false, node } => backrefs_certain(node, done),
+        Node::Repeat { node, .. } => backrefs_certain(node, &mut done.clone()),
+        // a look-behind is matched from its end
+        Node::Look { node, .. } => !has(node, &|n| matches!(n, Node::Backref(_))),
+        _ => true,
+    }
+}
+
+/// How many characters of text the pattern may be given in an engine without any bound of its own, so that a
+/// search stays below about 10^9 steps; or why it may be given none.
+pub(super) fn bounded_length(tree: &Tree) -> Result<usize, &'static str> {
+    if nested(&tree.root, false) {
+        return Err("a repeated part can itself match in several ways");
+    }
+    match degree(&tree.root) {
+        Degree { overlapping: 0, scans: false } => Ok(1 << 20),
+        Degree { overlapping: 0 | 1, .. } => Ok(30_000),
+        Degree { overlapping: 2, .. } => Ok(1_000),
+        _ => Err("several repeated parts can match the same text"),
+    }
+}
+
+/// Whether a loop holds something that can match in more than one way.
+fn nested(node: &Node, in_loop: bool) -> bool {
+    match node {
+        Node::Repeat { min, max, .. } if in_loop && Some(*min) != *max => return true,
+        Node::Alt(branches) if in_loop && !disjoint(branches) => return true,
+        Node::Backref(_) | Node::Look { .. } if in_loop => return true,
+        _ => {}
+    }
+    let in_loop = in_loop || matches!(node, Node::Repeat { max, .. } if max.is_none_or(|max| max > 1));
+    children(node).iter().any(|child| nested(child, in_loop))
+}
+
+fn disjoint(branches: &[Node]) -> bool {
+    let firsts: Vec<_> = branches.iter().map(first).collect();
+    firsts.iter().enumerate().all(|(n, a)| firsts.iter().skip(n + 1).all(|b| !overlap(a, b))) && !branches.iter().any(nullable)
+}
+
+#[derive(Default)]
+struct Degree {
+    /// Repeats that share text with what follows them.
+    overlapping: usize,
+    /// Whether anything is repeated at all.
+    scans: bool,
+}
+
+fn degree(node: &Node) -> Degree {
+    match node {
+        Node::Repeat { node, min, max, .. } => {
+            let mut sum = degree(node);
+            let long = Some(*min) != *max && max.is_none_or(|max| max > 20);
+            sum.scans |= max.is_none_or(|max| max > 20);
+            sum.overlapping += usize::from(long);
+            sum
+        }
+        Node::Alt(branches) => branches.iter().map(degree).fold(Degree::default(), |a, b| Degree {
+            overlapping: a.overlapping.max(b.overlapping),
+            scans: a.scans || b.scans,
+        }),
+        Node::Concat(items) => {
+            let mut sum = Degree::default();
+            for (n, item) in items.iter().enumerate() {
+                let mut part = degree(item);
+                let rest = items.get(n + 1..).unwrap_or_default();
+                if part.overlapping == 1 && !rest.iter().all(nullable) && !overlap(&anywhere(item), &first_of(rest)) {
+                    part.overlapping = 0;
+                }
+                sum.overlapping += part.overlapping;
+                sum.scans |= part.scans;
+            }
+            sum
+        }
+        _ => children(node).iter().map(degree).next().unwrap_or_default(),
+    }
+}
+
+/// All characters that may occur in a match of the node.
+fn anywhere(node: &Node) -> Vec<(u32, u32)> {
+    match node {
+        Node::Set(set) => set.characters().unwrap_or_else(|| vec![(0, LAST)]),
+        Node::Backref(_) => vec![(0, LAST)],
+        _ => merged(children(node).iter().flat_map(anywhere).collect()),
+    }
+}
+
+/// The characters that a match of the node may begin with.
+fn first(node: &Node) -> Vec<(u32, u32)> {
+    match node {
+        Node::Set(_) | Node::Backref(_) => anywhere(node),
+        Node::Concat(items) => first_of(items),
+        Node::Look { .. } | Node::Start | Node::End | Node::Boundary(_) => Vec::new(),
+        _ => merged(children(node).iter().flat_map(first).collect()),
+    }
+}
+
+fn first_of(items: &[Node]) -> Vec<(u32, u32)> {
+    let mut out = Vec::new();
+    for item in items {
+        out.extend(first(item));
+        if !nullable(item) {
+            break;
+        }
+    }
+    merged(out)
+}

@@ -1,0 +1,220 @@
+//! The three engines behind a pattern, and the choice between them.
+
+use super::check::{self, Facts};
+use super::print::{Reader, print};
+use super::tree::{Flags, Node, Tree};
+use super::{Bound, Captures, Match, PatternError};
+
+/// Most attempts of the bounded engine in a thorough search. Each place where a match may begin takes one.
+const STEPS: usize = 1_000_000;
+/// Most attempts in a quick search.
+const QUICK_STEPS: usize = 2_000;
+/// Longest text it is given, in bytes.
+const TEXT: usize = 400_000;
+/// The same where a look-around may read the whole text at each attempt.
+const FAR_STEPS: usize = 100_000;
+const FAR_QUICK_STEPS: usize = 200;
+const FAR_TEXT: usize = 20_000;
+/// Most thorough searches in one text.
+const FULL_SEARCHES: usize = 40;
+/// Most memory a compiled automaton may take, in bytes.
+const SIZE: usize = 20 << 20;
+/// Longest pattern for the engine that compiles by recursion.
+const LONGEST_JAVASCRIPT: usize = 10_000;
+
+#[derive(Debug)]
+pub(super) struct Engines {
+    /// For texts whose only line ends are `\n`, where the exact engine is slower.
+    plain: Option<regex::Regex>,
+    exact: Engine,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Text(Box<str>),
+    Automaton(regex::Regex),
+    Bounded(Box<Bounded>),
+    JavaScript { regex: Box<regress::Regex>, limit: usize },
+}
+
+/// A backtracking engine with two bounds, since its own bound is per search and a text may hold many matches:
+/// searches are quick ones; only some may be repeated thoroughly.
+#[derive(Debug)]
+struct Bounded {
+    quick: fancy_regex::Regex,
+    thorough: fancy_regex::Regex,
+    limit: usize,
+}
+
+/// The engine for a tree; `source` is what it was parsed from.
+pub(super) fn choose(tree: &Tree, source: &str, flags: Flags) -> Result<Engines, PatternError> {
+    let facts = check::facts(tree, flags.ignore_case, flags.unicode);
+    let needs_backtracking = facts.needs_backtracking || (flags.ignore_case && flags.unicode && has_boundary(&tree.root));
+    if !facts.javascript_only && !needs_backtracking {
+        let regex = automaton(tree, flags)?;
+        if !(flags.multiline && has_line_anchor(&tree.root)) {
+            return Ok(Engines { plain: None, exact: Engine::Automaton(regex) });
+        }
+        return bounded(tree, flags, facts).map(|exact| Engines { plain: Some(regex), exact });
+    }
+    let first_reason = if facts.javascript_only {
+        None
+    } else {
+        match bounded(tree, flags, facts) {
+            Ok(exact) => return Ok(Engines { plain: None, exact }),
+            Err(error) => Some(error),
+        }
+    };
+    javascript(tree, source, flags).map(|exact| Engines { plain: None, exact }).map_err(|error| first_reason.unwrap_or(error))
+}
+
+fn automaton(tree: &Tree, flags: Flags) -> Result<regex::Regex, PatternError> {
+    let text = print(tree, flags, Reader::Automaton);
+    regex::RegexBuilder::new(&text).size_limit(SIZE).nest_limit(1_000).build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => PatternError::too_costly(0, "the pattern is too large when its counts are written out"),
+        _ => PatternError::bad(0, "the pattern names a Unicode property that does not exist"),
+    })
+}
+
+fn bounded(tree: &Tree, flags: Flags, facts: Facts) -> Result<Engine, PatternError> {
+    if facts.far_look_in_loop {
+        return Err(PatternError::too_costly(0, "a look-around that reads on without end is repeated"));
+    }
+    let (steps, quick_steps, limit) = if facts.far_look { (FAR_STEPS, FAR_QUICK_STEPS, FAR_TEXT) } else { (STEPS, QUICK_STEPS, TEXT) };
+    let text = print(tree, flags, Reader::Backtracker);
+    let build = |steps| fancy_regex::RegexBuilder::new(&text).backtrack_limit(steps).delegate_size_limit(SIZE).build();
+    match (build(quick_steps), build(steps)) {
+        (Ok(quick), Ok(thorough)) => Ok(Engine::Bounded(Box::new(Bounded { quick, thorough, limit }))),
+        _ => Err(PatternError::too_costly(0, "no bounded engine can match this pattern")),
+    }
+}
+
+fn javascript(tree: &Tree, source: &str, flags: Flags) -> Result<Engine, PatternError> {
+    if source.len() > LONGEST_JAVASCRIPT {
+        return Err(PatternError::too_costly(LONGEST_JAVASCRIPT, format!("a pattern of this kind is limited to {LONGEST_JAVASCRIPT} bytes")));
+    }
+    let limit = check::bounded_length(tree).map_err(|reason| PatternError::too_costly(0, reason))?;
+    let own = regress::Flags {
+        icase: flags.ignore_case,
+        multiline: flags.multiline,
+        dot_all: flags.dot_all,
+        no_opt: false,
+        unicode: flags.unicode,
+        unicode_sets: false,
+    };
+    match regress::Regex::with_flags(source, own) {
+        Ok(regex) => Ok(Engine::JavaScript { regex: Box::new(regex), limit }),
+        Err(error) => Err(PatternError::bad(0, error.text.to_lowercase())),
+    }
+}
+
+fn any(node: &Node, test: &dyn Fn(&Node) -> bool) -> bool {
+    test(node)
+        || match node {
+            Node::Concat(items) | Node::Alt(items) => items.iter().any(|n| any(n, test)),
+            Node::Capture(_, node) | Node::Repeat { node, .. } | Node::Look { node, .. } => any(node, test),
+            _ => false,
+        }
+}
+
+fn has_boundary(node: &Node) -> bool {
+    any(node, &|n| matches!(n, Node::Boundary(_)))
+}
+
+fn has_line_anchor(node: &Node) -> bool {
+    any(node, &|n| matches!(n, Node::Start | Node::End))
+}
+
+/// Whether `\n` is the only line end of JavaScript in the text.
+fn has_plain_lines(text: &str) -> bool {
+    !text.contains(['\r', '\u{2028}', '\u{2029}'])
+}
+
+impl Engines {
+    pub(super) fn literal(text: &str) -> Self {
+        Self { plain: None, exact: Engine::Text(text.into()) }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match (&self.plain, &self.exact) {
+            (_, Engine::Text(_)) => "text",
+            (Some(_), _) | (_, Engine::Automaton(_)) => "automaton",
+            (_, Engine::Bounded(_)) => "bounded",
+            (_, Engine::JavaScript { .. }) => "javascript",
+        }
+    }
+
+    /// Gets ready to search `text`; what depends on the whole text is looked at once.
+    pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<Search<'a>, Bound> {
+        let how = match (&self.plain, &self.exact) {
+            (Some(regex), _) if has_plain_lines(text) => How::Automaton(regex),
+            (_, Engine::Automaton(regex)) => How::Automaton(regex),
+            (_, Engine::Text(find)) => How::Text(find),
+            (_, Engine::Bounded(bounded)) => {
+                within(text, bounded.limit)?;
+                How::Bounded { bounded, full: FULL_SEARCHES }
+            }
+            (_, Engine::JavaScript { regex, limit }) => {
+                within(text, *limit)?;
+                How::JavaScript(regex)
+            }
+        };
+        Ok(Search { text, how })
+    }
+}
+
+/// One operation on one text.
+pub(super) struct Search<'a> {
+    text: &'a str,
+    how: How<'a>,
+}
+
+enum How<'a> {
+    Text(&'a str),
+    Automaton(&'a regex::Regex),
+    Bounded { bounded: &'a Bounded, full: usize },
+    JavaScript(&'a regress::Regex),
+}
+
+impl Search<'_> {
+    /// The first match at or after `at`, with `groups` groups.
+    pub(super) fn next(&mut self, at: usize, groups: usize) -> Result<Option<Captures>, Bound> {
+        let text = self.text;
+        Ok(match &mut self.how {
+            How::Text(find) => text.get(at..).and_then(|rest| rest.find(*find)).map(|start| {
+                let start = at + start;
+                alone(Match { start, end: start + find.len() })
+            }),
+            How::Automaton(regex) if groups == 0 => regex.find_at(text, at).map(|m| alone(Match { start: m.start(), end: m.end() })),
+            How::Automaton(regex) => {
+                let hit = regex.captures_at(text, at);
+                hit.and_then(|c| collect(groups, |n| c.get(n).map(|m| Match { start: m.start(), end: m.end() })))
+            }
+            How::Bounded { bounded, full } => {
+                let mut hit = bounded.quick.captures_from_pos(text, at);
+                if hit.is_err() && *full > 0 {
+                    *full -= 1;
+                    hit = bounded.thorough.captures_from_pos(text, at);
+                }
+                let hit = hit.map_err(|_| Bound::Steps)?;
+                hit.and_then(|c| collect(groups, |n| c.get(n).map(|m| Match { start: m.start(), end: m.end() })))
+            }
+            How::JavaScript(regex) => {
+                let hit = regex.find_from(text, at).next();
+                hit.and_then(|m| collect(groups, |n| m.group(n).map(|r| Match { start: r.start, end: r.end })))
+            }
+        })
+    }
+}
+
+fn alone(whole: Match) -> Captures {
+    Captures { whole, groups: Vec::new() }
+}
+
+fn collect(groups: usize, get: impl Fn(usize) -> Option<Match>) -> Option<Captures> {
+    Some(Captures { whole: get(0)?, groups: (1..=groups).map(get).collect() })
+}
+
+fn within(text: &str, limit: usize) -> Result<(), Bound> {
+    if text.len() > limit { Err(Bound::Text { length: text.len(), limit }) } else { Ok(()) }
+}

@@ -1,0 +1,297 @@
+//! Regular expressions that mean what they mean in JavaScript, and cannot run away.
+//!
+//! A pattern is parsed once into a tree and given to the cheapest engine that can be shown to mean the same:
+//! `regex` (linear time), else `fancy-regex` (a bounded number of steps), else `regress` (JavaScript's own rules,
+//! no bound of its own, hence only for patterns without nested repeats, over texts of bounded length).
+//! A pattern that fits none is refused. Texts are read by whole characters, as with the flag `u`, also without it.
+
+mod check;
+mod engine;
+mod parse;
+mod print;
+mod tree;
+
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use engine::Engines;
+pub use tree::Flags;
+
+/// What is wrong with a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It is no pattern.
+    Bad,
+    /// It is one, but matching it could take unbounded time or memory.
+    Unsafe,
+}
+
+/// Why a pattern is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct PatternError {
+    /// Which kind of mistake.
+    pub fault: Fault,
+    /// Where in the text that was given, in bytes.
+    pub offset: usize,
+    /// What is wrong: lower case, no full stop.
+    pub reason: String,
+}
+
+impl PatternError {
+    fn bad(offset: usize, reason: impl Into<String>) -> Self {
+        Self { fault: Fault::Bad, offset, reason: reason.into() }
+    }
+
+    fn too_costly(offset: usize, reason: impl Into<String>) -> Self {
+        Self { fault: Fault::Unsafe, offset, reason: reason.into() }
+    }
+}
+
+/// A bound that was reached while matching; the text is to be left as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Bound {
+    /// The text is longer than the pattern may be given.
+    #[error("the text has {length} bytes, and this pattern is bounded to {limit}")]
+    Text {
+        /// Bytes of the text.
+        length: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// Too many attempts.
+    #[error("the pattern took too many steps on this text")]
+    Steps,
+    /// The text that a replacement makes grows too long.
+    #[error("the replaced text is longer than {limit} bytes")]
+    Output {
+        /// Bytes allowed.
+        limit: usize,
+    },
+}
+
+/// Longest text that [`Pattern::replace`] makes, in bytes.
+pub const MOST_OUTPUT: usize = 64 << 20;
+
+/// A stretch of a text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Match {
+    /// First byte.
+    pub start: usize,
+    /// Behind the last byte.
+    pub end: usize,
+}
+
+impl Match {
+    /// The stretch of `text`; nothing if it is from another text.
+    #[must_use]
+    pub fn of<'t>(&self, text: &'t str) -> &'t str {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// A match with its groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captures {
+    /// The whole match.
+    pub whole: Match,
+    /// Group 1 and on; nothing for a group that took no part.
+    pub groups: Vec<Option<Match>>,
+}
+
+/// A compiled pattern. Cheap to clone, shared by threads.
+#[derive(Debug, Clone)]
+pub struct Pattern(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    text: Arc<str>,
+    flags: Flags,
+    names: Vec<Option<Arc<str>>>,
+    engines: Engines,
+}
+
+impl Pattern {
+    /// Reads `/source/flags`, or any other text as itself (all its occurrences, letter case counts).
+    ///
+    /// # Errors
+    /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `text`.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let Some((source, flags)) = Self::split(text) else { return Ok(Self::literal(text)) };
+        Self::new(source, flags).map_err(|mut error| {
+            error.offset += 1;
+            error
+        })
+    }
+
+    /// The source and the flags, if `text` is written `/source/flags`: whether it is a pattern or a plain text.
+    /// Anything from one to eight small letters counts as flags, so that a wrong flag is an error and not a plain text.
+    #[must_use]
+    pub fn split(text: &str) -> Option<(&str, &str)> {
+        let (source, flags) = text.strip_prefix('/')?.rsplit_once('/')?;
+        let looks_so = !source.is_empty() && flags.len() <= 8 && flags.bytes().all(|b| b.is_ascii_lowercase());
+        looks_so.then_some((source, flags))
+    }
+
+    /// Compiles a pattern from its source (as between the slashes) and its flags (of `gimsuy`).
+    ///
+    /// # Errors
+    /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `source`.
+    pub fn new(source: &str, flags: &str) -> Result<Self, PatternError> {
+        let parsed = read_flags(flags, source.len())?;
+        let tree = parse::parse(source, parsed)?;
+        let engines = engine::choose(&tree, source, parsed)?;
+        Ok(Self(Arc::new(Inner { text: format!("/{source}/{flags}").into(), flags: parsed, names: tree.names, engines })))
+    }
+
+    /// A pattern that matches all occurrences of `text` itself.
+    #[must_use]
+    pub fn literal(text: &str) -> Self {
+        let flags = Flags { global: true, ..Flags::default() };
+        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines: Engines::literal(text) }))
+    }
+
+    /// The text that it was made from.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Its flags.
+    #[must_use]
+    pub fn flags(&self) -> Flags {
+        self.0.flags
+    }
+
+    /// The names of its groups, from group 1 on.
+    #[must_use]
+    pub fn names(&self) -> &[Option<Arc<str>>] {
+        &self.0.names
+    }
+
+    /// Which engine matches it: `text`, `automaton`, `bounded` or `javascript` (for `explain`).
+    #[must_use]
+    pub fn engine(&self) -> &'static str {
+        self.0.engines.name()
+    }
+
+    /// Whether the text holds a match.
+    ///
+    /// # Errors
+    /// A bound that was reached.
+    pub fn is_match(&self, text: &str) -> Result<bool, Bound> {
+        let mut found = false;
+        self.each(text, 1, 0, |_| {
+            found = true;
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The matches in order, at most `limit`: all with the flag `g`, else the first.
+    ///
+    /// # Errors
+    /// A bound that was reached.
+    pub fn find_all(&self, text: &str, limit: usize) -> Result<Vec<Match>, Bound> {
+        let mut found = Vec::new();
+        self.each(text, limit, 0, |hit| {
+            found.push(hit.whole);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The matches with their groups, as [`Pattern::find_all`].
+    ///
+    /// # Errors
+    /// A bound that was reached.
+    pub fn captures_all(&self, text: &str, limit: usize) -> Result<Vec<Captures>, Bound> {
+        let mut found = Vec::new();
+        self.each(text, limit, self.0.names.len(), |hit| {
+            found.push(hit);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The text with its matches replaced by what `with` pushes for each (all with the flag `g`, else the first;
+    /// never more than `times`), or nothing if there is no match.
+    ///
+    /// # Errors
+    /// A bound that was reached.
+    pub fn replace(&self, text: &str, times: Option<usize>, mut with: impl FnMut(&Captures, &mut String)) -> Result<Option<String>, Bound> {
+        let mut out = String::new();
+        let mut copied = None;
+        self.each(text, times.unwrap_or(usize::MAX), self.0.names.len(), |hit| {
+            out.push_str(text.get(copied.unwrap_or(0)..hit.whole.start).unwrap_or_default());
+            with(&hit, &mut out);
+            copied = Some(hit.whole.end);
+            if out.len() > MOST_OUTPUT { Err(Bound::Output { limit: MOST_OUTPUT }) } else { Ok(()) }
+        })?;
+        Ok(copied.map(|end| {
+            out.push_str(text.get(end..).unwrap_or_default());
+            out
+        }))
+    }
+
+    /// Walks over the matches as JavaScript's `matchAll` does; after an empty match it steps one character on.
+    fn each(&self, text: &str, limit: usize, groups: usize, mut use_it: impl FnMut(Captures) -> Result<(), Bound>) -> Result<(), Bound> {
+        let mut search = self.0.engines.search(text)?;
+        let mut at = 0;
+        let limit = if self.0.flags.global { limit } else { limit.min(1) };
+        for _ in 0..limit {
+            let Some(hit) = search.next(at, groups)?.filter(|hit| !self.0.flags.sticky || hit.whole.start == at) else { break };
+            let Match { start, end } = hit.whole;
+            use_it(hit)?;
+            at = end;
+            if start == end {
+                match text.get(at..).and_then(|rest| rest.chars().next()) {
+                    Some(c) => at += c.len_utf8(),
+                    None => break,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Most patterns that [`cached`] remembers.
+const MOST_CACHED: usize = 512;
+
+/// [`Pattern::parse`], remembering what was compiled: for patterns that only become known while building.
+///
+/// # Errors
+/// As [`Pattern::parse`].
+pub fn cached(text: &str) -> Result<Pattern, PatternError> {
+    static KNOWN: LazyLock<Mutex<FxHashMap<Arc<str>, Pattern>>> = LazyLock::new(Mutex::default);
+    if let Some(pattern) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+        return Ok(pattern.clone());
+    }
+    let pattern = Pattern::parse(text)?;
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= MOST_CACHED {
+        known.clear();
+    }
+    known.insert(text.into(), pattern.clone());
+    Ok(pattern)
+}
+
+fn read_flags(text: &str, offset: usize) -> Result<Flags, PatternError> {
+    let mut flags = Flags::default();
+    for c in text.chars() {
+        let flag = match c {
+            'g' => &mut flags.global,
+            'i' => &mut flags.ignore_case,
+            'm' => &mut flags.multiline,
+            's' => &mut flags.dot_all,
+            'u' => &mut flags.unicode,
+            'y' => &mut flags.sticky,
+            _ => return Err(PatternError::bad(offset, format!("`{c}` is no flag; the flags are g, i, m, s, u, y"))),
+        };
+        if std::mem::replace(flag, true) {
+            return Err(PatternError::bad(offset, format!("the flag `{c}` is given twice")));
+        }
+    }
+    Ok(flags)
+}

@@ -1,0 +1,163 @@
+//! Writes a tree in the syntax of the other engines, with every class spelled out, so that none of their own
+//! ideas of `\w`, `.`, `$` or letter case takes part.
+
+use std::fmt::Write;
+
+use super::tree::{Flags, LAST, Node, Set, Tree, without_surrogates, word};
+
+/// Who will read it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// `regex`; line ends are `\n` only, so the text may hold no other.
+    Automaton,
+    /// `fancy-regex`: has look-around, and needs it for what the other has built in.
+    Backtracker,
+}
+
+const LINE_END: &str = r"[\n\r\x{2028}\x{2029}]";
+
+pub(super) fn print(tree: &Tree, flags: Flags, reader: Reader) -> String {
+    let mut out = String::new();
+    // without `u` the sets hold all letter cases already
+    if flags.ignore_case && flags.unicode {
+        out.push_str("(?i)");
+    }
+    Printer { out: &mut out, flags, reader }.node(&tree.root);
+    out
+}
+
+struct Printer<'a> {
+    out: &'a mut String,
+    flags: Flags,
+    reader: Reader,
+}
+
+impl Printer<'_> {
+    fn node(&mut self, node: &Node) {
+        match node {
+            Node::Set(set) => self.set(set),
+            Node::Concat(items) if items.is_empty() => self.out.push_str("(?:)"),
+            Node::Concat(items) => items.iter().for_each(|item| self.item(item)),
+            Node::Alt(branches) => {
+                for (n, branch) in branches.iter().enumerate() {
+                    if n > 0 {
+                        self.out.push('|');
+                    }
+                    self.node(branch);
+                }
+            }
+            Node::Capture(_, node) => self.wrapped("(", node),
+            Node::Repeat { node, min, max, lazy } => {
+                self.wrapped("(?:", node);
+                self.count(*min, *max);
+                if *lazy {
+                    self.out.push('?');
+                }
+            }
+            Node::Start => self.start(),
+            Node::End => self.end(),
+            Node::Boundary(inside) => self.boundary(*inside),
+            Node::Look { ahead, negative, node } => {
+                let open = match (ahead, negative) {
+                    (true, false) => "(?=",
+                    (true, true) => "(?!",
+                    (false, false) => "(?<=",
+                    (false, true) => "(?<!",
+                };
+                self.wrapped(open, node);
+            }
+            Node::Backref(n) => self.write(format_args!("(?:\\{n})")),
+        }
+    }
+
+    /// A part of a sequence: branches need brackets there.
+    fn item(&mut self, node: &Node) {
+        if matches!(node, Node::Alt(_)) { self.wrapped("(?:", node) } else { self.node(node) }
+    }
+
+    fn wrapped(&mut self, open: &str, node: &Node) {
+        self.out.push_str(open);
+        self.node(node);
+        self.out.push(')');
+    }
+
+    fn write(&mut self, text: std::fmt::Arguments<'_>) {
+        // writing to a String cannot fail
+        let _ = self.out.write_fmt(text);
+    }
+
+    fn count(&mut self, min: u32, max: Option<u32>) {
+        match (min, max) {
+            (0, None) => self.out.push('*'),
+            (1, None) => self.out.push('+'),
+            (0, Some(1)) => self.out.push('?'),
+            (min, None) => self.write(format_args!("{{{min},}}")),
+            (min, Some(max)) => self.write(format_args!("{{{min},{max}}}")),
+        }
+    }
+
+    fn start(&mut self) {
+        match (self.flags.multiline, self.reader) {
+            (false, _) => self.out.push_str(r"\A"),
+            (true, Reader::Automaton) => self.out.push_str("(?m:^)"),
+            (true, Reader::Backtracker) => self.write(format_args!(r"(?:\A|(?<={LINE_END}))")),
+        }
+    }
+
+    fn end(&mut self) {
+        match (self.flags.multiline, self.reader) {
+            (false, _) => self.out.push_str(r"\z"),
+            (true, Reader::Automaton) => self.out.push_str("(?m:$)"),
+            (true, Reader::Backtracker) => self.write(format_args!(r"(?:(?={LINE_END})|\z)")),
+        }
+    }
+
+    fn boundary(&mut self, inside: bool) {
+        if self.reader == Reader::Automaton {
+            // the choice of engines gives it neither `\B` nor the wider words of the flags i and u together
+            self.out.push_str(r"(?-u:\b)");
+            return;
+        }
+        let mut w = String::from("[");
+        for (a, b) in word(self.flags) {
+            let _ = write!(w, r"\x{{{a:x}}}-\x{{{b:x}}}");
+        }
+        w.push(']');
+        if inside {
+            self.write(format_args!("(?:(?<={w})(?!{w})|(?<!{w})(?={w}))"));
+        } else {
+            self.write(format_args!("(?:(?<={w})(?={w})|(?<!{w})(?!{w}))"));
+        }
+    }
+
+    fn set(&mut self, set: &Set) {
+        let mut ranges = set.ranges.clone();
+        without_surrogates(&mut ranges);
+        if let ([(a, b)], false, true) = (ranges.as_slice(), set.negated, set.props.is_empty())
+            && a == b
+        {
+            return self.char(*a);
+        }
+        if ranges.is_empty() && set.props.is_empty() {
+            let never = if set.negated { "" } else { "^" };
+            return self.write(format_args!(r"[{never}\x{{0}}-\x{{{LAST:x}}}]"));
+        }
+        self.out.push_str(if set.negated { "[^" } else { "[" });
+        for (a, b) in ranges {
+            self.char(a);
+            if b > a {
+                self.out.push('-');
+                self.char(b);
+            }
+        }
+        set.props.iter().for_each(|p| self.out.push_str(p));
+        self.out.push(']');
+    }
+
+    fn char(&mut self, c: u32) {
+        match char::from_u32(c) {
+            Some(c) if c.is_ascii_alphanumeric() => self.out.push(c),
+            _ => self.write(format_args!(r"\x{{{c:x}}}")),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Rulers: how long a text is for a model, exactly or by an estimate, counted once for each content.
+//!
+//! An [`Estimator`] is named in a rule file; a [`Counter`] is one with a memory, shared by all threads of a build.
+
+use std::sync::{Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::js;
+
+/// The estimators a rule file may name.
+pub const KNOWN: &str = "`cl100k`, `o200k`, `words`, `chars/N`, `bytes/N`";
+
+/// A way to measure a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Estimator {
+    /// The byte-pair encoding of GPT-4.
+    Cl100k,
+    /// The byte-pair encoding of GPT-4o.
+    O200k,
+    /// UTF-16 length divided by a number, rounded up.
+    CharsPer(f64),
+    /// UTF-8 length divided by a number, rounded up.
+    BytesPer(f64),
+    /// Runs of anything but JavaScript's white space.
+    Words,
+}
+
+impl Estimator {
+    /// Reads an estimator's name: one of [`KNOWN`], where N is a number above 0 (`chars/3.35`).
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong, also when the exact encodings are not compiled in.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "cl100k" => exact(Estimator::Cl100k, name),
+            "o200k" => exact(Estimator::O200k, name),
+            "words" => Ok(Estimator::Words),
+            "chars" => Ok(Estimator::CharsPer(1.0)),
+            "bytes" => Ok(Estimator::BytesPer(1.0)),
+            _ => {
+                if let Some(n) = name.strip_prefix("chars/") {
+                    divisor(n).map(Estimator::CharsPer)
+                } else if let Some(n) = name.strip_prefix("bytes/") {
+                    divisor(n).map(Estimator::BytesPer)
+                } else {
+                    Err(format!("no estimator is named `{name}`; there are {KNOWN}"))
+                }
+            }
+        }
+    }
+
+    /// The size of `text` in this estimator's tokens.
+    #[must_use]
+    pub fn count(self, text: &str) -> usize {
+        match self {
+            Estimator::Cl100k | Estimator::O200k => encoded(self, text),
+            Estimator::CharsPer(n) => divided(js::length(text), n),
+            Estimator::BytesPer(n) => divided(text.len(), n),
+            Estimator::Words => text.split(js::is_space).filter(|w| !w.is_empty()).count(),
+        }
+    }
+
+    /// Whether counting reads a large table, so that remembering a count is worth while.
+    fn is_exact(self) -> bool {
+        matches!(self, Estimator::Cl100k | Estimator::O200k)
+    }
+}
+
+fn divisor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(n) if n.is_finite() && n > 0.0 => Ok(n),
+        _ => Err(format!("`{text}` is not a number above 0")),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "texts are far below 2^52 units; the cast saturates")]
+fn divided(units: usize, n: f64) -> usize {
+    (units as f64 / n).ceil() as usize
+}
+
+#[cfg(feature = "tokens")]
+#[expect(clippy::unnecessary_wraps, reason = "without the feature it fails")]
+fn exact(estimator: Estimator, _name: &str) -> Result<Estimator, String> {
+    Ok(estimator)
+}
+
+#[cfg(not(feature = "tokens"))]
+fn exact(_estimator: Estimator, name: &str) -> Result<Estimator, String> {
+    Err(format!("`{name}` needs the feature `tokens`, which this build lacks; use `chars/N`, `bytes/N` or `words`"))
+}
+
+#[cfg(feature = "tokens")]
+fn tokenizer(estimator: Estimator) -> &'static bpe_openai::Tokenizer {
+    if estimator == Estimator::Cl100k { bpe_openai::cl100k_base() } else { bpe_openai::o200k_base() }
+}
+
+#[cfg(feature = "tokens")]
+fn encoded(estimator: Estimator, text: &str) -> usize {
+    tokenizer(estimator).count(text)
+}
+
+#[cfg(not(feature = "tokens"))]
+fn encoded(_estimator: Estimator, text: &str) -> usize {
+    // only reached by a program that makes the variant itself
+    divided(text.len(), 4.0)
+}
+
+#[cfg(feature = "tokens")]
+fn encoded_within(estimator: Estimator, text: &str, limit: usize) -> Option<usize> {
+    let tokenizer = tokenizer(estimator);
+    tokenizer.count_till_limit(&tokenizer.normalize(text), limit)
+}
+
+#[cfg(not(feature = "tokens"))]
+fn encoded_within(estimator: Estimator, text: &str, limit: usize) -> Option<usize> {
+    Some(encoded(estimator, text)).filter(|n| *n <= limit)
+}
+
+/// Texts shorter than this are counted faster than they are looked up.
+const SHORT: usize = 32;
+/// More counts than this are not remembered; the memory is then emptied.
+const MOST: usize = 1 << 17;
+
+/// An estimator that remembers what it counted, by content.
+#[derive(Debug)]
+pub struct Counter {
+    estimator: Estimator,
+    known: Mutex<FxHashMap<[u8; 16], usize>>,
+}
+
+impl Counter {
+    /// A counter that has counted nothing yet.
+    #[must_use]
+    pub fn new(estimator: Estimator) -> Self {
+        Self { estimator, known: Mutex::default() }
+    }
+
+    /// What it counts by.
+    #[must_use]
+    pub fn estimator(&self) -> Estimator {
+        self.estimator
+    }
+
+    /// The size of `text`.
+    #[must_use]
+    pub fn count(&self, text: &str) -> usize {
+        if !self.remembers(text) {
+            return self.estimator.count(text);
+        }
+        let key = key_of(text);
+        if let Some(count) = self.recall(&key) {
+            return count;
+        }
+        let count = self.estimator.count(text);
+        self.remember(key, count);
+        count
+    }
+
+    /// Whether the size of `text` is `limit` or less; stops counting a long text early.
+    #[must_use]
+    pub fn fits(&self, text: &str, limit: usize) -> bool {
+        if !self.remembers(text) {
+            return self.estimator.count(text) <= limit;
+        }
+        let key = key_of(text);
+        if let Some(count) = self.recall(&key) {
+            return count <= limit;
+        }
+        let count = encoded_within(self.estimator, text, limit);
+        if let Some(count) = count {
+            self.remember(key, count);
+        }
+        count.is_some()
+    }
+
+    fn remembers(&self, text: &str) -> bool {
+        text.len() >= SHORT && self.estimator.is_exact()
+    }
+
+    fn recall(&self, key: &[u8; 16]) -> Option<usize> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    }
+
+    fn remember(&self, key: [u8; 16], count: usize) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(key, count);
+    }
+}
+
+/// The first half of the content's blake3: a stranger cannot make two texts that share it.
+fn key_of(text: &str) -> [u8; 16] {
+    let mut key = [0; 16];
+    for (to, from) in key.iter_mut().zip(blake3::hash(text.as_bytes()).as_bytes()) {
+        *to = *from;
+    }
+    key
+}

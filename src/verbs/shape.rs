@@ -1,0 +1,371 @@
+//! `shape`: changes one text of the selected items, step by step; a step that refuses leaves the text before it.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, Span, Table, suggest};
+use crate::model::{FieldId, Item, Map, Value, item::core};
+use crate::terms::cond_parse::Mode;
+use crate::terms::cx::Scope;
+use crate::terms::select::pass_env;
+use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
+use crate::text::js;
+use crate::text::pattern::Pattern;
+
+use super::{Halt, Pass};
+
+/// The steps, for `tapster ops`.
+pub const STEPS: &[(&str, &str)] = &[
+    ("trim", "cuts white space: both, start or end"),
+    ("prefix", "puts a text in front"),
+    ("suffix", "puts a text behind"),
+    ("text", "another text instead"),
+    ("replace", "{ find, with, times }: a pattern or a plain text"),
+    ("override", "another text unless it is blank; `{{original}}` in it is the text so far"),
+    ("expand", "through a text language: macro, outlet, story, cbs, leaf, liquid"),
+    ("scripts", "through rewriting scripts, in order"),
+    ("inline", "parts to one text, media as marks in it, joined by this"),
+    ("outline", "marks back to parts, cut at this"),
+    ("parts", "each part by its type"),
+    ("run", "through a Rhai function"),
+];
+
+/// The terms of `shape`.
+pub struct Shape {
+    /// The field that is changed.
+    pub field: FieldId,
+    steps: Vec<Step>,
+}
+
+struct Step {
+    when: Option<Cond>,
+    with: Option<Expr>,
+    what: What,
+}
+
+enum What {
+    Trim(bool, bool),
+    Prefix(Expr),
+    Suffix(Expr),
+    Text(Expr),
+    Replace { find: Arc<Pattern>, with: Expr, times: Option<usize> },
+    Override(Expr),
+    Expand(Arc<str>),
+    Scripts(Expr),
+    Inline(Arc<str>),
+    Outline(Arc<str>),
+    Parts(Vec<(Arc<str>, Expr)>),
+    Run(Arc<str>),
+}
+
+impl Shape {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+        let Some(list) = fields.get("steps").and_then(|f| f.node.as_list()) else {
+            cx.fail(Code::TermMissing, span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
+            return None;
+        };
+        let field = fields.get("field").and_then(|f| f.node.as_text()).map_or(core::TEXT, |f| cx.fields.intern(f));
+        let steps = list.iter().filter_map(|n| cx.within(scope.clone(), |cx| step(cx, n))).collect();
+        Some(Self { field, steps })
+    }
+
+    /// Changes the texts.
+    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+        let chosen = pass.chosen(st, list, memo)?;
+        let mut changed = Vec::with_capacity(chosen.len());
+        {
+            let items = st.list(list);
+            let env = pass_env(st, memo);
+            for n in chosen {
+                if let Some(item) = items.items.get(n) {
+                    changed.push((n, self.changed(item, n, &env)?));
+                    st.note(item, "shaped");
+                }
+            }
+        }
+        let list = st.list_mut(list);
+        for (n, item) in changed {
+            if let Some(slot) = list.items.get_mut(n) {
+                *slot = item;
+            }
+        }
+        if self.steps.iter().any(|s| matches!(s.what, What::Outline(_))) {
+            st.marks.borrow_mut().clear();
+        }
+        Ok(())
+    }
+
+    /// The item with its text changed.
+    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
+        let mut item = item.clone();
+        for step in &self.steps {
+            let here = env.inner(Cur::Item(&item, place));
+            if let Some(when) = &step.when
+                && !here.holds(when)?
+            {
+                continue;
+            }
+            let old = item.get(self.field).cloned().unwrap_or_default();
+            let new = step.apply(old, &here)?;
+            if let Value::Text(t) = &new
+                && t.len() > env.st.rules.limits.text_bytes
+            {
+                return Err(Fault::bound(format!("a text grew beyond {} bytes", env.st.rules.limits.text_bytes)));
+            }
+            item.set(self.field, new);
+        }
+        Ok(item)
+    }
+}
+
+fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
+    let table = node.as_table()?;
+    let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with"));
+    let Some((word, own)) = word.and_then(|w| Some((w.as_ref(), &table.get(w)?.node))) else {
+        cx.fail(Code::TermType, node.span, "a step needs one key that says what it does", Some("for example `{ trim = \"both\" }`".into()));
+        return None;
+    };
+    let when = table.get("when").map(|f| {
+        let c = cx.cond(&f.node, Mode::Item);
+        cx.sealed_cond(c)
+    });
+    let with = table.get("with").map(|f| cx.expr(&f.node));
+    let value = |cx: &mut Cx<'_>| {
+        let e = cx.expr(own);
+        cx.sealed(e)
+    };
+    let what = match word {
+        "trim" => {
+            let side = own.as_text().unwrap_or("both");
+            What::Trim(side != "end", side != "start")
+        }
+        "prefix" => What::Prefix(value(cx)),
+        "suffix" => What::Suffix(value(cx)),
+        "text" => What::Text(value(cx)),
+        "override" => What::Override(value(cx)),
+        "expand" => What::Expand(cx.literal(own, "a text language")),
+        "scripts" => What::Scripts(value(cx)),
+        "inline" => What::Inline(cx.literal(own, "a joint")),
+        "outline" => What::Outline(cx.literal(own, "a joint")),
+        "run" => What::Run(cx.literal(own, "a function's name")),
+        "replace" => replace(cx, own)?,
+        "parts" => What::Parts(
+            own.as_table().into_iter().flatten().map(|(k, f)| (k.clone(), cx.within(Scope::Open, |cx| cx.expr(&f.node)))).collect(),
+        ),
+        _ => {
+            let help = suggest::help(word, STEPS.iter().map(|(name, _)| *name));
+            cx.fail(Code::TermType, node.span, format!("there is no step `{word}`"), help);
+            return None;
+        }
+    };
+    Some(Step { when, with, what })
+}
+
+fn replace(cx: &mut Cx<'_>, own: &Node) -> Option<What> {
+    let (Some(find), Some(with)) = (own.get("find"), own.get("with")) else {
+        cx.fail(Code::TermMissing, own.span, "`replace` needs `find` and `with`", Some("write `{ replace = { find = \"/a/g\", with = \"b\" } }`".into()));
+        return None;
+    };
+    let find = cx.pattern(find);
+    let with = cx.expr(with);
+    let with = cx.sealed(with);
+    let times = own.get("times").and_then(|n| if let crate::diag::Data::Int(i) = n.data { usize::try_from(i).ok() } else { None });
+    Some(What::Replace { find, with, times })
+}
+
+impl Step {
+    fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
+        match &self.what {
+            What::Inline(joint) => return Ok(inline(&old, joint, env.st)),
+            What::Outline(joint) => return Ok(outline(&old, joint, env.st)),
+            What::Parts(forms) => return parts(&old, forms, env),
+            What::Text(e) => return env.eval(e),
+            _ => {}
+        }
+        let text = old.to_text();
+        Ok(match &self.what {
+            What::Trim(start, end) => {
+                let mut t: &str = &text;
+                if *start {
+                    t = js::trim_start(t);
+                }
+                if *end {
+                    t = js::trim_end(t);
+                }
+                if t.len() == text.len() { Value::Text(text) } else { Value::text(t) }
+            }
+            What::Prefix(e) => join(&env.eval(e)?.to_text(), &text),
+            What::Suffix(e) => join(&text, &env.eval(e)?.to_text()),
+            What::Replace { find, with, times } => {
+                let with = env.eval(with)?.to_text();
+                let done = find.replace(&text, *times, |_, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?;
+                done.map_or(Value::Text(text), Value::text)
+            }
+            What::Override(e) => {
+                let over = env.eval(e)?.to_text();
+                if js::trim(&over).is_empty() { old } else { Value::text(original(&over, &text, env.st)) }
+            }
+            What::Expand(lang) => self.render(lang, &text, None, env)?,
+            What::Run(function) => self.render("rhai", &text, Some(function), env)?,
+            What::Scripts(e) => {
+                let scripts = env.eval(e)?;
+                let mut text = text;
+                for script in scripts.as_list().unwrap_or(&[]) {
+                    text = rewrite(&text, script, env.st)?;
+                }
+                Value::Text(text)
+            }
+            _ => old,
+        })
+    }
+
+    fn render(&self, lang: &str, text: &Arc<str>, function: Option<&Arc<str>>, env: &Env<'_>) -> Result<Value, Fault> {
+        let mut args = Map::default();
+        args.insert("lang".into(), Value::text(lang));
+        args.insert("of".into(), Value::Text(text.clone()));
+        if let Some(with) = &self.with {
+            args.insert("with".into(), env.eval(with)?);
+        }
+        if let Some(function) = function {
+            args.insert("function".into(), Value::Text(function.clone()));
+            args.insert("item".into(), env.whole());
+        }
+        env.st.render(&args).map_err(Fault::failed)
+    }
+}
+
+fn join(a: &str, b: &str) -> Value {
+    let mut out = String::with_capacity(a.len() + b.len());
+    out.push_str(a);
+    out.push_str(b);
+    Value::text(out)
+}
+
+/// `{{original}}` is the overridden text, as often as the macro row `original` allows (`uses`, default 1); then nothing.
+fn original(over: &str, text: &str, st: &State) -> String {
+    let uses = st.rules.row("macro", "original").and_then(|row| row.get("uses").cloned()).unwrap_or(Value::Int(1));
+    let mut left = uses.as_i64().unwrap_or(i64::MAX);
+    let pattern = Pattern::new(r"\{\{\s*original\s*\}\}", "gi");
+    let replaced = pattern.ok().and_then(|p| {
+        p.replace(over, None, |_, out| {
+            if left > 0 {
+                out.push_str(text);
+            }
+            left -= 1;
+        })
+        .ok()
+        .flatten()
+    });
+    replaced.unwrap_or_else(|| over.to_owned())
+}
+
+/// One rewriting script: `find` (a pattern), `with` (a text with `$1`, `$<name>` and `{{match}}`).
+fn rewrite(text: &Arc<str>, script: &Value, st: &State) -> Result<Arc<str>, Fault> {
+    let field = |key: &str| script.get(key).map(Value::to_text).unwrap_or_default();
+    let pattern = match st.pattern(&field("find")) {
+        Ok(p) => p,
+        Err(reason) => {
+            st.warn(Code::RegexBad, format!("script `{}` is passed over: {reason}", field("name")));
+            return Ok(text.clone());
+        }
+    };
+    let with = field("with");
+    let names = pattern.names().to_vec();
+    let done = pattern
+        .replace(text, None, |found, out| {
+            let whole = found.whole.of(text);
+            let group = |n: usize| if n == 0 { Some(whole) } else { found.groups.get(n - 1).map(|g| g.map_or("", |m| m.of(text))) };
+            fill(&with, whole, &group, &|name| names.iter().position(|n| n.as_deref() == Some(name)).and_then(|n| group(n + 1)), out);
+        })
+        .map_err(|b| Fault::failed(format!("script `{}`: {b}", field("name"))));
+    match done {
+        Ok(new) => Ok(new.map_or_else(|| text.clone(), Arc::from)),
+        Err(fault) => {
+            st.warn(Code::RegexUnsafe, fault.message);
+            Ok(text.clone())
+        }
+    }
+}
+
+/// Fills a replacement: `$n`, `$&`, `$<name>`, `{{match}}`.
+fn fill<'t>(with: &str, whole: &'t str, group: &dyn Fn(usize) -> Option<&'t str>, named: &dyn Fn(&str) -> Option<&'t str>, out: &mut String) {
+    let with = with.replace("{{match}}", "$0");
+    let mut rest = with.as_str();
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(before);
+        let digits = after.bytes().take(2).take_while(u8::is_ascii_digit).count();
+        if let Some(name) = after.strip_prefix('<').and_then(|a| a.split_once('>')) {
+            out.push_str(named(name.0).unwrap_or(""));
+            rest = name.1;
+        } else if let Some(after) = after.strip_prefix('&') {
+            out.push_str(whole);
+            rest = after;
+        } else if digits > 0 {
+            let number = after.get(..digits).and_then(|d| d.parse::<usize>().ok()).unwrap_or(0);
+            out.push_str(group(number).unwrap_or(""));
+            rest = after.get(digits..).unwrap_or("");
+        } else {
+            out.push('$');
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+}
+
+/// Parts to one text; what is no text becomes a mark that `outline` finds again.
+fn inline(old: &Value, joint: &str, st: &State) -> Value {
+    let Value::List(parts) = old else { return Value::Text(old.to_text()) };
+    let mut pieces = Vec::with_capacity(parts.len());
+    for part in parts.iter() {
+        match part.get("type").and_then(Value::as_str) {
+            Some("text") => pieces.push(part.get("text").map(Value::to_text).unwrap_or_default()),
+            Some("image_url" | "video_url" | "audio_url") => {
+                let mut marks = st.marks.borrow_mut();
+                let mark: Arc<str> = format!("\u{f8f0}{}\u{f8f1}", marks.len()).into();
+                marks.push((mark.clone(), part.clone()));
+                pieces.push(mark);
+            }
+            _ => pieces.push(Arc::from("")),
+        }
+    }
+    Value::text(pieces.join(joint))
+}
+
+fn outline(old: &Value, joint: &str, st: &State) -> Value {
+    let text = old.to_text();
+    let marks = st.marks.borrow();
+    if !marks.iter().any(|(mark, _)| text.contains(mark.as_ref())) {
+        return old.clone();
+    }
+    let mut out: Vec<Value> = Vec::new();
+    let mut run: Option<String> = None;
+    let close = |run: &mut Option<String>, out: &mut Vec<Value>| {
+        if let Some(text) = run.take() {
+            let part: Map = [(Arc::from("type"), Value::text("text")), (Arc::from("text"), Value::text(text))].into_iter().collect();
+            out.push(Value::map(part));
+        }
+    };
+    for piece in text.split(joint) {
+        if let Some((_, part)) = marks.iter().find(|(mark, _)| mark.as_ref() == piece) {
+            close(&mut run, &mut out);
+            out.push(part.clone());
+        } else {
+            run = Some(run.map_or_else(|| piece.to_owned(), |r| r + joint + piece));
+        }
+    }
+    close(&mut run, &mut out);
+    Value::list(out)
+}
+
+fn parts(old: &Value, forms: &[(Arc<str>, Expr)], env: &Env<'_>) -> Result<Value, Fault> {
+    let Value::List(list) = old else { return Ok(old.clone()) };
+    let mut out = Vec::with_capacity(list.len());
+    for (n, part) in list.iter().enumerate() {
+        let kind = part.get("type").and_then(Value::as_str).unwrap_or("");
+        out.push(match forms.iter().find(|(k, _)| k.as_ref() == kind) {
+            Some((_, form)) => env.inner(Cur::Value(part, n)).eval(form)?,
+            None => part.clone(),
+        });
+    }
+    Ok(Value::list(out))
+}

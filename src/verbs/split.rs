@@ -1,0 +1,191 @@
+//! `split`: one item becomes several, cut at a pattern; named captures of the cut become fields.
+//!
+//! The text before the first cut is an item of its own unless it is empty. With `heads`, only cuts whose first
+//! capture is one of the heads count, and the head's fields are set. With `lead`, cuts only count at the start of the
+//! text, one after another; each makes an item in `to`, and the original keeps what is left.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Span, Table};
+use crate::model::{FieldId, Item, Value, item::core};
+use crate::terms::cx::Scope;
+use crate::terms::select::{in_list_order, pass_env};
+use crate::terms::{Cx, Expr, Fault, Memo, State};
+use crate::text::pattern::{Captures, Pattern};
+
+use super::{Halt, Pass};
+
+/// The terms of `split`.
+pub struct Split {
+    cut: Arc<Pattern>,
+    heads: Option<Vec<(Expr, Vec<(FieldId, Expr)>)>>,
+    lead: bool,
+    number: Option<FieldId>,
+    to: Option<usize>,
+    field: FieldId,
+    names: Vec<Option<FieldId>>,
+    source: FieldId,
+}
+
+/// One head, filled in: its word and its fields.
+type Head = (Arc<str>, Vec<(FieldId, Value)>);
+
+impl Split {
+    /// Reads the terms.
+    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+        let Some(cut) = fields.get("cut").map(|f| &f.node) else {
+            cx.fail(Code::TermMissing, span, "`split` needs `cut`: the pattern to cut at", Some("add `cut = \"/\\n/\"`".into()));
+            return None;
+        };
+        let cut = cx.pattern(cut);
+        let names = cut.names().iter().map(|n| n.as_ref().map(|n| cx.fields.intern(n))).collect();
+        let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
+        let number = word("number").map(|n| cx.fields.intern(n));
+        let field = word("field").map_or(core::TEXT, |n| cx.fields.intern(n));
+        let to = fields.get("to").map(|f| {
+            let name = f.node.as_text().unwrap_or("").to_owned();
+            cx.list(&name, f.node.span)
+        });
+        let mut heads = None;
+        if let Some(table) = fields.get("heads").and_then(|f| f.node.as_table()) {
+            let mut list = Vec::new();
+            for (key, field) in table {
+                let node = crate::diag::Node { span: field.key, data: crate::diag::Data::Text(key.clone()) };
+                let word = cx.expr(&node);
+                let set = field.node.as_table().into_iter().flatten();
+                let set = set.map(|(k, f)| (cx.fields.intern(k), cx.within(scope.clone(), |cx| cx.expr(&f.node)))).collect();
+                list.push((word, set));
+            }
+            heads = Some(list);
+        }
+        let lead = fields.get("lead").and_then(|f| f.node.as_bool()).unwrap_or(false);
+        let source = cx.fields.intern("entry");
+        Some(Self { cut, heads, lead, number, to, field, names, source })
+    }
+
+    /// Cuts the items up.
+    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+        let chosen = in_list_order(pass.chosen(st, list, memo)?);
+        let heads = self.heads(st, memo)?;
+        let mut pieces = Vec::new();
+        {
+            let items = st.list(list);
+            for n in &chosen {
+                if let Some(item) = items.items.get(*n) {
+                    pieces.push((*n, self.cut(item, heads.as_deref())?));
+                }
+            }
+        }
+        if self.lead {
+            let to = self.to.unwrap_or(list);
+            for (n, mut made) in pieces {
+                let Some(rest) = made.pop() else { continue };
+                if let Some(slot) = st.list_mut(list).items.get_mut(n) {
+                    *slot = rest;
+                }
+                let target = st.list_mut(to);
+                target.items.extend(made);
+            }
+            return Ok(());
+        }
+        let same = self.to.is_none_or(|to| to == list);
+        st.list_mut(list).remove(&chosen);
+        let mut removed = 0;
+        let mut placed = Vec::new();
+        for (n, made) in pieces {
+            placed.extend(made.into_iter().map(|item| (n - removed, item)));
+            removed += 1;
+        }
+        if same {
+            st.list_mut(list).insert(placed);
+        } else {
+            let target = st.list_mut(self.to.unwrap_or(list));
+            target.items.extend(placed.into_iter().map(|(_, item)| item));
+        }
+        Ok(())
+    }
+
+    fn heads(&self, st: &State, memo: &Memo) -> Result<Option<Vec<Head>>, Fault> {
+        let Some(heads) = &self.heads else { return Ok(None) };
+        let env = pass_env(st, memo);
+        let mut out = Vec::new();
+        for (word, set) in heads {
+            let fields = set.iter().map(|(id, e)| Ok((*id, env.eval(e)?))).collect::<Result<_, Fault>>()?;
+            out.push((env.eval(word)?.to_text(), fields));
+        }
+        Ok(Some(out))
+    }
+
+    /// The pieces of one item. With `lead` the last is what is left of the item.
+    fn cut(&self, item: &Item, heads: Option<&[Head]>) -> Result<Vec<Item>, Fault> {
+        let text = item.get(self.field).map(Value::to_text).unwrap_or_default();
+        let found = self.cut.captures_all(&text, 100_000).map_err(|b| Fault::bound(b.to_string()))?;
+        let mut made: Vec<Item> = Vec::new();
+        let mut at = 0;
+        let mut open: Option<Item> = None;
+        for captures in &found {
+            let head = heads.map(|h| find_head(captures, &text, h));
+            if head == Some(None) {
+                continue;
+            }
+            if self.lead && captures.whole.start != at {
+                break;
+            }
+            let before = text.get(at..captures.whole.start).unwrap_or("");
+            if let Some(mut piece) = open.take() {
+                piece.set(self.field, Value::text(before));
+                made.push(piece);
+            } else if !self.lead && !before.is_empty() {
+                made.push(self.piece(item, before));
+            }
+            let mut next = self.piece(item, "");
+            self.capture(&mut next, captures, &text);
+            for (id, value) in head.flatten().map(|h| h.1.as_slice()).unwrap_or(&[]) {
+                next.set(*id, value.clone());
+            }
+            at = captures.whole.end;
+            if self.lead {
+                next.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
+                made.push(next);
+            } else {
+                open = Some(next);
+            }
+        }
+        let rest = text.get(at..).unwrap_or("");
+        if self.lead {
+            let mut left = item.clone();
+            left.set(self.field, Value::text(rest));
+            made.push(left);
+        } else if let Some(mut piece) = open {
+            piece.set(self.field, Value::text(rest));
+            made.push(piece);
+        } else if !rest.is_empty() || found.is_empty() {
+            made.push(self.piece(item, rest));
+        }
+        if let (Some(number), false) = (self.number, self.lead) {
+            for (n, piece) in made.iter_mut().enumerate() {
+                piece.set(number, Value::Int(i64::try_from(n).unwrap_or(i64::MAX)));
+            }
+        }
+        Ok(made)
+    }
+
+    fn piece(&self, item: &Item, text: &str) -> Item {
+        let mut piece = item.clone();
+        piece.set(self.field, Value::text(text));
+        piece
+    }
+
+    fn capture(&self, piece: &mut Item, captures: &Captures, text: &str) {
+        for (name, group) in self.names.iter().zip(&captures.groups) {
+            if let (Some(id), Some(found)) = (name, group) {
+                piece.set(*id, Value::text(found.of(text)));
+            }
+        }
+    }
+}
+
+fn find_head<'h>(captures: &Captures, text: &str, heads: &'h [Head]) -> Option<&'h Head> {
+    let word = captures.groups.first().copied().flatten()?.of(text);
+    heads.iter().find(|(head, _)| head.as_ref() == word && !head.is_empty())
+}
