@@ -1,5 +1,6 @@
 //! Tapster: a declarative rules engine for LLM prompts.
 
+pub mod build;
 pub mod diag;
 pub mod import;
 pub mod kinds;
@@ -9,3 +10,7 @@ pub mod program;
 pub mod terms;
 pub mod text;
 pub mod verbs;
+
+pub use build::{BuildError, Outcome, build, run};
+pub use model::{Plan, Scene, Value};
+pub use pack::{Rejected, Ruleset};

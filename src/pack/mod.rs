@@ -8,6 +8,7 @@ pub mod fingerprint;
 pub mod json;
 pub mod library;
 pub mod read;
+pub mod ruleset;
 pub mod schemas;
 pub mod toml;
 
@@ -30,6 +31,7 @@ use extends::{LayerDocs, Resolver};
 pub use files::{PackFiles, RuleFile};
 pub use library::{Library, Shelf};
 pub use read::Document;
+pub use ruleset::{Rejected, Ruleset};
 pub use schemas::Schemas;
 
 /// Which pack to load.

@@ -32,6 +32,7 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
     check_rounds(&mut cx);
+    let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
     report.sort();
     let rules = Rules {
@@ -44,6 +45,7 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
         accounts,
         rulers,
         forms,
+        defaults,
         limits: limits(pack),
         counters: crate::terms::rules::Counters::default(),
         names: cx.names,
@@ -95,6 +97,23 @@ fn tables(cx: &mut Cx<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
         out.insert(table.clone(), TableRows { all: Value::list(all), by_name });
     }
     out
+}
+
+/// Defaults of fields. Two row types that differ leave the field without one.
+fn defaults(cx: &mut Cx<'_>) -> FxHashMap<crate::model::FieldId, Value> {
+    let pack = cx.pack;
+    let mut found: FxHashMap<crate::model::FieldId, Option<Value>> = FxHashMap::default();
+    for (name, row) in pack.tables.get("field").into_iter().flatten() {
+        let Some((_, field)) = name.split_once('/').filter(|(_, f)| !f.contains('.')) else { continue };
+        let default = row.fields.get("default").map(|f| Value::from(&f.node));
+        let id = cx.fields.intern(field);
+        match found.get_mut(&id) {
+            Some(old) if *old == default => {}
+            Some(old) => *old = None,
+            None => drop(found.insert(id, default)),
+        }
+    }
+    found.into_iter().filter_map(|(id, v)| v.map(|v| (id, v))).collect()
 }
 
 fn rulers(cx: &mut Cx<'_>) -> Vec<Ruler> {

@@ -68,7 +68,7 @@ impl Cx<'_> {
     }
 
     fn cond_key(&mut self, key: &str, key_span: crate::diag::Span, node: &Node, mode: Mode) -> Cond {
-        let mut list = |cx: &mut Self| -> Box<[Cond]> {
+        let list = |cx: &mut Self| -> Box<[Cond]> {
             match node.as_list() {
                 Some(l) => l.iter().map(|n| cx.cond(n, mode)).collect(),
                 None => {

@@ -139,7 +139,10 @@ impl<'a> Env<'a> {
             Cur::Item(item, _) => match item.get(*id) {
                 Some(v) => v.clone(),
                 None if *id == core::ENABLED => Value::Bool(true),
-                None => item.rest(name).cloned().or_else(|| scalar_field(item, name)).unwrap_or_default(),
+                None => {
+                    let aside = item.rest(name).cloned().or_else(|| scalar_field(item, name));
+                    aside.or_else(|| env.st.rules.defaults.get(id).cloned()).unwrap_or_default()
+                }
             },
             Cur::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
         };

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::model::plan::EvictionRecord;
 use crate::model::{Item, Map, Value, item::core};
 use crate::text::tokens::Counter;
 
@@ -49,32 +50,16 @@ pub struct Ruler {
 pub struct Ledger {
     spent: Vec<f64>,
     /// What was taken out, in order.
-    pub records: Vec<Record>,
-}
-
-/// One block that trimming took out.
-#[derive(Debug, Clone, serde::Serialize)]
-pub struct Record {
-    /// Its id.
-    pub id: String,
-    /// What it cost.
-    pub tokens: f64,
-    /// Its budget group.
-    pub group: String,
-    /// It went as part of a bundle.
-    pub group_eviction: bool,
-    /// The pass that took it out.
-    pub pass: String,
-    /// For a stretch of history that was never read: how many messages, this one being the newest of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unread: Option<usize>,
+    pub records: Vec<EvictionRecord>,
+    /// The account that was trimmed to last, and the pass that did it.
+    pub trimmed: Option<(usize, Arc<str>)>,
 }
 
 impl Ledger {
     /// Nothing spent yet.
     #[must_use]
     pub fn new(rules: &Rules) -> Self {
-        Self { spent: vec![0.0; rules.accounts.len()], records: Vec::new() }
+        Self { spent: vec![0.0; rules.accounts.len()], ..Self::default() }
     }
 
     /// Spends from an account.

@@ -116,8 +116,12 @@ impl Names {
                     "region" => drop(names.regions.insert(row.name.clone(), doc(&row.fields))),
                     "field" => {
                         if let Some((row_type, field)) = row.name.split_once('/') {
-                            let declared = Declared { kind, doc: doc(&row.fields) };
-                            names.fields.entry(row_type.into()).or_default().insert(field.into(), declared);
+                            let fields = names.fields.entry(row_type.into()).or_default();
+                            let head = field.split('.').next().unwrap_or(field);
+                            if head != field {
+                                fields.entry(head.into()).or_insert(Declared { kind: Type::Any, doc: "".into() });
+                            }
+                            fields.insert(field.into(), Declared { kind, doc: doc(&row.fields) });
                         }
                     }
                     "pass" | "round" => names.set_paths(row.fields.get("set").map(|f| &f.node), table.as_ref() == "round"),

@@ -39,6 +39,8 @@ pub struct Rules {
     pub rulers: Vec<Ruler>,
     /// `[[form]]`.
     pub forms: Vec<Form>,
+    /// What a field is when an item does not say, where all row types that declare it agree.
+    pub defaults: FxHashMap<crate::model::FieldId, Value>,
     /// Bounds on one build.
     pub limits: Limits,
     /// Token counters by estimator.

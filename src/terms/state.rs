@@ -8,6 +8,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::Code;
+use crate::model::plan::Warning;
+use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
 
 use super::draws::Draws;
@@ -16,22 +18,8 @@ use super::ledger::Ledger;
 use super::lists::{Lazy, List, Load, Shape};
 use super::{Cond, Rules};
 
-/// A function of the embedding program: the item at hand in, a value out.
-pub type HostFn = Arc<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
-
 /// From this many elements on, a source is read lazily; below it the bookkeeping would cost more than it saves.
 const LAZY_FROM: usize = 48;
-
-/// A warning raised during a build.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Warning {
-    /// The stable code.
-    pub code: String,
-    /// What happened.
-    pub message: String,
-    /// The pass that was running.
-    pub pass: String,
-}
 
 /// One event of the trail: what a pass did to an item. Only kept when tracing.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -61,8 +49,8 @@ pub struct State {
     pub rules: Arc<Rules>,
     /// The scene's data.
     pub scene: Value,
-    /// What passes have set.
-    pub set: Value,
+    /// What passes and macros have set.
+    pub set: RefCell<Value>,
     lists: Vec<RefCell<List>>,
     /// Chance.
     pub draws: RefCell<Draws>,
@@ -105,7 +93,7 @@ impl State {
         Self {
             rules,
             scene,
-            set: Value::map(Map::default()),
+            set: RefCell::new(Value::map(Map::default())),
             lists,
             draws: RefCell::new(draws),
             ledger,
@@ -335,7 +323,7 @@ impl State {
     /// The value along `names`: set, scene, list, the pack's values. `list`: a list whose name the first names make.
     #[must_use]
     pub fn lookup(&self, names: &[Arc<str>], list: Option<(usize, usize)>) -> Value {
-        let mut found = walk(&self.set, names);
+        let mut found = walk(&self.set.borrow(), names);
         if let (Some((id, used)), false) = (list, decides(&found)) {
             let from_scene = self.rules.lists.get(id).is_some_and(|l| l.from.is_some());
             let held = self.lists.get(id).is_some_and(|l| l.try_borrow().is_ok_and(|l| l.loaded));
@@ -405,8 +393,8 @@ impl State {
     }
 
     /// Sets a value along `names`; setting nothing removes it.
-    pub fn put(&mut self, names: &[Arc<str>], value: Value) {
-        put(&mut self.set, names, value);
+    pub fn put(&self, names: &[Arc<str>], value: Value) {
+        put(&mut self.set.borrow_mut(), names, value);
     }
 }
 

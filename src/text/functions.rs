@@ -40,12 +40,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: &[("of", true), ("else", false)],
         run: parse_json,
     },
-    Function {
-        name: "repeat",
-        doc: "the text `times` times",
-        args: &[("of", true), ("times", true)],
-        run: repeat,
-    },
+    Function { name: "repeat", doc: "the text `times` times", args: &[("of", true), ("times", true)], run: repeat },
     Function {
         name: "replace",
         doc: "the text with `find` (a plain text or `/pattern/flags`) replaced by `with`, taken literally; at most `times` times",

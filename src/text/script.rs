@@ -163,10 +163,12 @@ impl Script {
         Scripts::default().compile(source)
     }
 
-    /// The names of the functions it defines, with their numbers of arguments.
+    /// The names of the functions it defines, sorted, with their numbers of arguments.
     #[must_use]
     pub fn functions(&self) -> Vec<(String, usize)> {
-        self.ast.iter_functions().map(|f| (f.name.to_string(), f.params.len())).collect()
+        let mut list: Vec<_> = self.ast.iter_functions().map(|f| (f.name.to_string(), f.params.len())).collect();
+        list.sort_unstable();
+        list
     }
 
     /// Runs the script as an expression over the names in `scope`.
@@ -265,9 +267,7 @@ fn to_dynamic(value: &Value) -> Dynamic {
         Value::Num(n) => Dynamic::from(*n),
         Value::Text(t) => Dynamic::from(rhai::ImmutableString::from(&**t)),
         Value::List(list) => Dynamic::from_array(list.iter().map(to_dynamic).collect()),
-        Value::Map(map) => {
-            Dynamic::from_map(map.iter().map(|(k, v)| ((&**k).into(), to_dynamic(v))).collect())
-        }
+        Value::Map(map) => Dynamic::from_map(map.iter().map(|(k, v)| ((&**k).into(), to_dynamic(v))).collect()),
     }
 }
 

@@ -74,7 +74,12 @@ fn divisor(text: &str) -> Result<f64, String> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "texts are far below 2^52 units; the cast saturates")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "texts are far below 2^52 units; the cast saturates"
+)]
 fn divided(units: usize, n: f64) -> usize {
     (units as f64 / n).ceil() as usize
 }

@@ -9,7 +9,8 @@ use crate::diag::{Span, Table};
 use crate::model::{Value, item::core};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
-use crate::terms::ledger::{self, Record};
+use crate::model::plan::EvictionRecord as Record;
+use crate::terms::ledger;
 use crate::terms::select::{End, Seq, pass_env};
 use crate::terms::{Cond, Cur, Cx, Memo, State};
 
@@ -59,6 +60,7 @@ impl Admit {
     /// Lets units in.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
         let memo = Memo::default();
+        st.ledger.borrow_mut().trimmed = Some((self.account, pass.id.clone()));
         for read in &pass.reads {
             st.force(*read)?;
         }

@@ -223,7 +223,7 @@ fn header(frame: &Frame) -> Option<(String, Vec<Arc<str>>)> {
     let rest = inside.get(name_end..)?;
     let before_mark = name_end + (rest.len() - js::trim_start(rest).len());
     let after_name = inside.get(before_mark..)?;
-    let args = if after_name.starts_with("::") && before_mark < literal {
+    let args = if after_name.starts_with("::") && before_mark + 2 <= literal {
         split(inside, before_mark + 2, &frame.inserted)
     } else if after_name.starts_with(':') && before_mark < literal {
         vec![js::trim(inside.get(before_mark + 1..)?).into()]

@@ -131,15 +131,15 @@ fn backrefs_certain(node: &Node, done: &mut Vec<usize>) -> bool {
 }
 
 /// How many characters of text the pattern may be given in an engine without any bound of its own, so that a
-/// search stays below about 10^9 steps; or why it may be given none.
+/// search stays below about 10^8 steps; or why it may be given none.
 pub(super) fn bounded_length(tree: &Tree) -> Result<usize, &'static str> {
     if nested(&tree.root, false) {
         return Err("a repeated part can itself match in several ways");
     }
     match degree(&tree.root) {
         Degree { overlapping: 0, scans: false } => Ok(1 << 20),
-        Degree { overlapping: 0 | 1, .. } => Ok(30_000),
-        Degree { overlapping: 2, .. } => Ok(1_000),
+        Degree { overlapping: 0 | 1, .. } => Ok(8_000),
+        Degree { overlapping: 2, .. } => Ok(400),
         _ => Err("several repeated parts can match the same text"),
     }
 }
@@ -178,10 +178,10 @@ fn degree(node: &Node) -> Degree {
             sum.overlapping += usize::from(long);
             sum
         }
-        Node::Alt(branches) => branches.iter().map(degree).fold(Degree::default(), |a, b| Degree {
-            overlapping: a.overlapping.max(b.overlapping),
-            scans: a.scans || b.scans,
-        }),
+        Node::Alt(branches) => branches
+            .iter()
+            .map(degree)
+            .fold(Degree::default(), |a, b| Degree { overlapping: a.overlapping.max(b.overlapping), scans: a.scans || b.scans }),
         Node::Concat(items) => {
             let mut sum = Degree::default();
             for (n, item) in items.iter().enumerate() {

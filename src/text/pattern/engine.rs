@@ -91,7 +91,10 @@ fn bounded(tree: &Tree, flags: Flags, facts: Facts) -> Result<Engine, PatternErr
 
 fn javascript(tree: &Tree, source: &str, flags: Flags) -> Result<Engine, PatternError> {
     if source.len() > LONGEST_JAVASCRIPT {
-        return Err(PatternError::too_costly(LONGEST_JAVASCRIPT, format!("a pattern of this kind is limited to {LONGEST_JAVASCRIPT} bytes")));
+        return Err(PatternError::too_costly(
+            LONGEST_JAVASCRIPT,
+            format!("a pattern of this kind is limited to {LONGEST_JAVASCRIPT} bytes"),
+        ));
     }
     let limit = check::bounded_length(tree).map_err(|reason| PatternError::too_costly(0, reason))?;
     let own = regress::Flags {

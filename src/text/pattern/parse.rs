@@ -150,7 +150,10 @@ impl Parser {
         Ok(match c {
             '^' => (Node::Start, false),
             '$' => (Node::End, false),
-            '(' => self.group(depth)?,
+            '(' => {
+                let open = self.at - 1;
+                self.group(open, depth)?
+            }
             '.' => (Node::Set(Set::dot(self.flags)), true),
             '[' => (Node::Set(self.class()?), true),
             '\\' => self.escape()?,
@@ -162,14 +165,14 @@ impl Parser {
         Node::Set(Set::one(c).finish(self.flags))
     }
 
-    fn group(&mut self, depth: usize) -> Result<(Node, bool), PatternError> {
+    fn group(&mut self, open: usize, depth: usize) -> Result<(Node, bool), PatternError> {
         let look = [("?=", true, false), ("?!", true, true), ("?<=", false, false), ("?<!", false, true)];
-        if let Some((_, ahead, negative)) = look.into_iter().find(|(open, ..)| self.eat(open)) {
-            let node = Box::new(self.body(depth)?);
+        if let Some((_, ahead, negative)) = look.into_iter().find(|(text, ..)| self.eat(text)) {
+            let node = Box::new(self.body(open, depth)?);
             return Ok((Node::Look { ahead, negative, node }, ahead && !self.flags.unicode));
         }
         if self.eat("?:") {
-            return Ok((self.body(depth)?, true));
+            return Ok((self.body(open, depth)?, true));
         }
         if self.eat("?<") {
             self.name()?;
@@ -178,13 +181,16 @@ impl Parser {
         }
         self.opened += 1;
         let index = self.opened;
-        Ok((Node::Capture(index, Box::new(self.body(depth)?)), true))
+        Ok((Node::Capture(index, Box::new(self.body(open, depth)?)), true))
     }
 
-    fn body(&mut self, depth: usize) -> Result<Node, PatternError> {
-        let open = self.offset();
+    fn body(&mut self, open: usize, depth: usize) -> Result<Node, PatternError> {
         let node = self.disjunction(depth + 1)?;
-        if self.eat(")") { Ok(node) } else { Err(PatternError::bad(open, "a `(` has no `)`")) }
+        if self.eat(")") {
+            return Ok(node);
+        }
+        self.at = open;
+        self.bad("a `(` has no `)`")
     }
 
     fn quantified(&mut self, node: Node, repeatable: bool) -> Result<Node, PatternError> {
@@ -384,6 +390,7 @@ impl Parser {
             if self.eat("]") {
                 break;
             }
+            let begin = self.at;
             let from = self.class_atom(open)?;
             if self.peek() != Some('-') || matches!(self.peek_at(1), None | Some(']')) {
                 set.add(&from);
@@ -393,8 +400,14 @@ impl Parser {
             let to = self.class_atom(open)?;
             match (single(&from), single(&to)) {
                 (Some(a), Some(b)) if a <= b => set.ranges.push((a, b)),
-                (Some(_), Some(_)) => return self.bad("a range is in the wrong order"),
-                _ if self.flags.unicode => return self.bad("a range cannot end in a class"),
+                (Some(_), Some(_)) => {
+                    self.at = begin;
+                    return self.bad("a range is in the wrong order");
+                }
+                _ if self.flags.unicode => {
+                    self.at = begin;
+                    return self.bad("a range goes from one character to another");
+                }
                 _ => {
                     set.add(&from);
                     set.add(&to);

@@ -36,12 +36,21 @@ pub(super) enum Node {
     Concat(Vec<Node>),
     Alt(Vec<Node>),
     Capture(usize, Box<Node>),
-    Repeat { node: Box<Node>, min: u32, max: Option<u32>, lazy: bool },
+    Repeat {
+        node: Box<Node>,
+        min: u32,
+        max: Option<u32>,
+        lazy: bool,
+    },
     Start,
     End,
     /// `\b` (true) or `\B`.
     Boundary(bool),
-    Look { ahead: bool, negative: bool, node: Box<Node> },
+    Look {
+        ahead: bool,
+        negative: bool,
+        node: Box<Node>,
+    },
     Backref(usize),
 }
 

@@ -1,0 +1,133 @@
+//! From the state at the end of a run to a plan or an outcome.
+
+use std::sync::Arc;
+
+use crate::model::plan::{Event, EvictionRecord, PassStat, Trace, TrimReport, Warning};
+use crate::model::{Block, Item, Plan, Value};
+use crate::pack::Ruleset;
+use crate::terms::ledger;
+use crate::terms::select::pass_env;
+use crate::terms::{Memo, State};
+
+use super::BuildError;
+
+/// The plan of a finished build.
+pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
+    st.force(list).map_err(|f| BuildError::of(f.into(), None, st))?;
+    let items = st.list(list);
+    let memo = Memo::default();
+    let env = pass_env(st, &memo);
+    let trimmed = st.ledger.borrow().trimmed.clone();
+    let mut blocks = Vec::with_capacity(items.items.len());
+    for item in &items.items {
+        let tokens = match &trimmed {
+            Some((account, _)) => ledger::cost(&env, *account, item).map_err(|f| BuildError::of(f.into(), None, st))?,
+            None => 0.0,
+        };
+        blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens, history: history(st, item) });
+    }
+    let records: Vec<EvictionRecord> = st.ledger.borrow().records.clone();
+    let report = report(st, &blocks, records, trimmed)?;
+    let names = |name: &str| vec![Arc::<str>::from(name)];
+    Ok(Plan {
+        blocks,
+        warnings: st.warnings.borrow().clone(),
+        outlets: st.lookup(&names("outlet"), None),
+        trim_report: report,
+        patch: st.set.borrow().get("state").cloned().unwrap_or_default(),
+        set: st.set.borrow().clone(),
+        lost: st.lost.borrow().clone(),
+        fingerprint: rules.fingerprint().to_owned(),
+        trace: trace(st, stages),
+        scene: st.scene.clone(),
+    })
+}
+
+fn report(st: &State, blocks: &[Block], records: Vec<EvictionRecord>, trimmed: Option<(usize, Arc<str>)>) -> Result<TrimReport, BuildError> {
+    let Some((account, pass)) = trimmed else { return Ok(TrimReport::default()) };
+    let memo = Memo::default();
+    let size = ledger::size(&pass_env(st, &memo), account).map_err(|f| BuildError::of(f.into(), None, st))?;
+    let kept: f64 = blocks.iter().filter(|b| b.enabled()).map(|b| b.tokens).sum();
+    let gone: f64 = records.iter().map(|r| r.tokens).sum();
+    let strategy = pass.rsplit_once('/').map_or(pass.as_ref(), |(p, _)| p).to_owned();
+    let count = records.iter().map(|r| r.unread.unwrap_or(1)).sum();
+    Ok(TrimReport { strategy, budget_tokens: size, initial_tokens: kept + gone, final_tokens: kept, eviction_count: count, records })
+}
+
+fn history(st: &State, item: &Item) -> Vec<Event> {
+    let Some(trail) = &st.trail else { return Vec::new() };
+    let events = trail.borrow();
+    events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
+}
+
+fn trace(st: &State, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
+    st.trail.as_ref()?;
+    let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
+    let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
+    Some(Trace { passes, draws, stages })
+}
+
+/// The live blocks of the running program's list, as far as they have been read.
+pub(super) fn live(st: &State) -> Vec<Value> {
+    let list = st.list(st.current.get());
+    list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&st.rules.fields)).collect()
+}
+
+/// What one program left behind.
+pub struct Outcome {
+    rules: Ruleset,
+    st: State,
+}
+
+impl Outcome {
+    pub(super) fn new(rules: Ruleset, st: State) -> Self {
+        Self { rules, st }
+    }
+
+    /// The items of a list, those that are switched off among them (`enabled` is false); empty for an unknown list.
+    #[must_use]
+    pub fn list(&self, name: &str) -> Vec<Value> {
+        let Some(id) = self.st.rules.list_id(name) else { return Vec::new() };
+        self.st.snapshot(id).iter().map(|i| i.to_value(&self.st.rules.fields)).collect()
+    }
+
+    /// The value of `$path` after the run.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Value {
+        let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
+        self.st.lookup(&names, self.st.rules.list_id(path).map(|id| (id, names.len())))
+    }
+
+    /// Warnings, in order.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        self.st.warnings.borrow().clone()
+    }
+
+    /// What was evicted, in order.
+    #[must_use]
+    pub fn records(&self) -> Vec<EvictionRecord> {
+        self.st.ledger.borrow().records.clone()
+    }
+
+    /// The trim report over a list.
+    ///
+    /// # Errors
+    /// A cost that cannot be worked out.
+    pub fn trim_report(&self, list: &str) -> Result<TrimReport, BuildError> {
+        let id = self.st.rules.list_id(list).unwrap_or(0);
+        Ok(plan(&self.rules, &self.st, id, Vec::new())?.trim_report)
+    }
+
+    /// Scripted draws that nobody took.
+    #[must_use]
+    pub fn draws_left(&self) -> usize {
+        self.st.draws.borrow().left()
+    }
+
+    /// What to write into the chat's store (`$state`).
+    #[must_use]
+    pub fn patch(&self) -> Value {
+        self.st.set.borrow().get("state").cloned().unwrap_or_default()
+    }
+}

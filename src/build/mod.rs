@@ -1,0 +1,121 @@
+//! The road's middle: runs the program `build` over a scene, and gathers the plan.
+//!
+//! It walks, watches and records; what happens is decided by the passes of the pack. Pure: the same rules and the
+//! same scene give the same plan.
+
+pub mod error;
+pub mod gather;
+pub mod render;
+pub mod scripts;
+
+
+use crate::model::{Map, Plan, Scene, Value};
+use crate::pack::Ruleset;
+use crate::program::{Machine, Program};
+use crate::terms::State;
+use crate::terms::draws::Draws;
+use crate::verbs::Halt;
+
+pub use error::BuildError;
+pub use gather::Outcome;
+
+/// The entry program of a build.
+const ENTRY: &str = "build";
+
+/// Builds the plan of a scene.
+///
+/// # Errors
+/// A [`BuildError`] that names the stage: a requirement of the pack is not met, a limit was reached, or (strict) a warning.
+pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
+    let programs = rules.programs();
+    let Some(entry) = programs.find(ENTRY) else {
+        return Err(BuildError::call(format!("pack `{}` has no program `{ENTRY}`", rules.pack().name)));
+    };
+    let mut st = state(rules, scene);
+    let stages = std::cell::RefCell::new(Vec::new());
+    let strict = std::cell::RefCell::new(None);
+    let watch = |pass: &str, st: &mut State| {
+        if scene.strict && strict.borrow().is_none() && !st.warnings.borrow().is_empty() {
+            *strict.borrow_mut() = Some(pass.to_owned());
+        }
+        if scene.trace {
+            stages.borrow_mut().push((short(pass).to_owned(), gather::live(st)));
+        }
+    };
+    let hooks = |name: &str, event: bool, st: &mut State| scripts::run(rules, name, event, st);
+    let machine = Machine::new(programs).with_hooks(&hooks).with_watch(&watch);
+    let ended = machine.run(entry, &mut st);
+    if let Some(stage) = strict.into_inner() {
+        return Err(BuildError::strict(&st, &stage));
+    }
+    if let Err((halt, pass)) = ended {
+        return Err(BuildError::of(halt, Some(short(&pass)), &st));
+    }
+    gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages.into_inner())
+}
+
+/// Runs one program of the pack, or one pass (`program/pass`), over given lists.
+///
+/// # Errors
+/// As [`build`]; the stage is the pass's name where a single pass was asked for.
+pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
+    let mut st = state(rules, scene);
+    for (list, rows) in lists {
+        let Some(id) = st.rules.list_id(list) else {
+            return Err(BuildError::call(format!("pack `{}` has no list `{list}`", rules.pack().name)));
+        };
+        let items = rows.as_array().into_iter().flatten().map(|row| crate::model::Item::from_value(&Value::from(row), &st.rules.fields));
+        let items = items.collect();
+        st.restore(id, items);
+        st.list_mut(id).loaded = true;
+    }
+    let hooks = |name: &str, event: bool, st: &mut State| scripts::run(rules, name, event, st);
+    let machine = Machine::new(rules.programs()).with_hooks(&hooks);
+    let (result, stage) = match rules.programs().find(name) {
+        Some(program) => (machine.run(program, &mut st).map_err(|(halt, _)| halt), None),
+        None => (run_pass(rules, name, &machine, &mut st)?, Some(short(name))),
+    };
+    match result {
+        Ok(()) | Err(Halt::Stop) => {}
+        Err(halt) => return Err(BuildError::of(halt, stage, &st)),
+    }
+    if scene.strict && !st.warnings.borrow().is_empty() {
+        return Err(BuildError::strict(&st, stage.unwrap_or(name)));
+    }
+    Ok(Outcome::new(rules.clone(), st))
+}
+
+fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut State) -> Result<Result<(), Halt>, BuildError> {
+    let all = rules.programs().list.iter().flat_map(|p: &Program| p.passes.iter().map(|pass| (pass.clone(), p.list)));
+    let known: Vec<_> = all.collect();
+    match known.iter().find(|(pass, _)| pass.id.as_ref() == name) {
+        Some((pass, list)) => {
+            st.current.set(*list);
+            Ok(pass.run(st, *list, machine))
+        }
+        None => {
+            let names = rules.programs().list.iter().map(|p| p.name.as_ref()).chain(known.iter().map(|(p, _)| p.id.as_ref()));
+            let help = crate::diag::suggest::help(name, names).map(|h| format!("; {h}")).unwrap_or_default();
+            Err(BuildError::call(format!("pack `{}` has no program or pass `{name}`{help}", rules.pack().name)))
+        }
+    }
+}
+
+/// The name of a stage: what stands behind the program's name.
+fn short(pass: &str) -> &str {
+    pass.rsplit_once('/').map_or(pass, |(_, stage)| stage)
+}
+
+/// A fresh state over a scene.
+pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
+    let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };
+    let mut st = State::new(rules.programs().rules.clone(), data, Draws::new(&scene.seed, scene.draws.clone()));
+    st.host.clone_from(&scene.host);
+    if scene.trace {
+        st.trail = Some(std::cell::RefCell::default());
+    }
+    let rules = rules.clone();
+    st.set_renderer(std::rc::Rc::new(move |args: &Map, st: &State| render::render(&rules, args, st)));
+    st
+}
+

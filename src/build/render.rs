@@ -1,0 +1,62 @@
+//! The text languages, as the terms reach them: macro, outlet, story; whatever else is named is left as it is.
+
+use std::sync::Arc;
+
+use crate::kinds::macros::{Macros, OutletHost};
+use crate::model::{Map, Value};
+use crate::pack::Ruleset;
+use crate::terms::State;
+use crate::text::macros::{MacroLimits, expand};
+use crate::text::story::Story;
+
+/// `{ lang, of, with? }` to a text.
+pub(super) fn render(rules: &Ruleset, args: &Map, st: &State) -> Result<Value, String> {
+    let text = args.get("of").map(Value::to_text).unwrap_or_default();
+    let with = args.get("with").cloned().unwrap_or_default();
+    match args.get("lang").and_then(Value::as_str) {
+        Some("macro") => Ok(Value::Text(macros(&text, &with, st))),
+        Some("outlet") => Ok(Value::Text(outlets(&text, st))),
+        Some("story") => story(&text, &with),
+        Some("rhai") => script(rules, args, &text),
+        _ => Ok(Value::Text(text)),
+    }
+}
+
+fn macros(text: &Arc<str>, with: &Value, st: &State) -> Arc<str> {
+    if !text.contains("{{") && !text.contains('<') {
+        return text.clone();
+    }
+    let mut host = Macros::new(st, with);
+    let done = expand(text, &mut host, &limits(st));
+    for warning in done.warnings {
+        st.warn(crate::diag::Code::MacroFailed, warning);
+    }
+    done.text
+}
+
+fn outlets(text: &Arc<str>, st: &State) -> Arc<str> {
+    if !text.contains("{{") {
+        return text.clone();
+    }
+    expand(text, &mut OutletHost::new(st), &limits(st)).text
+}
+
+fn limits(st: &State) -> MacroLimits {
+    MacroLimits { output: st.rules.limits.text_bytes, ..MacroLimits::default() }
+}
+
+fn story(template: &str, with: &Value) -> Result<Value, String> {
+    let story = Story::parse(template).map_err(|e| e.message)?;
+    let lookup = |name: &str| with.get(name).map(Value::to_text);
+    story.render(&lookup, false).map(Value::text).map_err(|e| e.message)
+}
+
+fn script(rules: &Ruleset, args: &Map, text: &Arc<str>) -> Result<Value, String> {
+    let function = args.get("function").map(Value::to_text).unwrap_or_default();
+    let (file, name) = function.rsplit_once("::").unwrap_or(("main", &function));
+    let source = rules.pack().assets.get(format!("scripts/{file}.rhai").as_str()).and_then(|id| rules.pack().sources.get(*id));
+    let Some(source) = source else { return Err(format!("the pack has no script `scripts/{file}.rhai`")) };
+    let script = crate::text::script::Script::compile(&source.text).map_err(|e| e.to_string())?;
+    let item = args.get("item").cloned().unwrap_or_default();
+    script.call(name, &[Value::Text(text.clone()), item]).map_err(|e| e.to_string())
+}

@@ -1,0 +1,164 @@
+//! What a build gives: ordered blocks, what was left out and why, and everything a caller may want to keep.
+
+use super::{Map, Value};
+
+/// One warning of a build.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Warning {
+    /// The stable code.
+    pub code: String,
+    /// What happened.
+    pub message: String,
+    /// The pass that was running.
+    pub pass: String,
+}
+
+/// One block that trimming took out.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct EvictionRecord {
+    /// Its id.
+    pub id: String,
+    /// What it cost, in tokens.
+    pub tokens: f64,
+    /// Its budget group.
+    pub group: String,
+    /// It went as part of a bundle.
+    pub group_eviction: bool,
+    /// The pass that took it out.
+    pub pass: String,
+    /// A stretch of history that was never read: how many messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<usize>,
+}
+
+impl EvictionRecord {
+    /// Why it went: `group_overflow` for a bundle, `overflow` for a single block, `unread` for a stretch of history.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match (self.unread, self.group_eviction) {
+            (Some(_), _) => "unread",
+            (None, true) => "group_overflow",
+            (None, false) => "overflow",
+        }
+    }
+}
+
+/// What trimming did. Source: `wave4-contracts.md`, Trimmer Contract, Observability.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct TrimReport {
+    /// The program that trimmed.
+    pub strategy: String,
+    /// What could be spent.
+    pub budget_tokens: f64,
+    /// What everything cost before; a stretch that was never read is not in it.
+    pub initial_tokens: f64,
+    /// What the kept blocks cost.
+    pub final_tokens: f64,
+    /// How many blocks went.
+    pub eviction_count: usize,
+    /// One for each.
+    pub records: Vec<EvictionRecord>,
+}
+
+/// One event of the trail: what a pass did to a block.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Event {
+    /// The pass.
+    pub pass: String,
+    /// `made`, `set`, `shaped`, `placed`, `dropped`, `merged`, `evicted`, `admitted`.
+    pub did: &'static str,
+}
+
+/// Numbers of one run of a pass.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct PassStat {
+    /// The pass.
+    pub pass: String,
+    /// Items in its list afterwards.
+    pub items: usize,
+}
+
+/// What was watched; only there when the scene asked for it.
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct Trace {
+    /// Every pass that ran, in order.
+    pub passes: Vec<PassStat>,
+    /// Every draw: stream and number.
+    pub draws: Vec<(String, f64)>,
+    /// The live blocks after each stage, as far as they had been read.
+    pub stages: Vec<(String, Vec<Value>)>,
+}
+
+/// One block of the plan.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Block {
+    /// All fields: `id slot role text group removable enabled …`.
+    pub fields: Value,
+    /// What it costs, in tokens.
+    pub tokens: f64,
+    /// What passes did to it; empty without a trace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Event>,
+}
+
+impl Block {
+    /// A field as a text.
+    #[must_use]
+    pub fn text(&self, field: &str) -> String {
+        self.fields.get(field).map(|v| v.to_text().to_string()).unwrap_or_default()
+    }
+
+    /// Whether the block is part of the prompt.
+    #[must_use]
+    pub fn enabled(&self) -> bool {
+        !matches!(self.fields.get("enabled"), Some(Value::Bool(false)))
+    }
+
+    /// The block as a message: role, content, and name and metadata where it has them.
+    #[must_use]
+    pub fn message(&self) -> Value {
+        let mut out = Map::default();
+        for (to, from) in [("role", "role"), ("content", "text"), ("name", "name"), ("meta", "meta")] {
+            let value = self.fields.get(from).cloned().unwrap_or_default();
+            if to == "content" || !value.is_empty() {
+                out.insert(to.into(), if to == "content" && value.is_null() { Value::text("") } else { value });
+            }
+        }
+        Value::map(out)
+    }
+}
+
+/// The result of a build.
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct Plan {
+    /// All blocks in prompt order, those that trimming took out among them (`enabled` is false).
+    pub blocks: Vec<Block>,
+    /// What was odd.
+    pub warnings: Vec<Warning>,
+    /// Texts for named outlets.
+    pub outlets: Value,
+    /// What trimming did.
+    pub trim_report: TrimReport,
+    /// What to write into the chat's store once the build is accepted (`$state`).
+    pub patch: Value,
+    /// Everything that passes have set (`$name`).
+    pub set: Value,
+    /// Ids of blocks that lost their place, and the pass that would have placed them.
+    pub lost: Vec<(String, String)>,
+    /// The rules' fingerprint.
+    pub fingerprint: String,
+    /// What was watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+    /// The scene that was built from, for the dialect's forms.
+    #[serde(skip)]
+    pub scene: Value,
+}
+
+impl Plan {
+    /// The messages of the prompt, in order.
+    #[must_use]
+    pub fn messages(&self) -> Vec<Value> {
+        self.blocks.iter().filter(|b| b.enabled()).map(Block::message).collect()
+    }
+}

@@ -1,0 +1,108 @@
+//! The compiled form of a pack: what builds run on. Immutable, `Send + Sync`, cheap to clone.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::diag::{Report, Sources};
+use crate::model::Pack;
+use crate::program::{Programs, compile};
+
+use super::{Overlay, RuleFile, Shelf, Start};
+
+/// A compiled pack. `Clone` is O(1).
+#[derive(Clone)]
+pub struct Ruleset(Arc<Inner>);
+
+struct Inner {
+    pack: Pack,
+    programs: Programs,
+    warnings: Report,
+}
+
+/// Why a pack gave no ruleset: all complaints, and the texts they point into.
+#[derive(Debug)]
+pub struct Rejected {
+    /// All complaints.
+    pub report: Report,
+    /// The texts.
+    pub sources: Sources,
+}
+
+impl std::fmt::Display for Rejected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::diag::render::plain(&self.report, &self.sources))
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+impl Ruleset {
+    /// Loads and compiles a pack: a folder, or the name of a shipped pack; `overlays` are files laid over it.
+    ///
+    /// # Errors
+    /// All mistakes of all files, together.
+    pub fn open(name_or_folder: &str, overlays: &[&Path]) -> Result<Self, Rejected> {
+        let overlays: Vec<Overlay> = overlays.iter().map(|p| Overlay::Path(p.to_path_buf())).collect();
+        Self::load(&Start::typed(name_or_folder), &overlays)
+    }
+
+    /// The same with overlays that are texts at hand: `(name, text)`.
+    ///
+    /// # Errors
+    /// All mistakes of all files, together.
+    pub fn open_with(name_or_folder: &str, overlays: &[(&str, &str)]) -> Result<Self, Rejected> {
+        let file = |(name, text): &(&str, &str)| {
+            Overlay::File(RuleFile { name: (*name).to_owned(), path_in_pack: (*name).to_owned(), bytes: text.as_bytes().to_vec() })
+        };
+        Self::load(&Start::typed(name_or_folder), &overlays.iter().map(file).collect::<Vec<_>>())
+    }
+
+    /// Loads and compiles.
+    ///
+    /// # Errors
+    /// All mistakes of all files, together.
+    pub fn load(start: &Start, overlays: &[Overlay]) -> Result<Self, Rejected> {
+        let loaded = super::load(start, overlays, &Shelf::default());
+        let mut report = loaded.report;
+        let Some(pack) = loaded.pack else { return Err(Rejected { report, sources: loaded.sources }) };
+        if report.has_errors() {
+            // what compiling finds on top is told too, so that one run shows every mistake
+            report.extend(compile(&pack).1);
+            report.sort();
+            return Err(Rejected { report, sources: pack.sources });
+        }
+        let (programs, found) = compile(&pack);
+        report.extend(found);
+        match programs {
+            Some(programs) => Ok(Self(Arc::new(Inner { pack, programs, warnings: report }))),
+            None => {
+                report.sort();
+                Err(Rejected { report, sources: pack.sources })
+            }
+        }
+    }
+
+    /// The merged text.
+    #[must_use]
+    pub fn pack(&self) -> &Pack {
+        &self.0.pack
+    }
+
+    /// The compiled programs.
+    #[must_use]
+    pub fn programs(&self) -> &Programs {
+        &self.0.programs
+    }
+
+    /// What loading and compiling warned of.
+    #[must_use]
+    pub fn warnings(&self) -> &Report {
+        &self.0.warnings
+    }
+
+    /// blake3 over the merged rules, hex.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.0.pack.fingerprint
+    }
+}
