@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod diag;
+pub mod emit;
 pub mod import;
 pub mod kinds;
 pub mod model;
@@ -11,6 +12,7 @@ pub mod terms;
 pub mod text;
 pub mod verbs;
 
-pub use build::{BuildError, Outcome, build, run};
+pub use build::{BuildError, Outcome, bring, build, run};
+pub use emit::emit;
 pub use model::{Plan, Scene, Value};
 pub use pack::{Rejected, Ruleset};

@@ -3,6 +3,7 @@
 //! It walks, watches and records; what happens is decided by the passes of the pack. Pure: the same rules and the
 //! same scene give the same plan.
 
+pub mod bring;
 pub mod error;
 pub mod gather;
 pub mod render;
@@ -16,6 +17,7 @@ use crate::terms::State;
 use crate::terms::draws::Draws;
 use crate::verbs::Halt;
 
+pub use bring::bring;
 pub use error::BuildError;
 pub use gather::Outcome;
 

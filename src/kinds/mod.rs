@@ -31,9 +31,3 @@ pub const KINDS: &[(&str, &str)] = &[
     ("overlay", "rows of any kind in one file, laid over a pack"),
     ("case", "rule tests"),
 ];
-
-/// Whether `word` is a kind.
-#[must_use]
-pub fn is_kind(word: &str) -> bool {
-    KINDS.iter().any(|(name, _)| *name == word)
-}

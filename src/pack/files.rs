@@ -34,7 +34,7 @@ pub struct RuleFile {
     pub bytes: Vec<u8>,
 }
 
-/// All files of one pack as read, in the order of their paths.
+/// All files of one pack as read: by folder, the pack's own folder first, then by name.
 #[derive(Debug, Clone, Default)]
 pub struct PackFiles {
     /// The folder, where the pack was read from one; packs beside it can be extended by name.
@@ -63,10 +63,15 @@ impl PackFiles {
     }
 
     pub(super) fn sort(&mut self) {
-        self.files.sort_by(|a, b| a.path_in_pack.cmp(&b.path_in_pack));
-        self.cases.sort_by(|a, b| a.path_in_pack.cmp(&b.path_in_pack));
+        self.files.sort_by(|a, b| in_order(&a.path_in_pack).cmp(&in_order(&b.path_in_pack)));
+        self.cases.sort_by(|a, b| in_order(&a.path_in_pack).cmp(&in_order(&b.path_in_pack)));
         self.assets.sort_keys();
     }
+}
+
+/// Folder and name: the files of a folder come before those of the folders in it.
+fn in_order(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 enum Role {

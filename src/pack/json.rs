@@ -10,10 +10,13 @@ use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Severity, SourceI
 /// Deepest nesting of tables and lists in a JSON text.
 pub const MAX_DEPTH: usize = 128;
 
+/// Complaints that do not end the reading (duplicate keys, half surrogates) and are reported for one text.
+const MAX_COMPLAINTS: usize = 20;
+
 /// Reads a whole text. `None` when it is not JSON; the reason is in the report.
 #[must_use]
 pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
-    let mut reader = Reader { source, text, at: 0, depth: 0, report };
+    let mut reader = Reader { source, text, at: 0, depth: 0, told: 0, report };
     let root = reader.document();
     match root {
         Ok(node) => Some(node),
@@ -32,6 +35,7 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    told: usize,
     report: &'a mut Report,
 }
 
@@ -142,7 +146,14 @@ impl Reader<'_> {
 
     fn twice(&mut self, name: &str, first: Span, second: Span) {
         let complaint = Diagnostic::new(Code::SyntaxDuplicate, format!("key `{name}` is written twice in one table"));
-        self.report.push(complaint.at(second).label("again here").related(first, "first written here").help("keep one of them"));
+        self.tell(complaint.at(second).label("again here").related(first, "first written here").help("keep one of them"));
+    }
+
+    fn tell(&mut self, complaint: Diagnostic) {
+        self.told += 1;
+        if self.told <= MAX_COMPLAINTS {
+            self.report.push(complaint);
+        }
     }
 
     /// Whether another element follows; eats the comma or the closing bracket.
@@ -280,7 +291,7 @@ impl Reader<'_> {
         }
         let mut complaint = Diagnostic::new(Code::SyntaxJson, "half a surrogate pair is read as U+FFFD").at(self.span(start));
         complaint.severity = Severity::Warning;
-        self.report.push(complaint.help("write both halves, or the character itself"));
+        self.tell(complaint.help("write both halves, or the character itself"));
         Ok(char::REPLACEMENT_CHARACTER)
     }
 

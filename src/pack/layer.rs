@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 
 use super::extends::LayerDocs;
 use super::fingerprint;
+use super::order::{Order, anchor};
 use super::rows::{self, Expects, Incoming, Move};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
 use crate::model::pack::{Row, Rows, Shadowed};
@@ -19,6 +20,8 @@ use crate::model::pack::{Row, Rows, Shadowed};
 const MAX_ROWS: usize = 20_000;
 /// Complaints about layering that are reported; the rest would be echo.
 const MAX_COMPLAINTS: usize = 200;
+/// Names compared for "did you mean" in all; comparing is slow, and nobody reads the thousandth guess.
+const MAX_COMPARED: usize = 50_000;
 /// Longest text of a row shown in a complaint, in characters.
 const MAX_SHOWN: usize = 300;
 
@@ -33,8 +36,16 @@ pub(super) struct Merged {
 /// Merges layers, lowest first. `complete` says that every file could be read: only then a name that no layer
 /// has is a mistake of the one who wrote it.
 pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -> Merged {
-    let mut merger =
-        Merger { merged: Merged::default(), report, complete, decided: HashMap::new(), layer: "", overlay: None, complaints: 0 };
+    let mut merger = Merger {
+        merged: Merged::default(),
+        report,
+        complete,
+        decided: HashMap::new(),
+        layer: "",
+        overlay: None,
+        complaints: 0,
+        compared: 0,
+    };
     for (number, layer) in layers.iter().enumerate() {
         merger.layer = &layer.name;
         merger.overlay = layer.overlay.then_some(number);
@@ -42,9 +53,6 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
     }
     merger.merged
 }
-
-/// Rows to be moved, by table and name.
-type Moves = IndexMap<(Arc<str>, Arc<str>), Move>;
 
 struct Merger<'a> {
     merged: Merged,
@@ -56,6 +64,8 @@ struct Merger<'a> {
     /// The number of the layer at hand, if it is an overlay.
     overlay: Option<usize>,
     complaints: usize,
+    /// Names compared so far.
+    compared: usize,
 }
 
 impl<'a> Merger<'a> {
@@ -75,9 +85,14 @@ impl<'a> Merger<'a> {
         self.drop_twice(&mut incoming);
         self.drop_programs(&incoming);
         let (removals, kept): (Vec<Incoming>, Vec<Incoming>) = incoming.into_iter().partition(|row| row.remove);
-        let moves: Moves = kept.iter().filter_map(|row| Some(((row.table.clone(), row.name.clone()), row.place.clone()?))).collect();
+        let mut moves: IndexMap<Arc<str>, Vec<(Arc<str>, Move)>> = IndexMap::new();
+        for row in &kept {
+            if let Some(place) = &row.place {
+                moves.entry(row.table.clone()).or_default().push((row.name.clone(), place.clone()));
+            }
+        }
         kept.into_iter().for_each(|row| self.put(row));
-        self.moves(moves);
+        moves.iter().for_each(|(table, moves)| self.moves(table, moves));
         removals.iter().for_each(|row| self.remove(row));
         for doc in &layer.docs {
             let Some(table) = doc.table() else { continue };
@@ -187,46 +202,53 @@ impl<'a> Merger<'a> {
     }
 
     /// Moves rows in the order written, but a row after the one that it is to stand next to, if that moves too.
-    fn moves(&mut self, mut pending: Moves) {
-        while let Some(((table, name), place)) = pending.shift_remove_index(0) {
-            let mut chain = vec![(name, place)];
-            while let Some((name, place)) = chain.last() {
-                let anchor = self.anchor(&table, name, &place.anchor);
-                let next = anchor.and_then(|anchor| Some((anchor.clone(), pending.shift_remove(&(table.clone(), anchor))?)));
-                match next {
-                    Some(next) => chain.push(next),
-                    None => break,
+    fn moves(&mut self, table: &str, moves: &[(Arc<str>, Move)]) {
+        let Some(rows) = self.merged.tables.get(table) else { return };
+        let mut order = Order::of(rows.len());
+        // by index of the row that moves; a row that could not be added was complained of already
+        let mut pending: IndexMap<usize, &Move> = IndexMap::new();
+        let mut lost = Vec::new();
+        for (name, place) in moves {
+            if let Some(row) = rows.get_index_of(name) {
+                pending.insert(row, place);
+            }
+        }
+        let mut done = vec![false; rows.len()];
+        for first in pending.keys() {
+            let mut chain = Vec::new();
+            let mut next = Some(*first);
+            while let Some((row, place)) = next.and_then(|row| Some((row, *pending.get(&row)?))) {
+                if done.get(row).copied().unwrap_or(true) {
+                    break;
+                }
+                done.iter_mut().skip(row).take(1).for_each(|d| *d = true);
+                let anchor = rows.get_index(row).and_then(|(name, _)| anchor(rows, name, &place.anchor)).filter(|to| *to != row);
+                chain.push((row, anchor, place));
+                next = anchor;
+            }
+            for (row, anchor, place) in chain.into_iter().rev() {
+                match anchor {
+                    Some(to) => order.put(row, to, place.before),
+                    None => lost.extend(rows.get_index(row).map(|(name, _)| (name.clone(), place))),
                 }
             }
-            chain.iter().rev().for_each(|(name, place)| self.place(&table, name, place));
+        }
+        let rank = order.ranks();
+        let now: HashMap<Arc<str>, usize> = rows.keys().cloned().zip(rank).collect();
+        if let Some(rows) = self.merged.tables.get_mut(table) {
+            rows.sort_by_cached_key(|name, _| now.get(name).copied());
+        }
+        for (name, place) in lost {
+            if self.complete {
+                self.lost(table, &name, &place.anchor, place.span);
+            }
         }
     }
 
-    /// The row that a move names. Inside its own program a pass is named without the program.
-    fn anchor(&self, table: &str, name: &str, anchor: &str) -> Option<Arc<str>> {
-        let rows = self.merged.tables.get(table)?;
-        let inside = name.rsplit_once('/').map(|(program, _)| format!("{program}/{anchor}"));
-        let found = inside.and_then(|n| rows.get_key_value(n.as_str())).or_else(|| rows.get_key_value(anchor));
-        found.map(|(name, _)| name.clone())
-    }
-
-    fn place(&mut self, table: &str, name: &str, place: &Move) {
-        let anchor = self.anchor(table, name, &place.anchor);
-        let Some(rows) = self.merged.tables.get_mut(table) else { return };
-        // a row that could not be added was complained of already
-        let Some(from) = rows.get_index_of(name) else { return };
-        let Some(to) = anchor.and_then(|n| rows.get_index_of(&n)).filter(|to| *to != from) else {
-            if self.complete {
-                self.lost(table, name, &place.anchor, place.span);
-            }
-            return;
-        };
-        let gap = to + usize::from(!place.before);
-        rows.move_index(from, if from < gap { gap - 1 } else { gap });
-    }
-
     fn lost(&mut self, table: &str, name: &str, anchor: &str, span: Span) {
-        let message = format!("{table} `{name}` is to stand next to `{anchor}`, which no layer has");
+        let itself = name == anchor || name.rsplit_once('/').is_some_and(|(_, last)| last == anchor);
+        let why = if itself { "which is itself" } else { "which no layer has" };
+        let message = format!("{table} `{name}` is to stand next to `{anchor}`, {why}");
         let full = name.rsplit_once('/').map_or_else(|| anchor.to_owned(), |(program, _)| format!("{program}/{anchor}"));
         let help =
             self.near(table, &full).or_else(|| self.near(table, anchor)).unwrap_or_else(|| "name a row of the same table".to_owned());
@@ -328,12 +350,22 @@ impl<'a> Merger<'a> {
         format!("{table} {name}, from layer {}", self.layer)
     }
 
-    fn near(&self, table: &str, name: &str) -> Option<String> {
+    /// "Did you mean" among the rows of a table, as long as the names compared stay few.
+    fn near(&mut self, table: &str, name: &str) -> Option<String> {
         let rows = self.merged.tables.get(table)?;
+        self.compared += rows.len();
+        if self.compared > MAX_COMPARED {
+            return None;
+        }
         suggest::help(name, rows.keys().map(AsRef::as_ref))
     }
 
     fn complain(&mut self, complaint: Diagnostic) {
+        // the schema may have missed the name already
+        let told = |d: &Diagnostic| d.code == Code::SchemaMissingKey && d.span == complaint.span;
+        if complaint.code == Code::LayerNoName && self.report.items().iter().any(told) {
+            return;
+        }
         self.complaints += 1;
         if self.complaints <= MAX_COMPLAINTS {
             self.report.push(complaint);

@@ -14,6 +14,7 @@ pub mod toml;
 
 mod extends;
 mod layer;
+mod order;
 mod rows;
 mod upgrade;
 mod validate;

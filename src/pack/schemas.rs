@@ -13,7 +13,7 @@ use serde_json::Value;
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 
 /// What schemas without an `$id` of their own are called, so that errors name their place.
-const BASE: &str = "https://tapster.invalid/schemas/";
+const BASE: &str = "https://tapster.dev/schemas/";
 /// How often a look-around pattern of a schema may go back before it is given up.
 const BACKTRACK: usize = 100_000;
 

@@ -13,6 +13,9 @@ const MAX_VIOLATIONS: usize = 100;
 /// Longest list of alternatives that an error of a choice is looked into.
 const MAX_BRANCHES: usize = 64;
 
+/// Most allowed words that are listed as a remedy.
+const MAX_WORDS: usize = 24;
+
 /// Checks a document against the schema `file`; `layer` is named in the complaints.
 pub(super) fn check(root: &Node, file: &str, layer: &str, schemas: &Schemas, report: &mut Report) {
     let validator = match schemas.validator(file) {
@@ -123,8 +126,10 @@ impl Check<'_> {
         let span = target.node.as_table().and_then(|t| t.get(key)).map_or(target.node.span, |f| f.key);
         let message =
             if target.name == "the file" { format!("unknown key `{key}`") } else { format!("unknown key `{key}` in {}", target.name) };
-        let help = suggest::help(key, known.iter().map(String::as_str))
-            .unwrap_or_else(|| "remove it, or look up the keys in the schema".to_owned());
+        let help = match known {
+            [] => "remove it, or look up the keys in the schema".to_owned(),
+            _ => one_of(key, known),
+        };
         let complaint = Diagnostic::new(Code::SchemaUnknownKey, message).label("unknown key").help(help);
         self.push(complaint, span, target.row);
     }
@@ -227,10 +232,7 @@ impl Check<'_> {
     fn not_allowed(&self, target: &Target<'_>, allowed: &[String]) -> Diagnostic {
         let written = target.node.as_text().map_or_else(|| target.node.to_json().to_string(), str::to_owned);
         let written: String = written.chars().take(60).collect();
-        let help = suggest::help(&written, allowed.iter().map(String::as_str)).unwrap_or_else(|| {
-            let some: Vec<String> = allowed.iter().take(24).map(|w| format!("`{w}`")).collect();
-            format!("one of {}{}", some.join(", "), if allowed.len() > 24 { " …" } else { "" })
-        });
+        let help = one_of(&written, allowed);
         Diagnostic::new(Code::SchemaValue, format!("{} cannot be `{written}`", target.name))
             .label("not one of the allowed values")
             .help(help)
@@ -245,6 +247,14 @@ impl Check<'_> {
             self.found.push(complaint);
         }
     }
+}
+
+/// The nearest of the allowed words, else the words themselves.
+fn one_of(written: &str, allowed: &[String]) -> String {
+    suggest::help(written, allowed.iter().map(String::as_str)).unwrap_or_else(|| {
+        let some: Vec<String> = allowed.iter().take(MAX_WORDS).map(|w| format!("`{w}`")).collect();
+        format!("one of {}{}", some.join(", "), if allowed.len() > MAX_WORDS { " …" } else { "" })
+    })
 }
 
 /// The required keys of the forms, as a remedy.

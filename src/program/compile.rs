@@ -17,7 +17,7 @@ use crate::verbs::{Pass, Verb};
 use super::{Program, Programs, cells};
 
 /// Tables that are compiled by rooms of their own and are no data for `$table`.
-const ENGINE_TABLES: &[&str] = &["program", "pass", "round", "account", "ruler", "form", "fact", "path", "state", "list", "field", "scan_source", "matcher", "logic"];
+const ENGINE_TABLES: &[&str] = &["program", "pass", "round", "account", "ruler", "form", "fact", "path", "state", "list", "field", "scan_source", "matcher", "logic", "format", "map"];
 
 /// Compiles a pack. Programs come back only when nothing is wrong.
 #[must_use]
@@ -32,6 +32,7 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
     check_rounds(&mut cx);
+    let formats = super::foreign::compile(&mut cx);
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
     report.sort();
@@ -50,7 +51,7 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
         counters: crate::terms::rules::Counters::default(),
         names: cx.names,
     };
-    let programs = (!report.has_errors()).then(|| Programs { rules: Arc::new(rules), list });
+    let programs = (!report.has_errors()).then(|| Programs { rules: Arc::new(rules), list, formats });
     (programs, report)
 }
 

@@ -5,6 +5,7 @@
 
 pub mod cells;
 pub mod compile;
+pub mod foreign;
 pub mod machine;
 
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Programs {
     pub rules: Arc<Rules>,
     /// The programs, in the order of their rows.
     pub list: Vec<Program>,
+    /// The foreign formats that the pack reads.
+    pub formats: Vec<foreign::Format>,
 }
 
 impl Programs {

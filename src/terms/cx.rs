@@ -24,6 +24,8 @@ pub enum Scope {
     Rows(Vec<Arc<str>>),
     /// An item of a list value, whose fields no row type fixes.
     Open,
+    /// A foreign document: any field may be in it.
+    Any,
 }
 
 /// What one memo cell of a pass holds.
@@ -229,7 +231,7 @@ impl<'p> Cx<'p> {
         let second = names.get(1).map_or("", AsRef::as_ref);
         let (root, used) = match first {
             "table" => {
-                if !self.pack.tables.contains_key(second) {
+                if !self.pack.tables.contains_key(second) && !super::names::TABLES.contains(&second) {
                     let known: Vec<Arc<str>> = self.pack.tables.keys().cloned().collect();
                     self.unknown("table", second, span, known.iter().map(AsRef::as_ref));
                 }
@@ -298,6 +300,7 @@ impl<'p> Cx<'p> {
                 self.fail(Code::ReferenceBad, span, format!("there is no item here that `@{name}` could belong to"), help);
                 return;
             }
+            Some(Scope::Any) => return,
             Some(Scope::Rows(rows)) => Some(rows.clone()),
             _ => None,
         };

@@ -248,6 +248,8 @@ impl Cx<'_> {
                         }
                         _ => Scope::Open,
                     },
+                    // what lies inside a foreign document is foreign too
+                    _ if matches!(self.scopes.last(), Some(Scope::Any)) => Scope::Any,
                     _ => Scope::Open,
                 };
                 (Source::Value(expr), scope)

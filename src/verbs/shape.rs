@@ -150,7 +150,7 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
         "run" => What::Run(cx.literal(own, "a function's name")),
         "replace" => replace(cx, own)?,
         "parts" => What::Parts(
-            own.as_table().into_iter().flatten().map(|(k, f)| (k.clone(), cx.within(Scope::Open, |cx| cx.expr(&f.node)))).collect(),
+            own.as_table().into_iter().flatten().map(|(k, f)| (k.clone(), cx.within(Scope::Any, |cx| cx.expr(&f.node)))).collect(),
         ),
         _ => {
             let help = suggest::help(word, STEPS.iter().map(|(name, _)| *name));

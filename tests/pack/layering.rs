@@ -73,6 +73,43 @@ fn rows_are_replaced_removed_and_moved() {
 }
 
 #[test]
+fn long_chains_of_moves_end_in_order() {
+    let dir = Folder::new();
+    let row = |n: usize| format!("[[slot]]\nname = \"s{n}\"\nafter = \"s{}\"\n", n + 1);
+    dir.pack("p", "", &format!("{}[[slot]]\nname = \"s3000\"\n", (0..3000).map(row).collect::<String>()));
+    let loaded = dir.load("p");
+    clean(&loaded);
+    assert_eq!(names(&loaded, "slot"), (0..=3000).rev().map(|n| format!("s{n}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn rows_that_chase_each_other_or_themselves_are_harmless() {
+    let dir = Folder::new();
+    dir.pack("low", "", THREE);
+    dir.pack(
+        "p",
+        BASE,
+        "[[slot]]\nname = \"a\"\nafter = \"b\"\n[[slot]]\nname = \"b\"\nafter = \"a\"\n[[slot]]\nname = \"c\"\nbefore = \"c\"\n",
+    );
+    let loaded = dir.load("p");
+    assert!(one(&loaded, Code::MoveUnknown).message.ends_with("which is itself"));
+    assert_eq!(names(&loaded, "slot"), ["b", "a", "c"]);
+}
+
+#[test]
+fn files_of_the_pack_come_before_those_of_its_folders() {
+    let dir = Folder::new();
+    let file = |name: &str| format!("kind = \"lore\"\nversion = 1\n[[slot]]\nname = \"{name}\"\n");
+    dir.pack("p", "", "")
+        .file("p/a/x.toml", file("in a folder"))
+        .file("p/z.toml", file("z"))
+        .file("p/b.json", "{\"kind\": \"lore\", \"version\": 1, \"slot\": [{\"name\": \"b\"}]}");
+    let loaded = dir.load("p");
+    clean(&loaded);
+    assert_eq!(names(&loaded, "slot"), ["b", "z", "in a folder"]);
+}
+
+#[test]
 fn passes_move_inside_their_own_program() {
     let dir = Folder::new();
     dir.pack(

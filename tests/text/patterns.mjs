@@ -36,6 +36,9 @@ const rows = [
   [String.raw`\d+(?=%)`, 'g', '5% 6 77%'], [String.raw`\d+(?!%|\d)`, 'g', '5% 6 77%'], [String.raw`(?<=\$)\d+`, 'g', '$5 6 $77'], [String.raw`(?<!\$)\b\d+`, 'g', '$5 6 $77'], [String.raw`(?<=([ab]+)([bc]+))$`, '', 'abc'],
   [String.raw`(?=(\w+))\1:`, '', 'abc:'], [String.raw`(?!(a))b\1`, 'g', 'b'], [String.raw`(?<=\*)[^*]+(?=\*)`, 'g', '*a* b *c*'], [String.raw`(?<=^|\n)- `, 'g', '- a\n- b'], [String.raw`foo(?=[\s\S]*bar)`, 'g', 'foo foo\nbar foo'],
   [String.raw`(?:(?!<\/b>)[\s\S])*<\/b>`, '', 'x<b>y</b>z'], [String.raw`(?<=a.*)c`, 'g', 'abcc c\nc'], ['(?=a)*b', '', 'b'], ['(?=a)*b', 'u', 'b'], ['(?<=a)*b', '', 'b'], [String.raw`^(?!.*bad).*$`, 'gm', 'good\nbad one\nfine'], [String.raw`(?<![\w])cat(?![\w])`, 'gi', 'Cat concat cat.'],
+  // found by random patterns
+  ['(?:ſ?|[a-c])?ſ{0,2}?', 'g', 'a\n1a_'], [String.raw`(?<!(?<=$)(?:[^a]+?.*?)+?)`, 'gm', 'c1\nKb'], [String.raw`(?<!(?:a+){0,2}?\b\d*)[^a]{0,2}?`, 'gm', 'A1 S\rK'], [String.raw`s*|(?<!(x|\w+?A)?\.+)`, 'gi', '\rſcs-É'],
+  [String.raw`(?<=^|\n)\w`, 'gm', 'a\nb\rc'],
   // flags
   ['a', 'y', 'ba'], ['a', 'gy', 'aaba'], ['a', 'gg', ''], ['a', 'x', ''],
 ];

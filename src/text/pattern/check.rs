@@ -37,6 +37,8 @@ fn look_over(node: &Node, in_loop: bool, facts: &mut Facts) {
         Node::Look { ahead, negative, node } => {
             facts.needs_backtracking = true;
             facts.javascript_only |= has_capture(node) && (!ahead || *negative);
+            // look-behind of varying length is not reliable there when it holds other assertions
+            facts.javascript_only |= !ahead && has(node, &is_assertion);
             if has(node, &|n| matches!(n, Node::Repeat { max, .. } if max.is_none_or(|max| max > 64))) {
                 facts.far_look = true;
                 facts.far_look_in_loop |= in_loop;
@@ -45,8 +47,7 @@ fn look_over(node: &Node, in_loop: bool, facts: &mut Facts) {
         Node::Repeat { node, min, max, .. } => {
             let looped = max.is_none_or(|max| max > 1);
             facts.javascript_only |= looped && may_skip_capture(node);
-            facts.javascript_only |= looped && nullable(node) && (has_capture(node) || !empty_comes_last(node));
-            facts.javascript_only |= *min == 0 && nullable(node) && has_capture(node);
+            facts.javascript_only |= (looped || *min == 0) && nullable(node) && (has_capture(node) || !empty_comes_last(node));
             facts.javascript_only |= matches!(**node, Node::Look { .. });
         }
         _ => {}
@@ -69,6 +70,10 @@ fn has(node: &Node, test: &dyn Fn(&Node) -> bool) -> bool {
     test(node) || children(node).iter().any(|n| has(n, test))
 }
 
+fn is_assertion(node: &Node) -> bool {
+    matches!(node, Node::Start | Node::End | Node::Boundary(_) | Node::Look { .. })
+}
+
 fn has_capture(node: &Node) -> bool {
     has(node, &|n| matches!(n, Node::Capture(..)))
 }
@@ -81,7 +86,8 @@ fn nullable(node: &Node) -> bool {
         Node::Alt(branches) => branches.iter().any(nullable),
         Node::Capture(_, node) => nullable(node),
         Node::Repeat { node, min, .. } => *min == 0 || nullable(node),
-        Node::Start | Node::End | Node::Boundary(_) | Node::Look { .. } | Node::Backref(_) => true,
+        Node::Backref(_) => true,
+        _ => is_assertion(node),
     }
 }
 

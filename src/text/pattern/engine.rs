@@ -65,7 +65,7 @@ pub(super) fn choose(tree: &Tree, source: &str, flags: Flags) -> Result<Engines,
             Err(error) => Some(error),
         }
     };
-    javascript(tree, source, flags).map(|exact| Engines { plain: None, exact }).map_err(|error| first_reason.unwrap_or(error))
+    javascript(tree, source.len(), flags).map(|exact| Engines { plain: None, exact }).map_err(|error| first_reason.unwrap_or(error))
 }
 
 fn automaton(tree: &Tree, flags: Flags) -> Result<regex::Regex, PatternError> {
@@ -89,23 +89,18 @@ fn bounded(tree: &Tree, flags: Flags, facts: Facts) -> Result<Engine, PatternErr
     }
 }
 
-fn javascript(tree: &Tree, source: &str, flags: Flags) -> Result<Engine, PatternError> {
-    if source.len() > LONGEST_JAVASCRIPT {
+fn javascript(tree: &Tree, length: usize, flags: Flags) -> Result<Engine, PatternError> {
+    if length > LONGEST_JAVASCRIPT {
         return Err(PatternError::too_costly(
             LONGEST_JAVASCRIPT,
             format!("a pattern of this kind is limited to {LONGEST_JAVASCRIPT} bytes"),
         ));
     }
     let limit = check::bounded_length(tree).map_err(|reason| PatternError::too_costly(0, reason))?;
-    let own = regress::Flags {
-        icase: flags.ignore_case,
-        multiline: flags.multiline,
-        dot_all: flags.dot_all,
-        no_opt: false,
-        unicode: flags.unicode,
-        unicode_sets: false,
-    };
-    match regress::Regex::with_flags(source, own) {
+    // the sets hold all letter cases already, but what a back reference repeats may differ in case
+    let icase = flags.ignore_case && (flags.unicode || any(&tree.root, &|n| matches!(n, Node::Backref(_))));
+    let own = regress::Flags { icase, multiline: flags.multiline, dot_all: false, no_opt: false, unicode: true, unicode_sets: false };
+    match regress::Regex::with_flags(&print(tree, flags, Reader::JavaScript), own) {
         Ok(regex) => Ok(Engine::JavaScript { regex: Box::new(regex), limit }),
         Err(error) => Err(PatternError::bad(0, error.text.to_lowercase())),
     }

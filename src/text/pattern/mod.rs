@@ -4,6 +4,7 @@
 //! `regex` (linear time), else `fancy-regex` (a bounded number of steps), else `regress` (JavaScript's own rules,
 //! no bound of its own, hence only for patterns without nested repeats, over texts of bounded length).
 //! A pattern that fits none is refused. Texts are read by whole characters, as with the flag `u`, also without it.
+//! One known difference: `i` without `u` in a pattern with back references also takes U+017F for `s` and U+212A for `k`.
 
 mod check;
 mod engine;

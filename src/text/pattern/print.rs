@@ -12,6 +12,8 @@ pub(super) enum Reader {
     Automaton,
     /// `fancy-regex`: has look-around, and needs it for what the other has built in.
     Backtracker,
+    /// `regress`, with the flag `u`: assertions are its own, sets are spelled out here too.
+    JavaScript,
 }
 
 const LINE_END: &str = r"[\n\r\x{2028}\x{2029}]";
@@ -19,7 +21,7 @@ const LINE_END: &str = r"[\n\r\x{2028}\x{2029}]";
 pub(super) fn print(tree: &Tree, flags: Flags, reader: Reader) -> String {
     let mut out = String::new();
     // without `u` the sets hold all letter cases already
-    if flags.ignore_case && flags.unicode {
+    if flags.ignore_case && flags.unicode && reader != Reader::JavaScript {
         out.push_str("(?i)");
     }
     Printer { out: &mut out, flags, reader }.node(&tree.root);
@@ -98,6 +100,7 @@ impl Printer<'_> {
 
     fn start(&mut self) {
         match (self.flags.multiline, self.reader) {
+            (_, Reader::JavaScript) => self.out.push('^'),
             (false, _) => self.out.push_str(r"\A"),
             (true, Reader::Automaton) => self.out.push_str("(?m:^)"),
             (true, Reader::Backtracker) => self.write(format_args!(r"(?:\A|(?<={LINE_END}))")),
@@ -106,6 +109,7 @@ impl Printer<'_> {
 
     fn end(&mut self) {
         match (self.flags.multiline, self.reader) {
+            (_, Reader::JavaScript) => self.out.push('$'),
             (false, _) => self.out.push_str(r"\z"),
             (true, Reader::Automaton) => self.out.push_str("(?m:$)"),
             (true, Reader::Backtracker) => self.write(format_args!(r"(?:(?={LINE_END})|\z)")),
@@ -115,8 +119,10 @@ impl Printer<'_> {
     fn boundary(&mut self, inside: bool) {
         if self.reader == Reader::Automaton {
             // the choice of engines gives it neither `\B` nor the wider words of the flags i and u together
-            self.out.push_str(r"(?-u:\b)");
-            return;
+            return self.out.push_str(r"(?-u:\b)");
+        }
+        if self.reader == Reader::JavaScript {
+            return self.out.push_str(if inside { r"\b" } else { r"\B" });
         }
         let mut w = String::from("[");
         for (a, b) in word(self.flags) {
@@ -139,8 +145,11 @@ impl Printer<'_> {
             return self.char(*a);
         }
         if ranges.is_empty() && set.props.is_empty() {
-            let never = if set.negated { "" } else { "^" };
-            return self.write(format_args!(r"[{never}\x{{0}}-\x{{{LAST:x}}}]"));
+            self.out.push_str(if set.negated { "[" } else { "[^" });
+            self.char(0);
+            self.out.push('-');
+            self.char(LAST);
+            return self.out.push(']');
         }
         self.out.push_str(if set.negated { "[^" } else { "[" });
         for (a, b) in ranges {
@@ -157,6 +166,7 @@ impl Printer<'_> {
     fn char(&mut self, c: u32) {
         match char::from_u32(c) {
             Some(c) if c.is_ascii_alphanumeric() => self.out.push(c),
+            _ if self.reader == Reader::JavaScript => self.write(format_args!(r"\u{{{c:x}}}")),
             _ => self.write(format_args!(r"\x{{{c:x}}}")),
         }
     }

@@ -1,0 +1,61 @@
+//! The order of rows while they are moved: a chain of neighbours, so that a move costs the same in any table.
+
+use crate::model::pack::Rows;
+
+/// The rows `0..len` as a ring with an end mark, which has the number `len`.
+pub(super) struct Order {
+    next: Vec<usize>,
+    before: Vec<usize>,
+}
+
+impl Order {
+    /// The order that the rows have.
+    pub(super) fn of(len: usize) -> Self {
+        let next = (1..=len).chain([0]).collect();
+        let before = std::iter::once(len).chain(0..len).collect();
+        Order { next, before }
+    }
+
+    /// Takes `row` out and puts it right before or after another row.
+    pub(super) fn put(&mut self, row: usize, other: usize, is_before: bool) {
+        let (left, right) = (at(&self.before, row), at(&self.next, row));
+        self.join(left, right);
+        let left = if is_before { at(&self.before, other) } else { other };
+        let right = at(&self.next, left);
+        self.join(left, row);
+        self.join(row, right);
+    }
+
+    /// The new place of each row.
+    pub(super) fn ranks(&self) -> Vec<usize> {
+        let end = self.next.len().saturating_sub(1);
+        let mut ranks = vec![0; end];
+        let mut row = at(&self.next, end);
+        for rank in 0..end {
+            set(&mut ranks, row, rank);
+            row = at(&self.next, row);
+        }
+        ranks
+    }
+
+    fn join(&mut self, left: usize, right: usize) {
+        set(&mut self.next, left, right);
+        set(&mut self.before, right, left);
+    }
+}
+
+fn at(list: &[usize], place: usize) -> usize {
+    list.get(place).copied().unwrap_or(0)
+}
+
+fn set(list: &mut [usize], place: usize, value: usize) {
+    if let Some(slot) = list.get_mut(place) {
+        *slot = value;
+    }
+}
+
+/// The place of the row that a move names. Inside its own program a pass is named without the program.
+pub(super) fn anchor(rows: &Rows, name: &str, anchor: &str) -> Option<usize> {
+    let inside = name.rsplit_once('/').map(|(program, _)| format!("{program}/{anchor}"));
+    inside.and_then(|n| rows.get_index_of(n.as_str())).or_else(|| rows.get_index_of(anchor))
+}
