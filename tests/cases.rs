@@ -43,20 +43,20 @@ fn every_case_holds() {
     let mut count = 0;
     for path in case_files() {
         let shown = path.strip_prefix(root()).unwrap().display().to_string();
-        let (rules, cases) = match open(&path) {
-            Ok(opened) => opened,
+        let file = match read(&path) {
+            Ok(file) => file,
             Err(message) => {
                 failures.push(format!("{shown}: {message}"));
                 continue;
             }
         };
-        for case in cases {
-            let title = format!("{shown}#{}", text(&case, "name"));
+        for case in &file.cases {
+            let title = format!("{shown}#{}", text(case, "name"));
             if !title.contains(&only) {
                 continue;
             }
             count += 1;
-            let complaints = run(&rules, &case);
+            let complaints = run(&file, case);
             match (complaints.is_empty(), shown.starts_with("fixme")) {
                 (false, false) => failures.push(format!("{title}\n    {}", complaints.join("\n    "))),
                 (true, true) => failures.push(format!("{title}\n    holds now: move it out of `fixme`")),
@@ -86,8 +86,15 @@ fn every_verb_has_cases() {
     assert!(missing.is_empty(), "verbs without cases: {missing:?}");
 }
 
-/// The pack of a case file with the file's own rows over it, and the cases.
-fn open(path: &Path) -> Result<(Ruleset, Vec<Value>), String> {
+/// A case file: its cases, and the pack with the file's own rows over it.
+struct CaseFile {
+    pack: String,
+    overlay: String,
+    rules: Ruleset,
+    cases: Vec<Value>,
+}
+
+fn read(path: &Path) -> Result<CaseFile, String> {
     let source = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let mut file: Map<String, Value> = toml::from_str(&source).map_err(|e| e.to_string())?;
     let Some(Value::Array(cases)) = file.remove("case") else { return Err("there are no cases".into()) };
@@ -97,17 +104,29 @@ fn open(path: &Path) -> Result<(Ruleset, Vec<Value>), String> {
     file.insert("version".into(), 1.into());
     let overlay = toml::to_string(&file).map_err(|e| e.to_string())?;
     let rules = Ruleset::open_with(&pack, &[("case.toml", &overlay)]).map_err(|rejected| rejected.to_string())?;
-    Ok((rules, cases))
+    Ok(CaseFile { pack, overlay, rules, cases })
+}
+
+/// The rules of a case whose `budget` gives accounts another size.
+fn with_budget(file: &CaseFile, budget: &Map<String, Value>) -> Result<Ruleset, String> {
+    let accounts: String = budget.iter().map(|(name, size)| format!("[[account]]\nname = \"{name}\"\nsize = {size}\n")).collect();
+    let sizes = format!("kind = \"overlay\"\nversion = 1\n{accounts}");
+    Ruleset::open_with(&file.pack, &[("case.toml", &file.overlay), ("budget.toml", &sizes)]).map_err(|rejected| rejected.to_string())
 }
 
 /// Runs one case; what is not as expected, in words.
-fn run(rules: &Ruleset, case: &Value) -> Vec<String> {
+fn run(file: &CaseFile, case: &Value) -> Vec<String> {
+    let rules = match case.get("budget").and_then(Value::as_object).map(|budget| with_budget(file, budget)) {
+        None => file.rules.clone(),
+        Some(Ok(rules)) => rules,
+        Some(Err(message)) => return vec![message],
+    };
     let mut scene = Scene::new(case.get("scene").unwrap_or(&Value::Object(Map::new())));
     scene.draws = Some(case.get("draws").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_f64).collect());
     let lists: Vec<(&str, Value)> =
         case.get("lists").and_then(Value::as_object).into_iter().flatten().map(|(name, rows)| (name.as_str(), rows.clone())).collect();
     let expect = case.get("expect").cloned().unwrap_or_default();
-    match (tapster::run(rules, text(case, "run"), &scene, &lists), expect.get("error").and_then(Value::as_str)) {
+    match (tapster::run(&rules, text(case, "run"), &scene, &lists), expect.get("error").and_then(Value::as_str)) {
         (Ok(out), None) => differences(&out, &expect),
         (Ok(_), Some(code)) => vec![format!("the error `{code}` is expected, but it ran to its end")],
         (Err(error), Some(code)) if error.kind() == code => Vec::new(),
