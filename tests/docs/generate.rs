@@ -151,7 +151,11 @@ fn keys(row: &Value, schema: &Value) -> String {
 /// What a value of a schema may be, in a few words.
 fn shape_of(property: &Value) -> String {
     if let Some(choices) = property.get("enum").and_then(Value::as_array) {
-        return choices.iter().map(|c| format!("`{}`", c.as_str().map_or_else(|| c.to_string(), str::to_owned))).collect::<Vec<_>>().join(", ");
+        return choices
+            .iter()
+            .map(|c| format!("`{}`", c.as_str().map_or_else(|| c.to_string(), str::to_owned)))
+            .collect::<Vec<_>>()
+            .join(", ");
     }
     if let Some(constant) = property.get("const") {
         return format!("`{constant}`");
