@@ -28,9 +28,14 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
+/// Whether the pages are being written: then only one test runs, since the others read them.
+fn updating() -> bool {
+    std::env::var_os("UPDATE").is_some()
+}
+
 #[test]
 fn blocks_say_what_their_source_says() {
-    let update = std::env::var_os("UPDATE").is_some();
+    let update = updating();
     let mut stale = Vec::new();
     for path in pages() {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -47,6 +52,9 @@ fn blocks_say_what_their_source_says() {
 
 #[test]
 fn every_kind_has_a_page_with_an_example() {
+    if updating() {
+        return;
+    }
     let mut complaints = Vec::new();
     for (kind, _) in KINDS {
         let page = format!("docs/{kind}.md");
@@ -67,6 +75,9 @@ fn every_kind_has_a_page_with_an_example() {
 
 #[test]
 fn links_between_pages_lead_somewhere() {
+    if updating() {
+        return;
+    }
     let mut broken = Vec::new();
     for path in pages() {
         let text = std::fs::read_to_string(&path).unwrap();
