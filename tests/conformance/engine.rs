@@ -151,8 +151,7 @@ impl Built {
 
     /// The payload for a provider.
     pub(crate) fn emit(&self, dialect: &str) -> Result<Json, Json> {
-        let _ = &self.pack;
-        Err(missing(&format!("emit to `{dialect}`")))
+        tapster::emit(&self.pack, &self.plan, dialect).map_err(|e| error(&e))
     }
 }
 
@@ -170,13 +169,9 @@ fn message(message: &Json) -> Json {
 }
 
 /// Maps a foreign file onto a part of a scene.
-pub(crate) fn import(name: &str, format: &str, _file: &Json) -> Result<Json, Json> {
-    pack(name)?;
-    Err(missing(&format!("import of `{format}`")))
-}
-
-fn missing(what: &str) -> Json {
-    json!({ "error": { "kind": "missing", "message": format!("the crate has no {what} yet") } })
+pub(crate) fn import(name: &str, format: &str, file: &Json) -> Result<Json, Json> {
+    let brought = tapster::bring(&pack(name)?, Some(format), file);
+    brought.map(|b| b.scene.to_json()).map_err(|e| error(&e))
 }
 
 fn error(e: &tapster::BuildError) -> Json {
