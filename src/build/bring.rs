@@ -30,9 +30,9 @@ pub fn bring(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value
     };
     let Some(found) = found else {
         let known = formats.iter().map(|f| f.name.as_ref());
-        let help = format.and_then(|f| crate::diag::suggest::help(f, known.clone())).unwrap_or_else(|| {
-            format!("known here: {}", known.collect::<Vec<_>>().join(", "))
-        });
+        let help = format
+            .and_then(|f| crate::diag::suggest::help(f, known.clone()))
+            .unwrap_or_else(|| format!("known here: {}", known.collect::<Vec<_>>().join(", ")));
         let what = format.map_or_else(|| "the document is of no format that".to_owned(), |f| format!("`{f}` is no format that"));
         return Err(BuildError::call(format!("{what} pack `{}` reads; {help}", rules.pack().name)));
     };

@@ -43,7 +43,12 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
     })
 }
 
-fn report(st: &State, blocks: &[Block], records: Vec<EvictionRecord>, trimmed: Option<(usize, Arc<str>)>) -> Result<TrimReport, BuildError> {
+fn report(
+    st: &State,
+    blocks: &[Block],
+    records: Vec<EvictionRecord>,
+    trimmed: Option<(usize, Arc<str>)>,
+) -> Result<TrimReport, BuildError> {
     let Some((account, pass)) = trimmed else { return Ok(TrimReport::default()) };
     let memo = Memo::default();
     let size = ledger::size(&pass_env(st, &memo), account).map_err(|f| BuildError::of(f.into(), None, st))?;

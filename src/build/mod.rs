@@ -9,7 +9,6 @@ pub mod gather;
 pub mod render;
 pub mod scripts;
 
-
 use crate::model::{Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::{Machine, Program};
@@ -120,4 +119,3 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
     st.set_renderer(std::rc::Rc::new(move |args: &Map, st: &State| render::render(&rules, args, st)));
     st
 }
-

@@ -52,7 +52,9 @@ impl<'a> Macros<'a> {
             return Some(Value::Text(given.clone()));
         }
         let fixed = row.get("with").and_then(|w| w.get(name)).cloned();
-        fixed.or_else(|| row.get("args")?.as_list()?.iter().find(|a| a.get("name").and_then(Value::as_str) == Some(name))?.get("default").cloned())
+        fixed.or_else(|| {
+            row.get("args")?.as_list()?.iter().find(|a| a.get("name").and_then(Value::as_str) == Some(name))?.get("default").cloned()
+        })
     }
 
     fn function(&self, function: &str, row: &Value, args: &[Arc<str>], name: &str) -> MacroResult {
@@ -60,7 +62,8 @@ impl<'a> Macros<'a> {
         match function {
             "repeat" => {
                 let unit = text(row.get("with").and_then(|w| w.get("text")).cloned());
-                let times = self.argument(row, args, 0, "count").map(|v| v.to_text()).and_then(|t| t.trim().parse::<usize>().ok()).unwrap_or(1);
+                let times =
+                    self.argument(row, args, 0, "count").map(|v| v.to_text()).and_then(|t| t.trim().parse::<usize>().ok()).unwrap_or(1);
                 if unit.len().saturating_mul(times) > self.st.rules.limits.text_bytes {
                     return MacroResult::Failed(format!("`{{{{{name}}}}}` would repeat {times} times"));
                 }

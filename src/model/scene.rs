@@ -77,6 +77,10 @@ fn put(tree: &mut Value, names: &[&str], value: Value) {
 
 impl std::fmt::Debug for Scene {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scene").field("data", &self.data.to_json()).field("seed", &self.seed).field("strict", &self.strict).finish_non_exhaustive()
+        f.debug_struct("Scene")
+            .field("data", &self.data.to_json())
+            .field("seed", &self.seed)
+            .field("strict", &self.strict)
+            .finish_non_exhaustive()
     }
 }

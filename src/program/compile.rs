@@ -17,7 +17,24 @@ use crate::verbs::{Pass, Verb};
 use super::{Program, Programs, cells};
 
 /// Tables that are compiled by rooms of their own and are no data for `$table`.
-const ENGINE_TABLES: &[&str] = &["program", "pass", "round", "account", "ruler", "form", "fact", "path", "state", "list", "field", "scan_source", "matcher", "logic", "format", "map"];
+const ENGINE_TABLES: &[&str] = &[
+    "program",
+    "pass",
+    "round",
+    "account",
+    "ruler",
+    "form",
+    "fact",
+    "path",
+    "state",
+    "list",
+    "field",
+    "scan_source",
+    "matcher",
+    "logic",
+    "format",
+    "map",
+];
 
 /// Compiles a pack. Programs come back only when nothing is wrong.
 #[must_use]
@@ -214,7 +231,12 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
         let list = match named {
             Some(f) => cx.list(f.node.as_text().unwrap_or(""), f.node.span),
             None => {
-                cx.fail(Code::TermMissing, row.span, format!("program `{}` does not say what it works on", row.name), Some("add `over = \"…\"`".into()));
+                cx.fail(
+                    Code::TermMissing,
+                    row.span,
+                    format!("program `{}` does not say what it works on", row.name),
+                    Some("add `over = \"…\"`".into()),
+                );
                 0
             }
         };
@@ -267,7 +289,12 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
                 Some(1) => {
                     let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
                     cx.rule = format!("pass {pass}");
-                    cx.fail(Code::CycleProgram, span, format!("program `{name}` runs itself in a circle"), Some("take one of the passes out, or use `repeat`".into()));
+                    cx.fail(
+                        Code::CycleProgram,
+                        span,
+                        format!("program `{name}` runs itself in a circle"),
+                        Some("take one of the passes out, or use `repeat`".into()),
+                    );
                 }
                 Some(0) => {
                     mark(&mut state, callee, 1);

@@ -142,7 +142,12 @@ fn heads(node: &Node) -> Vec<Arc<str>> {
     while let Some(node) = open.pop() {
         if let Some(text) = node.as_text() {
             let pieces = text.split('@').skip(1).map(|p| p.strip_prefix("outer.").unwrap_or(p));
-            out.extend(pieces.map(|p| p.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")).filter(|h| !h.is_empty()).map(Arc::from));
+            out.extend(
+                pieces
+                    .map(|p| p.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(""))
+                    .filter(|h| !h.is_empty())
+                    .map(Arc::from),
+            );
         }
         open.extend(node.as_list().unwrap_or(&[]));
         open.extend(node.as_table().into_iter().flatten().map(|(_, f)| &f.node));

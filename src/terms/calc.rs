@@ -271,7 +271,8 @@ impl<'t> Parser<'t, '_> {
             return if self.eat(")") { Ok(inner) } else { Err(self.error("`)` is expected")) };
         }
         if first == '$' || first == '@' {
-            let length = 1 + rest.chars().skip(1).take_while(|c| c.is_alphanumeric() || "_.[]$@".contains(*c)).map(char::len_utf8).sum::<usize>();
+            let length =
+                1 + rest.chars().skip(1).take_while(|c| c.is_alphanumeric() || "_.[]$@".contains(*c)).map(char::len_utf8).sum::<usize>();
             let word = rest.get(..length).unwrap_or(rest).trim_end_matches('.');
             let at = self.at;
             self.at += word.len();

@@ -23,8 +23,7 @@ pub enum Mode {
 }
 
 /// The words of tests.
-pub const TESTS: &[&str] =
-    &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "every"];
+pub const TESTS: &[&str] = &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "every"];
 
 impl Cx<'_> {
     /// A condition.
@@ -72,7 +71,12 @@ impl Cx<'_> {
             match node.as_list() {
                 Some(l) => l.iter().map(|n| cx.cond(n, mode)).collect(),
                 None => {
-                    cx.fail(Code::TermType, node.span, format!("`{key}` takes a list of conditions"), Some(format!("write `{key} = [{{ … }}, {{ … }}]`")));
+                    cx.fail(
+                        Code::TermType,
+                        node.span,
+                        format!("`{key}` takes a list of conditions"),
+                        Some(format!("write `{key} = [{{ … }}, {{ … }}]`")),
+                    );
                     Box::new([])
                 }
             }
@@ -99,7 +103,12 @@ impl Cx<'_> {
         for (name, span) in names {
             if self.fact_stack.contains(&name) {
                 let chain = self.fact_stack.join("`, `");
-                self.fail(Code::CycleText, span, format!("fact `{name}` names itself through `{chain}`"), Some("take one of them out".into()));
+                self.fail(
+                    Code::CycleText,
+                    span,
+                    format!("fact `{name}` names itself through `{chain}`"),
+                    Some("take one of them out".into()),
+                );
                 continue;
             }
             let Some(is) = self.facts.get(&name).cloned() else {
@@ -121,7 +130,12 @@ impl Cx<'_> {
             Err(e) => {
                 let offset = offset_of(source, e.line, e.column);
                 let span = inside::place_in_text(&self.pack.sources, node, offset);
-                self.fail(Code::ScriptBad, span, format!("the script cannot be compiled: {}", e.message), Some("see docs/language.md, scripts".into()));
+                self.fail(
+                    Code::ScriptBad,
+                    span,
+                    format!("the script cannot be compiled: {}", e.message),
+                    Some("see docs/language.md, scripts".into()),
+                );
                 Cond::Const(false)
             }
         }
@@ -146,8 +160,7 @@ impl Cx<'_> {
             if !deeper.is_empty() && !super::names::is_form(table) {
                 let known = self.plausible(&deeper, key, mode);
                 if known {
-                    let all: Vec<Cond> =
-                        deeper.iter().map(|(k, f)| self.cond_key(&format!("{key}.{k}"), f.key, &f.node, mode)).collect();
+                    let all: Vec<Cond> = deeper.iter().map(|(k, f)| self.cond_key(&format!("{key}.{k}"), f.key, &f.node, mode)).collect();
                     return Cond::All(all.into());
                 }
                 for (word, field) in deeper {
@@ -303,7 +316,12 @@ fn foreign_map(map: &Map, rules: &Rules, depth: usize) -> Result<Cond, String> {
     let mut all = Vec::new();
     for (key, value) in map {
         let list = || -> Result<Box<[Cond]>, String> {
-            value.as_list().unwrap_or(&[]).iter().map(|v| v.as_map().map_or(Ok(Cond::Const(v.truthy())), |m| foreign_map(m, rules, depth + 1))).collect()
+            value
+                .as_list()
+                .unwrap_or(&[])
+                .iter()
+                .map(|v| v.as_map().map_or(Ok(Cond::Const(v.truthy())), |m| foreign_map(m, rules, depth + 1)))
+                .collect()
         };
         all.push(match key.as_ref() {
             "all" => Cond::All(list()?),
@@ -343,7 +361,9 @@ fn foreign_test(value: &Value) -> Result<Test, String> {
 
 fn foreign_word(word: &str, value: &Value) -> Result<Test, String> {
     let own = Expr::Const(value.clone());
-    let many = || -> Box<[Expr]> { value.as_list().map_or_else(|| Box::new([own.clone()]) as Box<[Expr]>, |l| l.iter().cloned().map(Expr::Const).collect()) };
+    let many = || -> Box<[Expr]> {
+        value.as_list().map_or_else(|| Box::new([own.clone()]) as Box<[Expr]>, |l| l.iter().cloned().map(Expr::Const).collect())
+    };
     Ok(match word {
         "ne" => Test::Ne(many()),
         "gt" => Test::Cmp(Cmp::Gt, own),

@@ -10,10 +10,10 @@ use crate::diag::{Code, Diagnostic, Node, Report, Span, inside, suggest};
 use crate::model::{Fields, Pack};
 use crate::text::pattern::Pattern;
 
+use super::Cond;
 use super::expr::{Expr, FieldRef, Path, Root, Seg};
 use super::names::Names;
 use super::rules::ListInfo;
-use super::Cond;
 
 /// What `@` means at a place.
 #[derive(Debug, Clone)]
@@ -104,7 +104,13 @@ impl<'p> Cx<'p> {
         for column in pack.tables.values().flat_map(|rows| rows.values()).flat_map(|r| r.fields.keys()) {
             fields.intern(column);
         }
-        let facts = pack.tables.get("fact").into_iter().flatten().filter_map(|(n, r)| Some((n.clone(), r.fields.get("is")?.node.clone()))).collect();
+        let facts = pack
+            .tables
+            .get("fact")
+            .into_iter()
+            .flatten()
+            .filter_map(|(n, r)| Some((n.clone(), r.fields.get("is")?.node.clone())))
+            .collect();
         Self {
             report: Report::default(),
             fields,
@@ -215,7 +221,8 @@ impl<'p> Cx<'p> {
     /// A reference `$…` or `@…`; `node` and `offset` say where it stands.
     pub fn reference(&mut self, word: &str, node: &Node, offset: usize) -> Expr {
         let span = inside::place_in_text(&self.pack.sources, node, offset);
-        let span = Span { end: span.end.max(span.start + u32::try_from(word.len()).unwrap_or(0)).min(node.span.end.max(span.start)), ..span };
+        let span =
+            Span { end: span.end.max(span.start + u32::try_from(word.len()).unwrap_or(0)).min(node.span.end.max(span.start)), ..span };
         match word.strip_prefix('$') {
             Some(path) => self.path(path, span, node, offset),
             None => self.field(word.strip_prefix('@').unwrap_or(word), span, node, offset),
@@ -325,7 +332,8 @@ impl<'p> Cx<'p> {
         let mut out = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
-            let piece = if rest.starts_with('[') { rest.find(']').map_or(rest.len(), |n| n + 1) } else { rest.find('.').unwrap_or(rest.len()) };
+            let piece =
+                if rest.starts_with('[') { rest.find(']').map_or(rest.len(), |n| n + 1) } else { rest.find('.').unwrap_or(rest.len()) };
             let (seg, after) = (rest.get(..piece).unwrap_or(""), rest.get(piece..).unwrap_or(""));
             match seg.strip_prefix('[').and_then(|s| s.strip_suffix(']')) {
                 Some(inner) => out.push(Seg::Computed(Box::new(self.reference(inner, node, offset)))),

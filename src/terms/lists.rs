@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use crate::model::{FieldId, Item, Value, item::core};
 
+use super::Cond;
 use super::eval::{Cur, Env, Fault, Memo};
 use super::expr::Expr;
-use super::Cond;
 
 /// A list of a build.
 #[derive(Default)]
@@ -165,4 +165,3 @@ impl Local for Load {
         })
     }
 }
-

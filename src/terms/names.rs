@@ -13,8 +13,31 @@ use crate::model::Pack;
 
 /// Tables that may be read although no layer has given them a row yet.
 pub const TABLES: &[&str] = &[
-    "slot", "position", "alias", "macro", "story_field", "sequence", "card_field", "mode", "map", "code", "script", "hook", "lore_place",
-    "task", "source", "template", "section", "layout", "artifact", "operation", "effect", "capability", "policy", "preflight", "directive",
+    "slot",
+    "position",
+    "alias",
+    "macro",
+    "story_field",
+    "sequence",
+    "card_field",
+    "mode",
+    "map",
+    "code",
+    "script",
+    "hook",
+    "lore_place",
+    "task",
+    "source",
+    "template",
+    "section",
+    "layout",
+    "artifact",
+    "operation",
+    "effect",
+    "capability",
+    "policy",
+    "preflight",
+    "directive",
 ];
 
 /// What kind of value a path or field holds.

@@ -36,7 +36,12 @@ impl Cx<'_> {
     pub fn expr(&mut self, node: &Node) -> Expr {
         self.depth += 1;
         let expr = if self.depth > MAX_DEPTH {
-            self.fail(Code::FileTooDeep, node.span, "values are nested too deeply", Some("split the value, or name a part of it as a fact".into()));
+            self.fail(
+                Code::FileTooDeep,
+                node.span,
+                "values are nested too deeply",
+                Some("split the value, or name a part of it as a fact".into()),
+            );
             Expr::Const(Value::Null)
         } else {
             self.expr_at(node)
@@ -151,7 +156,12 @@ impl Cx<'_> {
         match node.as_list() {
             Some(list) => list.iter().map(|n| self.expr(n)).collect(),
             None => {
-                self.fail(Code::TermType, node.span, format!("`{word}` takes a list of values, not {}", node.kind()), Some(format!("write `{word} = [a, b]`")));
+                self.fail(
+                    Code::TermType,
+                    node.span,
+                    format!("`{word}` takes a list of values, not {}", node.kind()),
+                    Some(format!("write `{word} = [a, b]`")),
+                );
                 Box::new([])
             }
         }
@@ -159,7 +169,12 @@ impl Cx<'_> {
 
     fn lookup(&mut self, table: &Table, key: &Node, node: &Node) -> Expr {
         let Some(source) = table.get("in") else {
-            self.fail(Code::TermMissing, node.span, "`lookup` needs `in`: where to look", Some("write `{ lookup = key, in = table }`".into()));
+            self.fail(
+                Code::TermMissing,
+                node.span,
+                "`lookup` needs `in`: where to look",
+                Some("write `{ lookup = key, in = table }`".into()),
+            );
             return Expr::Const(Value::Null);
         };
         let word = |k: &str| table.get(k).and_then(|f| f.node.as_text()).map(Arc::from);
@@ -171,7 +186,12 @@ impl Cx<'_> {
     /// A `calc` text.
     pub fn calc(&mut self, node: &Node) -> Expr {
         let Some(text) = node.as_text().map(str::to_owned) else {
-            self.fail(Code::CalcBad, node.span, format!("`calc` takes a text, not {}", node.kind()), Some("write `{ calc = \"$a + 1\" }`".into()));
+            self.fail(
+                Code::CalcBad,
+                node.span,
+                format!("`calc` takes a text, not {}", node.kind()),
+                Some("write `{ calc = \"$a + 1\" }`".into()),
+            );
             return Expr::Const(Value::Null);
         };
         let result = calc::parse(&text, &mut |word, offset| self.reference(word, node, offset));
@@ -359,5 +379,6 @@ pub fn is_reference(text: &str) -> bool {
     if name.is_empty() {
         return text == "@";
     }
-    name.chars().all(|c| c.is_alphanumeric() || "_.[]$@-".contains(c)) && name.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '[')
+    name.chars().all(|c| c.is_alphanumeric() || "_.[]$@-".contains(c))
+        && name.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '[')
 }

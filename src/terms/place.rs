@@ -3,10 +3,10 @@
 //! A place is a gap of a list: gap n is in front of the nth item. All gaps of a pass are found on the list
 //! as it was when the pass began, unless it says `against = "now"`.
 
+use super::Cond;
 use super::eval::{Env, Fault};
 use super::expr::Expr;
 use super::select::{Seq, count};
-use super::Cond;
 
 /// A compiled place.
 #[derive(Debug, Clone)]

@@ -11,12 +11,12 @@ use rustc_hash::FxHashMap;
 use crate::model::{Fields, Map, Value};
 use crate::text::tokens::{Counter, Estimator};
 
+use super::Cond;
 use super::eval::{Env, Fault};
 use super::expr::Expr;
 use super::ledger::{Account, Ruler};
 use super::lists::List;
 use super::names::Names;
-use super::Cond;
 
 /// Compiled tables and values.
 #[derive(Debug, Default)]

@@ -81,7 +81,12 @@ impl Cx<'_> {
     /// `by = […]`.
     pub fn keys(&mut self, node: &Node) -> Box<[Key]> {
         let Some(list) = node.as_list() else {
-            self.fail(Code::TermType, node.span, format!("`by` takes a list of keys, not {}", node.kind()), Some("write `by = [\"order\", \"-id\"]`".into()));
+            self.fail(
+                Code::TermType,
+                node.span,
+                format!("`by` takes a list of keys, not {}", node.kind()),
+                Some("write `by = [\"order\", \"-id\"]`".into()),
+            );
             return Box::new([]);
         };
         list.iter().map(|n| self.key(n)).collect()
@@ -176,4 +181,3 @@ impl Cx<'_> {
         }
     }
 }
-

@@ -41,7 +41,12 @@ impl Add {
     /// Reads the terms.
     pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
         let Some(item) = fields.get("item").map(|f| &f.node) else {
-            cx.fail(Code::TermMissing, span, "`add` needs `item`: what is made", Some("add `item = { … }`, or `item = \"@\"` for the element itself".into()));
+            cx.fail(
+                Code::TermMissing,
+                span,
+                "`add` needs `item`: what is made",
+                Some("add `item = { … }`, or `item = \"@\"` for the element itself".into()),
+            );
             return None;
         };
         let to = fields.get("to").map(|f| {
@@ -96,11 +101,15 @@ impl Add {
 
     /// A long list of the scene becomes a cursor. True if it did.
     fn add_lazily(&self, st: &mut State, to: usize, memo: &Memo) -> Result<bool, Fault> {
-        let (Some(Expr::Path(path)), Template::Fields(fields), false) = (&self.each, &*self.template, self.at_varies) else { return Ok(false) };
+        let (Some(Expr::Path(path)), Template::Fields(fields), false) = (&self.each, &*self.template, self.at_varies) else {
+            return Ok(false);
+        };
         let mut steps: Vec<(Rc<dyn Local>, Rc<Memo>)> = Vec::new();
         let mut tail = Vec::new();
         let (source, remaining) = match &path.root {
-            Root::Scene { list: Some((id, used)) } if path.segs.len() == *used && st.rules.lists.get(*id).is_some_and(|l| l.from.is_some()) => {
+            Root::Scene { list: Some((id, used)) }
+                if path.segs.len() == *used && st.rules.lists.get(*id).is_some_and(|l| l.from.is_some()) =>
+            {
                 let held = st.list(*id);
                 let Some(lazy) = &held.lazy else { return Ok(false) };
                 if lazy.at != 0 {

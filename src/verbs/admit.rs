@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use crate::diag::{Span, Table};
+use crate::model::plan::EvictionRecord as Record;
 use crate::model::{Value, item::core};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
-use crate::model::plan::EvictionRecord as Record;
 use crate::terms::ledger;
 use crate::terms::select::{End, Seq, pass_env};
 use crate::terms::{Cond, Cur, Cx, Memo, State};
@@ -183,9 +183,9 @@ impl Admit {
         let Some(count) = st.list(list).lazy.as_ref().map(|l| l.remaining) else { return Ok(()) };
         let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
         st.list_mut(list).lazy = None;
-        let record = Record { id: "unread".into(), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
+        let record =
+            Record { id: "unread".into(), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
         st.ledger.borrow_mut().records.push(record);
         Ok(())
     }
 }
-

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use crate::diag::{Span, Table};
+use crate::model::plan::EvictionRecord as Record;
 use crate::model::{Item, Value, item::core};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
-use crate::model::plan::EvictionRecord as Record;
 use crate::terms::ledger;
 use crate::terms::select::{End, Seq, pass_env};
 use crate::terms::{Cond, Cur, Cx, Env, Fault, Memo, State};
@@ -88,7 +88,10 @@ impl Evict {
         match (candidates, spared) {
             (Some(false), _) | (_, Some(true)) => self.read_until_over(st, list, size, pass, memo),
             (Some(true), Some(false))
-                if pass.select.from == End::First && pass.select.by.is_empty() && self.unit != Unit::Lead && !self.older_candidates(pass, st, list, memo)? =>
+                if pass.select.from == End::First
+                    && pass.select.by.is_empty()
+                    && self.unit != Unit::Lead
+                    && !self.older_candidates(pass, st, list, memo)? =>
             {
                 self.admit_from_behind(pass, st, list, size, memo)
             }
@@ -173,7 +176,14 @@ impl Evict {
         let newest = st.list(list).items.get(at).and_then(|i| i.str(core::ID).map(str::to_owned)).unwrap_or_default();
         let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
         st.list_mut(list).lazy = None;
-        let record = Record { id: format!("before {newest}"), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
+        let record = Record {
+            id: format!("before {newest}"),
+            tokens: 0.0,
+            group,
+            group_eviction: false,
+            pass: pass.id.to_string(),
+            unread: Some(count),
+        };
         st.ledger.borrow_mut().records.push(record);
         Ok(())
     }
@@ -251,4 +261,3 @@ pub(super) fn switch_off(st: &mut State, list: usize, off: Vec<(usize, Record)>)
         st.ledger.borrow_mut().records.push(record);
     }
 }
-

@@ -68,7 +68,12 @@ impl Match {
     /// Reads the terms and the tables.
     pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let (Some(keys), Some(set)) = (fields.get("keys"), fields.get("set")) else {
-            cx.fail(Code::TermMissing, span, "`match` needs `keys` and `set`", Some("add `keys = \"@keys\"` and `set = { hit = true }`".into()));
+            cx.fail(
+                Code::TermMissing,
+                span,
+                "`match` needs `keys` and `set`",
+                Some("add `keys = \"@keys\"` and `set = { hit = true }`".into()),
+            );
             return None;
         };
         let keys = cx.within(scope.clone(), |cx| cx.expr(&keys.node));
@@ -323,4 +328,3 @@ fn matcher(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Matcher {
         },
     }
 }
-

@@ -42,21 +42,71 @@ pub struct Info {
 
 /// All verbs.
 pub const VERBS: &[Info] = &[
-    Info { name: "add", doc: "makes items, one for each element of `each`", terms: &["item", "each", "to", "at"], cost: "what is made; a long history is read as needed" },
+    Info {
+        name: "add",
+        doc: "makes items, one for each element of `each`",
+        terms: &["item", "each", "to", "at"],
+        cost: "what is made; a long history is read as needed",
+    },
     Info { name: "drop", doc: "removes the selected from the list, which is reported", terms: &[], cost: "the list" },
-    Info { name: "set", doc: "sets fields of the selected; `$name` keys once a pass, `$state.x` into the patch", terms: &["set"], cost: "the selected" },
-    Info { name: "shape", doc: "changes a text of the selected, step by step", terms: &["steps", "field"], cost: "the text of the selected" },
-    Info { name: "place", doc: "moves the selected, or copies of them, to a place", terms: &["to", "at", "against", "copy", "field", "pick"], cost: "the list" },
+    Info {
+        name: "set",
+        doc: "sets fields of the selected; `$name` keys once a pass, `$state.x` into the patch",
+        terms: &["set"],
+        cost: "the selected",
+    },
+    Info {
+        name: "shape",
+        doc: "changes a text of the selected, step by step",
+        terms: &["steps", "field"],
+        cost: "the text of the selected",
+    },
+    Info {
+        name: "place",
+        doc: "moves the selected, or copies of them, to a place",
+        terms: &["to", "at", "against", "copy", "field", "pick"],
+        cost: "the list",
+    },
     Info { name: "order", doc: "the selected trade places", terms: &[], cost: "n log n of the selected" },
-    Info { name: "merge", doc: "neighbours with equal `same` become one", terms: &["same", "absorb", "stop", "join", "field", "fold"], cost: "the list and its text" },
-    Info { name: "split", doc: "one item becomes several at a pattern", terms: &["cut", "heads", "lead", "number", "to", "field"], cost: "the text" },
-    Info { name: "match", doc: "looks the items' keys up in the scan sources", terms: &["keys", "more", "set", "grow"], cost: "one pass over the text" },
+    Info {
+        name: "merge",
+        doc: "neighbours with equal `same` become one",
+        terms: &["same", "absorb", "stop", "join", "field", "fold"],
+        cost: "the list and its text",
+    },
+    Info {
+        name: "split",
+        doc: "one item becomes several at a pattern",
+        terms: &["cut", "heads", "lead", "number", "to", "field"],
+        cost: "the text",
+    },
+    Info {
+        name: "match",
+        doc: "looks the items' keys up in the scan sources",
+        terms: &["keys", "more", "set", "grow"],
+        cost: "one pass over the text",
+    },
     Info { name: "reserve", doc: "takes from an account", terms: &["account", "cost"], cost: "the selected" },
-    Info { name: "admit", doc: "lets units in until one does not fit", terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set"], cost: "what is admitted, and one" },
+    Info {
+        name: "admit",
+        doc: "lets units in until one does not fit",
+        terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set"],
+        cost: "what is admitted, and one",
+    },
     Info { name: "evict", doc: "switches units off until the list fits", terms: &["account", "unit", "spare"], cost: "what fits" },
-    Info { name: "require", doc: "an error, a warning, or the end of the program", terms: &["that", "error", "level", "message"], cost: "the selected, or one test" },
+    Info {
+        name: "require",
+        doc: "an error, a warning, or the end of the program",
+        terms: &["that", "error", "level", "message"],
+        cost: "the selected, or one test",
+    },
     Info { name: "repeat", doc: "runs a program in rounds", terms: &["program", "max", "set"], cost: "bounded by `max`" },
-    Info { name: "run", doc: "runs a program, a script, or the hooks of an event", terms: &["program", "script", "event", "each", "as", "copy"], cost: "what it runs" },
+    Info {
+        name: "run",
+        doc: "runs a program, a script, or the hooks of an event",
+        terms: &["program", "script", "event", "each", "as", "copy"],
+        cost: "what it runs",
+    },
 ];
 
 /// Terms that a pass of any verb may have.

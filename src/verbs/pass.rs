@@ -241,7 +241,8 @@ fn check_terms(cx: &mut Cx<'_>, info: &Info, fields: &Table) {
         }
         let owners: Vec<&str> = VERBS.iter().filter(|v| v.terms.contains(&key.as_ref())).map(|v| v.name).collect();
         let help = suggest::nearest(key, known.iter().copied()).map(|n| format!("did you mean `{n}`?")).or_else(|| {
-            (!owners.is_empty()).then(|| format!("`{key}` is a term of {}", owners.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")))
+            (!owners.is_empty())
+                .then(|| format!("`{key}` is a term of {}", owners.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")))
         });
         let help = help.or_else(|| Some(format!("`{}` takes {}", info.name, info.terms.join(", "))));
         cx.fail(Code::TwoMeanings, field.key, format!("`{key}` is no term of `{}`", info.name), help);

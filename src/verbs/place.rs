@@ -29,7 +29,12 @@ impl Place {
         let target = to.map_or_else(|| scope.clone(), |n| cx.rows_of(n));
         let at = node("at").map(|n| cx.within(scope.clone(), |cx| cx.place(n, &target)));
         let flag = |key: &str| node(key).and_then(Node::as_bool).unwrap_or(false);
-        Self { to, at: at.unwrap_or(crate::terms::Place::End), now: node("against").and_then(Node::as_text) == Some("now"), copy: flag("copy") }
+        Self {
+            to,
+            at: at.unwrap_or(crate::terms::Place::End),
+            now: node("against").and_then(Node::as_text) == Some("now"),
+            copy: flag("copy"),
+        }
     }
 
     /// Moves them.

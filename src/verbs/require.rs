@@ -123,4 +123,3 @@ fn account_of(cond: &Cond) -> Option<usize> {
         _ => None,
     }
 }
-

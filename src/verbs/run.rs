@@ -73,7 +73,12 @@ impl Run {
             return self.run_each(program, each, st, caller);
         }
         let own = caller.list_of(program);
-        let same = st.rules.lists.get(own).zip(st.rules.lists.get(list)).is_some_and(|(a, b)| own == list || (!a.rows.is_empty() && a.rows == b.rows && a.from.is_none() && b.from.is_none()));
+        let same = st
+            .rules
+            .lists
+            .get(own)
+            .zip(st.rules.lists.get(list))
+            .is_some_and(|(a, b)| own == list || (!a.rows.is_empty() && a.rows == b.rows && a.from.is_none() && b.from.is_none()));
         let over = if same { Some(list) } else { None };
         let kept = self.copy.then(|| {
             let target = over.unwrap_or(own);

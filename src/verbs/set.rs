@@ -39,7 +39,12 @@ impl Set {
     pub fn of(cx: &mut Cx<'_>, node: &Node, scope: &Scope) -> Self {
         let mut set = Self { fields: Vec::new(), globals: Vec::new() };
         let Some(table) = node.as_table() else {
-            cx.fail(Code::TermType, node.span, format!("`set` takes a table, not {}", node.kind()), Some("write `set = { field = value }`".into()));
+            cx.fail(
+                Code::TermType,
+                node.span,
+                format!("`set` takes a table, not {}", node.kind()),
+                Some("write `set = { field = value }`".into()),
+            );
             return set;
         };
         for (key, field) in table {

@@ -163,7 +163,12 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
 
 fn replace(cx: &mut Cx<'_>, own: &Node) -> Option<What> {
     let (Some(find), Some(with)) = (own.get("find"), own.get("with")) else {
-        cx.fail(Code::TermMissing, own.span, "`replace` needs `find` and `with`", Some("write `{ replace = { find = \"/a/g\", with = \"b\" } }`".into()));
+        cx.fail(
+            Code::TermMissing,
+            own.span,
+            "`replace` needs `find` and `with`",
+            Some("write `{ replace = { find = \"/a/g\", with = \"b\" } }`".into()),
+        );
         return None;
     };
     let find = cx.pattern(find);
@@ -288,7 +293,13 @@ fn rewrite(text: &Arc<str>, script: &Value, st: &State) -> Result<Arc<str>, Faul
 }
 
 /// Fills a replacement: `$n`, `$&`, `$<name>`, `{{match}}`.
-fn fill<'t>(with: &str, whole: &'t str, group: &dyn Fn(usize) -> Option<&'t str>, named: &dyn Fn(&str) -> Option<&'t str>, out: &mut String) {
+fn fill<'t>(
+    with: &str,
+    whole: &'t str,
+    group: &dyn Fn(usize) -> Option<&'t str>,
+    named: &dyn Fn(&str) -> Option<&'t str>,
+    out: &mut String,
+) {
     let with = with.replace("{{match}}", "$0");
     let mut rest = with.as_str();
     while let Some((before, after)) = rest.split_once('$') {
