@@ -1,7 +1,6 @@
 //! The one door to the crate: JSON in, JSON out, packs compiled once.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
@@ -49,12 +48,20 @@ impl Scene {
 }
 
 /// The compiled pack of a name, with the programs of the harness laid over it.
-pub(crate) fn pack(name: &str) -> Result<Ruleset, Json> {
-    static PACKS: Mutex<BTreeMap<String, Result<Ruleset, String>>> = Mutex::new(BTreeMap::new());
+fn pack(name: &str) -> Result<Ruleset, Json> {
+    pack_with(name, "")
+}
+
+/// The same with one more overlay.
+fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
+    static PACKS: Mutex<BTreeMap<(String, String), Result<Ruleset, String>>> = Mutex::new(BTreeMap::new());
     let mut packs = PACKS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let entry = packs.entry(name.to_owned()).or_insert_with(|| {
-        let overlay = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/programs.toml");
-        Ruleset::open(name, &[&overlay]).map_err(|rejected| rejected.to_string())
+    let entry = packs.entry((name.to_owned(), overlay.to_owned())).or_insert_with(|| {
+        let mut overlays = vec![("conformance.toml", include_str!("programs.toml"))];
+        if !overlay.is_empty() {
+            overlays.push(("case.toml", overlay));
+        }
+        Ruleset::open_with(name, &overlays).map_err(|rejected| rejected.to_string())
     });
     entry.clone().map_err(|report| json!({ "error": { "kind": "pack", "message": report } }))
 }
@@ -64,7 +71,12 @@ pub(crate) struct Ran(tapster::Outcome);
 
 /// Runs one program of a pack over lists.
 pub(crate) fn run(name: &str, program: &str, scene: Scene, lists: &[(&str, Json)]) -> Result<Ran, Json> {
-    let pack = pack(name)?;
+    run_with(name, "", program, scene, lists)
+}
+
+/// The same with an overlay over the pack.
+pub(crate) fn run_with(name: &str, overlay: &str, program: &str, scene: Scene, lists: &[(&str, Json)]) -> Result<Ran, Json> {
+    let pack = pack_with(name, overlay)?;
     tapster::run(&pack, program, &scene.into_scene(), lists).map(Ran).map_err(|e| error(&e))
 }
 

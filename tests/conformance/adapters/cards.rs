@@ -21,10 +21,19 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
         "members": members,
     }));
     let actual = match engine::run(CONTRACT, "merge_cards", scene, &[]) {
-        Ok(ran) => json!({ "merged": Some(ran.get("card")).filter(|c| c.as_object().is_some_and(|c| !c.is_empty())) }),
+        Ok(ran) => json!({ "merged": merged(&ran.get("card")) }),
         Err(error) => error,
     };
     vec![case.check(actual, fits)]
+}
+
+/// The joined fields of a card; nothing if there is none.
+pub(super) fn merged(card: &Json) -> Json {
+    let fields = ["description", "personality", "scenario", "mes_example"];
+    if fields.iter().all(|f| card[*f].is_null()) {
+        return Json::Null;
+    }
+    fields.iter().map(|f| ((*f).to_owned(), card[*f].clone())).collect::<serde_json::Map<_, _>>().into()
 }
 
 fn member(id: &Json, card: &Json) -> Json {

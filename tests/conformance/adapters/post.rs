@@ -22,19 +22,14 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
     vec![case.check(actual, same)]
 }
 
-/// Messages of a provider as items: `content` is text or a list of parts.
+/// Messages of a provider as items: the text of an item may be a list of parts.
 pub(crate) fn items(messages: &Json) -> Json {
-    messages
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|m| renamed(m, "content", if m["content"].is_array() { "parts" } else { "text" }))
-        .collect()
+    messages.as_array().into_iter().flatten().map(|m| renamed(m, "content", "text")).collect()
 }
 
-/// And back. `prepared` fields that only rules look at are not part of a message.
+/// And back.
 pub(crate) fn messages(items: &[Json]) -> Json {
-    items.iter().map(|item| renamed(item, if item["parts"].is_array() { "parts" } else { "text" }, "content")).collect()
+    items.iter().map(|item| renamed(item, "text", "content")).collect()
 }
 
 fn renamed(object: &Json, from: &str, to: &str) -> Json {

@@ -78,12 +78,11 @@ pub(crate) fn cards(case: &Case) -> Vec<Check> {
     let input = &case.input;
     let actual = card_scene(input).and_then(|data| {
         let ran = engine::run(EXACT, "merge_cards", Scene::new(data), &[])?;
-        let card = ran.get("card");
-        let joined = card.as_object().is_some_and(|c| !c.is_empty());
-        let fields = json!({
-            "description": card["description"], "personality": card["personality"], "scenario": card["scenario"], "mesExamples": card["mes_example"],
-        });
-        Ok(if joined { json!({ "cards": fields }) } else { json!({ "cards": null }) })
+        let mut joined = super::cards::merged(&ran.get("card"));
+        if let Some(examples) = joined.as_object_mut().and_then(|c| c.remove("mes_example")) {
+            parts::set(&mut joined, "mesExamples", examples);
+        }
+        Ok(json!({ "cards": joined }))
     });
     let actual = actual.unwrap_or_else(|error| error);
     vec![case.check(actual, |expected, actual| same(&json!({ "cards": expected["cards"] }), actual))]

@@ -7,14 +7,15 @@ use crate::case::{Case, Check};
 use crate::compare::{fits, unordered, without};
 use crate::engine::{self, CONTRACT, Scene};
 
-/// Blocks with given costs, trimmed by a strategy, which is the program of that name.
+/// Blocks with given costs, trimmed by the stage of a build whose pass names the strategy, as a preset author would.
 pub(crate) fn trim(case: &Case) -> Vec<Check> {
     let input = &case.input;
     let blocks = input["blocks"].as_array().into_iter().flatten();
     let blocks: Json = blocks.map(|block| worded(block.clone())).collect();
     let scene = Scene::new(json!({ "context": context(&input["budget"]) }));
     let strategy = input["strategy"].as_str().unwrap_or("");
-    let actual = match engine::run(CONTRACT, strategy, scene, &[("blocks", blocks)]) {
+    let overlay = format!("kind = \"overlay\"\nversion = 1\n[[pass]]\nname = \"build/trimming\"\nprogram = {strategy:?}\n");
+    let actual = match engine::run_with(CONTRACT, &overlay, "build/trimming", scene, &[("blocks", blocks)]) {
         Ok(ran) => {
             let report = ran.trim_report();
             let evicted: Json = report["records"].as_array().into_iter().flatten().map(|r| r["id"].clone()).collect();
@@ -72,7 +73,7 @@ pub(crate) fn budget(case: &Case) -> Vec<Check> {
             Err(error) => error,
         },
         "build" => built(input),
-        // a pipeline's strategy is named by the pass of its stage
+        "default_strategy" => default_strategy(input["pipeline"].as_str().unwrap_or("")),
         other => return vec![Check::broken("", case, &format!("no adapter for op `{other}` yet"))],
     };
     vec![case.check(actual, fits)]
@@ -86,6 +87,14 @@ fn prompt_tokens(data: Json) -> Json {
             "context_window_tokens": ran.get("context.window"),
             "reserved_response_tokens": ran.get("context.reserve"),
         }),
+        Err(error) => error,
+    }
+}
+
+/// What trims where nobody says anything: told by the report of an empty build of the pipeline's pack.
+fn default_strategy(pack: &str) -> Json {
+    match engine::build(pack, Scene::new(json!({}))) {
+        Ok(built) => json!({ "strategy": built.trim_report()["strategy"] }),
         Err(error) => error,
     }
 }
