@@ -161,6 +161,12 @@ impl Built {
         json!(self.plan.trace)
     }
 
+    /// The live blocks after each stage, if a trace was kept.
+    pub(crate) fn stages(&self) -> Vec<(String, Vec<Json>)> {
+        let stages = self.plan.trace.iter().flat_map(|t| &t.stages);
+        stages.map(|(name, blocks)| (name.clone(), blocks.iter().map(tapster::Value::to_json).collect())).collect()
+    }
+
     /// The payload for a provider.
     pub(crate) fn emit(&self, dialect: &str) -> Result<Json, Json> {
         tapster::emit(&self.pack, &self.plan, dialect).map_err(|e| error(&e))

@@ -25,8 +25,22 @@ fn diff(check: &Check) -> String {
         Json::String(why) => format!("{why}\n"),
         other => format!("{other:#}\n"),
     };
-    let (expected, actual) = (text(&check.expected), text(&check.actual));
+    let (expected, actual) = (text(&check.expected), text(&looked_at(&check.expected, &check.actual)));
     similar::TextDiff::from_lines(&expected, &actual).unified_diff().context_radius(2).header("expected", "actual").to_string()
+}
+
+/// What of `actual` the recorded answer speaks of; all of it where they have nothing in common.
+fn looked_at(expected: &Json, actual: &Json) -> Json {
+    match (expected, actual) {
+        (Json::Object(want), Json::Object(have)) if want.keys().any(|key| have.contains_key(key)) => {
+            let shared = want.iter().filter_map(|(key, value)| Some((key.clone(), looked_at(value, have.get(key)?))));
+            Json::Object(shared.collect())
+        }
+        (Json::Array(want), Json::Array(have)) if want.len() == have.len() => {
+            want.iter().zip(have).map(|(want, have)| looked_at(want, have)).collect()
+        }
+        _ => actual.clone(),
+    }
 }
 
 /// The results as JSON.

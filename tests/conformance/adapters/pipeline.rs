@@ -119,6 +119,14 @@ fn lore_entry(entry: &Json) -> Json {
 fn told(built: &Built, input: &Json) -> Json {
     let messages = built.messages();
     let trace = built.trace();
+    let watched = engine::build(CONTRACT, scene(input, true)).map_or_else(|_| Vec::new(), |b| b.stages());
+    let unchanged: Vec<&str> = watched
+        .iter()
+        .enumerate()
+        .filter(|(n, (_, after))| n.checked_sub(1).and_then(|n| watched.get(n)).map_or(after.is_empty(), |(_, before)| before == after))
+        .map(|(_, (name, _))| name.as_str())
+        .collect();
+    let stages = built.stages().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     let contents = messages.as_array().into_iter().flatten().filter_map(|m| m["content"].as_str()).collect::<Vec<_>>().join("\n");
     let blocks: Json = built.blocks().iter().map(contract_block).collect();
     let untraced = engine::build(CONTRACT, scene(input, false)).map_or_else(|error| error, |b| b.messages());
@@ -126,6 +134,7 @@ fn told(built: &Built, input: &Json) -> Json {
     json!({
         "same_as_untraced": untraced == messages, "messages": messages, "contents": contents, "blocks": blocks, "prompt": prompt,
         "warnings": built.warnings(), "outlets": built.outlets(), "trim_report": built.trim_report(), "trace": trace,
+        "trace_stage_order": stages, "blocks_unchanged_by": unchanged,
     })
 }
 
@@ -161,6 +170,9 @@ fn holds(key: &str, want: &Json, actual: &Json) -> bool {
             want.as_array().into_iter().flatten().all(|w| payload.iter().any(|m| fits(w, m)))
         }
         "blocks" => want.as_array().into_iter().flatten().all(|w| selected(w, &list("blocks"))),
+        "trace_stage_order" => in_order(&texts(want), &texts(&actual[key])),
+        "trace_has_stages" => texts(want).iter().all(|stage| texts(&actual["trace_stage_order"]).contains(stage)),
+        "blocks_unchanged_by" => texts(want).iter().all(|stage| texts(&actual[key]).contains(stage)),
         "every_block_has" => list("blocks").iter().all(|b| texts(want).iter().all(|field| !b[*field].is_null())),
         "bundles" => {
             let mut bundles: Vec<String> =
@@ -171,6 +183,12 @@ fn holds(key: &str, want: &Json, actual: &Json) -> bool {
         }
         _ => fits(want, &actual[key]),
     }
+}
+
+/// The wanted names occur in this order; there may be others between them.
+fn in_order(want: &[&str], have: &[&str]) -> bool {
+    let mut have = have.iter();
+    want.iter().all(|w| have.any(|h| h == w))
 }
 
 fn warned(want: &Json, have: &[&str]) -> bool {
