@@ -120,7 +120,12 @@ pub(crate) struct Built {
 
 /// Runs a whole build.
 pub(crate) fn build(name: &str, scene: Scene) -> Result<Built, Json> {
-    let pack = pack(name)?;
+    build_with(name, "", scene)
+}
+
+/// The same with an overlay over the pack.
+pub(crate) fn build_with(name: &str, overlay: &str, scene: Scene) -> Result<Built, Json> {
+    let pack = pack_with(name, overlay)?;
     let plan = tapster::build(&pack, &scene.into_scene()).map_err(|e| error(&e))?;
     Ok(Built { pack, plan })
 }
@@ -136,6 +141,7 @@ impl Built {
         let block = |b: &tapster::model::Block| {
             let mut block = b.fields.to_json();
             block["tokens"] = json!(b.tokens);
+            block["enabled"] = json!(b.enabled());
             block
         };
         self.plan.blocks.iter().map(block).collect()

@@ -37,11 +37,13 @@ const SCENE: &[(&str, &str)] = &[
 /// One case: a build, or the names of stages and slots.
 pub(crate) fn contract(case: &Case) -> Vec<Check> {
     let input = &case.input;
-    let unadapted = ["hooks", "custom_stages"].iter().find(|key| input[**key].as_array().is_some_and(|l| !l.is_empty()));
-    if let Some(key) = unadapted {
-        return vec![Check::broken("", case, &format!("no adapter for `{key}` yet"))];
+    if input["hooks"].as_array().is_some_and(|l| !l.is_empty()) {
+        return vec![Check::broken("", case, "no adapter for `hooks` yet")];
     }
-    let outcome = engine::build(CONTRACT, scene(input, input["options"]["trace"] == json!(true)));
+    let Some(overlay) = custom_stages(&input["custom_stages"]) else {
+        return vec![Check::broken("", case, "no adapter for what this custom stage does yet")];
+    };
+    let outcome = engine::build_with(CONTRACT, &overlay, scene(input, input["options"]["trace"] == json!(true)));
     let actual = match (&outcome, case.op()) {
         (Err(error), _) => error.clone(),
         (Ok(built), "build") => told(built, input),
@@ -54,12 +56,33 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
     vec![case.check(actual, alike)]
 }
 
+/// Stages of the case's own, as passes that an overlay puts into the build.
+fn custom_stages(stages: &Json) -> Option<String> {
+    let mut overlay = String::new();
+    for stage in stages.as_array().into_iter().flatten() {
+        for action in stage["do"].as_array().into_iter().flatten() {
+            let (level, message) = match (action["warn"].as_str(), action["raise"].as_str()) {
+                (Some(text), _) => ("warn", text),
+                (_, Some(text)) => ("error", text),
+                _ => return None,
+            };
+            let (name, after) = (stage["name"].as_str()?, stage["after"].as_str()?);
+            overlay += &format!(
+                "[[pass]]\nname = \"build/{name}\"\ndo = \"require\"\nthat = {{ any = [] }}\nlevel = \"{level}\"\n\
+                 error = \"pipeline\"\nmessage = {message:?}\nafter = \"{after}\"\n"
+            );
+        }
+    }
+    if overlay.is_empty() { Some(overlay) } else { Some(format!("kind = \"overlay\"\nversion = 1\n{overlay}")) }
+}
+
 fn scene(input: &Json, trace: bool) -> Scene {
     let from = &input["scene"];
     let mut data = json!({
         "context": { "tokenizer": input["options"]["tokenizer"] },
         "names": { "char": from["character"]["name"], "user": from["user"]["name"] },
         "history": parts::history(&from["history"]),
+        "instruct": { "enabled": false },
         "books": books(&from["lore_books"]),
     });
     parts::copy(from, &mut data, SCENE);
