@@ -64,6 +64,7 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
         rulers,
         forms,
         defaults,
+        effect_macros: effect_macros(pack),
         limits: limits(pack),
         counters: crate::terms::rules::Counters::default(),
         names: cx.names,
@@ -132,6 +133,20 @@ fn defaults(cx: &mut Cx<'_>) -> FxHashMap<crate::model::FieldId, Value> {
         }
     }
     found.into_iter().filter_map(|(id, v)| v.map(|v| (id, v))).collect()
+}
+
+/// The names of macros that say they have effects, their aliases too.
+fn effect_macros(pack: &Pack) -> rustc_hash::FxHashSet<Arc<str>> {
+    let rows = pack.tables.get("macro").into_iter().flatten();
+    let with_effects = rows.filter(|(_, r)| r.fields.get("effects").and_then(|f| f.node.as_bool()) == Some(true));
+    let names = with_effects.flat_map(|(name, r)| {
+        let aliases = r.fields.get("aliases").and_then(|f| f.node.as_list()).unwrap_or(&[]);
+        std::iter::once(name.as_ref())
+            .chain(aliases.iter().filter_map(Node::as_text))
+            .map(|n| Arc::from(n.to_lowercase()))
+            .collect::<Vec<_>>()
+    });
+    names.collect()
 }
 
 fn rulers(cx: &mut Cx<'_>) -> Vec<Ruler> {

@@ -13,6 +13,7 @@ use crate::model::{FieldId, Item, Value, item::core};
 use super::Cond;
 use super::eval::{Cur, Env, Fault, Memo};
 use super::expr::Expr;
+use super::place::Gap;
 
 /// A list of a build.
 #[derive(Default)]
@@ -40,6 +41,8 @@ pub struct Lazy {
     pub steps: Vec<(Rc<dyn Local>, Rc<Memo>)>,
     /// What is known of all unread items alike.
     pub shape: Shape,
+    /// Whether any unread text holds a macro that writes or draws; found out when first asked.
+    pub effects: std::cell::OnceCell<bool>,
 }
 
 /// Something that happens to one item, looking only at it and at the scene.
@@ -67,10 +70,10 @@ impl List {
     }
 
     /// Puts items into gaps (index in the list as it is now), keeping the order given within one gap.
-    pub fn insert(&mut self, mut placed: Vec<(usize, Item)>) {
-        placed.sort_by_key(|(gap, _)| *gap);
+    pub fn insert(&mut self, mut placed: Vec<(Gap, Item)>) {
+        placed.sort_by_key(|(gap, _)| (gap.at, !gap.early));
         let lazy_at = self.lazy_at();
-        let before = placed.iter().filter(|(gap, _)| lazy_at.is_some_and(|at| *gap < at)).count();
+        let before = placed.iter().filter(|(gap, _)| lazy_at.is_some_and(|at| gap.at < at || (gap.at == at && gap.early))).count();
         if let Some(lazy) = &mut self.lazy {
             lazy.at += before;
         }
@@ -78,7 +81,7 @@ impl List {
         self.items.reserve(old.len() + placed.len());
         let mut new = placed.into_iter().peekable();
         for (n, item) in old.into_iter().enumerate() {
-            while let Some((_, made)) = new.next_if(|(gap, _)| *gap <= n) {
+            while let Some((_, made)) = new.next_if(|(gap, _)| gap.at <= n) {
                 self.items.push(made);
             }
             self.items.push(item);

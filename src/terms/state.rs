@@ -37,10 +37,8 @@ pub struct Event {
 pub struct Stat {
     /// The pass.
     pub pass: Arc<str>,
-    /// Items in its list afterwards.
+    /// Items in its list afterwards, as far as they have been read.
     pub items: usize,
-    /// Items it chose.
-    pub selected: usize,
 }
 
 /// What one build holds.
@@ -70,6 +68,8 @@ pub struct State {
     pub trail: Option<RefCell<Vec<Event>>>,
     /// Pass numbers, when tracing.
     pub stats: RefCell<Vec<Stat>>,
+    /// Passes that had all of a list read, and how many elements that were, when tracing.
+    pub read_whole: RefCell<Vec<(Arc<str>, usize)>>,
     /// Media parts that stand in a text as marks (`shape` steps `inline` and `outline`).
     pub marks: RefCell<Vec<(Arc<str>, Value)>>,
     /// Items that lost their place: id, and the pass that would have placed them.
@@ -104,6 +104,7 @@ impl State {
             host: rustc_hash::FxHashMap::default(),
             trail: None,
             stats: RefCell::default(),
+            read_whole: RefCell::default(),
             marks: RefCell::default(),
             lost: RefCell::default(),
             patterns: RefCell::default(),
@@ -220,7 +221,7 @@ impl State {
             let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
             let shape = Shape { open: true, ..Shape::default() };
             let remaining = source.len();
-            list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape });
+            list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
             drop(list);
             if remaining < LAZY_FROM {
                 // elements as they are cannot fail to load
@@ -302,10 +303,30 @@ impl State {
         }
     }
 
+    /// Whether an unread text holds a macro that writes or draws, so that texts must be expanded whole and oldest first.
+    #[must_use]
+    pub fn unread_has_effects(&self, id: usize) -> bool {
+        let effects = &self.rules.effect_macros;
+        if effects.is_empty() {
+            return false;
+        }
+        let list = self.list(id);
+        let Some(lazy) = &list.lazy else { return false };
+        *lazy.effects.get_or_init(|| {
+            let texts =
+                lazy.source.iter().take(lazy.remaining).filter_map(|v| v.get("text").or_else(|| v.get("content")).and_then(Value::as_str));
+            texts.into_iter().any(|t| crate::text::macros::may_have_effects(t, effects))
+        })
+    }
+
     /// Reads all that is unread of a list.
     pub fn force(&self, id: usize) -> Result<(), Fault> {
         let mut made = Vec::new();
         let Some(at) = self.list(id).lazy_at() else { return Ok(()) };
+        if self.trail.is_some() {
+            let count = self.list(id).lazy.as_ref().map_or(0, |l| l.remaining);
+            self.read_whole.borrow_mut().push((self.pass.borrow().clone(), count));
+        }
         while let Some((value, place, steps)) = self.take_unread(id) {
             if let Some(item) = self.run_steps(&value, place, &steps)? {
                 made.push(item);

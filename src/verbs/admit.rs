@@ -140,7 +140,7 @@ impl Admit {
         let select = &pass.select;
         let plain = select.per.is_none() && select.by.is_empty() && select.draw.is_none() && select.skip.is_none() && !select.others;
         let plain = plain && select.since.is_none() && select.run.is_none() && select.take.is_none();
-        if plain && super::reach::untouched(pass, st, list, memo)? {
+        if super::reach::untouched(pass, st, list, memo)? {
             return Ok(());
         }
         if !plain || select.from != End::Last || self.misfit != Misfit::Stop || self.unit == Unit::Lead || self.exempt.is_some() {

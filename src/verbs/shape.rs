@@ -69,6 +69,12 @@ impl Shape {
         Some(Self { field, steps })
     }
 
+    /// Whether a step expands macros, whose effects must happen in order.
+    #[must_use]
+    pub fn expands_macros(&self) -> bool {
+        self.steps.iter().any(|s| matches!(&s.what, What::Expand(lang) if matches!(lang.as_ref(), "macro" | "cbs")))
+    }
+
     /// Changes the texts.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
         let chosen = pass.chosen(st, list, memo)?;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::terms::cx::Scope;
+use crate::terms::place::Gap;
 use crate::terms::select::{in_list_order, pass_env};
 use crate::terms::{Cx, Expr, Fault, Memo, State};
 use crate::text::pattern::{Captures, Pattern};
@@ -37,7 +38,7 @@ impl Split {
             cx.fail(Code::TermMissing, span, "`split` needs `cut`: the pattern to cut at", Some("add `cut = \"/\\n/\"`".into()));
             return None;
         };
-        let cut = cx.pattern(cut);
+        let cut = every(&cx.pattern(cut));
         let names = cut.names().iter().map(|n| n.as_ref().map(|n| cx.fields.intern(n))).collect();
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
         let number = word("number").map(|n| cx.fields.intern(n));
@@ -93,7 +94,7 @@ impl Split {
         let mut removed = 0;
         let mut placed = Vec::new();
         for (n, made) in pieces {
-            placed.extend(made.into_iter().map(|item| (n - removed, item)));
+            placed.extend(made.into_iter().map(|item| (Gap { at: n - removed, early: false }, item)));
             removed += 1;
         }
         if same {
@@ -182,6 +183,16 @@ impl Split {
                 piece.set(*id, Value::text(found.of(text)));
             }
         }
+    }
+}
+
+/// The pattern, looking for every place where it holds, whatever its flags say.
+fn every(pattern: &Arc<Pattern>) -> Arc<Pattern> {
+    match Pattern::split(pattern.text()) {
+        Some((source, flags)) if !flags.contains('g') => {
+            Pattern::new(source, &format!("{flags}g")).map_or_else(|_| pattern.clone(), Arc::new)
+        }
+        _ => pattern.clone(),
     }
 }
 
