@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{chat_completion as chat, imports, parts};
+use super::{chat_completion as chat, imports, parts, words};
 use crate::case::{Case, Check};
 use crate::compare::fits;
 use crate::engine::{self, EXACT, Scene};
@@ -34,11 +34,11 @@ fn scanned(input: &Json) -> Result<Json, Json> {
     parts::lay(&mut data, imports::chat(EXACT, &input["chat"])?);
     parts::put(&mut data, "books", imports::books(EXACT, &chat::world_info(input))?);
     chat::settings(input, &mut data);
-    chat::persona(&input["persona"], &mut data);
-    chat::note(&input["authors_note"], &mut data);
+    words::persona(&input["persona"], &mut data);
+    words::note(&input["authors_note"], &mut data);
     chat::group(input, &mut data)?;
     parts::put(&mut data, "type", input.get("type").cloned().unwrap_or_else(|| json!("normal")));
-    parts::put(&mut data, "injections", chat::extension_prompts(&input["extension_prompts"]));
+    parts::put(&mut data, "injections", words::extension_prompts(&input["extension_prompts"]));
     parts::put(&mut data, "context.window", input.get("max_context").cloned().unwrap_or_else(|| json!(8192)));
     parts::put(&mut data, "context.reserve", json!(0));
     let draws = input["random"].as_array().map(|list| list.iter().filter_map(Json::as_f64).collect());

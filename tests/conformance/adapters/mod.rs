@@ -13,6 +13,7 @@ mod post;
 mod st_group;
 mod story;
 mod trim;
+mod words;
 
 use crate::case::{Case, Check};
 

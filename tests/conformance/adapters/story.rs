@@ -67,9 +67,17 @@ fn assemble(input: &Json) -> Json {
     for (name, path) in FIELDS {
         parts::put(&mut data, path, input["fields"][*name].clone());
     }
-    parts::copy(input, &mut data, &[("story_string_position", "story.position"), ("story_string_depth", "story.depth"), ("story_string_role", "story.role")]);
-    let names =
-        [("enabled", "instruct.enabled"), ("wrap", "instruct.wrap"), ("story_string_prefix", "instruct.story_prefix"), ("story_string_suffix", "instruct.story_suffix")];
+    parts::copy(
+        input,
+        &mut data,
+        &[("story_string_position", "story.position"), ("story_string_depth", "story.depth"), ("story_string_role", "story.role")],
+    );
+    let names = [
+        ("enabled", "instruct.enabled"),
+        ("wrap", "instruct.wrap"),
+        ("story_string_prefix", "instruct.story_prefix"),
+        ("story_string_suffix", "instruct.story_suffix"),
+    ];
     parts::copy(&input["instruct"], &mut data, &names);
     let mut scene = Scene { trace: true, ..Scene::new(data) };
     let entries = parts::injections(&input["injections"], &mut scene);
