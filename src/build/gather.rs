@@ -69,7 +69,8 @@ fn trace(st: &State, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
     st.trail.as_ref()?;
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
-    Some(Trace { passes, draws, stages })
+    let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
+    Some(Trace { passes, draws, read_whole, stages })
 }
 
 /// The live blocks of the running program's list, as far as they have been read.

@@ -85,6 +85,8 @@ pub struct Trace {
     pub passes: Vec<PassStat>,
     /// Every draw: stream and number.
     pub draws: Vec<(String, f64)>,
+    /// Passes that had all of a long list read, and how many elements that were.
+    pub read_whole: Vec<(String, usize)>,
     /// The live blocks after each stage, as far as they had been read.
     pub stages: Vec<(String, Vec<Value>)>,
 }

@@ -13,10 +13,13 @@ use crate::model::{FieldId, Item, Value, item::core};
 use super::Cond;
 use super::eval::{Cur, Env, Fault, Memo};
 use super::expr::Expr;
+use super::place::Gap;
 
 /// A list of a build.
 #[derive(Default)]
 pub struct List {
+    /// Its number.
+    pub id: u16,
     /// The items that have been made, oldest first.
     pub items: Vec<Item>,
     /// An unread stretch.
@@ -40,6 +43,8 @@ pub struct Lazy {
     pub steps: Vec<(Rc<dyn Local>, Rc<Memo>)>,
     /// What is known of all unread items alike.
     pub shape: Shape,
+    /// Whether any unread text holds a macro that writes or draws; found out when first asked.
+    pub effects: std::cell::OnceCell<bool>,
 }
 
 /// Something that happens to one item, looking only at it and at the scene.
@@ -67,10 +72,13 @@ impl List {
     }
 
     /// Puts items into gaps (index in the list as it is now), keeping the order given within one gap.
-    pub fn insert(&mut self, mut placed: Vec<(usize, Item)>) {
-        placed.sort_by_key(|(gap, _)| *gap);
+    pub fn insert(&mut self, mut placed: Vec<(Gap, Item)>) {
+        for (_, item) in &mut placed {
+            item.list = self.id;
+        }
+        placed.sort_by_key(|(gap, _)| (gap.at, !gap.early));
         let lazy_at = self.lazy_at();
-        let before = placed.iter().filter(|(gap, _)| lazy_at.is_some_and(|at| *gap < at)).count();
+        let before = placed.iter().filter(|(gap, _)| lazy_at.is_some_and(|at| gap.at < at || (gap.at == at && gap.early))).count();
         if let Some(lazy) = &mut self.lazy {
             lazy.at += before;
         }
@@ -78,12 +86,21 @@ impl List {
         self.items.reserve(old.len() + placed.len());
         let mut new = placed.into_iter().peekable();
         for (n, item) in old.into_iter().enumerate() {
-            while let Some((_, made)) = new.next_if(|(gap, _)| *gap <= n) {
+            while let Some((_, made)) = new.next_if(|(gap, _)| gap.at <= n) {
                 self.items.push(made);
             }
             self.items.push(item);
         }
         self.items.extend(new.map(|(_, item)| item));
+    }
+
+    /// Puts items behind all others.
+    pub fn append(&mut self, items: impl IntoIterator<Item = Item>) {
+        let id = self.id;
+        self.items.extend(items.into_iter().map(|mut item| {
+            item.list = id;
+            item
+        }));
     }
 
     /// Takes the items at these indices (ascending) out of the list.

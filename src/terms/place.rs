@@ -32,6 +32,27 @@ pub enum Place {
     Index(Expr, Cond, Lost),
 }
 
+/// A gap between items. An unread stretch stands in a gap too: `early` is in front of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// In front of the item of this index.
+    pub at: usize,
+    /// In front of an unread stretch in the same gap, if there is one; behind it otherwise.
+    pub early: bool,
+}
+
+impl Gap {
+    /// Behind an item, and so in front of what is unread behind it.
+    fn behind(n: usize) -> Self {
+        Self { at: n + 1, early: true }
+    }
+
+    /// In front of an item, and so behind what is unread in front of it.
+    fn ahead_of(n: usize) -> Self {
+        Self { at: n, early: false }
+    }
+}
+
 /// What happens when a place is not there.
 #[derive(Debug, Clone, Default)]
 pub enum Lost {
@@ -46,28 +67,28 @@ pub enum Lost {
 
 impl Place {
     /// The gap for an item in list `id`; `None` when the place is lost and the item is to be dropped.
-    pub fn gap(&self, id: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    pub fn gap(&self, id: usize, env: &Env<'_>) -> Result<Option<Gap>, Fault> {
         match self {
-            Place::Start => Ok(Some(0)),
-            Place::End => Ok(Some(env.st.list(id).items.len())),
-            Place::Before(cond, lost) => lost.or(first(id, cond, env)?, id, env),
-            Place::After(cond, lost) => lost.or(nth_last(id, cond, 1, env)?.map(|n| n + 1), id, env),
+            Place::Start => Ok(Some(Gap { at: 0, early: true })),
+            Place::End => Ok(Some(Gap::ahead_of(env.st.list(id).items.len()))),
+            Place::Before(cond, lost) => lost.or(first(id, cond, env)?.map(Gap::ahead_of), id, env),
+            Place::After(cond, lost) => lost.or(nth_last(id, cond, 1, env)?.map(Gap::behind), id, env),
             Place::Depth { depth, of, lost } => {
                 let depth = count(&env.eval(depth)?);
                 let hit = nth_last(id, of, depth.max(1), env)?;
-                lost.or(hit.map(|n| if depth == 0 { n + 1 } else { n }), id, env)
+                lost.or(hit.map(if depth == 0 { Gap::behind } else { Gap::ahead_of }), id, env)
             }
             Place::Index(index, of, lost) => {
                 env.st.force(id)?;
                 let index = count(&env.eval(index)?);
-                lost.or(nth_first(id, of, index, env)?, id, env)
+                lost.or(nth_first(id, of, index, env)?.map(Gap::ahead_of), id, env)
             }
         }
     }
 }
 
 impl Lost {
-    fn or(&self, hit: Option<usize>, id: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    fn or(&self, hit: Option<Gap>, id: usize, env: &Env<'_>) -> Result<Option<Gap>, Fault> {
         match (hit, self) {
             (Some(n), _) => Ok(Some(n)),
             (None, Lost::Drop) => Ok(None),

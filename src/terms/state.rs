@@ -37,10 +37,8 @@ pub struct Event {
 pub struct Stat {
     /// The pass.
     pub pass: Arc<str>,
-    /// Items in its list afterwards.
+    /// Items in its list afterwards, as far as they have been read.
     pub items: usize,
-    /// Items it chose.
-    pub selected: usize,
 }
 
 /// What one build holds.
@@ -70,6 +68,8 @@ pub struct State {
     pub trail: Option<RefCell<Vec<Event>>>,
     /// Pass numbers, when tracing.
     pub stats: RefCell<Vec<Stat>>,
+    /// Passes that had all of a list read, and how many elements that were, when tracing.
+    pub read_whole: RefCell<Vec<(Arc<str>, usize)>>,
     /// Media parts that stand in a text as marks (`shape` steps `inline` and `outline`).
     pub marks: RefCell<Vec<(Arc<str>, Value)>>,
     /// Items that lost their place: id, and the pass that would have placed them.
@@ -88,7 +88,8 @@ impl State {
     /// A fresh state over a scene.
     #[must_use]
     pub fn new(rules: Arc<Rules>, scene: Value, draws: Draws) -> Self {
-        let lists = (0..rules.lists.len()).map(|_| RefCell::new(List::default())).collect();
+        let list = |n: usize| List { id: u16::try_from(n).unwrap_or(u16::MAX), ..List::default() };
+        let lists = (0..rules.lists.len()).map(|n| RefCell::new(list(n))).collect();
         let ledger = RefCell::new(Ledger::new(&rules));
         Self {
             rules,
@@ -104,6 +105,7 @@ impl State {
             host: rustc_hash::FxHashMap::default(),
             trail: None,
             stats: RefCell::default(),
+            read_whole: RefCell::default(),
             marks: RefCell::default(),
             lost: RefCell::default(),
             patterns: RefCell::default(),
@@ -220,7 +222,7 @@ impl State {
             let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
             let shape = Shape { open: true, ..Shape::default() };
             let remaining = source.len();
-            list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape });
+            list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
             drop(list);
             if remaining < LAZY_FROM {
                 // elements as they are cannot fail to load
@@ -247,7 +249,7 @@ impl State {
     /// Reads the newest unread element of a list. True if an item came of it; false if it was dropped or none is left.
     pub fn read_one(&self, id: usize) -> Result<bool, Fault> {
         let Some((value, place, steps)) = self.take_unread(id) else { return Ok(false) };
-        let Some(item) = self.run_steps(&value, place, &steps)? else { return Ok(false) };
+        let Some(item) = self.run_steps(id, &value, place, &steps)? else { return Ok(false) };
         if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) {
             let at = list.lazy_at().unwrap_or(0).min(list.items.len());
             list.items.insert(at, item);
@@ -276,14 +278,17 @@ impl State {
         Some((value, lazy.remaining, lazy.steps.clone()))
     }
 
-    fn run_steps(&self, value: &Value, place: usize, steps: &[(Rc<dyn super::lists::Local>, Rc<Memo>)]) -> Result<Option<Item>, Fault> {
+    fn run_steps(&self, id: usize, value: &Value, place: usize, steps: &[(Rc<dyn super::lists::Local>, Rc<Memo>)]) -> Result<Option<Item>, Fault> {
         self.visit(steps.len())?;
         let mut made: Option<Item> = None;
         for (step, memo) in steps {
             let env = Env { st: self, cur: Cur::None, outer: None, memo, part: None };
             let cur = made.as_ref().map_or(Cur::Value(value, place), |item| Cur::Item(item, place));
             match step.apply(cur, &env)? {
-                Some(item) => made = Some(item),
+                Some(mut item) => {
+                    item.list = u16::try_from(id).unwrap_or(u16::MAX);
+                    made = Some(item);
+                }
                 None => return Ok(None),
             }
         }
@@ -302,12 +307,32 @@ impl State {
         }
     }
 
+    /// Whether an unread text holds a macro that writes or draws, so that texts must be expanded whole and oldest first.
+    #[must_use]
+    pub fn unread_has_effects(&self, id: usize) -> bool {
+        let effects = &self.rules.effect_macros;
+        if effects.is_empty() {
+            return false;
+        }
+        let list = self.list(id);
+        let Some(lazy) = &list.lazy else { return false };
+        *lazy.effects.get_or_init(|| {
+            let texts =
+                lazy.source.iter().take(lazy.remaining).filter_map(|v| v.get("text").or_else(|| v.get("content")).and_then(Value::as_str));
+            texts.into_iter().any(|t| crate::text::macros::may_have_effects(t, effects))
+        })
+    }
+
     /// Reads all that is unread of a list.
     pub fn force(&self, id: usize) -> Result<(), Fault> {
         let mut made = Vec::new();
         let Some(at) = self.list(id).lazy_at() else { return Ok(()) };
+        if self.trail.is_some() {
+            let count = self.list(id).lazy.as_ref().map_or(0, |l| l.remaining);
+            self.read_whole.borrow_mut().push((self.pass.borrow().clone(), count));
+        }
         while let Some((value, place, steps)) = self.take_unread(id) {
-            if let Some(item) = self.run_steps(&value, place, &steps)? {
+            if let Some(item) = self.run_steps(id, &value, place, &steps)? {
                 made.push(item);
             }
         }
@@ -372,7 +397,8 @@ impl State {
     /// Replaces a list's items.
     pub fn restore(&mut self, id: usize, items: Vec<Item>) {
         let list = self.list_mut(id);
-        list.items = items;
+        list.items.clear();
+        list.append(items);
         list.lazy = None;
     }
 

@@ -11,6 +11,7 @@ use crate::model::{FieldId, Item, Value, item::core};
 use crate::terms::cx::Scope;
 use crate::terms::expr::Root;
 use crate::terms::lists::{Lazy, Local, Shape};
+use crate::terms::place::Gap;
 use crate::terms::select::pass_env;
 use crate::terms::{Cur, Cx, Env, Expr, Fault, Memo, Place, State};
 
@@ -142,13 +143,14 @@ impl Add {
         for (n, item) in tail.iter().filter(|i| i.enabled()).enumerate() {
             made.extend(self.template.make(&env.inner(Cur::Item(item, remaining + n)))?);
         }
+        st.force(to)?;
         let at = self.at.gap(to, &env)?;
         let Some(at) = at else { return Ok(true) };
-        st.force(to)?;
         let list = st.list_mut(to);
-        let at = at.min(list.items.len());
-        list.insert(made.into_iter().map(|i| (at, i)).collect());
-        list.lazy = Some(Lazy { at, source, remaining, steps, shape });
+        let at = at.at.min(list.items.len());
+        let gap = Gap { at, early: false };
+        list.insert(made.into_iter().map(|i| (gap, i)).collect());
+        list.lazy = Some(Lazy { at, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
         Ok(true)
     }
 }
@@ -171,7 +173,9 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
         match gap {
             Some(gap) => {
                 st.note(&item, "placed");
-                placed.push((gap, shift, item));
+                let lazy = st.list(to).lazy_at();
+                let behind = lazy.is_none_or(|at| gap.at > at || (gap.at == at && !gap.early));
+                placed.push((gap, behind.then_some(shift), item));
             }
             None => {
                 st.note(&item, "lost");
@@ -179,7 +183,8 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
             }
         }
     }
-    let placed = placed.into_iter().map(|(gap, then, item)| (gap + (shift - then), item)).collect();
+    let moved = |gap: Gap, by: usize| Gap { at: gap.at + by, early: gap.early };
+    let placed = placed.into_iter().map(|(gap, then, item)| (moved(gap, then.map_or(0, |then| shift - then)), item)).collect();
     st.list_mut(to).insert(placed);
     Ok(())
 }

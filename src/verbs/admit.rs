@@ -82,10 +82,8 @@ impl Admit {
                         exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(Cur::Item(item, *n)).holds(c))?;
                     }
                 }
-                if exempt {
-                    continue;
-                }
-                if !full && self.fits(cost, size - spent) {
+                // an exempt unit is let in whether it fits or not, and costs all the same
+                if exempt || (!full && self.fits(cost, size - spent)) {
                     spent += cost;
                     admitted.extend(group.members);
                     continue;
@@ -140,7 +138,7 @@ impl Admit {
         let select = &pass.select;
         let plain = select.per.is_none() && select.by.is_empty() && select.draw.is_none() && select.skip.is_none() && !select.others;
         let plain = plain && select.since.is_none() && select.run.is_none() && select.take.is_none();
-        if plain && super::reach::untouched(pass, st, list, memo)? {
+        if super::reach::untouched(pass, st, list, memo)? {
             return Ok(());
         }
         if !plain || select.from != End::Last || self.misfit != Misfit::Stop || self.unit == Unit::Lead || self.exempt.is_some() {

@@ -178,7 +178,7 @@ impl Pass {
         };
         if st.trail.is_some() {
             let items = st.list(list).items.len();
-            st.stats.borrow_mut().push(crate::terms::state::Stat { pass: self.id.clone(), items, selected: 0 });
+            st.stats.borrow_mut().push(crate::terms::state::Stat { pass: self.id.clone(), items });
         }
         result?;
         if self.stop { Err(Halt::Stop) } else { Ok(()) }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::terms::cx::Scope;
+use crate::terms::place::Gap;
 use crate::terms::select::{in_list_order, pass_env};
 use crate::terms::{Cx, Expr, Fault, Memo, State};
 use crate::text::pattern::{Captures, Pattern};
@@ -37,7 +38,7 @@ impl Split {
             cx.fail(Code::TermMissing, span, "`split` needs `cut`: the pattern to cut at", Some("add `cut = \"/\\n/\"`".into()));
             return None;
         };
-        let cut = cx.pattern(cut);
+        let cut = every(&cx.pattern(cut));
         let names = cut.names().iter().map(|n| n.as_ref().map(|n| cx.fields.intern(n))).collect();
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
         let number = word("number").map(|n| cx.fields.intern(n));
@@ -84,7 +85,7 @@ impl Split {
                     *slot = rest;
                 }
                 let target = st.list_mut(to);
-                target.items.extend(made);
+                target.append(made);
             }
             return Ok(());
         }
@@ -93,14 +94,14 @@ impl Split {
         let mut removed = 0;
         let mut placed = Vec::new();
         for (n, made) in pieces {
-            placed.extend(made.into_iter().map(|item| (n - removed, item)));
+            placed.extend(made.into_iter().map(|item| (Gap { at: n - removed, early: false }, item)));
             removed += 1;
         }
         if same {
             st.list_mut(list).insert(placed);
         } else {
             let target = st.list_mut(self.to.unwrap_or(list));
-            target.items.extend(placed.into_iter().map(|(_, item)| item));
+            target.append(placed.into_iter().map(|(_, item)| item));
         }
         Ok(())
     }
@@ -145,7 +146,6 @@ impl Split {
             }
             at = captures.whole.end;
             if self.lead {
-                next.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
                 made.push(next);
             } else {
                 open = Some(next);
@@ -172,6 +172,9 @@ impl Split {
 
     fn piece(&self, item: &Item, text: &str) -> Item {
         let mut piece = item.clone();
+        if self.to.is_some() {
+            piece.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
+        }
         piece.set(self.field, Value::text(text));
         piece
     }
@@ -182,6 +185,16 @@ impl Split {
                 piece.set(*id, Value::text(found.of(text)));
             }
         }
+    }
+}
+
+/// The pattern, looking for every place where it holds, whatever its flags say.
+fn every(pattern: &Arc<Pattern>) -> Arc<Pattern> {
+    match Pattern::split(pattern.text()) {
+        Some((source, flags)) if !flags.contains('g') => {
+            Pattern::new(source, &format!("{flags}g")).map_or_else(|_| pattern.clone(), Arc::new)
+        }
+        _ => pattern.clone(),
     }
 }
 

@@ -1,0 +1,176 @@
+//! Laws that hold for any input: what is read lazily gives what reading everything gives; a smaller budget never adds
+//! a message; the same input gives the same bytes; hostile scenes never panic.
+
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+use std::sync::LazyLock;
+use tapster::{Plan, Ruleset, Scene, build, emit};
+
+/// A pass that looks at every block makes the whole history be read, and changes nothing.
+const WHOLE: &str = "kind = \"overlay\"\nversion = 1\nname = \"whole\"\n\
+    [[pass]]\nname = \"pinned/whole\"\ndo = \"order\"\nlist = \"blocks\"\nby = [\"index\"]\nafter = \"history\"\n";
+
+fn open(pack: &str, overlays: &[(&str, &str)]) -> Ruleset {
+    Ruleset::open_with(pack, overlays).unwrap_or_else(|e| panic!("{e}"))
+}
+
+static LAZY: LazyLock<Vec<Ruleset>> = LazyLock::new(|| vec![open("sillytavern", &[]), open("sillytavern-exact", &[])]);
+static EAGER: LazyLock<Vec<Ruleset>> =
+    LazyLock::new(|| vec![open("sillytavern", &[("whole.toml", WHOLE)]), open("sillytavern-exact", &[("whole.toml", WHOLE)])]);
+
+fn words(n: usize) -> String {
+    vec!["word"; n].join(" ")
+}
+
+prop_compose! {
+    fn message()(user in any::<bool>(), n in 0usize..40, bundle in prop::option::of(0u8..4), name in any::<bool>()) -> Json {
+        let mut m = json!({"role": if user { "user" } else { "assistant" }, "text": words(n)});
+        if let Some(b) = bundle { m["bundle"] = format!("b{b}").into(); }
+        if name { m["name"] = "Vex".into(); }
+        m
+    }
+}
+
+prop_compose! {
+    fn scene()(
+        history in prop::collection::vec(message(), 40..120),
+        window in 20u32..4000,
+        depth in 0u32..60,
+        kind in prop::sample::select(vec!["normal", "continue", "impersonate", "quiet", "swipe"]),
+        prefill in any::<bool>(),
+        bundles in any::<bool>(),
+    ) -> Json {
+        let mut history = history;
+        for (n, m) in history.iter_mut().enumerate() {
+            m["id"] = format!("h{n}").into();
+            // bundles of a chat are neighbours: a tool call and its results
+            m["bundle"] = if bundles && n % 7 < 3 { format!("t{}", n / 7).into() } else { Json::Null };
+        }
+        json!({
+            "type": kind,
+            "names": {"user": "Alex", "char": "Vex"},
+            "card": {"description": "A thief.", "mes_example": "<START>\nAlex: hi\nVex: yo"},
+            "preset": {"main": "Write {{char}}.", "continue_prefill": prefill, "continue_nudge": "[Go on]", "new_chat": "[Start]"},
+            "quiet_prompt": "Summarise.",
+            "context": {"window": window, "reserve": 10, "tokenizer": "words"},
+            "injections": [{"id": "a", "content": "note", "position": "in_chat", "depth": depth}],
+            "history": history,
+        })
+    }
+}
+
+fn texts(plan: &Plan) -> Vec<Json> {
+    plan.messages().iter().map(tapster::Value::to_json).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_history_read_lazily_gives_what_reading_all_of_it_gives(data in scene()) {
+        for (lazy, eager) in LAZY.iter().zip(EAGER.iter()) {
+            let scene = Scene::new(&data);
+            match (build(lazy, &scene), build(eager, &scene)) {
+                (Ok(a), Ok(b)) => prop_assert_eq!(texts(&a), texts(&b)),
+                (Err(a), Err(b)) => prop_assert_eq!(a.kind(), b.kind()),
+                (a, b) => prop_assert!(false, "one built, one did not: {:?} / {:?}", a.map(|p| texts(&p)), b.map(|p| texts(&p))),
+            }
+        }
+    }
+
+    #[test]
+    fn a_smaller_budget_never_adds_a_message(data in scene(), less in 1u32..400) {
+        let rules = &LAZY[0];
+        let large = build(rules, &Scene::new(&data));
+        let mut small = data.clone();
+        small["context"]["window"] = (data["context"]["window"].as_u64().unwrap_or(0).saturating_sub(u64::from(less))).into();
+        if let (Ok(large), Ok(small)) = (large, build(rules, &Scene::new(&small))) {
+            let (large, small) = (texts(&large), texts(&small));
+            prop_assert!(small.len() <= large.len());
+            let mut rest = large.iter();
+            prop_assert!(small.iter().all(|m| rest.any(|l| l == m)), "what is kept of a smaller prompt is in the larger, in order");
+        }
+    }
+
+    #[test]
+    fn the_same_scene_gives_the_same_bytes(data in scene()) {
+        let scene = Scene::new(&data);
+        if let (Ok(a), Ok(b)) = (build(&LAZY[1], &scene), build(&LAZY[1], &scene)) {
+            prop_assert_eq!(emit(&LAZY[1], &a, "openai").ok().map(|p| p.to_string()), emit(&LAZY[1], &b, "openai").ok().map(|p| p.to_string()));
+        }
+    }
+
+    #[test]
+    fn the_budget_is_respected(data in scene()) {
+        if let Ok(plan) = build(&LAZY[0], &Scene::new(&data)) {
+            let spent: f64 = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.tokens).sum();
+            prop_assert!(spent <= plan.trim_report.budget_tokens);
+        }
+    }
+}
+
+/// Macros that write or draw are expanded for all messages, oldest first; others only for what is kept.
+#[test]
+fn effects_make_the_expansion_whole_and_oldest_first() {
+    let message = |n: usize| {
+        let text = if n == 0 { "{{setvar::mood::calm}}first".to_owned() } else { format!("{} {{{{getvar::mood}}}}", words(20)) };
+        json!({"id": format!("h{n}"), "role": "user", "text": text})
+    };
+    let history: Vec<Json> = (0..200).map(message).collect();
+    let data = json!({"history": history, "preset": {"main": "M"}, "context": {"window": 100, "reserve": 0, "tokenizer": "words"}});
+    let plan = build(&LAZY[0], &Scene::new(&data)).unwrap();
+    let last = plan.messages().last().unwrap().get("content").unwrap().to_text().to_string();
+    assert!(last.ends_with("calm"), "{last}");
+}
+
+/// Values of the wrong type anywhere in a scene are best effort, never a panic.
+#[test]
+fn hostile_scenes_do_not_panic() {
+    let odd = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(1e308),
+        json!(""),
+        json!("\u{0}"),
+        json!([]),
+        json!({}),
+        json!([[[]]]),
+        json!({"a": {"b": []}}),
+    ];
+    let paths = [
+        "type",
+        "history",
+        "names",
+        "names.user",
+        "card",
+        "card.description",
+        "card.mes_example",
+        "preset",
+        "preset.main",
+        "preset.entries",
+        "context",
+        "context.window",
+        "context.reserve",
+        "context.tokenizer",
+        "injections",
+        "books",
+        "members",
+        "turn",
+        "group",
+        "persona",
+        "note",
+        "dialect",
+    ];
+    for rules in LAZY.iter() {
+        for path in paths {
+            for value in &odd {
+                let mut scene = Scene::new(
+                    &json!({"history": [{"role": "user", "text": "x"}], "preset": {"main": "m"}, "context": {"window": 500, "tokenizer": "words"}}),
+                );
+                scene.set(path, tapster::Value::from(value));
+                let _ = build(rules, &scene).map(|plan| emit(rules, &plan, "openai"));
+            }
+        }
+    }
+}
