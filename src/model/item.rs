@@ -82,6 +82,8 @@ impl Fields {
 pub struct Item {
     /// Which item this is in its build; copies and moves keep it, so that a trail can follow it. 0 = not followed.
     pub seq: u32,
+    /// The list it is in, by number: what its fields are when it does not say depends on that.
+    pub list: u16,
     fields: Vec<(FieldId, Value)>,
     rest: Option<Arc<Map>>,
 }

@@ -85,7 +85,7 @@ impl Split {
                     *slot = rest;
                 }
                 let target = st.list_mut(to);
-                target.items.extend(made);
+                target.append(made);
             }
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl Split {
             st.list_mut(list).insert(placed);
         } else {
             let target = st.list_mut(self.to.unwrap_or(list));
-            target.items.extend(placed.into_iter().map(|(_, item)| item));
+            target.append(placed.into_iter().map(|(_, item)| item));
         }
         Ok(())
     }
@@ -146,7 +146,6 @@ impl Split {
             }
             at = captures.whole.end;
             if self.lead {
-                next.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
                 made.push(next);
             } else {
                 open = Some(next);
@@ -173,6 +172,9 @@ impl Split {
 
     fn piece(&self, item: &Item, text: &str) -> Item {
         let mut piece = item.clone();
+        if self.to.is_some() {
+            piece.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
+        }
         piece.set(self.field, Value::text(text));
         piece
     }
