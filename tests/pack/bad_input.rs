@@ -206,7 +206,7 @@ fn ordinary_nesting_and_brackets_in_texts_are_not_deep() {
     let dir = Folder::new();
     let texts = "t = \"[[[[\" # [[[[[[[\nu = '''\n[[[['''\nv = [1.5, 2.5,\n [3.5]]\n".to_owned();
     let row = |n: usize| format!("[[slot]]\nname = \"s{n}\"\na.b.c = {{ d = [[\"{}\"]] }}\n", "[".repeat(99));
-    dir.pack("p", "", &(texts + &(0..100).map(row).collect::<String>()));
+    dir.pack("p", "", &(texts + (0..100).map(row).collect::<String>().as_str()));
     clean(&dir.load("p"));
 }
 
