@@ -60,6 +60,15 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
 /// # Errors
 /// As [`build`]; the stage is the pass's name where a single pass was asked for.
 pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
+    run_all(rules, &[name], scene, lists)
+}
+
+/// Runs several programs or passes one after another over one state, as a longer program would. One that stops
+/// itself does not keep the next from running.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
     let mut st = state(rules, scene);
     for (list, rows) in lists {
         let Some(id) = st.rules.list_id(list) else {
@@ -72,16 +81,18 @@ pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_jso
     }
     let hooks = |name: &str, event: bool, st: &mut State| scripts::run(rules, name, event, st);
     let machine = Machine::new(rules.programs()).with_hooks(&hooks);
-    let (result, stage) = match rules.programs().find(name) {
-        Some(program) => (machine.run(program, &mut st).map_err(|(halt, _)| halt), None),
-        None => (run_pass(rules, name, &machine, &mut st)?, Some(short(name))),
-    };
-    match result {
-        Ok(()) | Err(Halt::Stop) => {}
-        Err(halt) => return Err(BuildError::of(halt, stage, &st)),
-    }
-    if scene.strict && !st.warnings.borrow().is_empty() {
-        return Err(BuildError::strict(&st, stage.unwrap_or(name)));
+    for name in names {
+        let (result, stage) = match rules.programs().find(name) {
+            Some(program) => (machine.run(program, &mut st).map_err(|(halt, _)| halt), None),
+            None => (run_pass(rules, name, &machine, &mut st)?, Some(short(name))),
+        };
+        match result {
+            Ok(()) | Err(Halt::Stop) => {}
+            Err(halt) => return Err(BuildError::of(halt, stage, &st)),
+        }
+        if scene.strict && !st.warnings.borrow().is_empty() {
+            return Err(BuildError::strict(&st, stage.unwrap_or(name)));
+        }
     }
     Ok(Outcome::new(rules.clone(), st))
 }

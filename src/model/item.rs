@@ -18,7 +18,7 @@ macro_rules! core_fields {
         /// Fields that the engine itself reads; every ruleset numbers them alike.
         pub mod core {
             use super::FieldId;
-            #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms, clippy::enum_variant_names)]
             enum N { $($konst,)* }
             $(#[doc = concat!("The field `", $name, "`.")] pub const $konst: FieldId = FieldId(N::$konst as u16);)*
             /// Their names, in the order of their numbers.
@@ -82,6 +82,8 @@ impl Fields {
 pub struct Item {
     /// Which item this is in its build; copies and moves keep it, so that a trail can follow it. 0 = not followed.
     pub seq: u32,
+    /// The list it is in, by number: what its fields are when it does not say depends on that.
+    pub list: u16,
     fields: Vec<(FieldId, Value)>,
     rest: Option<Arc<Map>>,
 }

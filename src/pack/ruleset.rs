@@ -7,7 +7,7 @@ use crate::diag::{Report, Sources};
 use crate::model::Pack;
 use crate::program::{Programs, compile};
 
-use super::{Overlay, RuleFile, Shelf, Start};
+use super::{Library, Overlay, RuleFile, Shelf, Start};
 
 /// A compiled pack. `Clone` is O(1).
 #[derive(Clone)]
@@ -43,7 +43,7 @@ impl Ruleset {
     /// All mistakes of all files, together.
     pub fn open(name_or_folder: &str, overlays: &[&Path]) -> Result<Self, Rejected> {
         let overlays: Vec<Overlay> = overlays.iter().map(|p| Overlay::Path(p.to_path_buf())).collect();
-        Self::load(&Start::typed(name_or_folder), &overlays)
+        Self::load(&Start::typed(name_or_folder), &overlays, &Shelf::default())
     }
 
     /// The same with overlays that are texts at hand: `(name, text)`.
@@ -54,15 +54,15 @@ impl Ruleset {
         let file = |(name, text): &(&str, &str)| {
             Overlay::File(RuleFile { name: (*name).to_owned(), path_in_pack: (*name).to_owned(), bytes: text.as_bytes().to_vec() })
         };
-        Self::load(&Start::typed(name_or_folder), &overlays.iter().map(file).collect::<Vec<_>>())
+        Self::load(&Start::typed(name_or_folder), &overlays.iter().map(file).collect::<Vec<_>>(), &Shelf::default())
     }
 
-    /// Loads and compiles.
+    /// Loads and compiles; packs that are named are looked for in `library`.
     ///
     /// # Errors
     /// All mistakes of all files, together.
-    pub fn load(start: &Start, overlays: &[Overlay]) -> Result<Self, Rejected> {
-        let loaded = super::load(start, overlays, &Shelf::default());
+    pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, Rejected> {
+        let loaded = super::load(start, overlays, library);
         let mut report = loaded.report;
         let Some(pack) = loaded.pack else { return Err(Rejected { report, sources: loaded.sources }) };
         if report.has_errors() {

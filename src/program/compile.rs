@@ -118,21 +118,30 @@ fn tables(cx: &mut Cx<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
     out
 }
 
-/// Defaults of fields. Two row types that differ leave the field without one.
-fn defaults(cx: &mut Cx<'_>) -> FxHashMap<crate::model::FieldId, Value> {
+/// Defaults of fields by list. Where two row types of one list differ, the first that the list names decides.
+fn defaults(cx: &mut Cx<'_>) -> FxHashMap<(u16, crate::model::FieldId), Value> {
     let pack = cx.pack;
-    let mut found: FxHashMap<crate::model::FieldId, Option<Value>> = FxHashMap::default();
+    let mut out = FxHashMap::default();
+    let lists: Vec<Vec<Arc<str>>> = cx.lists.iter().map(|l| l.rows.clone()).collect();
     for (name, row) in pack.tables.get("field").into_iter().flatten() {
-        let Some((_, field)) = name.split_once('/').filter(|(_, f)| !f.contains('.')) else { continue };
-        let default = row.fields.get("default").map(|f| Value::from(&f.node));
+        let Some((row_type, field)) = name.split_once('/').filter(|(_, f)| !f.contains('.')) else { continue };
+        let Some(default) = row.fields.get("default").map(|f| Value::from(&f.node)) else { continue };
         let id = cx.fields.intern(field);
-        match found.get_mut(&id) {
-            Some(old) if *old == default => {}
-            Some(old) => *old = None,
-            None => drop(found.insert(id, default)),
+        for (n, rows) in lists.iter().enumerate() {
+            let Some(rank) = rows.iter().position(|r| r.as_ref() == row_type) else { continue };
+            let key = (u16::try_from(n).unwrap_or(u16::MAX), id);
+            let earlier = rows.iter().take(rank).any(|r| {
+                pack.tables
+                    .get("field")
+                    .and_then(|t| t.get(format!("{r}/{field}").as_str()))
+                    .is_some_and(|r| r.fields.contains_key("default"))
+            });
+            if !earlier {
+                out.insert(key, default.clone());
+            }
         }
     }
-    found.into_iter().filter_map(|(id, v)| v.map(|v| (id, v))).collect()
+    out
 }
 
 /// The names of macros that say they have effects, their aliases too.
@@ -273,6 +282,9 @@ fn name_node(row: &Row) -> Node {
     Node { span: row.span, data: crate::diag::Data::Text(row.name.clone()) }
 }
 
+/// A program that a pass runs: its number, and where and in which pass.
+type Call = (usize, Span, Arc<str>);
+
 /// Programs that run each other in a circle would never end.
 fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
     let callees = |n: usize| {
@@ -289,7 +301,7 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
     // 0 unseen, 1 on the way, 2 done
     let mut state = vec![0u8; programs.len()];
     for root in 0..programs.len() {
-        let mut stack: Vec<(usize, Vec<(usize, Span, Arc<str>)>)> = Vec::new();
+        let mut stack: Vec<(usize, Vec<Call>)> = Vec::new();
         if state.get(root) == Some(&0) {
             stack.push((root, callees(root).collect()));
             mark(&mut state, root, 1);

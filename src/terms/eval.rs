@@ -141,7 +141,7 @@ impl<'a> Env<'a> {
                 None if *id == core::ENABLED => Value::Bool(true),
                 None => {
                     let aside = item.rest(name).cloned().or_else(|| scalar_field(item, name));
-                    aside.or_else(|| env.st.rules.defaults.get(id).cloned()).unwrap_or_default()
+                    aside.or_else(|| env.st.rules.defaults.get(&(item.list, *id)).cloned()).unwrap_or_default()
                 }
             },
             Cur::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
@@ -452,7 +452,14 @@ impl Query {
         if let Some(join) = &self.join {
             let join = join.eval(env)?.to_text();
             let text = out.iter().map(Value::to_text).collect::<Vec<_>>().join(&join);
-            return Ok(Value::text(if self.trim { js::trim(&text).to_owned() } else { text }));
+            let mut trimmed = text.as_str();
+            if self.trim.0 {
+                trimmed = js::trim_start(trimmed);
+            }
+            if self.trim.1 {
+                trimmed = js::trim_end(trimmed);
+            }
+            return Ok(Value::text(trimmed));
         }
         if self.one {
             return Ok(out.into_iter().next().unwrap_or_default());

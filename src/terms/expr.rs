@@ -119,8 +119,8 @@ pub struct Query {
     pub after: Option<Expr>,
     /// Join to one text.
     pub join: Option<Expr>,
-    /// Trim the joined text.
-    pub trim: bool,
+    /// Trim the joined text: at its start, at its end.
+    pub trim: (bool, bool),
     /// How many instead of which.
     pub count: bool,
     /// `take = 1` without `per`: the one item instead of a list.

@@ -18,6 +18,8 @@ use super::place::Gap;
 /// A list of a build.
 #[derive(Default)]
 pub struct List {
+    /// Its number.
+    pub id: u16,
     /// The items that have been made, oldest first.
     pub items: Vec<Item>,
     /// An unread stretch.
@@ -71,6 +73,9 @@ impl List {
 
     /// Puts items into gaps (index in the list as it is now), keeping the order given within one gap.
     pub fn insert(&mut self, mut placed: Vec<(Gap, Item)>) {
+        for (_, item) in &mut placed {
+            item.list = self.id;
+        }
         placed.sort_by_key(|(gap, _)| (gap.at, !gap.early));
         let lazy_at = self.lazy_at();
         let before = placed.iter().filter(|(gap, _)| lazy_at.is_some_and(|at| gap.at < at || (gap.at == at && gap.early))).count();
@@ -87,6 +92,15 @@ impl List {
             self.items.push(item);
         }
         self.items.extend(new.map(|(_, item)| item));
+    }
+
+    /// Puts items behind all others.
+    pub fn append(&mut self, items: impl IntoIterator<Item = Item>) {
+        let id = self.id;
+        self.items.extend(items.into_iter().map(|mut item| {
+            item.list = id;
+            item
+        }));
     }
 
     /// Takes the items at these indices (ascending) out of the list.

@@ -242,8 +242,14 @@ impl Cx<'_> {
         let join = table.get("join").map(|f| self.expr(&f.node));
         let get = self.within(scope, |cx| table.get("get").map(|f| cx.expr(&f.node)));
         let flag = |k: &str| table.get(k).is_some_and(|f| f.node.as_bool().unwrap_or(true));
+        let trim = match table.get("trim").map(|f| f.node.as_text().unwrap_or("both")) {
+            None => (false, false),
+            Some("start") => (true, false),
+            Some("end") => (false, true),
+            Some(_) => (true, true),
+        };
         let one = select.per.is_none() && matches!(table.get("take").map(|f| &f.node.data), Some(Data::Int(1)));
-        Some(Query { of: source, select, get, form, after, join, trim: flag("trim"), count: flag("count"), one })
+        Some(Query { of: source, select, get, form, after, join, trim, count: flag("count"), one })
     }
 
     fn source(&mut self, of: &Node) -> (Source, Scope) {

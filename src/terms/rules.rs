@@ -41,8 +41,8 @@ pub struct Rules {
     pub forms: Vec<Form>,
     /// Names of macros that write or draw (rows of table `macro` with `effects = true`), in lower case.
     pub effect_macros: rustc_hash::FxHashSet<Arc<str>>,
-    /// What a field is when an item does not say, where all row types that declare it agree.
-    pub defaults: FxHashMap<crate::model::FieldId, Value>,
+    /// What a field of an item of a list is when the item does not say.
+    pub defaults: FxHashMap<(u16, crate::model::FieldId), Value>,
     /// Bounds on one build.
     pub limits: Limits,
     /// Token counters by estimator.

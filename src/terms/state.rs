@@ -88,7 +88,8 @@ impl State {
     /// A fresh state over a scene.
     #[must_use]
     pub fn new(rules: Arc<Rules>, scene: Value, draws: Draws) -> Self {
-        let lists = (0..rules.lists.len()).map(|_| RefCell::new(List::default())).collect();
+        let list = |n: usize| List { id: u16::try_from(n).unwrap_or(u16::MAX), ..List::default() };
+        let lists = (0..rules.lists.len()).map(|n| RefCell::new(list(n))).collect();
         let ledger = RefCell::new(Ledger::new(&rules));
         Self {
             rules,
@@ -248,7 +249,7 @@ impl State {
     /// Reads the newest unread element of a list. True if an item came of it; false if it was dropped or none is left.
     pub fn read_one(&self, id: usize) -> Result<bool, Fault> {
         let Some((value, place, steps)) = self.take_unread(id) else { return Ok(false) };
-        let Some(item) = self.run_steps(&value, place, &steps)? else { return Ok(false) };
+        let Some(item) = self.run_steps(id, &value, place, &steps)? else { return Ok(false) };
         if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) {
             let at = list.lazy_at().unwrap_or(0).min(list.items.len());
             list.items.insert(at, item);
@@ -277,14 +278,23 @@ impl State {
         Some((value, lazy.remaining, lazy.steps.clone()))
     }
 
-    fn run_steps(&self, value: &Value, place: usize, steps: &[(Rc<dyn super::lists::Local>, Rc<Memo>)]) -> Result<Option<Item>, Fault> {
+    fn run_steps(
+        &self,
+        id: usize,
+        value: &Value,
+        place: usize,
+        steps: &[(Rc<dyn super::lists::Local>, Rc<Memo>)],
+    ) -> Result<Option<Item>, Fault> {
         self.visit(steps.len())?;
         let mut made: Option<Item> = None;
         for (step, memo) in steps {
             let env = Env { st: self, cur: Cur::None, outer: None, memo, part: None };
             let cur = made.as_ref().map_or(Cur::Value(value, place), |item| Cur::Item(item, place));
             match step.apply(cur, &env)? {
-                Some(item) => made = Some(item),
+                Some(mut item) => {
+                    item.list = u16::try_from(id).unwrap_or(u16::MAX);
+                    made = Some(item);
+                }
                 None => return Ok(None),
             }
         }
@@ -328,7 +338,7 @@ impl State {
             self.read_whole.borrow_mut().push((self.pass.borrow().clone(), count));
         }
         while let Some((value, place, steps)) = self.take_unread(id) {
-            if let Some(item) = self.run_steps(&value, place, &steps)? {
+            if let Some(item) = self.run_steps(id, &value, place, &steps)? {
                 made.push(item);
             }
         }
@@ -393,7 +403,8 @@ impl State {
     /// Replaces a list's items.
     pub fn restore(&mut self, id: usize, items: Vec<Item>) {
         let list = self.list_mut(id);
-        list.items = items;
+        list.items.clear();
+        list.append(items);
         list.lazy = None;
     }
 

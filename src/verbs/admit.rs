@@ -82,10 +82,8 @@ impl Admit {
                         exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(Cur::Item(item, *n)).holds(c))?;
                     }
                 }
-                if exempt {
-                    continue;
-                }
-                if !full && self.fits(cost, size - spent) {
+                // an exempt unit is let in whether it fits or not, and costs all the same
+                if exempt || (!full && self.fits(cost, size - spent)) {
                     spent += cost;
                     admitted.extend(group.members);
                     continue;

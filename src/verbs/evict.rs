@@ -210,7 +210,7 @@ impl Evict {
                     continue;
                 }
                 for n in &group.members {
-                    if let Some(item) = items.items.get(*n) {
+                    if let Some(item) = items.items.get(*n).filter(|i| i.enabled()) {
                         let cost = ledger::cost(&env, self.account, item)?;
                         total -= cost;
                         off.push((*n, record(item, cost, group.bundled, &pass.id)));

@@ -35,7 +35,7 @@ impl Require {
             cx.fail(Code::TermMissing, span, "`require` needs `that`", Some("add `that = { path = test }`".into()));
             return None;
         };
-        let per_item = fields.contains_key("where");
+        let per_item = crate::terms::select_parse::WORDS.iter().any(|w| fields.contains_key(*w));
         let scope = if per_item { scope.clone() } else { Scope::None };
         let (that, message) = cx.within(scope, |cx| {
             let that = cx.cond(that, if per_item { Mode::Item } else { Mode::Scene });

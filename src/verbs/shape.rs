@@ -208,8 +208,12 @@ impl Step {
             What::Prefix(e) => join(&env.eval(e)?.to_text(), &text),
             What::Suffix(e) => join(&text, &env.eval(e)?.to_text()),
             What::Replace { find, with, times } => {
-                let with = env.eval(with)?.to_text();
-                let done = find.replace(&text, *times, |_, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?;
+                let done = if mentions_groups(with) {
+                    grouped(find, with, *times, &text, env)?
+                } else {
+                    let with = env.eval(with)?.to_text();
+                    find.replace(&text, *times, |_, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?
+                };
                 done.map_or(Value::Text(text), Value::text)
             }
             What::Override(e) => {
@@ -242,6 +246,47 @@ impl Step {
             args.insert("item".into(), env.whole());
         }
         env.st.render(&args).map_err(Fault::failed)
+    }
+}
+
+/// Whether a replacement mentions a group of the match: `@1`, `@outer.2`.
+fn mentions_groups(with: &Expr) -> bool {
+    let number = |f: &crate::terms::expr::FieldRef| f.field.as_ref().is_some_and(|(_, name)| name.parse::<usize>().is_ok());
+    match with {
+        Expr::Field(f) => number(f),
+        Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(mentions_groups),
+        Expr::Fn(c) => c.args.iter().any(|(_, e)| mentions_groups(e)),
+        Expr::Lookup(l) => mentions_groups(&l.key) || mentions_groups(&l.table),
+        // inside a query the match is one level up; its conditions are not searched, so it is always offered
+        Expr::Query(_) => true,
+        _ => false,
+    }
+}
+
+/// A replacement worked out for each match: the item's fields, and over them the match's groups by number and name.
+fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &Env<'_>) -> Result<Option<String>, Fault> {
+    let own = env.whole();
+    let names = find.names();
+    let mut fault = None;
+    let done = find.replace(text, times, |found, out| {
+        let mut groups = Map::default();
+        groups.insert("0".into(), Value::text(found.whole.of(text)));
+        for (n, group) in found.groups.iter().enumerate() {
+            let value = Value::text(group.map_or("", |m| m.of(text)));
+            if let Some(name) = names.get(n).cloned().flatten() {
+                groups.insert(name, value.clone());
+            }
+            groups.insert((n + 1).to_string().into(), value);
+        }
+        let here = Value::map(groups).over(own.clone());
+        match (Env { cur: Cur::Value(&here, 0), ..*env }).eval(with) {
+            Ok(value) => out.push_str(&value.to_text()),
+            Err(f) => fault = Some(f),
+        }
+    });
+    match fault {
+        Some(fault) => Err(fault),
+        None => done.map_err(|b| Fault::bound(b.to_string())),
     }
 }
 

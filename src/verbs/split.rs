@@ -19,7 +19,7 @@ use super::{Halt, Pass};
 /// The terms of `split`.
 pub struct Split {
     cut: Arc<Pattern>,
-    heads: Option<Vec<(Expr, Vec<(FieldId, Expr)>)>>,
+    heads: Option<Vec<HeadRule>>,
     lead: bool,
     number: Option<FieldId>,
     to: Option<usize>,
@@ -27,6 +27,9 @@ pub struct Split {
     names: Vec<Option<FieldId>>,
     source: FieldId,
 }
+
+/// One head as written: its word and its fields.
+type HeadRule = (Expr, Vec<(FieldId, Expr)>);
 
 /// One head, filled in: its word and its fields.
 type Head = (Arc<str>, Vec<(FieldId, Value)>);
@@ -85,23 +88,21 @@ impl Split {
                     *slot = rest;
                 }
                 let target = st.list_mut(to);
-                target.items.extend(made);
+                target.append(made);
             }
             return Ok(());
         }
         let same = self.to.is_none_or(|to| to == list);
         st.list_mut(list).remove(&chosen);
-        let mut removed = 0;
         let mut placed = Vec::new();
-        for (n, made) in pieces {
+        for (removed, (n, made)) in pieces.into_iter().enumerate() {
             placed.extend(made.into_iter().map(|item| (Gap { at: n - removed, early: false }, item)));
-            removed += 1;
         }
         if same {
             st.list_mut(list).insert(placed);
         } else {
             let target = st.list_mut(self.to.unwrap_or(list));
-            target.items.extend(placed.into_iter().map(|(_, item)| item));
+            target.append(placed.into_iter().map(|(_, item)| item));
         }
         Ok(())
     }
@@ -146,7 +147,6 @@ impl Split {
             }
             at = captures.whole.end;
             if self.lead {
-                next.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
                 made.push(next);
             } else {
                 open = Some(next);
@@ -173,6 +173,9 @@ impl Split {
 
     fn piece(&self, item: &Item, text: &str) -> Item {
         let mut piece = item.clone();
+        if self.to.is_some() {
+            piece.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
+        }
         piece.set(self.field, Value::text(text));
         piece
     }

@@ -70,7 +70,7 @@ fn cases_are_checked_apart_from_the_rules() {
     dir.pack("p", "", "")
         .file("p/cases/deep/c.toml", "kind = \"case\"\nversion = 2\n[[case]]\nname = \"c\"\nrun = \"x\"\nexpect = { lsts = {} }\n");
     clean(&dir.load("p"));
-    let (cases, report, sources) = load_cases(&Start::Folder(dir.path("p")), &bare(), &schemas());
+    let (cases, report, sources) = load_cases(&Start::Folder(dir.path("p")), &bare(), Schemas::shipped());
     assert_eq!(cases.len(), 1);
     assert_eq!(report.items()[0].help.as_deref(), Some("did you mean `lists`?"), "{}", render::human(&report, &sources, false));
 }
@@ -206,7 +206,7 @@ fn ordinary_nesting_and_brackets_in_texts_are_not_deep() {
     let dir = Folder::new();
     let texts = "t = \"[[[[\" # [[[[[[[\nu = '''\n[[[['''\nv = [1.5, 2.5,\n [3.5]]\n".to_owned();
     let row = |n: usize| format!("[[slot]]\nname = \"s{n}\"\na.b.c = {{ d = [[\"{}\"]] }}\n", "[".repeat(99));
-    dir.pack("p", "", &(texts + &(0..100).map(row).collect::<String>()));
+    dir.pack("p", "", &(texts + (0..100).map(row).collect::<String>().as_str()));
     clean(&dir.load("p"));
 }
 

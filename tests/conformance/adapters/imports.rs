@@ -1,0 +1,52 @@
+//! Foreign files inside recorded inputs: presets, cards, lorebooks and chats go through the pack's `foreign` maps.
+
+use serde_json::{Value as Json, json};
+
+use super::parts;
+use crate::engine;
+
+/// A chat-completion preset as the scene has it.
+pub(crate) fn preset(pack: &str, file: &Json) -> Result<Json, Json> {
+    engine::import(pack, "st_preset", file)
+}
+
+/// A text-completion context preset.
+pub(crate) fn context(pack: &str, file: &Json) -> Result<Json, Json> {
+    engine::import(pack, "st_context", file)
+}
+
+/// A card: a part of a scene with `card`.
+pub(crate) fn card(pack: &str, file: &Json) -> Result<Json, Json> {
+    engine::import(pack, "st_card", file)
+}
+
+/// A chat: a part of a scene with `history`.
+pub(crate) fn chat(pack: &str, messages: &Json) -> Result<Json, Json> {
+    engine::import(pack, "st_chat", &json!({ "messages": messages }))
+}
+
+/// Lorebooks of a case, each with whose it is, as list `books`.
+pub(crate) fn books(pack: &str, world_info: &Json) -> Result<Json, Json> {
+    let mut books = Vec::new();
+    for role in ["global", "chat", "persona", "character"] {
+        let given = &world_info[role];
+        let many = given.as_array().cloned().unwrap_or_else(|| vec![given.clone()]);
+        for book in many.iter().filter(|b| !b.is_null()) {
+            let mut part = engine::import(pack, "st_lorebook", book_of(world_info, book))?;
+            for book in part["books"].as_array_mut().into_iter().flatten() {
+                parts::set(book, "role", json!(role));
+                books.push(book.clone());
+            }
+        }
+    }
+    Ok(Json::Array(books))
+}
+
+/// A book may be given by the name of another.
+fn book_of<'a>(world_info: &'a Json, book: &'a Json) -> &'a Json {
+    if !book.is_string() {
+        return book;
+    }
+    let mut known = world_info["books"].as_array().into_iter().flatten();
+    known.find(|b| b["name"] == *book).unwrap_or(book)
+}

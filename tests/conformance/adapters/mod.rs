@@ -1,0 +1,56 @@
+//! Adapters: one recorded form each. They rename fields on the way in and out; what happens between is the rules'.
+
+mod cards;
+mod chat_completion;
+mod group;
+mod imports;
+mod injection;
+mod lore;
+mod notes;
+mod parts;
+mod pipeline;
+mod post;
+mod st_group;
+mod story;
+mod trim;
+mod words;
+
+use crate::case::{Case, Check};
+
+/// What runs the cases of a kind.
+pub(crate) struct Adapter {
+    kind: &'static str,
+    /// What `input.op` must begin with.
+    op: &'static str,
+    /// The levels that `run` checks; the first is the suite itself.
+    pub(crate) levels: &'static [&'static str],
+    /// Runs a case.
+    pub(crate) run: fn(&Case) -> Vec<Check>,
+}
+
+const ONE: &[&str] = &[""];
+
+const fn adapter(kind: &'static str, op: &'static str, run: fn(&Case) -> Vec<Check>) -> Adapter {
+    Adapter { kind, op, levels: ONE, run }
+}
+
+const ADAPTERS: &[Adapter] = &[
+    adapter("contract-trim", "", trim::trim),
+    adapter("contract-budget", "", trim::budget),
+    adapter("contract-cards", "", cards::contract),
+    adapter("contract-group", "", group::contract),
+    adapter("contract-injection", "", injection::contract),
+    adapter("contract-notes", "", notes::contract),
+    adapter("contract-pipeline", "", pipeline::contract),
+    adapter("contract-story", "", story::contract),
+    adapter("dialect", "post-", post::recorded),
+    Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
+    adapter("sillytavern-group-activation", "", st_group::activation),
+    adapter("sillytavern-group-cards", "", st_group::cards),
+    adapter("sillytavern-world-info", "", lore::recorded),
+];
+
+/// The adapter of a case, by its kind.
+pub(crate) fn find(case: &Case) -> Option<&'static Adapter> {
+    ADAPTERS.iter().find(|a| a.kind == case.kind && case.op().starts_with(a.op))
+}

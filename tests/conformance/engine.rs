@@ -1,0 +1,210 @@
+//! The one door to the crate: JSON in, JSON out, packs compiled once.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value as Json, json};
+use tapster::Ruleset;
+
+/// The pack that contracts are about.
+pub(crate) const CONTRACT: &str = "sillytavern";
+/// The pack that follows the real program.
+pub(crate) const EXACT: &str = "sillytavern-exact";
+
+/// A function that a scene offers to rules.
+pub(crate) type Host = Box<dyn Fn() -> Result<Json, String> + Send + Sync>;
+
+/// What a case gives to the engine.
+#[derive(Default)]
+pub(crate) struct Scene {
+    /// The data, by declared paths.
+    pub(crate) data: Json,
+    /// Feeds the draw streams.
+    pub(crate) seed: String,
+    /// A script of draws instead.
+    pub(crate) draws: Option<Vec<f64>>,
+    /// Warnings are errors.
+    pub(crate) strict: bool,
+    /// Keep a trace.
+    pub(crate) trace: bool,
+    /// Functions of the application.
+    pub(crate) hosts: Vec<(String, Host)>,
+}
+
+impl Scene {
+    /// A scene of data.
+    pub(crate) fn new(data: Json) -> Self {
+        Self { data, ..Self::default() }
+    }
+
+    fn into_scene(self) -> tapster::Scene {
+        let data = tapster::Value::from(&self.data);
+        let scene =
+            tapster::Scene { data, seed: self.seed, draws: self.draws, strict: self.strict, trace: self.trace, ..Default::default() };
+        self.hosts.into_iter().fold(scene, |scene, (name, host)| {
+            scene.host(&name, Arc::new(move |_: &tapster::Value| host().map(|v| tapster::Value::from(&v))))
+        })
+    }
+}
+
+/// The compiled pack of a name, with the programs of the harness laid over it.
+fn pack(name: &str) -> Result<Ruleset, Json> {
+    pack_with(name, "")
+}
+
+/// The same with one more overlay.
+fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
+    static PACKS: Mutex<BTreeMap<(String, String), Result<Ruleset, String>>> = Mutex::new(BTreeMap::new());
+    let mut packs = PACKS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let entry = packs.entry((name.to_owned(), overlay.to_owned())).or_insert_with(|| {
+        let mut overlays = vec![("conformance.toml", include_str!("programs.toml"))];
+        if !overlay.is_empty() {
+            overlays.push(("case.toml", overlay));
+        }
+        Ruleset::open_with(name, &overlays).map_err(|rejected| rejected.to_string())
+    });
+    entry.clone().map_err(|report| json!({ "error": { "kind": "pack", "message": report } }))
+}
+
+/// What a program left behind.
+pub(crate) struct Ran(tapster::Outcome);
+
+/// Runs one program of a pack over lists.
+pub(crate) fn run(name: &str, program: &str, scene: Scene, lists: &[(&str, Json)]) -> Result<Ran, Json> {
+    run_with(name, "", program, scene, lists)
+}
+
+/// The same with an overlay over the pack.
+pub(crate) fn run_with(name: &str, overlay: &str, program: &str, scene: Scene, lists: &[(&str, Json)]) -> Result<Ran, Json> {
+    let pack = pack_with(name, overlay)?;
+    tapster::run(&pack, program, &scene.into_scene(), lists).map(Ran).map_err(|e| error(&e))
+}
+
+impl Ran {
+    /// All items of a list, those that are switched off too.
+    pub(crate) fn list(&self, name: &str) -> Vec<Json> {
+        self.0.list(name).iter().map(tapster::Value::to_json).collect()
+    }
+
+    /// One field of all items of a list.
+    pub(crate) fn column(&self, name: &str, field: &str) -> Json {
+        self.list(name).iter().map(|item| item[field].clone()).collect()
+    }
+
+    /// A value of the scene after the run.
+    pub(crate) fn get(&self, path: &str) -> Json {
+        self.0.get(path).to_json()
+    }
+
+    /// The texts of the warnings.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.0.warnings().iter().map(|w| w.message.clone()).collect()
+    }
+
+    /// What trimming did.
+    pub(crate) fn trim_report(&self) -> Json {
+        self.0.trim_report("blocks").map_or_else(|e| error(&e), |report| json!(report))
+    }
+
+    /// Scripted draws that nobody took.
+    pub(crate) fn draws_left(&self) -> usize {
+        self.0.draws_left()
+    }
+}
+
+/// A finished plan.
+pub(crate) struct Built {
+    pack: Ruleset,
+    plan: tapster::Plan,
+}
+
+/// Runs a whole build.
+pub(crate) fn build(name: &str, scene: Scene) -> Result<Built, Json> {
+    build_with(name, "", scene)
+}
+
+/// The same with an overlay over the pack.
+pub(crate) fn build_with(name: &str, overlay: &str, scene: Scene) -> Result<Built, Json> {
+    let pack = pack_with(name, overlay)?;
+    let plan = tapster::build(&pack, &scene.into_scene()).map_err(|e| error(&e))?;
+    Ok(Built { pack, plan })
+}
+
+impl Built {
+    /// The messages that would be sent.
+    pub(crate) fn messages(&self) -> Json {
+        self.plan.messages().iter().map(|m| message(&m.to_json())).collect()
+    }
+
+    /// All blocks, those that are switched off too.
+    pub(crate) fn blocks(&self) -> Vec<Json> {
+        let block = |b: &tapster::model::Block| {
+            let mut block = b.fields.to_json();
+            block["tokens"] = json!(b.tokens);
+            block["enabled"] = json!(b.enabled());
+            block
+        };
+        self.plan.blocks.iter().map(block).collect()
+    }
+
+    /// The texts of the warnings.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.plan.warnings.iter().map(|w| w.message.clone()).collect()
+    }
+
+    /// The named outlets.
+    pub(crate) fn outlets(&self) -> Json {
+        json!(self.plan.outlets)
+    }
+
+    /// What trimming did.
+    pub(crate) fn trim_report(&self) -> Json {
+        json!(self.plan.trim_report)
+    }
+
+    /// The trace, if one was kept.
+    pub(crate) fn trace(&self) -> Json {
+        json!(self.plan.trace)
+    }
+
+    /// The live blocks after each stage, if a trace was kept.
+    pub(crate) fn stages(&self) -> Vec<(String, Vec<Json>)> {
+        let stages = self.plan.trace.iter().flat_map(|t| &t.stages);
+        stages.map(|(name, blocks)| (name.clone(), blocks.iter().map(tapster::Value::to_json).collect())).collect()
+    }
+
+    /// The payload for a provider.
+    pub(crate) fn emit(&self, dialect: &str) -> Result<Json, Json> {
+        tapster::emit(&self.pack, &self.plan, dialect).map_err(|e| error(&e))
+    }
+}
+
+/// A message as the chat protocol has it: what it carries along stands beside its text.
+fn message(message: &Json) -> Json {
+    let mut out = message.clone();
+    let Json::Object(map) = &mut out else { return out };
+    let Some(Json::Object(meta)) = map.remove("meta") else { return out };
+    for key in ["tool_calls", "tool_call_id", "signature"] {
+        if let Some(value) = meta.get(key) {
+            map.insert(key.to_owned(), value.clone());
+        }
+    }
+    out
+}
+
+/// Maps a foreign file onto a part of a scene.
+pub(crate) fn import(name: &str, format: &str, file: &Json) -> Result<Json, Json> {
+    let brought = tapster::bring(&pack(name)?, Some(format), file);
+    brought.map(|b| b.scene.to_json()).map_err(|e| error(&e))
+}
+
+fn error(e: &tapster::BuildError) -> Json {
+    json!({ "error": {
+        "kind": e.kind(),
+        "stage": e.stage,
+        "message": e.message,
+        "max_tokens": e.max_tokens,
+        "reserve_tokens": e.reserve_tokens,
+        "estimated_tokens": e.estimated_tokens,
+    } })
+}

@@ -1,0 +1,59 @@
+//! The proof harness: runs every recorded case under `$TAPSTER_CONFORMANCE` and holds each suite to its floor.
+//!
+//! `cargo test --release --test conformance` prints one line a suite (`suite: passed/total`), writes
+//! `target/conformance.json`, and fails if a suite is below its floor in `floors.toml`. A suite is a case file.
+//! Adapters (`adapters/`) turn a recorded form into a scene and an outcome back into the recorded form: they rename
+//! fields and never decide anything. Which adapter runs is told by a case's `kind` alone.
+//!
+//! Arguments (behind `--`): words select suites by substring; `--diff NAME` (or `$TAPSTER_DIFF`) shows expected and
+//! actual of failing cases whose name contains NAME; `--raise` writes what passes now into `floors.toml`, upwards only.
+
+#![expect(clippy::indexing_slicing, reason = "a JSON value answers null for a key that it does not have; nothing else is indexed")]
+
+mod adapters;
+mod case;
+mod compare;
+mod engine;
+mod floors;
+mod options;
+mod report;
+mod suites;
+mod worker;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let options = options::Options::read();
+    if options.worker {
+        return worker::serve();
+    }
+    if options.list {
+        println!("conformance: test\n\n1 test, 0 benchmarks");
+        return ExitCode::SUCCESS;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = std::env::var("TAPSTER_CONFORMANCE").map_or_else(|_| root.join("../shared/conformance"), Into::into);
+    if !folder.is_dir() {
+        println!("no recorded cases: {} is no folder (set TAPSTER_CONFORMANCE)", folder.display());
+        println!("conformance: 0 passed, 0 failed");
+        return ExitCode::SUCCESS;
+    }
+    let all = suites::find(&folder);
+    let chosen = all.into_iter().filter(|s| options.selects(&s.name)).collect::<Vec<_>>();
+    let results = suites::run(&chosen, &options);
+    report::print(&results, &options);
+    if options.is_whole() {
+        report::write(&results, &root.join("target/conformance.json"));
+    }
+    let floors_file = root.join("tests/conformance/floors.toml");
+    if options.raise {
+        floors::raise(&floors_file, &results);
+    }
+    let below = floors::below(&floors::read(&floors_file), &results);
+    for line in &below {
+        println!("below its floor: {line}");
+    }
+    println!("conformance: {} passed, {} failed", results.len() - below.len(), below.len());
+    if below.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,133 @@
+//! The suites: finding case files, running their cases, counting.
+//!
+//! Cases run in child processes of the harness itself, so that one that overflows its stack or never ends costs
+//! that case and not the run.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use crate::adapters;
+use crate::case::{Case, Check};
+use crate::options::Options;
+use crate::worker::Worker;
+
+/// A case file.
+pub(crate) struct Suite {
+    /// Its path under the folder, without ending.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) file: PathBuf,
+    /// Its cases.
+    pub(crate) cases: Vec<Case>,
+}
+
+/// What became of a suite.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Cases as recorded.
+    pub(crate) passed: usize,
+    /// All cases.
+    pub(crate) total: usize,
+    /// Cases that are not, in the order of the file, with what was compared.
+    pub(crate) failed: Vec<(String, Check)>,
+}
+
+/// All case files under a folder, by name. Files that are no list of cases are passed over.
+pub(crate) fn find(folder: &Path) -> Vec<Suite> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(&at).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "json")
+                && let Some(cases) = cases(&path)
+            {
+                found.push(Suite { name: name(folder, &path), file: path, cases });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}
+
+/// The cases of a file, if it is a list of cases.
+pub(crate) fn cases(file: &Path) -> Option<Vec<Case>> {
+    let bytes = std::fs::read(file).ok()?;
+    let cases: Vec<Case> = serde_json::from_slice(&bytes).ok()?;
+    (!cases.is_empty()).then_some(cases)
+}
+
+fn name(folder: &Path, file: &Path) -> String {
+    let path = file.strip_prefix(folder).unwrap_or(file).with_extension("");
+    path.components().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+/// Runs all cases; the tallies by suite, stricter levels as suites of their own.
+pub(crate) fn run(suites: &[Suite], _options: &Options) -> BTreeMap<String, Tally> {
+    let mut jobs = VecDeque::new();
+    let mut results: Vec<Vec<Vec<Check>>> = Vec::new();
+    for (n, suite) in suites.iter().enumerate() {
+        results.push(vec![Vec::new(); suite.cases.len()]);
+        for (k, case) in suite.cases.iter().enumerate() {
+            match adapters::find(case) {
+                Some(_) => jobs.push_back((n, k)),
+                None => store(&mut results, n, k, vec![Check::broken("", case, "no adapter for this kind yet")]),
+            }
+        }
+    }
+    let (jobs, results) = (Mutex::new(jobs), Mutex::new(results));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| work(suites, &jobs, &results));
+        }
+    });
+    tally(suites, results.into_inner().unwrap_or_default())
+}
+
+fn work(suites: &[Suite], jobs: &Mutex<VecDeque<(usize, usize)>>, results: &Mutex<Vec<Vec<Vec<Check>>>>) {
+    let mut worker = None;
+    loop {
+        let job = jobs.lock().ok().and_then(|mut jobs| jobs.pop_front());
+        let Some((n, k)) = job else { return };
+        let Some((suite, case)) = suites.get(n).and_then(|s| Some((s, s.cases.get(k)?))) else { continue };
+        let checks = match worker.get_or_insert_with(Worker::start).run(&suite.file, k) {
+            Ok(checks) => checks,
+            Err(why) => {
+                worker = None; // it is gone or stuck: the next case gets a new one
+                adapters::find(case).map_or(&[""][..], |a| a.levels).iter().map(|level| Check::broken(level, case, &why)).collect()
+            }
+        };
+        if let Ok(mut results) = results.lock() {
+            store(&mut results, n, k, checks);
+        }
+    }
+}
+
+fn store(results: &mut [Vec<Vec<Check>>], n: usize, k: usize, checks: Vec<Check>) {
+    if let Some(cell) = results.get_mut(n).and_then(|suite| suite.get_mut(k)) {
+        *cell = checks;
+    }
+}
+
+fn tally(suites: &[Suite], results: Vec<Vec<Vec<Check>>>) -> BTreeMap<String, Tally> {
+    let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    for (suite, results) in suites.iter().zip(results) {
+        for (case, checks) in suite.cases.iter().zip(results) {
+            for check in checks {
+                let name = if check.level.is_empty() { suite.name.clone() } else { format!("{}+{}", suite.name, check.level) };
+                let tally = tallies.entry(name).or_default();
+                tally.total += 1;
+                if check.passed {
+                    tally.passed += 1;
+                } else {
+                    tally.failed.push((case.name.clone(), check));
+                }
+            }
+        }
+    }
+    tallies
+}
