@@ -191,7 +191,7 @@ fn accounts(cx: &mut Cx<'_>) -> Vec<Account> {
         cx.rule = origin(cx, "account", row);
         let value = |cx: &mut Cx<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
-            cx.fail(Code::TermMissing, row.span, format!("account `{}` has no size", row.name), Some("add `size = …`".into()));
+            cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("account `{}` has no size", row.name), Some("add `size = …`".into()));
             Expr::Const(Value::Null)
         });
         let cap = value(cx, "cap");
@@ -227,7 +227,7 @@ fn check_facts(cx: &mut Cx<'_>) {
         let over = row.fields.get("over").is_some();
         if let Some(is) = row.fields.get("is") {
             let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
-            cx.within(Scope::Open, |cx| cx.cond(&is.node, mode));
+            cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &is.node, mode));
         }
     }
 }
@@ -241,7 +241,7 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
         if !known {
             cx.rule = origin(cx, "pass", row);
             let names: Vec<Arc<str>> = pack.tables.get("program").map(|p| p.keys().cloned().collect()).unwrap_or_default();
-            cx.unknown("program", program, row.span, names.iter().map(AsRef::as_ref));
+            cx.unknown("program", program, row.name_span, names.iter().map(AsRef::as_ref));
         }
         passes.entry(program).or_default().push(row);
     }
@@ -254,7 +254,7 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
             None => {
                 cx.fail(
                     Code::TermMissing,
-                    row.span,
+                    row.name_span,
                     format!("program `{}` does not say what it works on", row.name),
                     Some("add `over = \"…\"`".into()),
                 );
@@ -265,8 +265,8 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
         for pass in passes.get(row.name.as_ref()).into_iter().flatten() {
             cx.rule = origin(cx, "pass", pass);
             let mut fields = pass.fields.clone();
-            fields.insert("name".into(), crate::diag::Field { key: pass.span, node: name_node(pass) });
-            if let Some(parsed) = Pass::parse(cx, &pass.name, pass.span, &fields, list) {
+            fields.insert("name".into(), crate::diag::Field { key: pass.name_span, node: name_node(pass) });
+            if let Some(parsed) = Pass::parse(cx, &pass.name, pass.name_span, &fields, list) {
                 list_passes.push(Arc::new(parsed));
             }
         }
@@ -276,7 +276,7 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
 }
 
 fn name_node(row: &Row) -> Node {
-    Node { span: row.span, data: crate::diag::Data::Text(row.name.clone()) }
+    Node { span: row.name_span, data: crate::diag::Data::Text(row.name.clone()) }
 }
 
 /// Programs that run each other in a circle would never end.
@@ -309,7 +309,7 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
             match state.get(callee) {
                 Some(1) => {
                     let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
-                    cx.rule = format!("pass {pass}");
+                    cx.rule = cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
                     cx.fail(
                         Code::CycleProgram,
                         span,
@@ -348,7 +348,7 @@ fn check_rounds(cx: &mut Cx<'_>) {
         let pass = row.name.rsplit_once('/').map_or("", |(p, _)| p);
         if !repeats.iter().any(|r| r.as_ref() == pass) {
             cx.rule = origin(cx, "round", row);
-            cx.unknown("pass with `do = \"repeat\"`", pass, row.span, repeats.iter().map(AsRef::as_ref));
+            cx.unknown("pass with `do = \"repeat\"`", pass, row.name_span, repeats.iter().map(AsRef::as_ref));
         }
     }
 }
