@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Node, Report, Span, Table};
+use crate::diag::{Code, Data, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value};
 use crate::terms::cx::Scope;
+use crate::terms::names::{Type, is_form};
 use crate::terms::ledger::{Account, Ruler};
 use crate::terms::rules::{Form, Limits, TableRows};
 use crate::terms::{Cx, Expr, Rules};
@@ -82,6 +83,7 @@ fn origin(cx: &Cx<'_>, what: &str, row: &Row) -> String {
 fn values(cx: &mut Cx<'_>) -> Value {
     cx.rule = "values".into();
     let pack = cx.pack;
+    check_types(cx, "", &pack.values, 0);
     let own = Value::map(cells::table(cx, &pack.values, false));
     let mut defaults = Value::map(Map::default());
     for (name, row) in pack.tables.get("path").into_iter().flatten() {
@@ -92,6 +94,33 @@ fn values(cx: &mut Cx<'_>) -> Value {
         }
     }
     own.over(defaults)
+}
+
+/// A literal must be of the type that its path is declared with; references and expressions are of any.
+fn check_types(cx: &mut Cx<'_>, prefix: &str, table: &Table, depth: usize) {
+    for (key, field) in table {
+        let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
+        if let Data::Table(inner) = &field.node.data {
+            if depth < 8 && !is_form(inner) {
+                check_types(cx, &path, inner, depth + 1);
+            }
+            continue;
+        }
+        let Some(kind) = cx.names.paths.get(path.as_str()).map(|declared| declared.kind) else { continue };
+        let fits = match (&field.node.data, kind) {
+            (Data::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
+            (Data::Text(_), Type::Number | Type::Boolean | Type::List | Type::Table) => false,
+            (Data::Int(_) | Data::Float(_), Type::Text | Type::Boolean | Type::List | Type::Table) => false,
+            (Data::Bool(_), Type::Text | Type::Number | Type::List | Type::Table) => false,
+            (Data::List(_), Type::Text | Type::Number | Type::Boolean | Type::Table) => false,
+            _ => true,
+        };
+        if !fits {
+            let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
+            let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());
+            cx.fail(Code::SchemaType, field.node.span, message, Some(help));
+        }
+    }
 }
 
 fn tables(cx: &mut Cx<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
@@ -225,10 +254,13 @@ fn check_facts(cx: &mut Cx<'_>) {
     for row in pack.tables.get("fact").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "fact", row);
         let over = row.fields.get("over").is_some();
-        if let Some(is) = row.fields.get("is") {
-            let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
-            cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &is.node, mode));
-        }
+        let Some(is) = row.fields.get("is") else {
+            let help = Some("add `is = { path = test }`".into());
+            cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("fact `{}` has no condition", row.name), help);
+            continue;
+        };
+        let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
+        cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &is.node, mode));
     }
 }
 
