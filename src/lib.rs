@@ -1,6 +1,9 @@
 //! Tapster: a declarative rules engine for LLM prompts.
 
 pub mod build;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod diag;
 pub mod emit;
 pub mod import;

@@ -79,7 +79,7 @@ fn answer(case: &Json) -> String {
     let overlays: Vec<Overlay> =
         overlays.map(|(name, bytes)| Overlay::File(RuleFile { name: name.into(), path_in_pack: name.into(), bytes })).collect();
     let start = Start::Name(case["open"].as_str().unwrap_or("p").to_owned());
-    let rules = match Ruleset::load_from(&start, &overlays, &library) {
+    let rules = match Ruleset::load(&start, &overlays, &library) {
         Ok(rules) => rules,
         Err(rejected) => return render::human(&rejected.report, &rejected.sources, false),
     };

@@ -49,7 +49,7 @@ impl Ruleset {
     /// All mistakes of all files, together.
     pub fn open(name_or_folder: &str, overlays: &[&Path]) -> Result<Self, Rejected> {
         let overlays: Vec<Overlay> = overlays.iter().map(|p| Overlay::Path(p.to_path_buf())).collect();
-        Self::load(&Start::typed(name_or_folder), &overlays)
+        Self::load(&Start::typed(name_or_folder), &overlays, &Shelf::default())
     }
 
     /// The same with overlays that are texts at hand: `(name, text)`.
@@ -60,22 +60,14 @@ impl Ruleset {
         let file = |(name, text): &(&str, &str)| {
             Overlay::File(RuleFile { name: (*name).to_owned(), path_in_pack: (*name).to_owned(), bytes: text.as_bytes().to_vec() })
         };
-        Self::load(&Start::typed(name_or_folder), &overlays.iter().map(file).collect::<Vec<_>>())
+        Self::load(&Start::typed(name_or_folder), &overlays.iter().map(file).collect::<Vec<_>>(), &Shelf::default())
     }
 
-    /// Loads and compiles; packs are found by name among the shipped ones.
+    /// Loads and compiles; packs that are named are looked for in `library`.
     ///
     /// # Errors
     /// All mistakes of all files, together.
-    pub fn load(start: &Start, overlays: &[Overlay]) -> Result<Self, Rejected> {
-        Self::load_from(start, overlays, &Shelf::default())
-    }
-
-    /// Loads and compiles; packs are found by name in `library`.
-    ///
-    /// # Errors
-    /// All mistakes of all files, together.
-    pub fn load_from(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, Rejected> {
+    pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, Rejected> {
         let Loaded { pack, unread, mut report, sources } = super::load(start, overlays, library);
         let Some(pack) = pack else { return Err(Rejected { report, sources }) };
         // what compiling finds is told on top of what loading found, so that one run shows every mistake

@@ -160,7 +160,10 @@ fn defaults(cx: &mut Cx<'_>) -> FxHashMap<(u16, crate::model::FieldId), Value> {
             let Some(rank) = rows.iter().position(|r| r.as_ref() == row_type) else { continue };
             let key = (u16::try_from(n).unwrap_or(u16::MAX), id);
             let earlier = rows.iter().take(rank).any(|r| {
-                pack.tables.get("field").and_then(|t| t.get(format!("{r}/{field}").as_str())).is_some_and(|r| r.fields.contains_key("default"))
+                pack.tables
+                    .get("field")
+                    .and_then(|t| t.get(format!("{r}/{field}").as_str()))
+                    .is_some_and(|r| r.fields.contains_key("default"))
             });
             if !earlier {
                 out.insert(key, default.clone());
@@ -311,6 +314,9 @@ fn name_node(row: &Row) -> Node {
     Node { span: row.name_span, data: crate::diag::Data::Text(row.name.clone()) }
 }
 
+/// A program that a pass runs: its number, and where and in which pass.
+type Call = (usize, Span, Arc<str>);
+
 /// Programs that run each other in a circle would never end.
 fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
     let callees = |n: usize| {
@@ -327,7 +333,7 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
     // 0 unseen, 1 on the way, 2 done
     let mut state = vec![0u8; programs.len()];
     for root in 0..programs.len() {
-        let mut stack: Vec<(usize, Vec<(usize, Span, Arc<str>)>)> = Vec::new();
+        let mut stack: Vec<(usize, Vec<Call>)> = Vec::new();
         if state.get(root) == Some(&0) {
             stack.push((root, callees(root).collect()));
             mark(&mut state, root, 1);

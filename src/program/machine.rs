@@ -11,11 +11,14 @@ use super::Programs;
 /// Called before and after passes of the outermost program, to watch a build: the pass and what comes of it.
 pub type Watch<'w> = &'w dyn Fn(&str, &mut State);
 
+/// Runs a script of the pack by name, or (`true`) the hooks of an event.
+pub type Hooks<'h> = &'h dyn Fn(&str, bool, &mut State) -> Result<(), Halt>;
+
 /// Runs programs.
 pub struct Machine<'p> {
     programs: &'p Programs,
     depth: Cell<u32>,
-    hooks: Option<&'p dyn Fn(&str, bool, &mut State) -> Result<(), Halt>>,
+    hooks: Option<Hooks<'p>>,
     watch: Option<Watch<'p>>,
 }
 
@@ -28,7 +31,7 @@ impl<'p> Machine<'p> {
 
     /// Hands in what runs scripts and the hooks of events.
     #[must_use]
-    pub fn with_hooks(mut self, hooks: &'p dyn Fn(&str, bool, &mut State) -> Result<(), Halt>) -> Self {
+    pub fn with_hooks(mut self, hooks: Hooks<'p>) -> Self {
         self.hooks = Some(hooks);
         self
     }
