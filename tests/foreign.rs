@@ -1,6 +1,8 @@
 //! Foreign formats of the shipped packs: documents of SillyTavern become parts of a scene, and a whole prompt comes
 //! out as SillyTavern sends it.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by failing")]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
