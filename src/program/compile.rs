@@ -116,6 +116,7 @@ fn check_types(cx: &mut Cx<'_>, prefix: &str, table: &Table, depth: usize) {
             _ => true,
         };
         if !fits {
+            cx.rule = format!("value {path}");
             let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
             let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());
             cx.fail(Code::SchemaType, field.node.span, message, Some(help));
