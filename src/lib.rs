@@ -14,5 +14,6 @@ pub mod verbs;
 
 pub use build::{BuildError, Outcome, bring, build, run};
 pub use emit::emit;
-pub use model::{Plan, Scene, Value};
+pub use model::{Hook, HookView, Plan, Scene, Value};
 pub use pack::{Rejected, Ruleset};
+pub use text::functions::fingerprint;
