@@ -29,11 +29,23 @@ const OF: &[(&str, bool)] = &[("of", true)];
 /// All functions, in the order of their names.
 pub const FUNCTIONS: &[Function] = &[
     Function { name: "concat", doc: "the elements of a list as one text, or its lists as one list", args: OF, run: concat },
+    Function {
+        name: "fingerprint",
+        doc: "blake3 over the value's canonical JSON (keys sorted, numbers in their shortest form), in hex",
+        args: OF,
+        run: |args| Ok(Value::text(fingerprint(of(args)))),
+    },
     Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
     Function { name: "number", doc: "the number that a text says in JavaScript's reading, or nothing", args: OF, run: number },
+    Function {
+        name: "pairs",
+        doc: "the fields of a table as a list of tables `{ key, value }`: keys that are whole numbers first, ascending",
+        args: OF,
+        run: |args| Ok(Value::list(fields(of(args)).into_iter().map(|(key, value)| pair(key, value)).collect())),
+    },
     Function {
         name: "parse_json",
         doc: "the value that a JSON text says; `else` (nothing by default) where it is none",
@@ -58,6 +70,12 @@ pub const FUNCTIONS: &[Function] = &[
     Function { name: "trim_end", doc: "the text without white space at its end", args: OF, run: |args| trimmed(args, js::trim_end) },
     Function { name: "trim_start", doc: "the text without white space at its start", args: OF, run: |args| trimmed(args, js::trim_start) },
     Function { name: "upper", doc: "the text in upper case", args: OF, run: |args| Ok(Value::text(text(args).to_uppercase())) },
+    Function {
+        name: "values",
+        doc: "the values of a table as a list: those under whole numbers first, ascending; a list as it is",
+        args: OF,
+        run: values,
+    },
     Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },
 ];
 
@@ -65,6 +83,66 @@ pub const FUNCTIONS: &[Function] = &[
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.binary_search_by_key(&name, |f| f.name).ok().and_then(|at| FUNCTIONS.get(at))
+}
+
+/// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.
+fn fields(value: &Value) -> Vec<(&Arc<str>, &Value)> {
+    let mut fields: Vec<_> = value.as_map().into_iter().flatten().collect();
+    fields.sort_by_key(|(key, _)| index_key(key).map_or((true, 0), |n| (false, n)));
+    fields
+}
+
+/// A key that is an array index: a whole number below 2^32 - 1, written without a sign or needless zeros.
+fn index_key(key: &str) -> Option<u32> {
+    let plain = key == "0" || (!key.starts_with('0') && !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit()));
+    key.parse().ok().filter(|n| plain && *n != u32::MAX)
+}
+
+fn pair(key: &Arc<str>, value: &Value) -> Value {
+    Value::map([(Arc::from("key"), Value::Text(key.clone())), (Arc::from("value"), value.clone())].into_iter().collect())
+}
+
+fn values(args: &Args) -> Result<Value, String> {
+    Ok(match of(args) {
+        Value::List(list) => Value::List(list.clone()),
+        other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
+    })
+}
+
+/// blake3 over the canonical JSON of a value, hex: equal values give equal fingerprints, however their keys are ordered.
+#[must_use]
+pub fn fingerprint(value: &Value) -> String {
+    let mut text = String::new();
+    canonical(value, &mut text);
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+/// Values nest no deeper than what was read from files or given by scripts, which is bounded.
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::List(list) => {
+            out.push('[');
+            for (n, value) in list.iter().enumerate() {
+                out.push_str(if n == 0 { "" } else { "," });
+                canonical(value, out);
+            }
+            out.push(']');
+        }
+        Value::Map(map) => {
+            let mut keys: Vec<_> = map.iter().filter(|(_, v)| !v.is_null()).collect();
+            keys.sort_unstable_by_key(|(key, _)| (*key).clone());
+            out.push('{');
+            for (n, (key, value)) in keys.into_iter().enumerate() {
+                out.push_str(if n == 0 { "" } else { "," });
+                out.push_str(&Value::Text(key.clone()).to_json().to_string());
+                out.push(':');
+                canonical(value, out);
+            }
+            out.push('}');
+        }
+        Value::Int(_) | Value::Num(_) => out.push_str(&value.to_text()),
+        other => out.push_str(&other.to_json().to_string()),
+    }
 }
 
 fn of(args: &Args) -> &Value {
