@@ -1,5 +1,7 @@
 //! The command line: every row of `tests/cli/cases.toml` is one run in-process; what needs a real process is below.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
