@@ -8,8 +8,8 @@ use crate::diag::{Code, Data, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value};
 use crate::terms::cx::Scope;
-use crate::terms::names::{Type, is_form};
 use crate::terms::ledger::{Account, Ruler};
+use crate::terms::names::{Type, is_form};
 use crate::terms::rules::{Form, Limits, TableRows};
 use crate::terms::{Cx, Expr, Rules};
 use crate::verbs::run::What;
@@ -224,7 +224,13 @@ fn accounts(cx: &mut Cx<'_>) -> Vec<Account> {
         cx.rule = origin(cx, "account", row);
         let value = |cx: &mut Cx<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
-            cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("account `{}` has no size", row.name), Some("add `size = …`".into()));
+            cx.fail_for(
+                &row.name,
+                Code::TermMissing,
+                row.name_span,
+                format!("account `{}` has no size", row.name),
+                Some("add `size = …`".into()),
+            );
             Expr::Const(Value::Null)
         });
         let cap = value(cx, "cap");
@@ -348,7 +354,8 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
             match state.get(callee) {
                 Some(1) => {
                     let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
-                    cx.rule = cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
+                    cx.rule =
+                        cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
                     cx.fail(
                         Code::CycleProgram,
                         span,
