@@ -84,6 +84,7 @@ codes! {
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";
     MemberMissing = "group_member_missing", Error, "the member who should speak again is gone";
     FilterFailed = "filter.failed", Warning, "a filter or script failed";
+    ScriptWarned = "script.warned", Warning, "a script or a hook warned";
     DecisionMismatch = "group.decision_mismatch", Warning, "the application's decision differs from the computed one";
     PositionUnknown = "injection.unknown_position", Warning, "a position has no meaning in this pack";
     DepthNegative = "injection.negative_depth", Warning, "a negative depth is never reached";
