@@ -8,10 +8,11 @@ use crate::diag::{Code, Data, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value};
 use crate::terms::cx::Scope;
-use crate::terms::names::{Type, is_form};
 use crate::terms::ledger::{Account, Ruler};
+use crate::terms::names::{Type, is_form};
 use crate::terms::rules::{Form, Limits, TableRows};
-use crate::terms::{Cx, Expr, Rules};
+use crate::terms::{Cx, Expr, Library, Rules};
+use crate::text::script::ScriptLimits;
 use crate::verbs::run::What;
 use crate::verbs::{Pass, Verb};
 
@@ -41,12 +42,15 @@ const ENGINE_TABLES: &[&str] = &[
 #[must_use]
 pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
     let mut cx = Cx::new(pack);
+    let limits = limits(pack);
+    cx.scripts = Library::compile(&mut cx, limits.scripts);
     let values = values(&mut cx);
     let tables = tables(&mut cx);
     let rulers = rulers(&mut cx);
     let accounts = accounts(&mut cx);
     let forms = forms(&mut cx);
     check_facts(&mut cx);
+    check_hooks(&mut cx);
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
     check_rounds(&mut cx);
@@ -66,7 +70,8 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
         forms,
         defaults,
         effect_macros: effect_macros(pack),
-        limits: limits(pack),
+        scripts: cx.scripts,
+        limits,
         counters: crate::terms::rules::Counters::default(),
         names: cx.names,
     };
@@ -116,6 +121,7 @@ fn check_types(cx: &mut Cx<'_>, prefix: &str, table: &Table, depth: usize) {
             _ => true,
         };
         if !fits {
+            cx.rule = format!("value {path}");
             let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
             let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());
             cx.fail(Code::SchemaType, field.node.span, message, Some(help));
@@ -223,7 +229,13 @@ fn accounts(cx: &mut Cx<'_>) -> Vec<Account> {
         cx.rule = origin(cx, "account", row);
         let value = |cx: &mut Cx<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
-            cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("account `{}` has no size", row.name), Some("add `size = …`".into()));
+            cx.fail_for(
+                &row.name,
+                Code::TermMissing,
+                row.name_span,
+                format!("account `{}` has no size", row.name),
+                Some("add `size = …`".into()),
+            );
             Expr::Const(Value::Null)
         });
         let cap = value(cx, "cap");
@@ -264,6 +276,34 @@ fn check_facts(cx: &mut Cx<'_>) {
         };
         let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
         cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &is.node, mode));
+    }
+}
+
+/// A hook must name a function of the pack and an event that some pass has.
+fn check_hooks(cx: &mut Cx<'_>) {
+    let pack = cx.pack;
+    let events: Vec<String> = pack
+        .tables
+        .get("pass")
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, r)| r.fields.get("event")?.node.as_text())
+        .flat_map(|e| [format!("before_{e}"), format!("after_{e}")])
+        .collect();
+    for row in pack.tables.get("hook").into_iter().flatten().map(|(_, r)| r) {
+        cx.rule = origin(cx, "hook", row);
+        for key in ["event", "run"] {
+            let Some(field) = row.fields.get(key) else {
+                cx.fail(Code::TermMissing, row.span, format!("hook `{}` has no `{key}`", row.name), Some(format!("add `{key} = \"…\"`")));
+                continue;
+            };
+            let text = field.node.as_text().unwrap_or("");
+            if key == "run" {
+                cx.function(text, field.node.span);
+            } else if !events.iter().any(|e| e == text) {
+                cx.unknown("event", text, field.node.span, events.iter().map(String::as_str));
+            }
+        }
     }
 }
 
@@ -347,7 +387,8 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
             match state.get(callee) {
                 Some(1) => {
                     let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
-                    cx.rule = cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
+                    cx.rule =
+                        cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
                     cx.fail(
                         Code::CycleProgram,
                         span,
@@ -398,12 +439,20 @@ fn limits(pack: &Pack) -> Limits {
         found.and_then(|n| u64::try_from(n).ok()).unwrap_or(default).min(most)
     };
     let default = Limits::default();
+    let size = |key: &str, default: usize, most: usize| usize::try_from(number(key, default as u64, most as u64)).unwrap_or(default);
     let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     Limits {
         pass_visits: number("pass_visits", default.pass_visits, 100_000_000),
         rounds: small(number("rounds", default.rounds.into(), 10_000)),
         depth: default.depth,
-        text_bytes: usize::try_from(number("text_bytes", default.text_bytes as u64, 256_000_000)).unwrap_or(default.text_bytes),
-        script_operations: number("script_operations", default.script_operations, 10_000_000),
+        text_bytes: size("text_bytes", default.text_bytes, 256_000_000),
+        scripts: ScriptLimits {
+            operations: number("script_operations", default.scripts.operations, 10_000_000),
+            calls: size("script_depth", default.scripts.calls, 256),
+            text: size("script_string", default.scripts.text, 16 << 20),
+            list: size("script_array", default.scripts.list, 1_000_000),
+            map: size("script_map", default.scripts.map, 1_000_000),
+            ..default.scripts
+        },
     }
 }

@@ -73,6 +73,8 @@ pub struct Cx<'p> {
     pub forms: Vec<Arc<str>>,
     /// Facts, as written.
     pub facts: IndexMap<Arc<str>, Node>,
+    /// The pack's scripts.
+    pub scripts: super::Library,
     /// The rule at hand, for messages: `pass lore/print, from layer base`.
     pub rule: String,
     /// What `@`, `@outer` … mean; the last is `@`.
@@ -120,6 +122,7 @@ impl<'p> Cx<'p> {
             rulers: rows("ruler"),
             forms: rows("form"),
             facts,
+            scripts: super::Library::default(),
             rule: String::new(),
             scopes: Vec::new(),
             memo: None,
