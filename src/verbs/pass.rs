@@ -29,6 +29,10 @@ pub enum Halt {
     Stop,
     /// Something could not be worked out.
     Fault(Fault),
+    /// A warning, where warnings are errors.
+    Warned,
+    /// A function of the embedding program failed: its own mistake, which no pass forgives.
+    Host(String),
     /// A requirement of the pack is not met.
     Refused {
         /// The code that the pass names.
@@ -84,7 +88,7 @@ pub enum Verb {
 pub struct Pass {
     /// `program/pass`.
     pub id: Arc<str>,
-    /// Where it was first written.
+    /// Where its name is written.
     pub span: Span,
     /// The verb's word.
     pub word: &'static str,
@@ -136,7 +140,7 @@ impl Pass {
         if select.stream.is_empty() {
             select.stream = id.clone();
         }
-        let verb = parse_verb(cx, info, fields, span, &scope)?;
+        let verb = parse_verb(cx, info, fields, word.span, &scope)?;
         let failing = match node("failing").and_then(Node::as_text) {
             Some("spare") => Failing::Spare,
             Some("keep") => Failing::Keep,
@@ -165,6 +169,9 @@ impl Pass {
         let result = self.work(st, list, caller);
         st.sparing.set(false);
         *st.pass.borrow_mut() = self.id.clone();
+        if st.refuses() {
+            return Err(Halt::Warned);
+        }
         let result = match result {
             Err(Halt::Refused { code, message, .. }) if self.failing == Failing::Keep => {
                 st.warn_as(&code, message);
@@ -180,6 +187,9 @@ impl Pass {
             let items = st.list(list).items.len();
             st.stats.borrow_mut().push(crate::terms::state::Stat { pass: self.id.clone(), items });
         }
+        if st.refuses() {
+            return Err(Halt::Warned);
+        }
         result?;
         if self.stop { Err(Halt::Stop) } else { Ok(()) }
     }
@@ -189,7 +199,7 @@ impl Pass {
             Verb::Add(add) => add.run(st, list),
             Verb::Require(require) => require.run(self, st, list),
             Verb::Repeat(repeat) => repeat.run(self, st, caller),
-            Verb::Run(run) => run.run(st, list, caller),
+            Verb::Run(run) => run.run(self, st, list, caller),
             Verb::Evict(evict) => evict.run(self, st, list),
             Verb::Admit(admit) => admit.run(self, st, list),
             _ => {
