@@ -1,6 +1,9 @@
 //! Tapster: a declarative rules engine for LLM prompts.
 
 pub mod build;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod diag;
 pub mod emit;
 pub mod import;
@@ -12,7 +15,7 @@ pub mod terms;
 pub mod text;
 pub mod verbs;
 
-pub use build::{BuildError, Outcome, bring, build, run};
+pub use build::{BuildError, Outcome, bring, build, run, run_all};
 pub use emit::emit;
 pub use model::{Hook, HookView, Plan, Scene, Value};
 pub use pack::{Rejected, Ruleset};

@@ -1,6 +1,8 @@
 //! Laws that hold for any input: what is read lazily gives what reading everything gives; a smaller budget never adds
 //! a message; the same input gives the same bytes; hostile scenes never panic.
 
+#![expect(clippy::panic, clippy::indexing_slicing, reason = "helpers of tests may panic")]
+
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use std::sync::LazyLock;

@@ -52,6 +52,15 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
 /// # Errors
 /// As [`build`]; the stage is the pass's name where a single pass was asked for.
 pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
+    run_all(rules, &[name], scene, lists)
+}
+
+/// Runs several programs or passes one after another over one state, as a longer program would. One that stops
+/// itself does not keep the next from running.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
     let mut st = state(rules, scene);
     for (list, rows) in lists {
         let Some(id) = st.rules.list_id(list) else {
@@ -64,14 +73,16 @@ pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_jso
     }
     let hooks = |ask: &Ask<'_>, list: usize, st: &mut State| scripts::run(&scene.hooks, ask, list, st);
     let machine = Machine::new(rules.programs()).with_hooks(&hooks);
-    let (result, stage) = match rules.programs().find(name) {
-        Some(program) => (machine.run(program, &mut st).map_err(|(halt, _)| halt), None),
-        None => (run_pass(rules, name, &machine, &mut st)?, Some(short(name))),
-    };
-    match result {
-        Ok(()) | Err(Halt::Stop) => {}
-        Err(Halt::Warned) => return Err(BuildError::of(Halt::Warned, stage.or(Some(name)), &st)),
-        Err(halt) => return Err(BuildError::of(halt, stage, &st)),
+    for name in names {
+        let (result, stage) = match rules.programs().find(name) {
+            Some(program) => (machine.run(program, &mut st).map_err(|(halt, _)| halt), None),
+            None => (run_pass(rules, name, &machine, &mut st)?, Some(short(name))),
+        };
+        match result {
+            Ok(()) | Err(Halt::Stop) => {}
+            Err(Halt::Warned) => return Err(BuildError::of(Halt::Warned, stage.or(Some(name)), &st)),
+            Err(halt) => return Err(BuildError::of(halt, stage, &st)),
+        }
     }
     Ok(Outcome::new(rules.clone(), st))
 }
@@ -100,6 +111,12 @@ fn short(pass: &str) -> &str {
 /// A fresh state over a scene.
 pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
     let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };
+    let mut data = data;
+    if !scene.seed.is_empty() && data.get("seed").is_none()
+        && let Value::Map(map) = &mut data
+    {
+        std::sync::Arc::make_mut(map).insert("seed".into(), Value::text(scene.seed.as_str()));
+    }
     let mut st = State::new(rules.programs().rules.clone(), data, Draws::new(&scene.seed, scene.draws.clone()));
     st.host.clone_from(&scene.host);
     if scene.trace {

@@ -18,7 +18,7 @@ macro_rules! core_fields {
         /// Fields that the engine itself reads; every ruleset numbers them alike.
         pub mod core {
             use super::FieldId;
-            #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms, clippy::enum_variant_names)]
             enum N { $($konst,)* }
             $(#[doc = concat!("The field `", $name, "`.")] pub const $konst: FieldId = FieldId(N::$konst as u16);)*
             /// Their names, in the order of their numbers.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Node, Report, Span, Table};
+use crate::diag::{Code, Data, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value};
 use crate::terms::cx::Scope;
+use crate::terms::names::{Type, is_form};
 use crate::terms::ledger::{Account, Ruler};
 use crate::terms::rules::{Form, Limits, TableRows};
 use crate::terms::{Cx, Expr, Library, Rules};
@@ -87,6 +88,7 @@ fn origin(cx: &Cx<'_>, what: &str, row: &Row) -> String {
 fn values(cx: &mut Cx<'_>) -> Value {
     cx.rule = "values".into();
     let pack = cx.pack;
+    check_types(cx, "", &pack.values, 0);
     let own = Value::map(cells::table(cx, &pack.values, false));
     let mut defaults = Value::map(Map::default());
     for (name, row) in pack.tables.get("path").into_iter().flatten() {
@@ -97,6 +99,33 @@ fn values(cx: &mut Cx<'_>) -> Value {
         }
     }
     own.over(defaults)
+}
+
+/// A literal must be of the type that its path is declared with; references and expressions are of any.
+fn check_types(cx: &mut Cx<'_>, prefix: &str, table: &Table, depth: usize) {
+    for (key, field) in table {
+        let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
+        if let Data::Table(inner) = &field.node.data {
+            if depth < 8 && !is_form(inner) {
+                check_types(cx, &path, inner, depth + 1);
+            }
+            continue;
+        }
+        let Some(kind) = cx.names.paths.get(path.as_str()).map(|declared| declared.kind) else { continue };
+        let fits = match (&field.node.data, kind) {
+            (Data::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
+            (Data::Text(_), Type::Number | Type::Boolean | Type::List | Type::Table) => false,
+            (Data::Int(_) | Data::Float(_), Type::Text | Type::Boolean | Type::List | Type::Table) => false,
+            (Data::Bool(_), Type::Text | Type::Number | Type::List | Type::Table) => false,
+            (Data::List(_), Type::Text | Type::Number | Type::Boolean | Type::Table) => false,
+            _ => true,
+        };
+        if !fits {
+            let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
+            let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());
+            cx.fail(Code::SchemaType, field.node.span, message, Some(help));
+        }
+    }
 }
 
 fn tables(cx: &mut Cx<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
@@ -136,7 +165,10 @@ fn defaults(cx: &mut Cx<'_>) -> FxHashMap<(u16, crate::model::FieldId), Value> {
             let Some(rank) = rows.iter().position(|r| r.as_ref() == row_type) else { continue };
             let key = (u16::try_from(n).unwrap_or(u16::MAX), id);
             let earlier = rows.iter().take(rank).any(|r| {
-                pack.tables.get("field").and_then(|t| t.get(format!("{r}/{field}").as_str())).is_some_and(|r| r.fields.contains_key("default"))
+                pack.tables
+                    .get("field")
+                    .and_then(|t| t.get(format!("{r}/{field}").as_str()))
+                    .is_some_and(|r| r.fields.contains_key("default"))
             });
             if !earlier {
                 out.insert(key, default.clone());
@@ -196,7 +228,7 @@ fn accounts(cx: &mut Cx<'_>) -> Vec<Account> {
         cx.rule = origin(cx, "account", row);
         let value = |cx: &mut Cx<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
-            cx.fail(Code::TermMissing, row.span, format!("account `{}` has no size", row.name), Some("add `size = …`".into()));
+            cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("account `{}` has no size", row.name), Some("add `size = …`".into()));
             Expr::Const(Value::Null)
         });
         let cap = value(cx, "cap");
@@ -230,10 +262,13 @@ fn check_facts(cx: &mut Cx<'_>) {
     for row in pack.tables.get("fact").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "fact", row);
         let over = row.fields.get("over").is_some();
-        if let Some(is) = row.fields.get("is") {
-            let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
-            cx.within(Scope::Open, |cx| cx.cond(&is.node, mode));
-        }
+        let Some(is) = row.fields.get("is") else {
+            let help = Some("add `is = { path = test }`".into());
+            cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("fact `{}` has no condition", row.name), help);
+            continue;
+        };
+        let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
+        cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &is.node, mode));
     }
 }
 
@@ -267,7 +302,7 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
         if !known {
             cx.rule = origin(cx, "pass", row);
             let names: Vec<Arc<str>> = pack.tables.get("program").map(|p| p.keys().cloned().collect()).unwrap_or_default();
-            cx.unknown("program", program, row.span, names.iter().map(AsRef::as_ref));
+            cx.unknown("program", program, row.name_span, names.iter().map(AsRef::as_ref));
         }
         passes.entry(program).or_default().push(row);
     }
@@ -280,7 +315,7 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
             None => {
                 cx.fail(
                     Code::TermMissing,
-                    row.span,
+                    row.name_span,
                     format!("program `{}` does not say what it works on", row.name),
                     Some("add `over = \"…\"`".into()),
                 );
@@ -291,8 +326,8 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
         for pass in passes.get(row.name.as_ref()).into_iter().flatten() {
             cx.rule = origin(cx, "pass", pass);
             let mut fields = pass.fields.clone();
-            fields.insert("name".into(), crate::diag::Field { key: pass.span, node: name_node(pass) });
-            if let Some(parsed) = Pass::parse(cx, &pass.name, pass.span, &fields, list) {
+            fields.insert("name".into(), crate::diag::Field { key: pass.name_span, node: name_node(pass) });
+            if let Some(parsed) = Pass::parse(cx, &pass.name, pass.name_span, &fields, list) {
                 list_passes.push(Arc::new(parsed));
             }
         }
@@ -302,8 +337,11 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
 }
 
 fn name_node(row: &Row) -> Node {
-    Node { span: row.span, data: crate::diag::Data::Text(row.name.clone()) }
+    Node { span: row.name_span, data: crate::diag::Data::Text(row.name.clone()) }
 }
+
+/// A program that a pass runs: its number, and where and in which pass.
+type Call = (usize, Span, Arc<str>);
 
 /// Programs that run each other in a circle would never end.
 fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
@@ -321,7 +359,7 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
     // 0 unseen, 1 on the way, 2 done
     let mut state = vec![0u8; programs.len()];
     for root in 0..programs.len() {
-        let mut stack: Vec<(usize, Vec<(usize, Span, Arc<str>)>)> = Vec::new();
+        let mut stack: Vec<(usize, Vec<Call>)> = Vec::new();
         if state.get(root) == Some(&0) {
             stack.push((root, callees(root).collect()));
             mark(&mut state, root, 1);
@@ -335,7 +373,7 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
             match state.get(callee) {
                 Some(1) => {
                     let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
-                    cx.rule = format!("pass {pass}");
+                    cx.rule = cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
                     cx.fail(
                         Code::CycleProgram,
                         span,
@@ -374,7 +412,7 @@ fn check_rounds(cx: &mut Cx<'_>) {
         let pass = row.name.rsplit_once('/').map_or("", |(p, _)| p);
         if !repeats.iter().any(|r| r.as_ref() == pass) {
             cx.rule = origin(cx, "round", row);
-            cx.unknown("pass with `do = \"repeat\"`", pass, row.span, repeats.iter().map(AsRef::as_ref));
+            cx.unknown("pass with `do = \"repeat\"`", pass, row.name_span, repeats.iter().map(AsRef::as_ref));
         }
     }
 }

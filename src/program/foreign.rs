@@ -135,22 +135,29 @@ pub fn compile(cx: &mut Cx<'_>) -> Vec<Format> {
     formats
 }
 
-/// The top fields of the document that a value mentions: every `@name` in it.
+/// The top fields of the document that a value mentions, in the order written. Inside a query `@name` is an element's
+/// field and `@outer.name` the document's; deeper queries cannot reach the document.
 fn heads(node: &Node) -> Vec<Arc<str>> {
-    let mut out = Vec::new();
-    let mut open = vec![node];
-    while let Some(node) = open.pop() {
+    let mut out: Vec<Arc<str>> = Vec::new();
+    let mut open = vec![(node, 0)];
+    while let Some((node, depth)) = open.pop() {
         if let Some(text) = node.as_text() {
-            let pieces = text.split('@').skip(1).map(|p| p.strip_prefix("outer.").unwrap_or(p));
-            out.extend(
-                pieces
-                    .map(|p| p.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(""))
-                    .filter(|h| !h.is_empty())
-                    .map(Arc::from),
-            );
+            let found = text.split('@').skip(1).map(|piece| match piece.strip_prefix("outer.") {
+                Some(rest) => (1, rest),
+                None => (0, piece),
+            });
+            for (_, rest) in found.filter(|(up, _)| *up == depth) {
+                let head = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+                if !head.is_empty() && !out.iter().any(|known| known.as_ref() == head) {
+                    out.push(head.into());
+                }
+            }
         }
-        open.extend(node.as_list().unwrap_or(&[]));
-        open.extend(node.as_table().into_iter().flatten().map(|(_, f)| &f.node));
+        let query = node.get("of").is_some() && node.get("fn").is_none();
+        open.extend(node.as_list().unwrap_or(&[]).iter().rev().map(|n| (n, depth)));
+        // what a query asks of its elements is one level further in
+        let inside = |key: &str| if query && !matches!(key, "of" | "after" | "join" | "skip" | "take") { depth + 1 } else { depth };
+        open.extend(node.as_table().into_iter().flatten().rev().map(|(key, f)| (&f.node, inside(key))));
     }
     out
 }

@@ -285,11 +285,10 @@ impl Select {
         match &self.draw {
             None => {}
             Some(Draw::Shuffle) => st.draws.borrow_mut().shuffle(&self.stream, part),
+            Some(Draw::One) if part.is_empty() => {}
             Some(Draw::One) => {
-                if !part.is_empty() {
-                    let k = st.draws.borrow_mut().pick(&self.stream, part.len());
-                    *part = part.get(k).copied().into_iter().collect();
-                }
+                let k = st.draws.borrow_mut().pick(&self.stream, part.len());
+                *part = part.get(k).copied().into_iter().collect();
             }
             Some(Draw::Roll { chance, strict }) => {
                 let mut kept = Vec::new();
@@ -302,20 +301,19 @@ impl Select {
                 }
                 *part = kept;
             }
+            Some(Draw::Weight(_)) if part.len() < 2 => {}
             Some(Draw::Weight(weight)) => {
-                if part.len() > 1 {
-                    let mut weights = Vec::with_capacity(part.len());
-                    for n in part.iter() {
-                        weights.push(outer.inner(seq.cur(*n)).eval(weight)?.as_f64().unwrap_or(0.0).max(0.0));
-                    }
-                    let mark = st.draws.borrow_mut().draw(&self.stream) * weights.iter().sum::<f64>();
-                    let mut sum = 0.0;
-                    let won = weights.iter().position(|w| {
-                        sum += w;
-                        mark <= sum
-                    });
-                    *part = won.and_then(|k| part.get(k).copied()).or(part.last().copied()).into_iter().collect();
+                let mut weights = Vec::with_capacity(part.len());
+                for n in part.iter() {
+                    weights.push(outer.inner(seq.cur(*n)).eval(weight)?.as_f64().unwrap_or(0.0).max(0.0));
                 }
+                let mark = st.draws.borrow_mut().draw(&self.stream) * weights.iter().sum::<f64>();
+                let mut sum = 0.0;
+                let won = weights.iter().position(|w| {
+                    sum += w;
+                    mark <= sum
+                });
+                *part = won.and_then(|k| part.get(k).copied()).or(part.last().copied()).into_iter().collect();
             }
         }
         Ok(())

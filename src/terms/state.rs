@@ -333,7 +333,13 @@ impl State {
         Some((value, lazy.remaining, lazy.steps.clone()))
     }
 
-    fn run_steps(&self, id: usize, value: &Value, place: usize, steps: &[(Rc<dyn super::lists::Local>, Rc<Memo>)]) -> Result<Option<Item>, Fault> {
+    fn run_steps(
+        &self,
+        id: usize,
+        value: &Value,
+        place: usize,
+        steps: &[(Rc<dyn super::lists::Local>, Rc<Memo>)],
+    ) -> Result<Option<Item>, Fault> {
         self.visit(steps.len())?;
         let mut made: Option<Item> = None;
         for (step, memo) in steps {

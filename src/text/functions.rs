@@ -41,6 +41,12 @@ pub const FUNCTIONS: &[Function] = &[
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
     Function { name: "number", doc: "the number that a text says in JavaScript's reading, or nothing", args: OF, run: number },
     Function {
+        name: "pairs",
+        doc: "the fields of a table as a list of tables `{ key, value }`: keys that are whole numbers first, ascending",
+        args: OF,
+        run: |args| Ok(Value::list(fields(of(args)).into_iter().map(|(key, value)| pair(key, value)).collect())),
+    },
+    Function {
         name: "parse_json",
         doc: "the value that a JSON text says; `else` (nothing by default) where it is none",
         args: &[("of", true), ("else", false)],
@@ -64,6 +70,12 @@ pub const FUNCTIONS: &[Function] = &[
     Function { name: "trim_end", doc: "the text without white space at its end", args: OF, run: |args| trimmed(args, js::trim_end) },
     Function { name: "trim_start", doc: "the text without white space at its start", args: OF, run: |args| trimmed(args, js::trim_start) },
     Function { name: "upper", doc: "the text in upper case", args: OF, run: |args| Ok(Value::text(text(args).to_uppercase())) },
+    Function {
+        name: "values",
+        doc: "the values of a table as a list: those under whole numbers first, ascending; a list as it is",
+        args: OF,
+        run: values,
+    },
     Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },
 ];
 
@@ -107,6 +119,30 @@ fn canonical(value: &Value, out: &mut String) {
         Value::Int(_) | Value::Num(_) => out.push_str(&value.to_text()),
         other => out.push_str(&other.to_json().to_string()),
     }
+}
+
+/// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.
+fn fields(value: &Value) -> Vec<(&Arc<str>, &Value)> {
+    let mut fields: Vec<_> = value.as_map().into_iter().flatten().collect();
+    fields.sort_by_key(|(key, _)| index_key(key).map_or((true, 0), |n| (false, n)));
+    fields
+}
+
+/// A key that is an array index: a whole number below 2^32 - 1, written without a sign or needless zeros.
+fn index_key(key: &str) -> Option<u32> {
+    let plain = key == "0" || (!key.starts_with('0') && !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit()));
+    key.parse().ok().filter(|n| plain && *n != u32::MAX)
+}
+
+fn pair(key: &Arc<str>, value: &Value) -> Value {
+    Value::map([(Arc::from("key"), Value::Text(key.clone())), (Arc::from("value"), value.clone())].into_iter().collect())
+}
+
+fn values(args: &Args) -> Result<Value, String> {
+    Ok(match of(args) {
+        Value::List(list) => Value::List(list.clone()),
+        other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
+    })
 }
 
 fn of(args: &Args) -> &Value {

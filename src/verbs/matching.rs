@@ -3,6 +3,7 @@
 //! What is searched are the rows of table `scan_source`, how a key is found the rows of `matcher`, how primary and
 //! secondary hits combine the rows of `logic`. Texts that several items share are put together once.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -228,7 +229,7 @@ impl Text {
 struct Texts<'a> {
     elements: Vec<Vec<Arc<str>>>,
     active: Vec<bool>,
-    made: FxHashMap<Vec<usize>, Arc<Text>>,
+    made: FxHashMap<Vec<usize>, Rc<Text>>,
     grown: String,
     sources: &'a [Source],
 }
@@ -243,7 +244,7 @@ impl<'a> Texts<'a> {
         Ok(Self { elements, active, made: FxHashMap::default(), grown: String::new(), sources: &of.sources })
     }
 
-    fn of(&mut self, _match: &Match, env: &Env<'_>) -> Result<Arc<Text>, Fault> {
+    fn of(&mut self, _match: &Match, env: &Env<'_>) -> Result<Rc<Text>, Fault> {
         let mut key = Vec::with_capacity(self.sources.len() + 1);
         for (n, source) in self.sources.iter().enumerate() {
             let used = self.active.get(n).copied().unwrap_or(false) && source.filter.as_ref().map_or(Ok(true), |c| env.holds(c))?;
@@ -265,7 +266,7 @@ impl<'a> Texts<'a> {
         if !self.grown.is_empty() {
             pieces.push(self.grown.clone());
         }
-        let text = Arc::new(Text { plain: pieces.join("\n"), lower: std::cell::OnceCell::new() });
+        let text = Rc::new(Text { plain: pieces.join("\n"), lower: std::cell::OnceCell::new() });
         self.made.insert(key, text.clone());
         Ok(text)
     }

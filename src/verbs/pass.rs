@@ -88,7 +88,7 @@ pub enum Verb {
 pub struct Pass {
     /// `program/pass`.
     pub id: Arc<str>,
-    /// Where it was first written.
+    /// Where its name is written.
     pub span: Span,
     /// The verb's word.
     pub word: &'static str,
@@ -140,7 +140,7 @@ impl Pass {
         if select.stream.is_empty() {
             select.stream = id.clone();
         }
-        let verb = parse_verb(cx, info, fields, span, &scope)?;
+        let verb = parse_verb(cx, info, fields, word.span, &scope)?;
         let failing = match node("failing").and_then(Node::as_text) {
             Some("spare") => Failing::Spare,
             Some("keep") => Failing::Keep,

@@ -102,11 +102,11 @@ impl Run {
         let own = caller.list_of(program);
         for element in elements.as_list().unwrap_or(&[]) {
             let element = settled(element, st)?;
-            st.put(&[self.name.clone()], element);
+            st.put(std::slice::from_ref(&self.name), element);
             st.restore(own, Vec::new());
             ended(caller.program(program, None, st))?;
         }
-        st.put(&[self.name.clone()], Value::Null);
+        st.put(std::slice::from_ref(&self.name), Value::Null);
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use super::{Halt, Pass};
 /// The terms of `split`.
 pub struct Split {
     cut: Arc<Pattern>,
-    heads: Option<Vec<(Expr, Vec<(FieldId, Expr)>)>>,
+    heads: Option<Vec<HeadRule>>,
     lead: bool,
     number: Option<FieldId>,
     to: Option<usize>,
@@ -27,6 +27,9 @@ pub struct Split {
     names: Vec<Option<FieldId>>,
     source: FieldId,
 }
+
+/// One head as written: its word and its fields.
+type HeadRule = (Expr, Vec<(FieldId, Expr)>);
 
 /// One head, filled in: its word and its fields.
 type Head = (Arc<str>, Vec<(FieldId, Value)>);
@@ -91,11 +94,9 @@ impl Split {
         }
         let same = self.to.is_none_or(|to| to == list);
         st.list_mut(list).remove(&chosen);
-        let mut removed = 0;
         let mut placed = Vec::new();
-        for (n, made) in pieces {
+        for (removed, (n, made)) in pieces.into_iter().enumerate() {
             placed.extend(made.into_iter().map(|item| (Gap { at: n - removed, early: false }, item)));
-            removed += 1;
         }
         if same {
             st.list_mut(list).insert(placed);

@@ -7,7 +7,7 @@ fn a_case_of_version_one_is_read_as_version_two() {
     let dir = Folder::new();
     let text = "kind = \"case\"\nversion = 1\n[[case]]\nname = \"c\"\nrun = \"x/a\"\nlist = \"entries\"\ngiven = [{ id = \"1\" }]\nthen = []\nwarnings = [\"w\"]\n";
     dir.file("c.toml", text);
-    let (doc, report, sources) = load_file(&dir.path("c.toml"), &schemas());
+    let (doc, report, sources) = load_file(&dir.path("c.toml"), Schemas::shipped());
     assert_eq!(report.items().len(), 1, "{}", render::human(&report, &sources, false));
     assert_eq!(report.items()[0].code, Code::SchemaUpgraded);
     let case = &doc.unwrap().root.get("case").unwrap().as_list().unwrap()[0].clone();
@@ -24,7 +24,7 @@ fn a_case_of_version_one_is_read_as_version_two() {
 fn mistakes_of_an_old_file_are_still_placed() {
     let dir = Folder::new();
     dir.file("c.toml", "kind = \"case\"\nversion = 1\n[[case]]\nname = \"c\"\nrun = 7\nthen = []\n");
-    let (_, report, sources) = load_file(&dir.path("c.toml"), &schemas());
+    let (_, report, sources) = load_file(&dir.path("c.toml"), Schemas::shipped());
     let wrong = report.items().iter().find(|d| d.code == Code::SchemaType).unwrap();
     assert_eq!(sources.place(wrong.span.unwrap()).unwrap().line, 5);
 }

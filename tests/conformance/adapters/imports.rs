@@ -22,7 +22,7 @@ pub(crate) fn card(pack: &str, file: &Json) -> Result<Json, Json> {
 
 /// A chat: a part of a scene with `history`.
 pub(crate) fn chat(pack: &str, messages: &Json) -> Result<Json, Json> {
-    engine::import(pack, "st_chat", &json!({ "messages": messages }))
+    engine::import(pack, "st_chat", &json!({ "lines": messages }))
 }
 
 /// Lorebooks of a case, each with whose it is, as list `books`.
@@ -32,7 +32,10 @@ pub(crate) fn books(pack: &str, world_info: &Json) -> Result<Json, Json> {
         let given = &world_info[role];
         let many = given.as_array().cloned().unwrap_or_else(|| vec![given.clone()]);
         for book in many.iter().filter(|b| !b.is_null()) {
-            let mut part = engine::import(pack, "st_lorebook", book_of(world_info, book))?;
+            let book = book_of(world_info, book);
+            // the spelling of cards is a list of entries with `keys`
+            let format = if book["entries"].is_array() { "st_character_book" } else { "st_lorebook" };
+            let mut part = engine::import(pack, format, book)?;
             for book in part["books"].as_array_mut().into_iter().flatten() {
                 parts::set(book, "role", json!(role));
                 books.push(book.clone());

@@ -1,0 +1,72 @@
+//! Why a verb could not go on, with the exit code that this means.
+
+use crate::build::BuildError;
+use crate::diag::{Code, Diagnostic, Report, Sources, Span};
+use crate::pack::{Rejected, Ruleset};
+
+use super::Exit;
+use super::show::{Note, Show};
+
+/// A verb's way out before its end.
+#[derive(Debug)]
+pub struct Stop {
+    exit: Exit,
+    report: Report,
+    sources: Sources,
+    note: Option<Box<Note>>,
+}
+
+impl Stop {
+    /// One complaint without a place.
+    pub(super) fn new(exit: Exit, diagnostic: Diagnostic) -> Self {
+        let mut report = Report::default();
+        report.push(diagnostic);
+        Self::report(exit, report, Sources::default())
+    }
+
+    /// Something that was named is not there, or cannot be used: exit 2.
+    pub(super) fn could_not(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(Exit::CouldNot, Diagnostic::new(code, message).help(help))
+    }
+
+    /// Several complaints.
+    pub(super) fn report(exit: Exit, report: Report, sources: Sources) -> Self {
+        Self { exit, report, sources, note: None }
+    }
+
+    /// A pack that gave no ruleset: 2 where it is not there, 1 where it is wrong.
+    pub(super) fn rejected(rejected: Rejected) -> Self {
+        let exit = if only_missing(&rejected.report) { Exit::CouldNot } else { Exit::No };
+        Self::report(exit, rejected.report, rejected.sources)
+    }
+
+    /// A build that gave no plan: 2 where it was asked for what the pack has not, 1 where it was refused.
+    pub(super) fn build(error: &BuildError, rules: Option<&Ruleset>) -> Self {
+        let exit = if error.kind() == "call" { Exit::CouldNot } else { Exit::No };
+        let mut stop = Self::report(exit, Report::default(), Sources::default());
+        stop.note = Some(Box::new(Note::of_build(error, rules)));
+        stop
+    }
+
+    /// Tells why, and gives the exit code.
+    pub(super) fn tell(self, show: &mut Show<'_, '_>) -> Exit {
+        show.report(&self.report, &self.sources);
+        if let Some(note) = &self.note {
+            show.note(note);
+        }
+        self.exit
+    }
+}
+
+/// Whether all errors say that what was named on the command line is not there: those have no place in a file.
+pub(super) fn only_missing(report: &Report) -> bool {
+    let missing = |d: &Diagnostic| d.span.is_none() && matches!(d.code, Code::PackMissing | Code::FileMissing);
+    report.has_errors() && report.items().iter().filter(|d| d.severity == crate::diag::Severity::Error).all(missing)
+}
+
+/// The span of a pass in the compiled pack, by its name or by the name of a stage of `build`.
+pub(super) fn pass_span(rules: &Ruleset, name: &str) -> Option<Span> {
+    let mut passes = rules.programs().list.iter().flat_map(|p| &p.passes);
+    let stage = format!("build/{name}");
+    passes.find(|p| p.id.as_ref() == name || p.id.as_ref() == stage).map(|p| p.span)
+}

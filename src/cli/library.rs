@@ -1,0 +1,73 @@
+//! Where packs are looked for, and `tapster packs`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use crate::diag::{Report, Sources};
+use crate::model::Value;
+use crate::pack::files::packs_in;
+use crate::pack::{Library, Overlay, PackFiles, Ruleset, Schemas, Shelf, Start};
+
+use super::show::{Show, table};
+use super::{Exit, Io, Stop};
+
+/// The pack that is used where none is named.
+pub(super) const DEFAULT_PACK: &str = "base";
+
+/// The library: the folders of `TAPSTER_PACKS`, then `./rules` if it holds packs, then the shipped packs.
+pub(super) fn shelf(io: &Io<'_>) -> Shelf {
+    let named = (io.env)("TAPSTER_PACKS").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&named).filter(|p| !p.as_os_str().is_empty()).collect();
+    let here = Path::new("rules");
+    if !packs_in(here).is_empty() {
+        folders.push(here.to_owned());
+    }
+    Shelf { folders, bare: false }
+}
+
+/// Loads and compiles a pack; what it warns of is shown.
+pub(super) fn open(start: &Start, overlays: &[PathBuf], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    let overlays: Vec<Overlay> = overlays.iter().cloned().map(Overlay::Path).collect();
+    let rules = Ruleset::load(start, &overlays, &shelf(show.io)).map_err(Stop::rejected)?;
+    show.report(rules.warnings(), &rules.pack().sources);
+    Ok(rules)
+}
+
+/// List the packs that can be named: those of `TAPSTER_PACKS`, of `./rules`, and those inside the program.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster packs
+  tapster packs --format json
+  TAPSTER_PACKS=~/packs:/srv/packs tapster packs")]
+pub(super) struct Packs {}
+
+impl Packs {
+    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let shelf = shelf(show.io);
+        let mut report = Report::default();
+        let packs: Vec<Json> = shelf.names().iter().filter_map(|n| shelf.find(n, &mut report)).map(|f| about(&f)).collect();
+        show.report(&report, &Sources::default());
+        if show.is_json() {
+            show.json(&Json::Array(packs));
+            return Ok(Exit::Done);
+        }
+        let text = |p: &Json, key: &str| p.get(key).and_then(Json::as_str).unwrap_or("").to_owned();
+        let rows: Vec<Vec<String>> =
+            packs.iter().map(|p| ["name", "release", "from", "about"].iter().map(|k| text(p, k)).collect()).collect();
+        show.result(&table(&rows));
+        Ok(Exit::Done)
+    }
+}
+
+/// What the manifest says.
+fn about(pack: &PackFiles) -> Json {
+    let manifest = pack.files.iter().find(|f| matches!(f.path_in_pack.as_str(), "pack.toml" | "pack.json"));
+    let (mut sources, mut report) = (Sources::default(), Report::default());
+    let read = manifest.and_then(|f| crate::pack::read::read(f, &pack.name, &mut sources, Schemas::shipped(), &mut report));
+    let text = |key: &str| read.as_ref().and_then(|d| d.root.get(key)?.as_text().map(str::to_owned)).unwrap_or_default();
+    let extends = read.as_ref().and_then(|d| d.root.get("extends")).map(|n| Value::from(n).to_json()).unwrap_or(json!([]));
+    let from = pack.folder.as_ref().map_or_else(|| "shipped".to_owned(), |f| f.display().to_string());
+    json!({ "name": pack.name, "release": text("release"), "from": from, "about": text("about"), "extends": extends })
+}

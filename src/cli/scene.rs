@@ -1,0 +1,246 @@
+//! From files to a scene: containers are opened, foreign formats are read by the pack's own rules, and the parts are
+//! laid over each other: preset < card < lorebooks < chat < persona < scene file < flags.
+//!
+//! The facts that no file holds are filled in here, and only here: names, the time, the new message, counts.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::build::bring;
+use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
+use crate::import::{self, Container, Imported};
+use crate::model::{Map, Scene, Value};
+use crate::pack::Ruleset;
+use crate::program::foreign::Brought;
+
+use super::inputs::Parts;
+use super::show::Show;
+use super::{Exit, Stop};
+
+/// The scene of a build.
+pub(super) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scene, Stop> {
+    let mut scene = Scene { data: Value::map(Map::default()), ..Scene::default() };
+    let mut books = Vec::new();
+    for preset in &parts.presets {
+        lay(&mut scene, &mut books, brought(preset, rules, show)?, "global", preset);
+    }
+    if let Some(card) = &parts.character {
+        lay(&mut scene, &mut books, brought(card, rules, show)?, "character", card);
+    }
+    for book in &parts.lorebooks {
+        lay(&mut scene, &mut books, brought(book, rules, show)?, "global", book);
+    }
+    if let Some(chat) = &parts.chat {
+        lay(&mut scene, &mut books, brought(chat, rules, show)?, "chat", chat);
+    }
+    if let Some(file) = &parts.persona_file {
+        persona(&mut scene, &mut books, file, rules, show)?;
+    }
+    if !books.is_empty() {
+        scene.set("books", Value::list(books));
+    }
+    undeclared(parts, rules, show);
+    scene.merge(parts.scene.clone());
+    flags(parts, &mut scene);
+    facts(parts, &mut scene);
+    for (path, value) in &parts.set {
+        scene.set(path, value.clone());
+    }
+    Ok(scene)
+}
+
+/// Warns of paths that the author typed and that no rule of the pack declares: most are misspelt.
+fn undeclared(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) {
+    let mut report = Report::default();
+    let names = &rules.programs().rules.names;
+    let mut typed: Vec<String> = parts.set.iter().map(|(path, _)| path.clone()).collect();
+    let mut open = vec![(String::new(), &parts.scene)];
+    while let Some((path, value)) = open.pop() {
+        match value {
+            // a table that is declared as such may hold anything
+            Value::Map(map) if path.is_empty() || !names.paths.contains_key(path.as_str()) => {
+                open.extend(map.iter().map(|(k, v)| (if path.is_empty() { k.to_string() } else { format!("{path}.{k}") }, v)));
+            }
+            Value::Null => {}
+            _ => typed.push(path),
+        }
+    }
+    for path in typed.iter().filter(|p| !names.knows_path(p)) {
+        let help = suggest::nearest(path, names.path_names()).map(|near| format!("did you mean `{near}`?"));
+        let help = help.unwrap_or_else(|| "`tapster ops --scene` lists the paths of a pack".to_owned());
+        let message = format!("no rule of pack `{}` reads `{path}`", rules.pack().name);
+        report.push(Diagnostic::new(Code::SceneField, message).help(help));
+    }
+    show.report(&report, &Sources::default());
+}
+
+/// What the flags say; they win over all files.
+fn flags(parts: &Parts, scene: &mut Scene) {
+    scene.strict = parts.strict;
+    // a fixed seed, so that two runs give the same prompt
+    scene.seed = parts.seed.clone().unwrap_or_else(|| "0".to_owned());
+    for (path, value) in [("names.user", &parts.persona), ("dialect", &parts.dialect), ("type", &parts.kind), ("now", &parts.now)] {
+        if let Some(value) = value {
+            scene.set(path, Value::text(value.as_str()));
+        }
+    }
+}
+
+/// What no file holds. A value that a file or the scene file has given stays.
+fn facts(parts: &Parts, scene: &mut Scene) {
+    let card_name = scene.get("card.name");
+    fill(scene, "names.char", card_name);
+    fill(scene, "names.user", Value::text("User"));
+    // the only look at the clock: a build reads the time from its scene
+    fill(scene, "now", Value::text(jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()));
+    if parts.chat.is_none() {
+        fill(scene, "chat.greeting", Value::Int(0));
+    }
+    if let Some(message) = &parts.message {
+        // how it becomes a message is the pack's to say
+        scene.set("input", Value::text(message.as_str()));
+        fill(scene, "turn.is_user_input", Value::Bool(true));
+        fill(scene, "turn.activation_text", Value::text(message.as_str()));
+    }
+    let history = scene.get("history");
+    let messages = history.as_list().unwrap_or(&[]);
+    let of_user = messages.iter().filter(|m| m.get("role").and_then(Value::as_str) == Some("user")).count();
+    fill(scene, "chat.length", count(messages.len()));
+    fill(scene, "turn_count", count(of_user));
+}
+
+fn fill(scene: &mut Scene, path: &str, value: Value) {
+    if scene.get(path).is_null() && !value.is_null() {
+        scene.set(path, value);
+    }
+}
+
+fn count(n: usize) -> Value {
+    Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+/// Lays a part over the scene; its lorebooks are kept aside, since lists hide each other where books add up.
+fn lay(scene: &mut Scene, books: &mut Vec<Value>, brought: Brought, role: &str, file: &Path) {
+    let mut part = brought.scene;
+    if let Value::Map(map) = &mut part {
+        let map = std::sync::Arc::make_mut(map);
+        let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let one = map.shift_remove("book").into_iter().filter(|b| !b.is_empty());
+        let many = map.shift_remove("books").and_then(|b| b.as_list().map(<[Value]>::to_vec)).unwrap_or_default();
+        books.extend(one.chain(many).map(|book| shelved(book, role, &stem)));
+    }
+    scene.merge(part);
+}
+
+/// A book with an id and the role of the file that it came in.
+fn shelved(book: Value, role: &str, stem: &str) -> Value {
+    let mut own = Map::default();
+    own.insert("role".into(), Value::text(role));
+    let has_id = book.get("id").is_some_and(|id| !id.is_empty());
+    if !has_id {
+        let name = book.get("name").filter(|n| !n.is_empty()).cloned();
+        own.insert("id".into(), name.unwrap_or_else(|| Value::text(stem)));
+    }
+    Value::map(own).over(book)
+}
+
+fn persona(scene: &mut Scene, books: &mut Vec<Value>, file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    let imported = opened(file, show)?;
+    if imported.container == Container::Text {
+        let text = imported.main().and_then(|d| d.json.as_str()).unwrap_or("").trim_end().to_owned();
+        scene.set("persona.text", Value::text(text));
+        return Ok(());
+    }
+    lay(scene, books, bring_in(file, &imported, Some(rules), None, show)?, "persona", file);
+    Ok(())
+}
+
+fn brought(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Brought, Stop> {
+    let imported = opened(file, show)?;
+    bring_in(file, &imported, Some(rules), None, show)
+}
+
+/// Opens a foreign file; warnings of the container are shown.
+pub(super) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
+    let bytes = bytes_of(file, show)?;
+    let imported = import::read(&shown(file), &bytes).map_err(|report| Stop::report(Exit::No, report, Sources::default()))?;
+    show.report(&imported.report, &Sources::default());
+    Ok(imported)
+}
+
+/// Reads the document of an opened file by the formats of a pack; `None`: it must be one of our own.
+pub(super) fn bring_in(
+    file: &Path,
+    imported: &Imported,
+    rules: Option<&Ruleset>,
+    format: Option<&str>,
+    show: &mut Show<'_, '_>,
+) -> Result<Brought, Stop> {
+    let document = document(imported);
+    if let Some(own) = canonical(&document) {
+        return Ok(own);
+    }
+    let Some(rules) = rules else { return Err(not_known(file)) };
+    let brought = bring(rules, format, &document).map_err(|error| {
+        let message = format!("`{}`: {}", shown(file), error.message);
+        Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help("name the format, or use a pack that reads it"))
+    })?;
+    let mut report = Report::default();
+    for warning in &brought.warnings {
+        let diagnostic = Diagnostic::new(Code::ImportValue, format!("`{}`: {warning}", shown(file)));
+        report.push(diagnostic.help("`tapster import --report` shows what became of each field"));
+    }
+    show.report(&report, &Sources::default());
+    Ok(brought)
+}
+
+fn not_known(file: &Path) -> Stop {
+    let message = format!("`{}` is of no format that a pack here reads", shown(file));
+    Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help("name a pack with `--pack`; `tapster packs` lists them"))
+}
+
+/// The one document of a file; a file of one object a line is `{ lines }`.
+pub(super) fn document(imported: &Imported) -> serde_json::Value {
+    if imported.container == Container::Jsonl {
+        let lines: Vec<_> = imported.documents.iter().map(|d| d.json.clone()).collect();
+        return serde_json::json!({ "lines": lines });
+    }
+    imported.main().map(|d| d.json.clone()).unwrap_or_default()
+}
+
+/// A document that `tapster import` has written: `format`, `scene` and `rest`, and nothing else.
+fn canonical(document: &serde_json::Value) -> Option<Brought> {
+    let table = document.as_object().filter(|t| t.len() == 3)?;
+    let (format, scene, rest) = (table.get("format")?.as_str()?, table.get("scene")?, table.get("rest")?);
+    scene.is_object().then(|| Brought { format: format.to_owned(), scene: scene.into(), rest: rest.into(), ..Brought::default() })
+}
+
+/// The bytes of a file; `-` is standard input. Bounded like every foreign file.
+pub(super) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
+    let mut bytes = Vec::new();
+    let most = import::MAX_FILE as u64 + 1;
+    let read = if path == Path::new("-") {
+        (&mut *show.io.input).take(most).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+    };
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => {
+            let reason = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                kind => kind.to_string(),
+            };
+            Err(Stop::could_not(
+                Code::FileMissing,
+                format!("`{}` cannot be read: {reason}", shown(path)),
+                "check the path and its permissions",
+            ))
+        }
+    }
+}
+
+/// A path as it is shown.
+pub(super) fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
