@@ -46,7 +46,11 @@ impl Answer {
                         ("items", Value::List(items)) => answer.items = Some(items.to_vec()),
                         ("set", Value::Map(set)) => answer.set = set.iter().map(|(k, v)| (k.to_string(), v.clone())).collect(),
                         ("warnings", Value::List(list)) => answer.warnings = list.iter().map(|w| w.to_text().to_string()).collect(),
-                        _ => return Err(format!("`{key}` is not what a function may answer: `items` (a list), `set` (a table), `warnings` (a list)")),
+                        _ => {
+                            return Err(format!(
+                                "`{key}` is not what a function may answer: `items` (a list), `set` (a table), `warnings` (a list)"
+                            ));
+                        }
                     }
                 }
             }

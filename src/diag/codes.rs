@@ -70,7 +70,6 @@ codes! {
     TermType = "term.type", Error, "a term has the wrong shape";
     ConditionType = "condition.type", Error, "a test does not fit what it tests";
     NameUnknown = "name.unknown", Error, "a name that is used is defined nowhere";
-    NameTwice = "name.twice", Error, "a name is defined twice";
     NoAnchorRow = "place.no_anchor_row", Error, "a place names a slot that no row defines";
     CycleProgram = "cycle.program", Error, "programs run each other in a circle";
     CycleText = "cycle.text", Error, "templates or values name each other in a circle";

@@ -53,12 +53,7 @@ pub struct HookView<'a> {
 
 impl<'a> HookView<'a> {
     /// A view over a scene. `settable` says why a path may not be set; `blocks` are there behind a program only.
-    pub(crate) fn new(
-        scene: Value,
-        settable: &'a dyn Fn(&str) -> Result<(), String>,
-        blocks: Option<Vec<Value>>,
-        tracing: bool,
-    ) -> Self {
+    pub(crate) fn new(scene: Value, settable: &'a dyn Fn(&str) -> Result<(), String>, blocks: Option<Vec<Value>>, tracing: bool) -> Self {
         let blocks = blocks.map(|list| list.into_iter().enumerate().map(|(n, fields)| (Some(n), fields)).collect());
         Self { scene, settable, sets: Vec::new(), blocks, changed: false, warnings: Vec::new(), stats: Vec::new(), tracing }
     }

@@ -176,7 +176,8 @@ impl<'a> Merger<'a> {
                 let help = self
                     .near(&new.table, &new.name)
                     .unwrap_or_else(|| format!("{why}: take that away for a row of its own, or correct the name"));
-                let complaint = Diagnostic::new(Code::PatchesNothing, message).at(new.name_span).label("no such row below").missing(&*new.name);
+                let complaint =
+                    Diagnostic::new(Code::PatchesNothing, message).at(new.name_span).label("no such row below").missing(&*new.name);
                 self.complain(complaint.rule(self.rule(&new.table, &new.name)).help(help));
             }
             return;
@@ -192,7 +193,14 @@ impl<'a> Merger<'a> {
             if self.complete {
                 let help = self.near(&row.table, &row.name).unwrap_or_else(|| "nothing is to be removed; take this row away".to_owned());
                 let complaint = Diagnostic::new(Code::RemoveUnknown, format!("{} is removed, but no lower layer has it", row.title()));
-                self.complain(complaint.at(row.name_span).label("no such row below").missing(&*row.name).rule(self.rule(&row.table, &row.name)).help(help));
+                self.complain(
+                    complaint
+                        .at(row.name_span)
+                        .label("no such row below")
+                        .missing(&*row.name)
+                        .rule(self.rule(&row.table, &row.name))
+                        .help(help),
+                );
             }
             return;
         };

@@ -49,7 +49,9 @@ fn complaint(source: SourceId, text: &str, error: &::toml::de::Error) -> Diagnos
     let help = match message.as_str() {
         _ if duplicate => "keep one of them; rows of a list begin with `[[name]]`",
         m if m.contains("string values must be quoted") || m.contains("invalid unquoted") => "put texts in quotes",
-        m if m.contains("basic string") || m.contains("literal string") => "close the text on its own line, or put one of several lines between `\"\"\"`",
+        m if m.contains("basic string") || m.contains("literal string") => {
+            "close the text on its own line, or put one of several lines between `\"\"\"`"
+        }
         _ => "see https://toml.io for how TOML is written",
     };
     Diagnostic::new(code, message).at(span).help(help)

@@ -8,8 +8,8 @@ use crate::diag::{Code, Data, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value};
 use crate::terms::cx::Scope;
-use crate::terms::names::{Type, is_form};
 use crate::terms::ledger::{Account, Ruler};
+use crate::terms::names::{Type, is_form};
 use crate::terms::rules::{Form, Limits, TableRows};
 use crate::terms::{Cx, Expr, Library, Rules};
 use crate::text::script::ScriptLimits;
@@ -121,6 +121,7 @@ fn check_types(cx: &mut Cx<'_>, prefix: &str, table: &Table, depth: usize) {
             _ => true,
         };
         if !fits {
+            cx.rule = format!("value {path}");
             let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
             let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());
             cx.fail(Code::SchemaType, field.node.span, message, Some(help));
@@ -228,7 +229,13 @@ fn accounts(cx: &mut Cx<'_>) -> Vec<Account> {
         cx.rule = origin(cx, "account", row);
         let value = |cx: &mut Cx<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
-            cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("account `{}` has no size", row.name), Some("add `size = …`".into()));
+            cx.fail_for(
+                &row.name,
+                Code::TermMissing,
+                row.name_span,
+                format!("account `{}` has no size", row.name),
+                Some("add `size = …`".into()),
+            );
             Expr::Const(Value::Null)
         });
         let cap = value(cx, "cap");
@@ -275,7 +282,14 @@ fn check_facts(cx: &mut Cx<'_>) {
 /// A hook must name a function of the pack and an event that some pass has.
 fn check_hooks(cx: &mut Cx<'_>) {
     let pack = cx.pack;
-    let events: Vec<String> = pack.tables.get("pass").into_iter().flatten().filter_map(|(_, r)| r.fields.get("event")?.node.as_text()).flat_map(|e| [format!("before_{e}"), format!("after_{e}")]).collect();
+    let events: Vec<String> = pack
+        .tables
+        .get("pass")
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, r)| r.fields.get("event")?.node.as_text())
+        .flat_map(|e| [format!("before_{e}"), format!("after_{e}")])
+        .collect();
     for row in pack.tables.get("hook").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "hook", row);
         for key in ["event", "run"] {
@@ -373,7 +387,8 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
             match state.get(callee) {
                 Some(1) => {
                     let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
-                    cx.rule = cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
+                    cx.rule =
+                        cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
                     cx.fail(
                         Code::CycleProgram,
                         span,

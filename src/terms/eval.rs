@@ -124,7 +124,8 @@ impl<'a> Env<'a> {
     /// A failing filter spares its item when the pass says so; everything else goes up.
     pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
         if self.st.sparing.get() && !fault.bound {
-            self.st.warn(crate::diag::Code::FilterFailed, format!("{}; it counts as true", fault.message));
+            let id = self.whole().at("id").map(Value::to_text).unwrap_or_default();
+            self.st.warn(crate::diag::Code::FilterFailed, format!("the condition of `{id}` fails: {}; it counts as true", fault.message));
             return Ok(());
         }
         Err(fault)

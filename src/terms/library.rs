@@ -43,12 +43,8 @@ impl Library {
 
     /// Compiles all scripts of a pack; complains about those that do not.
     pub fn compile(cx: &mut Cx<'_>, limits: ScriptLimits) -> Self {
-        let mut found: Vec<(&str, SourceId)> = cx
-            .pack
-            .assets
-            .iter()
-            .filter_map(|(path, id)| Some((path.strip_prefix("scripts/")?.strip_suffix(".rhai")?, *id)))
-            .collect();
+        let mut found: Vec<(&str, SourceId)> =
+            cx.pack.assets.iter().filter_map(|(path, id)| Some((path.strip_prefix("scripts/")?.strip_suffix(".rhai")?, *id))).collect();
         found.sort_unstable();
         let pack = cx.pack;
         let text = |id: SourceId| pack.sources.get(id).map_or("", |s| s.text.as_ref());
@@ -105,7 +101,9 @@ impl Cx<'_> {
                     self.fail(Code::ScriptBad, span, message, Some("it is given what it works on, and what it may look at".into()));
                     return;
                 }
-                self.unknown(&format!("function of `{file}.rhai`"), name, span, known.iter().map(|(n, _)| n.as_str()));
+                let help = crate::diag::suggest::help(name, known.iter().map(|(n, _)| n.as_str()));
+                let help = help.or_else(|| Some(format!("write `fn {name}(items, scene) {{ … }}` in `scripts/{file}.rhai`")));
+                self.fail(Code::NameUnknown, span, format!("`{file}.rhai` has no function `{name}`"), help);
             }
         }
     }

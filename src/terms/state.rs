@@ -410,6 +410,8 @@ impl State {
     #[must_use]
     pub fn lookup(&self, names: &[Arc<str>], list: Option<(usize, usize)>) -> Value {
         let mut found = walk(&self.set.borrow(), names);
+        // `chat.length` is a path of the scene although there is a list `chat`
+        let list = list.filter(|(_, used)| names.get(*used).is_none_or(|name| is_place(name)));
         if let (Some((id, used)), false) = (list, decides(&found)) {
             let from_scene = self.rules.lists.get(id).is_some_and(|l| l.from.is_some());
             let held = self.lists.get(id).is_some_and(|l| l.try_borrow().is_ok_and(|l| l.loaded));
@@ -483,6 +485,11 @@ impl State {
     pub fn put(&self, names: &[Arc<str>], value: Value) {
         put(&mut self.set.borrow_mut(), names, value);
     }
+}
+
+/// Whether a name below a list's means one of its items or their number.
+fn is_place(name: &str) -> bool {
+    matches!(name, "last" | "count") || name.parse::<usize>().is_ok()
 }
 
 /// Whether a value hides what lies below it: a table does not, its leaves are looked for below too.
