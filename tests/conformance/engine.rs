@@ -41,8 +41,15 @@ impl Scene {
 
     fn into_scene(self) -> tapster::Scene {
         let data = tapster::Value::from(&self.data);
-        let scene =
-            tapster::Scene { data, seed: self.seed, draws: self.draws, strict: self.strict, trace: self.trace, hooks: self.hooks, ..Default::default() };
+        let scene = tapster::Scene {
+            data,
+            seed: self.seed,
+            draws: self.draws,
+            strict: self.strict,
+            trace: self.trace,
+            hooks: self.hooks,
+            ..Default::default()
+        };
         self.hosts.into_iter().fold(scene, |scene, (name, host)| {
             scene.host(&name, Arc::new(move |_: &tapster::Value| host().map(|v| tapster::Value::from(&v))))
         })
