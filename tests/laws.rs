@@ -138,7 +138,7 @@ fn a_long_chat_is_read_as_far_as_it_fits() {
                 "context": {"window": 300, "reserve": 100, "tokenizer": "words"},
                 "injections": [{"id": "a", "content": "note", "position": "in_chat", "depth": 2}],
             });
-            let plan = build(pack, &Scene::new(tapster::Value::from(&data))).unwrap_or_else(|e| panic!("{e}"));
+            let plan = build(pack, &Scene::new(&data)).unwrap_or_else(|e| panic!("{e}"));
             assert!(plan.blocks.len() < 100, "{kind}: {} blocks", plan.blocks.len());
         }
     }
