@@ -124,6 +124,7 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     let mut preset = fresh_install("preset");
     let given = input["preset"].as_object().into_iter().flatten().chain(input["oai_settings"].as_object().into_iter().flatten());
     given.for_each(|(key, value)| parts::set(&mut preset, key, value.clone()));
+    parts::set(&mut preset, "chat_completion_source", input.get("chat_completion_source").cloned().unwrap_or_else(|| json!("custom")));
     let mut data = imports::preset(EXACT, &preset)?;
     parts::lay(&mut data, imports::card(EXACT, &speaker(input))?);
     parts::lay(&mut data, imports::chat(EXACT, &chat(input))?);
@@ -245,7 +246,9 @@ pub(crate) fn group(input: &Json, data: &mut Json) -> Result<(), Json> {
     let ids = group["members"].as_array().cloned().unwrap_or_else(|| cards.iter().map(file_of).collect());
     let mut members = Vec::new();
     for (n, id) in ids.iter().enumerate() {
-        let card = cards.iter().find(|c| file_of(c) == *id);
+        // members are named by their file, or by the name that it is made of
+        let card = cards.iter().find(|c| file_of(c) == *id || c["data"]["name"] == *id);
+        let id = &card.map_or_else(|| id.clone(), file_of);
         let mut member = json!({ "id": id, "position": n, "has_card": card.is_some() });
         if let Some(card) = card {
             parts::set(&mut member, "name", card["data"]["name"].clone());
