@@ -95,6 +95,7 @@ fn card_scene(input: &Json) -> Result<Json, Json> {
         parts::set(&mut given, "group", json!({}));
     }
     chat::group(&given, &mut data)?;
+    parts::copy(&input["power_user"], &mut data, &[("collapse_newlines", "preset.collapse_newlines")]);
     parts::put(&mut data, "speaker", chat::file_of(&chat::speaker(input)));
     parts::copy(&input["chat_metadata"], &mut data, &[("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example")]);
     Ok(data)
