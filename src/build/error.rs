@@ -61,8 +61,7 @@ impl BuildError {
             Halt::Stop => Self::plain("pipeline", stage, "the program stopped itself"),
             Halt::Warned => Self::strict(st, stage),
             Halt::Host(message) => Self::plain("pipeline", stage, message),
-            Halt::Fault(fault) if fault.bound => Self::plain("bound.exceeded", stage, fault.message),
-            Halt::Fault(fault) => Self::plain("pipeline", stage, fault.message),
+            Halt::Fault(fault) => Self::plain(fault.kind, stage, fault.message),
             Halt::Refused { code, message, estimated } => {
                 let mut error = Self::plain(&code, stage, message);
                 if let Some(estimated) = estimated {

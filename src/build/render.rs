@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::kinds::macros::{Macros, OutletHost};
 use crate::model::{Map, Value};
-use crate::terms::State;
+use crate::terms::{Fault, State};
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
 
 /// `{ lang, of, with? }` to a text.
-pub(super) fn render(args: &Map, st: &State) -> Result<Value, String> {
+pub(super) fn render(args: &Map, st: &State) -> Result<Value, Fault> {
     let text = args.get("of").map(Value::to_text).unwrap_or_default();
     let with = args.get("with").cloned().unwrap_or_default();
     match args.get("lang").and_then(Value::as_str) {
@@ -44,14 +44,14 @@ fn limits(st: &State) -> MacroLimits {
     MacroLimits { output: st.rules.limits.text_bytes, ..MacroLimits::default() }
 }
 
-fn story(template: &str, with: &Value) -> Result<Value, String> {
-    let story = Story::parse(template).map_err(|e| e.message)?;
+fn story(template: &str, with: &Value) -> Result<Value, Fault> {
+    let story = Story::parse(template).map_err(|e| Fault::template(e.message))?;
     let lookup = |name: &str| with.get(name).map(Value::to_text);
-    story.render(&lookup, false).map(Value::text).map_err(|e| e.message)
+    story.render(&lookup, false).map(Value::text).map_err(|e| Fault::template(e.message))
 }
 
-fn script(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, String> {
+fn script(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {
     let function = args.get("function").map(Value::to_text).unwrap_or_default();
     let item = args.get("item").cloned().unwrap_or_default();
-    st.rules.scripts.call(&function, &[Value::Text(text.clone()), item])
+    st.rules.scripts.call(&function, &[Value::Text(text.clone()), item]).map_err(Fault::failed)
 }

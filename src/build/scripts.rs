@@ -139,8 +139,7 @@ fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result
             answered(view, Answer::read(&answer)?)
         });
         match done {
-            Err(Halt::Host(message)) if own == Failing::Error => return Err(Fault::failed(message).into()),
-            Err(Halt::Host(message)) => st.warn(Code::FilterFailed, message),
+            Err(Halt::Host(message)) if own != Failing::Error => st.warn(Code::FilterFailed, message),
             other => other?,
         }
         if st.refuses() {

@@ -101,7 +101,9 @@ impl Cx<'_> {
                     self.fail(Code::ScriptBad, span, message, Some("it is given what it works on, and what it may look at".into()));
                     return;
                 }
-                self.unknown(&format!("function of `{file}.rhai`"), name, span, known.iter().map(|(n, _)| n.as_str()));
+                let help = crate::diag::suggest::help(name, known.iter().map(|(n, _)| n.as_str()));
+                let help = help.or_else(|| Some(format!("write `fn {name}(items, scene) {{ … }}` in `scripts/{file}.rhai`")));
+                self.fail(Code::NameUnknown, span, format!("`{file}.rhai` has no function `{name}`"), help);
             }
         }
     }

@@ -90,7 +90,7 @@ pub struct State {
 }
 
 /// How a text is expanded: the text languages, handed in from above.
-pub type Renderer = Rc<dyn Fn(&Map, &State) -> Result<Value, String>>;
+pub type Renderer = Rc<dyn Fn(&Map, &State) -> Result<Value, Fault>>;
 
 impl State {
     /// A fresh state over a scene.
@@ -212,7 +212,7 @@ impl State {
     }
 
     /// Renders a text in one of the text languages.
-    pub fn render(&self, args: &Map) -> Result<Value, String> {
+    pub fn render(&self, args: &Map) -> Result<Value, Fault> {
         match &self.renderer {
             Some(renderer) => renderer(args, self),
             None => Ok(args.get("of").cloned().unwrap_or_default()),

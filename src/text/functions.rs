@@ -85,30 +85,6 @@ pub fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.binary_search_by_key(&name, |f| f.name).ok().and_then(|at| FUNCTIONS.get(at))
 }
 
-/// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.
-fn fields(value: &Value) -> Vec<(&Arc<str>, &Value)> {
-    let mut fields: Vec<_> = value.as_map().into_iter().flatten().collect();
-    fields.sort_by_key(|(key, _)| index_key(key).map_or((true, 0), |n| (false, n)));
-    fields
-}
-
-/// A key that is an array index: a whole number below 2^32 - 1, written without a sign or needless zeros.
-fn index_key(key: &str) -> Option<u32> {
-    let plain = key == "0" || (!key.starts_with('0') && !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit()));
-    key.parse().ok().filter(|n| plain && *n != u32::MAX)
-}
-
-fn pair(key: &Arc<str>, value: &Value) -> Value {
-    Value::map([(Arc::from("key"), Value::Text(key.clone())), (Arc::from("value"), value.clone())].into_iter().collect())
-}
-
-fn values(args: &Args) -> Result<Value, String> {
-    Ok(match of(args) {
-        Value::List(list) => Value::List(list.clone()),
-        other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
-    })
-}
-
 /// blake3 over the canonical JSON of a value, hex: equal values give equal fingerprints, however their keys are ordered.
 #[must_use]
 pub fn fingerprint(value: &Value) -> String {
@@ -143,6 +119,30 @@ fn canonical(value: &Value, out: &mut String) {
         Value::Int(_) | Value::Num(_) => out.push_str(&value.to_text()),
         other => out.push_str(&other.to_json().to_string()),
     }
+}
+
+/// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.
+fn fields(value: &Value) -> Vec<(&Arc<str>, &Value)> {
+    let mut fields: Vec<_> = value.as_map().into_iter().flatten().collect();
+    fields.sort_by_key(|(key, _)| index_key(key).map_or((true, 0), |n| (false, n)));
+    fields
+}
+
+/// A key that is an array index: a whole number below 2^32 - 1, written without a sign or needless zeros.
+fn index_key(key: &str) -> Option<u32> {
+    let plain = key == "0" || (!key.starts_with('0') && !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit()));
+    key.parse().ok().filter(|n| plain && *n != u32::MAX)
+}
+
+fn pair(key: &Arc<str>, value: &Value) -> Value {
+    Value::map([(Arc::from("key"), Value::Text(key.clone())), (Arc::from("value"), value.clone())].into_iter().collect())
+}
+
+fn values(args: &Args) -> Result<Value, String> {
+    Ok(match of(args) {
+        Value::List(list) => Value::List(list.clone()),
+        other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
+    })
 }
 
 fn of(args: &Args) -> &Value {

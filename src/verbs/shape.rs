@@ -249,7 +249,7 @@ impl Step {
             args.insert("function".into(), Value::Text(function.clone()));
             args.insert("item".into(), env.whole());
         }
-        env.st.render(&args).map_err(Fault::failed)
+        env.st.render(&args)
     }
 }
 
