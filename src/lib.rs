@@ -20,3 +20,8 @@ pub use emit::emit;
 pub use model::{Hook, HookView, Plan, Scene, Value};
 pub use pack::{Rejected, Ruleset};
 pub use text::functions::fingerprint;
+
+/// The examples of the README, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
