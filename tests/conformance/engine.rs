@@ -196,6 +196,14 @@ impl Built {
     }
 }
 
+/// Finished messages in a dialect of a pack.
+pub(crate) fn emit_messages(name: &str, overlay: &str, messages: Json, dialect: &str) -> Result<Json, Json> {
+    let block = |m: &Json| tapster::model::Block { fields: tapster::Value::from(m), tokens: 0.0, history: Vec::new() };
+    let blocks = messages.as_array().into_iter().flatten().map(block).collect();
+    let plan = tapster::Plan { blocks, ..Default::default() };
+    tapster::emit(&pack_with(name, overlay)?, &plan, dialect).map_err(|e| error(&e))
+}
+
 /// The stages of a build, by name, in order.
 pub(crate) fn stages(name: &str) -> Result<Vec<String>, Json> {
     let pack = pack(name)?;
