@@ -78,6 +78,22 @@ pub struct PassStat {
     pub items: usize,
 }
 
+/// Why something became of an item.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Reason {
+    /// The item's list: `entries`, `blocks` …
+    pub list: String,
+    /// The item's id.
+    pub id: String,
+    /// The pass.
+    pub pass: String,
+    /// The pass's `because`; the codes of lore are in `docs/lore.md`.
+    pub because: String,
+    /// What the verb knows about it, such as the key that was found and where.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub detail: Value,
+}
+
 /// What was watched; only there when the scene asked for it.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Trace {
@@ -89,6 +105,8 @@ pub struct Trace {
     pub read_whole: Vec<(String, usize)>,
     /// The live blocks after each stage, as far as they had been read.
     pub stages: Vec<(String, Vec<Value>)>,
+    /// Why items fared as they did, in order: what passes with `because` did.
+    pub reasons: Vec<Reason>,
 }
 
 /// One block of the plan.

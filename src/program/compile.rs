@@ -67,6 +67,7 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
         effect_macros: effect_macros(pack),
         limits: limits(pack),
         counters: crate::terms::rules::Counters::default(),
+        key_sets: crate::text::keys::KeySets::default(),
         names: cx.names,
     };
     let programs = (!report.has_errors()).then(|| Programs { rules: Arc::new(rules), list, formats });

@@ -29,6 +29,7 @@ const OF: &[(&str, bool)] = &[("of", true)];
 /// All functions, in the order of their names.
 pub const FUNCTIONS: &[Function] = &[
     Function { name: "concat", doc: "the elements of a list as one text, or its lists as one list", args: OF, run: concat },
+    Function { name: "hash", doc: "a short text that differs where the value differs", args: OF, run: hash },
     Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
@@ -101,6 +102,12 @@ fn values(args: &Args) -> Result<Value, String> {
         Value::List(list) => Value::List(list.clone()),
         other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
     })
+}
+
+/// The first 16 hex digits of blake3 over the value's JSON.
+fn hash(args: &Args) -> Result<Value, String> {
+    let hash = blake3::hash(of(args).to_json().to_string().as_bytes());
+    Ok(Value::text(hash.to_hex().chars().take(16).collect::<String>()))
 }
 
 fn of(args: &Args) -> &Value {
