@@ -17,5 +17,11 @@ pub mod verbs;
 
 pub use build::{BuildError, Outcome, bring, build, run, run_all};
 pub use emit::emit;
-pub use model::{Plan, Scene, Value};
+pub use model::{Hook, HookView, Plan, Scene, Value};
 pub use pack::{Rejected, Ruleset};
+pub use text::functions::fingerprint;
+
+/// The examples of the README, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -51,17 +51,17 @@ impl BuildError {
     }
 
     /// The first warning, where warnings are errors.
-    pub(crate) fn strict(st: &State, stage: &str) -> Self {
-        let stage = stage.rsplit_once('/').map_or(stage, |(_, s)| s);
+    fn strict(st: &State, stage: Option<&str>) -> Self {
         let warning = st.warnings.borrow().first().map(|w| format!("{} ({})", w.message, w.code)).unwrap_or_default();
-        Self::plain("strict_mode", Some(stage), warning)
+        Self::plain("strict_mode", stage, warning)
     }
 
     pub(crate) fn of(halt: Halt, stage: Option<&str>, st: &State) -> Self {
         match halt {
             Halt::Stop => Self::plain("pipeline", stage, "the program stopped itself"),
-            Halt::Fault(fault) if fault.bound => Self::plain("bound.exceeded", stage, fault.message),
-            Halt::Fault(fault) => Self::plain("pipeline", stage, fault.message),
+            Halt::Warned => Self::strict(st, stage),
+            Halt::Host(message) => Self::plain("pipeline", stage, message),
+            Halt::Fault(fault) => Self::plain(fault.kind, stage, fault.message),
             Halt::Refused { code, message, estimated } => {
                 let mut error = Self::plain(&code, stage, message);
                 if let Some(estimated) = estimated {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::{Event, EvictionRecord, PassStat, Reason, Trace, TrimReport, Warning};
+use crate::model::plan::{Event, EvictionRecord, PassStat, Reason, Stat, Trace, TrimReport, Warning};
 use crate::model::{Block, Item, Plan, Value};
 use crate::pack::Ruleset;
 use crate::terms::ledger;
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 
-use super::BuildError;
+use super::{BuildError, short};
 
 /// The plan of a finished build.
 pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
@@ -33,12 +33,12 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         blocks,
         warnings: st.warnings.borrow().clone(),
         outlets: st.lookup(&names("outlet"), None),
+        trace: trace(st, &report, stages),
         trim_report: report,
         patch: st.set.borrow().get("state").cloned().unwrap_or_default(),
         set: st.set.borrow().clone(),
         lost: st.lost.borrow().clone(),
         fingerprint: rules.fingerprint().to_owned(),
-        trace: trace(st, stages),
         scene: st.scene.clone(),
     })
 }
@@ -65,12 +65,32 @@ fn history(st: &State, item: &Item) -> Vec<Event> {
     events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
 }
 
-fn trace(st: &State, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
+fn trace(st: &State, report: &TrimReport, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
     st.trail.as_ref()?;
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
-    Some(Trace { passes, draws, read_whole, stages, reasons: reasons(st) })
+    Some(Trace { passes, draws, read_whole, stages, steps: st.steps.borrow().clone(), stats: stats(st, report), reasons: reasons(st) })
+}
+
+/// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
+fn stats(st: &State, report: &TrimReport) -> Vec<Stat> {
+    let mut stats = st.notes.borrow().clone();
+    if st.ledger.borrow().trimmed.is_some() {
+        let numbers = [
+            ("initial_tokens", Value::Num(report.initial_tokens)),
+            ("final_tokens", Value::Num(report.final_tokens)),
+            ("budget_tokens", Value::Num(report.budget_tokens)),
+            ("eviction_count", Value::Int(i64::try_from(report.eviction_count).unwrap_or(i64::MAX))),
+        ];
+        let value = Value::map(numbers.into_iter().map(|(name, value)| (Arc::from(name), value)).collect());
+        let stage = short(&st.ledger.borrow().trimmed_in).to_owned();
+        stats.push(Stat { stage, name: "trim".to_owned(), value });
+    }
+    let set = st.set.borrow();
+    let noted = set.get("stat").and_then(Value::as_map).into_iter().flat_map(|m| m.iter());
+    stats.extend(noted.map(|(name, value)| Stat { stage: String::new(), name: name.to_string(), value: value.clone() }));
+    stats
 }
 
 fn reasons(st: &State) -> Vec<Reason> {

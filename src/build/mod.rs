@@ -11,7 +11,7 @@ pub mod scripts;
 
 use crate::model::{Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
-use crate::program::{Machine, Program};
+use crate::program::{Ask, Machine, Program};
 use crate::terms::State;
 use crate::terms::draws::Draws;
 use crate::verbs::Halt;
@@ -34,22 +34,14 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
     };
     let mut st = state(rules, scene);
     let stages = std::cell::RefCell::new(Vec::new());
-    let strict = std::cell::RefCell::new(None);
     let watch = |pass: &str, st: &mut State| {
-        if scene.strict && strict.borrow().is_none() && !st.warnings.borrow().is_empty() {
-            *strict.borrow_mut() = Some(pass.to_owned());
-        }
         if scene.trace {
             stages.borrow_mut().push((short(pass).to_owned(), gather::live(st)));
         }
     };
-    let hooks = |name: &str, event: bool, st: &mut State| scripts::run(rules, name, event, st);
+    let hooks = |ask: &Ask<'_>, list: usize, st: &mut State| scripts::run(&scene.hooks, ask, list, st);
     let machine = Machine::new(programs).with_hooks(&hooks).with_watch(&watch);
-    let ended = machine.run(entry, &mut st);
-    if let Some(stage) = strict.into_inner() {
-        return Err(BuildError::strict(&st, &stage));
-    }
-    if let Err((halt, pass)) = ended {
+    if let Err((halt, pass)) = machine.run(entry, &mut st) {
         return Err(BuildError::of(halt, Some(short(&pass)), &st));
     }
     gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages.into_inner())
@@ -79,7 +71,7 @@ pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, s
         st.restore(id, items);
         st.list_mut(id).loaded = true;
     }
-    let hooks = |name: &str, event: bool, st: &mut State| scripts::run(rules, name, event, st);
+    let hooks = |ask: &Ask<'_>, list: usize, st: &mut State| scripts::run(&scene.hooks, ask, list, st);
     let machine = Machine::new(rules.programs()).with_hooks(&hooks);
     for name in names {
         let (result, stage) = match rules.programs().find(name) {
@@ -88,10 +80,8 @@ pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, s
         };
         match result {
             Ok(()) | Err(Halt::Stop) => {}
+            Err(Halt::Warned) => return Err(BuildError::of(Halt::Warned, stage.or(Some(name)), &st)),
             Err(halt) => return Err(BuildError::of(halt, stage, &st)),
-        }
-        if scene.strict && !st.warnings.borrow().is_empty() {
-            return Err(BuildError::strict(&st, stage.unwrap_or(name)));
         }
     }
     Ok(Outcome::new(rules.clone(), st))
@@ -121,12 +111,18 @@ fn short(pass: &str) -> &str {
 /// A fresh state over a scene.
 pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
     let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };
+    let mut data = data;
+    if !scene.seed.is_empty() && data.get("seed").is_none()
+        && let Value::Map(map) = &mut data
+    {
+        std::sync::Arc::make_mut(map).insert("seed".into(), Value::text(scene.seed.as_str()));
+    }
     let mut st = State::new(rules.programs().rules.clone(), data, Draws::new(&scene.seed, scene.draws.clone()));
     st.host.clone_from(&scene.host);
     if scene.trace {
         st.trail = Some(std::cell::RefCell::default());
     }
-    let rules = rules.clone();
-    st.set_renderer(std::rc::Rc::new(move |args: &Map, st: &State| render::render(&rules, args, st)));
+    st.strict = scene.strict;
+    st.set_renderer(std::rc::Rc::new(render::render));
     st
 }

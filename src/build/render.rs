@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use crate::kinds::macros::{Macros, OutletHost};
 use crate::model::{Map, Value};
-use crate::pack::Ruleset;
-use crate::terms::State;
+use crate::terms::{Fault, State};
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
 
 /// `{ lang, of, with? }` to a text.
-pub(super) fn render(rules: &Ruleset, args: &Map, st: &State) -> Result<Value, String> {
+pub(super) fn render(args: &Map, st: &State) -> Result<Value, Fault> {
     let text = args.get("of").map(Value::to_text).unwrap_or_default();
     let with = args.get("with").cloned().unwrap_or_default();
     match args.get("lang").and_then(Value::as_str) {
         Some("macro") => Ok(Value::Text(macros(&text, &with, st))),
         Some("outlet") => Ok(Value::Text(outlets(&text, st))),
         Some("story") => story(&text, &with),
-        Some("rhai") => script(rules, args, &text),
+        Some("rhai") => script(args, &text, st),
         _ => Ok(Value::Text(text)),
     }
 }
@@ -45,18 +44,14 @@ fn limits(st: &State) -> MacroLimits {
     MacroLimits { output: st.rules.limits.text_bytes, ..MacroLimits::default() }
 }
 
-fn story(template: &str, with: &Value) -> Result<Value, String> {
-    let story = Story::parse(template).map_err(|e| e.message)?;
+fn story(template: &str, with: &Value) -> Result<Value, Fault> {
+    let story = Story::parse(template).map_err(|e| Fault::template(e.message))?;
     let lookup = |name: &str| with.get(name).map(Value::to_text);
-    story.render(&lookup, false).map(Value::text).map_err(|e| e.message)
+    story.render(&lookup, false).map(Value::text).map_err(|e| Fault::template(e.message))
 }
 
-fn script(rules: &Ruleset, args: &Map, text: &Arc<str>) -> Result<Value, String> {
+fn script(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {
     let function = args.get("function").map(Value::to_text).unwrap_or_default();
-    let (file, name) = function.rsplit_once("::").unwrap_or(("main", &function));
-    let source = rules.pack().assets.get(format!("scripts/{file}.rhai").as_str()).and_then(|id| rules.pack().sources.get(*id));
-    let Some(source) = source else { return Err(format!("the pack has no script `scripts/{file}.rhai`")) };
-    let script = crate::text::script::Script::compile(&source.text).map_err(|e| e.to_string())?;
     let item = args.get("item").cloned().unwrap_or_default();
-    script.call(name, &[Value::Text(text.clone()), item]).map_err(|e| e.to_string())
+    st.rules.scripts.call(&function, &[Value::Text(text.clone()), item]).map_err(Fault::failed)
 }

@@ -1,14 +1,208 @@
-//! Scripts of the pack and hooks of events: where `run script` and `run event` lead.
+//! Scripts of the pack and hooks of events: what they are given, and how what they answer becomes part of the build.
+//!
+//! All speak one protocol. A function is given items (a list of tables) and the scene (a table) and answers items,
+//! nothing, or `#{ items, set, warnings }`. Hooks of the pack run before those of the embedding program, each in the
+//! order in which they were registered.
 
-use crate::pack::Ruleset;
-use crate::terms::{Fault, State};
-use crate::verbs::Halt;
+use std::sync::Arc;
 
-/// Runs a script of the pack, or all rows of table `hook` that are bound to an event, in order.
-pub(super) fn run(rules: &Ruleset, name: &str, event: bool, _st: &mut State) -> Result<(), Halt> {
-    let hooks = rules.pack().tables.get("hook").map_or(0, indexmap::IndexMap::len);
-    if event && hooks == 0 {
+use crate::diag::Code;
+use crate::model::plan::Step;
+use crate::model::{Hook, HookView, Item, RuleRef, Value};
+use crate::program::Ask;
+use crate::terms::select::pass_env;
+use crate::terms::{Fault, Memo, State};
+use crate::verbs::{Failing, Halt};
+
+/// Runs a script over a list, or all hooks of an event.
+pub(super) fn run(hooks: &[Hook], ask: &Ask<'_>, list: usize, st: &mut State) -> Result<(), Halt> {
+    match ask {
+        Ask::Script(function) => script(function, list, st),
+        Ask::Event { name, failing } => {
+            of_pack(name, *failing, list, st)?;
+            hooks.iter().filter(|h| h.event.as_ref() == *name).try_for_each(|hook| of_host(hook, list, st))
+        }
+    }
+}
+
+/// What a function of the pack answered.
+#[derive(Default)]
+struct Answer {
+    items: Option<Vec<Value>>,
+    set: Vec<(String, Value)>,
+    warnings: Vec<String>,
+}
+
+impl Answer {
+    fn read(value: &Value) -> Result<Self, String> {
+        let mut answer = Self::default();
+        match value {
+            Value::Null => {}
+            Value::List(items) => answer.items = Some(items.to_vec()),
+            Value::Map(map) => {
+                for (key, value) in map.iter() {
+                    match (key.as_ref(), value) {
+                        (_, Value::Null) => {}
+                        ("items", Value::List(items)) => answer.items = Some(items.to_vec()),
+                        ("set", Value::Map(set)) => answer.set = set.iter().map(|(k, v)| (k.to_string(), v.clone())).collect(),
+                        ("warnings", Value::List(list)) => answer.warnings = list.iter().map(|w| w.to_text().to_string()).collect(),
+                        _ => {
+                            return Err(format!(
+                                "`{key}` is not what a function may answer: `items` (a list), `set` (a table), `warnings` (a list)"
+                            ));
+                        }
+                    }
+                }
+            }
+            _ => return Err("a function answers a list of items, nothing, or a table with `items`, `set`, `warnings`".into()),
+        }
+        Ok(answer)
+    }
+}
+
+/// A pass with `script`: the items of its list in, the items of its list out.
+fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
+    st.force(list)?;
+    let rules = st.rules.clone();
+    let items = st.list(list).items.iter().map(|i| i.to_value(&rules.fields)).collect();
+    let answer = rules.scripts.call(function, &[Value::list(items), st.whole()]);
+    let answer = answer.and_then(|v| Answer::read(&v)).map_err(Fault::failed)?;
+    for (path, value) in answer.set {
+        declared(&path, st).map_err(Fault::failed)?;
+        let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
+        st.put(&names, value);
+    }
+    for warning in answer.warnings {
+        st.warn(Code::ScriptWarned, warning);
+    }
+    match answer.items {
+        Some(items) => replace(list, items.into_iter().map(|v| (None, v)).collect(), st),
+        None => Ok(()),
+    }
+}
+
+/// Replaces the items of a list; one that comes from an earlier item (by its place, or by its id) stays that item in the trail.
+fn replace(list: usize, items: Vec<(Option<usize>, Value)>, st: &mut State) -> Result<(), Halt> {
+    st.visit(items.len())?;
+    let rules = st.rules.clone();
+    let before = st.snapshot(list);
+    let id = |item: &Item| item.get(crate::model::item::core::ID).map(Value::to_text);
+    let mut made = Vec::with_capacity(items.len());
+    for (was, value) in items {
+        if value.as_map().is_none() {
+            return Err(Fault::failed("an item that a script or hook gives back is no table").into());
+        }
+        let mut item = Item::from_value(&value, &rules.fields);
+        let old = was.and_then(|n| before.get(n)).or_else(|| before.iter().find(|b| id(b).is_some() && id(b) == id(&item)));
+        item.seq = old.map_or_else(|| st.number(), |old| old.seq);
+        st.note(&item, if old.is_some() { "set" } else { "made" });
+        made.push(item);
+    }
+    st.restore(list, made);
+    Ok(())
+}
+
+fn declared(path: &str, st: &State) -> Result<(), String> {
+    if st.rules.names.knows_path(path) {
         return Ok(());
     }
-    Err(Fault::failed(format!("`{name}`: this version runs no scripts in passes yet; conditions and steps may use them")).into())
+    let help = crate::diag::suggest::help(path, st.rules.names.path_names()).map(|h| format!("; {h}")).unwrap_or_default();
+    Err(format!("there is no scene path `{path}`{help}"))
+}
+
+/// Whether a hook before a build may set a path: an input of the scene, and no list of the build's own.
+fn input(path: &str, st: &State) -> Result<(), String> {
+    let first = path.split('.').next().unwrap_or(path);
+    let own = st.rules.lists.iter().any(|l| l.from.is_none() && (l.name.as_ref() == first || l.name.as_ref() == path));
+    if own && !st.rules.names.knows_path(path) {
+        return Err(format!("`{path}` is a list that the build makes, no input of the scene; a pass can change it"));
+    }
+    declared(path, st)
+}
+
+/// Rows of table `hook`, in the order of the pack.
+fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result<(), Halt> {
+    let rows = st.rules.table("hook");
+    for row in rows.as_list().unwrap_or(&[]) {
+        let word = |key: &str| row.get(key).map(Value::to_text).unwrap_or_default();
+        if word("event").as_ref() != event || !due(row, st)? {
+            continue;
+        }
+        let own = match word("failing").as_ref() {
+            "keep" => Failing::Keep,
+            "error" => Failing::Error,
+            _ => failing,
+        };
+        let (function, rules) = (word("run"), st.rules.clone());
+        let done = with_view(&word("name"), event, list, st, |view| {
+            let answer = rules.scripts.call(&function, &[Value::list(view.blocks()), view.whole()])?;
+            answered(view, Answer::read(&answer)?)
+        });
+        match done {
+            Err(Halt::Host(message)) if own != Failing::Error => st.warn(Code::FilterFailed, message),
+            other => other?,
+        }
+        if st.refuses() {
+            return Err(Halt::Warned);
+        }
+    }
+    Ok(())
+}
+
+fn due(row: &Value, st: &State) -> Result<bool, Halt> {
+    let memo = Memo::default();
+    Ok(match row.get("when") {
+        Some(Value::Rule(RuleRef::Cond(n))) => pass_env(st, &memo).holds(st.rules.cond(*n))?,
+        Some(other) => other.truthy(),
+        None => true,
+    })
+}
+
+/// Takes the answer of a function over into the view that it was given.
+fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
+    answer.warnings.into_iter().for_each(|w| view.warn(w));
+    for (path, value) in answer.set {
+        view.set(&path, value)?;
+    }
+    answer.items.map_or(Ok(()), |items| view.set_blocks(items))
+}
+
+fn of_host(hook: &Hook, list: usize, st: &mut State) -> Result<(), Halt> {
+    with_view(&hook.id, &hook.event, list, st, |view| (hook.run)(view))
+}
+
+/// Calls a hook on a view of the build, and takes over what it changed.
+fn with_view(
+    id: &str,
+    event: &str,
+    list: usize,
+    st: &mut State,
+    call: impl FnOnce(&mut HookView<'_>) -> Result<(), String>,
+) -> Result<(), Halt> {
+    st.step(|| Step::Hook(id.to_owned()));
+    let rules = st.rules.clone();
+    let blocks = event.starts_with("after_").then(|| st.snapshot(list).iter().map(|i| i.to_value(&rules.fields)).collect());
+    let (result, changes) = {
+        let settable = |path: &str| input(path, st);
+        let mut view = HookView::new(st.whole(), &settable, blocks, st.trail.is_some());
+        let result = call(&mut view);
+        (result, view.into_changes())
+    };
+    for warning in changes.warnings {
+        st.warn(Code::ScriptWarned, warning);
+    }
+    if st.refuses() {
+        return Err(Halt::Warned);
+    }
+    result.map_err(|message| Halt::Host(format!("hook `{id}`: {message}")))?;
+    for (name, value) in changes.stats {
+        st.instrument(&name, || value);
+    }
+    for (path, value) in changes.sets {
+        st.change(&path, value);
+    }
+    match changes.blocks {
+        Some(blocks) => replace(list, blocks, st),
+        None => Ok(()),
+    }
 }

@@ -49,7 +49,10 @@ impl Build {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = matches!(self.dump, Link::Draft(_));
-        let plan = planned(&rules, &scene, show)?;
+        let plan = planned(&rules, &scene)?;
+        for warning in &plan.warnings {
+            show.note(&Note::of_warning(warning, &rules));
+        }
         let json = match &self.dump {
             Link::Payload => crate::emit(&rules, &plan, &dialect(&scene)).map_err(|e| Stop::build(&e, Some(&rules)))?,
             Link::Plan => serde_json::to_value(&plan).unwrap_or(Json::Null),
@@ -60,13 +63,9 @@ impl Build {
     }
 }
 
-/// Builds the plan and shows what it warns of.
-pub(super) fn planned(rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Plan, Stop> {
-    let plan = crate::build(rules, scene).map_err(|e| Stop::build(&e, Some(rules)))?;
-    for warning in &plan.warnings {
-        show.note(&Note::of_warning(warning, rules));
-    }
-    Ok(plan)
+/// Builds the plan.
+pub(super) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, Stop> {
+    crate::build(rules, scene).map_err(|e| Stop::build(&e, Some(rules)))
 }
 
 /// The dialect of a scene; `openai` where it names none, as the packs have it.

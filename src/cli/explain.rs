@@ -23,6 +23,7 @@ const TEXT: usize = 60;
   tapster explain --rules --pack base                   the programs of a pack
   tapster explain --rules inject --pack base            one program, each value with the line that decided it
   tapster explain --rules slot/main_prompt --pack base  one row of a table
+  tapster explain examples/hello --rules lore           the rules that an example is built with
   tapster explain examples/hello --format json")]
 pub(super) struct Explain {
     #[command(flatten)]
@@ -41,7 +42,7 @@ impl Explain {
         }
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = true;
-        let plan = planned(&rules, &scene, show)?;
+        let plan = planned(&rules, &scene)?;
         if show.is_json() {
             show.json(&as_json(&plan, &rules));
         } else {

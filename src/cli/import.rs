@@ -29,8 +29,8 @@ pub(super) struct Import {
     #[arg(long)]
     pack: Option<String>,
     /// The format, by name; by default it is recognised by content.
-    #[arg(long = "as", value_name = "FORMAT")]
-    format: Option<String>,
+    #[arg(long = "as", id = "as", value_name = "FORMAT")]
+    known_as: Option<String>,
     /// Instead of the JSON: what was kept, mapped, approximated or dropped.
     #[arg(long)]
     report: bool,
@@ -43,7 +43,7 @@ impl Import {
             Some(pack) => Some(open(&Start::typed(pack), &[], show)?),
             None => self.reader(&imported, show),
         };
-        let brought = bring_in(&self.file, &imported, rules.as_ref(), self.format.as_deref(), show)?;
+        let brought = bring_in(&self.file, &imported, rules.as_ref(), self.known_as.as_deref(), show)?;
         if self.report {
             report(&brought, &imported, &self.file, show);
         } else {
@@ -59,7 +59,7 @@ impl Import {
         let packs = shelf.names().into_iter().filter_map(|name| Ruleset::load(&Start::Name(name), &[], &shelf).ok());
         packs
             .filter(|rules| !rules.programs().formats.is_empty())
-            .find(|rules| crate::bring(rules, self.format.as_deref(), &document).is_ok())
+            .find(|rules| crate::bring(rules, self.known_as.as_deref(), &document).is_ok())
     }
 }
 

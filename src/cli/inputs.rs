@@ -97,21 +97,25 @@ pub(super) struct Parts {
 impl Inputs {
     /// Reads everything that the flags name.
     pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
-        let mut parts = match &self.scene {
-            Some(path) => scene_file::read(path, show)?,
-            None => Parts::default(),
-        };
-        self.over(&mut parts, show)?;
-        let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
-        let rules = library::open(&start, &parts.overlays, show)?;
+        let parts = self.parts(show)?;
+        let rules = parts.rules(show)?;
         let scene = scene::of(&parts, &rules, show)?;
         Ok((rules, scene))
     }
 
     /// The pack and the overlays alone.
     pub(super) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
-        let start = self.pack.as_deref().map_or_else(|| Start::Name(DEFAULT_PACK.to_owned()), Start::typed);
-        library::open(&start, &self.overlay, show)
+        self.parts(show)?.rules(show)
+    }
+
+    /// The flags laid over the scene file.
+    fn parts(&self, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+        let mut parts = match &self.scene {
+            Some(path) => scene_file::read(path, show)?,
+            None => Parts::default(),
+        };
+        self.over(&mut parts, show)?;
+        Ok(parts)
     }
 
     fn over(&self, parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
@@ -153,6 +157,13 @@ impl Inputs {
             Stop::could_not(Code::FileEncoding, message, "save it as UTF-8")
         })?;
         Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+    }
+}
+
+impl Parts {
+    fn rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+        let start = self.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
+        library::open(&start, &self.overlays, show)
     }
 }
 

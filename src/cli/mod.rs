@@ -203,3 +203,13 @@ fn colored(flag: Color, io: &Io<'_>) -> bool {
         Color::Auto => io.terminal && !set("NO_COLOR") && !dumb,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn flags_do_not_clash() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -56,12 +56,15 @@ struct Section {
     rows: Vec<Json>,
 }
 
+/// Makes sections that no pack is needed for.
+type Make = fn() -> Vec<Section>;
+
 impl Ops {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let flags = [self.verbs, self.terms, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds];
         let all = !flags.contains(&true);
         let mut sections = Vec::new();
-        let fixed: [(bool, fn() -> Vec<Section>); 5] =
+        let fixed: [(bool, Make); 5] =
             [(self.verbs, verbs), (self.terms, terms), (self.tests, tests), (self.functions, functions), (self.steps, steps)];
         for (wanted, make) in fixed {
             if wanted || all {

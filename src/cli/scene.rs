@@ -97,24 +97,16 @@ fn facts(parts: &Parts, scene: &mut Scene) {
         fill(scene, "chat.greeting", Value::Int(0));
     }
     if let Some(message) = &parts.message {
-        say(scene, message);
+        // how it becomes a message is the pack's to say
+        scene.set("input", Value::text(message.as_str()));
+        fill(scene, "turn.is_user_input", Value::Bool(true));
+        fill(scene, "turn.activation_text", Value::text(message.as_str()));
     }
     let history = scene.get("history");
     let messages = history.as_list().unwrap_or(&[]);
     let of_user = messages.iter().filter(|m| m.get("role").and_then(Value::as_str) == Some("user")).count();
     fill(scene, "chat.length", count(messages.len()));
     fill(scene, "turn_count", count(of_user));
-}
-
-/// The user's new message: the input, and the last message of the chat.
-fn say(scene: &mut Scene, message: &str) {
-    scene.set("input", Value::text(message));
-    fill(scene, "turn.is_user_input", Value::Bool(true));
-    fill(scene, "turn.activation_text", Value::text(message));
-    let mut history = scene.get("history").as_list().map(<[Value]>::to_vec).unwrap_or_default();
-    let fields = [("role", Value::text("user")), ("name", scene.get("names.user")), ("text", Value::text(message))];
-    history.push(Value::map(fields.into_iter().map(|(k, v)| (k.into(), v)).collect()));
-    scene.set("history", Value::list(history));
 }
 
 fn fill(scene: &mut Scene, path: &str, value: Value) {
@@ -207,10 +199,11 @@ fn not_known(file: &Path) -> Stop {
     Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help("name a pack with `--pack`; `tapster packs` lists them"))
 }
 
-/// The one document of a file; the lines of a chat are one list.
+/// The one document of a file; a file of one object a line is `{ lines }`.
 pub(super) fn document(imported: &Imported) -> serde_json::Value {
     if imported.container == Container::Jsonl {
-        return imported.documents.iter().map(|d| d.json.clone()).collect();
+        let lines: Vec<_> = imported.documents.iter().map(|d| d.json.clone()).collect();
+        return serde_json::json!({ "lines": lines });
     }
     imported.main().map(|d| d.json.clone()).unwrap_or_default()
 }

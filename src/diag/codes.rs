@@ -70,7 +70,6 @@ codes! {
     TermType = "term.type", Error, "a term has the wrong shape";
     ConditionType = "condition.type", Error, "a test does not fit what it tests";
     NameUnknown = "name.unknown", Error, "a name that is used is defined nowhere";
-    NameTwice = "name.twice", Error, "a name is defined twice";
     NoAnchorRow = "place.no_anchor_row", Error, "a place names a slot that no row defines";
     CycleProgram = "cycle.program", Error, "programs run each other in a circle";
     CycleText = "cycle.text", Error, "templates or values name each other in a circle";
@@ -85,6 +84,7 @@ codes! {
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";
     MemberMissing = "group_member_missing", Error, "the member who should speak again is gone";
     FilterFailed = "filter.failed", Warning, "a filter or script failed";
+    ScriptWarned = "script.warned", Warning, "a script or a hook warned";
     DecisionMismatch = "group.decision_mismatch", Warning, "the application's decision differs from the computed one";
     PositionUnknown = "injection.unknown_position", Warning, "a position has no meaning in this pack";
     DepthNegative = "injection.negative_depth", Warning, "a negative depth is never reached";

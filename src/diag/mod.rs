@@ -43,6 +43,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Other places that belong to it.
     pub related: Vec<(Span, String)>,
+    /// The name that nothing defines, where that is the complaint.
+    pub missing: Option<String>,
 }
 
 impl Diagnostic {
@@ -58,6 +60,7 @@ impl Diagnostic {
             rule: None,
             help: None,
             related: Vec::new(),
+            missing: None,
         }
     }
 
@@ -86,6 +89,13 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
+        self
+    }
+
+    /// The name that nothing defines.
+    #[must_use]
+    pub fn missing(mut self, name: impl Into<String>) -> Self {
+        self.missing = Some(name.into());
         self
     }
 
@@ -118,6 +128,11 @@ impl Report {
         for d in other.list {
             self.push(d);
         }
+    }
+
+    /// Keeps the complaints that `wanted` holds for.
+    pub fn retain(&mut self, wanted: impl FnMut(&Diagnostic) -> bool) {
+        self.list.retain(wanted);
     }
 
     /// Whether any complaint is an error.

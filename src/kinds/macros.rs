@@ -47,6 +47,18 @@ impl<'a> Macros<'a> {
         pass_env(self.st, &memo).eval(self.st.rules.expr(*n)).map_err(|f| f.message)
     }
 
+    /// A macro of the application (`$macros.NAME`): a text, or a function that is given the arguments.
+    fn of_host(&self, name: &str, args: &[Arc<str>]) -> Option<MacroResult> {
+        let macros = self.st.lookup(&["macros".into()], None);
+        let found = local(macros.as_map()?, name)?;
+        let Some(function) = found.get("host").map(Value::to_text) else { return Some(MacroResult::Text(found.to_text())) };
+        let Some(run) = self.st.host.get(function.as_ref()) else {
+            return Some(MacroResult::Failed(format!("the embedding program offers no function `{function}`")));
+        };
+        let given = Value::list(args.iter().cloned().map(Value::Text).collect());
+        Some(run(&given).map_or_else(MacroResult::Failed, |v| MacroResult::Text(v.to_text())))
+    }
+
     fn argument(&self, row: &Value, args: &[Arc<str>], n: usize, name: &str) -> Option<Value> {
         if let Some(given) = args.get(n) {
             return Some(Value::Text(given.clone()));
@@ -122,6 +134,9 @@ impl MacroHost for Macros<'_> {
     fn call(&mut self, name: &str, args: &[Arc<str>], _at: Offset) -> MacroResult {
         if let Some(local) = self.with.as_map().and_then(|m| local(m, name)) {
             return MacroResult::Text(local.to_text());
+        }
+        if let Some(result) = self.of_host(name, args) {
+            return result;
         }
         let Some(row) = self.row(name) else { return MacroResult::Unknown };
         if let Some(read) = row.get("read") {

@@ -30,6 +30,8 @@ pub struct Row {
     pub fields: Table,
     /// Where the row was first written.
     pub span: Span,
+    /// Where its name stands there.
+    pub name_span: Span,
     /// Where later layers patched or moved it, lowest first.
     pub patched: Vec<Span>,
 }

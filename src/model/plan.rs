@@ -94,6 +94,27 @@ pub struct Reason {
     pub detail: Value,
 }
 
+/// Something that happened in a build, in order.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// A stage has ended.
+    Stage(String),
+    /// A hook was called, by its id.
+    Hook(String),
+}
+
+/// A number or another value that a stage noted.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Stat {
+    /// The stage.
+    pub stage: String,
+    /// What it is.
+    pub name: String,
+    /// The value.
+    pub value: Value,
+}
+
 /// What was watched; only there when the scene asked for it.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Trace {
@@ -107,6 +128,10 @@ pub struct Trace {
     pub stages: Vec<(String, Vec<Value>)>,
     /// Why items fared as they did, in order: what passes with `because` did.
     pub reasons: Vec<Reason>,
+    /// Stages and hooks in the order in which they ran.
+    pub steps: Vec<Step>,
+    /// What stages, hooks and passes noted: `trim` of the stage that trimmed, and everything that passes set under `$stat`.
+    pub stats: Vec<Stat>,
 }
 
 /// One block of the plan.
@@ -176,6 +201,36 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What the pack tells about the plan beside its blocks (`$plan.NAME`): `assistant_prefill`, `continue_postfix` …;
+    /// nothing where it does not say.
+    #[must_use]
+    pub fn told(&self, name: &str) -> Value {
+        self.set.at("plan").and_then(|p| p.get(name)).cloned().unwrap_or_default()
+    }
+
+    /// What is put between a continued message and the answer, for whoever joins them.
+    #[must_use]
+    pub fn continue_postfix(&self) -> Option<String> {
+        self.told_text("continue_postfix")
+    }
+
+    /// What the answer begins with, where the provider is told so.
+    #[must_use]
+    pub fn assistant_prefill(&self) -> Option<String> {
+        self.told_text("assistant_prefill")
+    }
+
+    /// The greeting that a new chat begins with.
+    #[must_use]
+    pub fn greeting(&self) -> Option<String> {
+        self.told_text("greeting")
+    }
+
+    fn told_text(&self, name: &str) -> Option<String> {
+        let value = self.told(name);
+        (!value.is_null()).then(|| value.to_text().to_string())
+    }
+
     /// The messages of the prompt, in order.
     #[must_use]
     pub fn messages(&self) -> Vec<Value> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{Map, Value};
+use super::{Hook, HookView, Map, Value};
 
 /// A function of the embedding program: the item at hand in, a value out.
 pub type HostFn = Arc<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
@@ -27,6 +27,8 @@ pub struct Scene {
     pub trace: bool,
     /// Functions that conditions and scripts may call by name.
     pub host: FxHashMap<String, HostFn>,
+    /// Functions that run at events of the build, in the order of registration.
+    pub hooks: Vec<Hook>,
 }
 
 impl Scene {
@@ -40,6 +42,13 @@ impl Scene {
     #[must_use]
     pub fn host(mut self, name: &str, function: HostFn) -> Self {
         self.host.insert(name.to_owned(), function);
+        self
+    }
+
+    /// Registers a hook behind those of the same event: `before_build`, `after_build`, or one that a pass of the pack names.
+    #[must_use]
+    pub fn hook(mut self, event: &str, id: &str, run: impl Fn(&mut HookView<'_>) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        self.hooks.push(Hook { event: event.into(), id: id.into(), run: Arc::new(run) });
         self
     }
 

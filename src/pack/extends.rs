@@ -8,6 +8,7 @@ use super::files::{self, PackFiles, RuleFile};
 use super::library::{self, Library};
 use super::read::{self, Document};
 use super::schemas::Schemas;
+use super::unread::Unread;
 use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, suggest};
 
 /// Most packs that one pack may stand on.
@@ -32,8 +33,10 @@ pub(super) struct Resolver<'a> {
     pub(super) report: &'a mut Report,
     /// Packs read, lowest first.
     pub(super) done: Vec<LayerDocs>,
-    /// Whether every file of every pack could be read.
+    /// Whether every pack is there with all its files; some of them may be unreadable.
     pub(super) complete: bool,
+    /// Rule files that could not be read.
+    pub(super) unread: Unread,
     /// The packs being read: each extends the next.
     chain: Vec<Open>,
 }
@@ -54,7 +57,7 @@ struct Extends {
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(library: &'a dyn Library, schemas: &'a Schemas, sources: &'a mut Sources, report: &'a mut Report) -> Self {
-        Resolver { library, schemas, sources, report, done: Vec::new(), complete: true, chain: Vec::new() }
+        Resolver { library, schemas, sources, report, done: Vec::new(), complete: true, unread: Unread::default(), chain: Vec::new() }
     }
 
     /// Reads a pack after everything that it extends. Recursion is bounded by [`MAX_PACKS`].
@@ -68,7 +71,11 @@ impl<'a> Resolver<'a> {
             return;
         };
         let name = read::peek(file, "name").unwrap_or_else(|| pack.name.clone());
-        let Some(manifest) = self.read(file, &name) else { return };
+        let Some(manifest) = self.read(file, &name) else {
+            // what the pack stands on is not known
+            self.complete = false;
+            return;
+        };
         if let [_, second, ..] = manifests.as_slice() {
             let message = format!("pack `{name}` has two manifests, `pack.toml` and `pack.json`");
             self.report.push(Diagnostic::new(Code::PackManifest, message).at(manifest.root.span).help(format!("remove `{}`", second.name)));
@@ -135,7 +142,9 @@ impl<'a> Resolver<'a> {
 
     fn read(&mut self, file: &RuleFile, layer: &str) -> Option<Document> {
         let doc = read::read(file, layer, self.sources, self.schemas, self.report);
-        self.complete &= doc.is_some();
+        if doc.is_none() {
+            self.unread.add(&file.bytes);
+        }
         doc
     }
 

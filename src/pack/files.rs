@@ -50,6 +50,17 @@ pub struct PackFiles {
 }
 
 impl PackFiles {
+    /// A pack whose files are at hand already: paths inside the pack, with `/`, and what they hold.
+    #[must_use]
+    pub fn of(name: &str, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        let mut pack = Self { name: name.to_owned(), ..Self::default() };
+        for (path, bytes) in files {
+            pack.sort_in(RuleFile { name: format!("{name}/{path}"), path_in_pack: path, bytes });
+        }
+        pack.sort();
+        pack
+    }
+
     /// Puts a file where its path says that it belongs; a file of no known sort is left out.
     pub(super) fn sort_in(&mut self, file: RuleFile) {
         match role(&file.path_in_pack) {

@@ -147,16 +147,18 @@ impl<'a> Merger<'a> {
         let stale = new.expects.as_ref().and_then(|expects| stale(expects, &new, old));
         let verb = changed_verb(&new, old);
         let old_span = old.span;
+        // a pass keeps its verb, so that the terms below it are not complained of too
+        let keeps_verb = verb.is_some();
         stale.into_iter().chain(verb).for_each(|complaint| self.complain(complaint));
         self.conflicts(&new);
         let Some(row) = self.merged.tables.get_mut(&new.table).and_then(|rows| rows.get_mut(&new.name)) else { return };
         if new.replace {
             self.merged.shadowed.push(Shadowed { by: new.span, old: old_span });
-            *row = Row { name: new.name, fields: new.fields, span: new.span, patched: Vec::new() };
+            *row = Row { name: new.name, fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
             return;
         }
         row.patched.push(new.span);
-        for (key, field) in new.fields {
+        for (key, field) in new.fields.into_iter().filter(|(key, _)| !(keeps_verb && &**key == "do")) {
             let by = field.node.span;
             if let Some(hidden) = row.fields.insert(key, field) {
                 self.merged.shadowed.push(Shadowed { by, old: hidden.node.span });
@@ -174,13 +176,14 @@ impl<'a> Merger<'a> {
                 let help = self
                     .near(&new.table, &new.name)
                     .unwrap_or_else(|| format!("{why}: take that away for a row of its own, or correct the name"));
-                let complaint = Diagnostic::new(Code::PatchesNothing, message).at(new.name_span).label("no such row below");
+                let complaint =
+                    Diagnostic::new(Code::PatchesNothing, message).at(new.name_span).label("no such row below").missing(&*new.name);
                 self.complain(complaint.rule(self.rule(&new.table, &new.name)).help(help));
             }
             return;
         }
         self.conflicts(&new);
-        let row = Row { name: new.name.clone(), fields: new.fields, span: new.span, patched: Vec::new() };
+        let row = Row { name: new.name.clone(), fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
         self.merged.tables.entry(new.table).or_default().insert(new.name, row);
     }
 
@@ -190,7 +193,14 @@ impl<'a> Merger<'a> {
             if self.complete {
                 let help = self.near(&row.table, &row.name).unwrap_or_else(|| "nothing is to be removed; take this row away".to_owned());
                 let complaint = Diagnostic::new(Code::RemoveUnknown, format!("{} is removed, but no lower layer has it", row.title()));
-                self.complain(complaint.at(row.name_span).label("no such row below").rule(self.rule(&row.table, &row.name)).help(help));
+                self.complain(
+                    complaint
+                        .at(row.name_span)
+                        .label("no such row below")
+                        .missing(&*row.name)
+                        .rule(self.rule(&row.table, &row.name))
+                        .help(help),
+                );
             }
             return;
         };
@@ -252,7 +262,7 @@ impl<'a> Merger<'a> {
         let full = name.rsplit_once('/').map_or_else(|| anchor.to_owned(), |(program, _)| format!("{program}/{anchor}"));
         let help =
             self.near(table, &full).or_else(|| self.near(table, anchor)).unwrap_or_else(|| "name a row of the same table".to_owned());
-        let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label("no such row");
+        let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label("no such row").missing(anchor);
         self.complain(complaint.rule(self.rule(table, name)).help(help));
     }
 
@@ -299,7 +309,7 @@ impl<'a> Merger<'a> {
                 None if self.complete => {
                     let help = self.near(table, &name).unwrap_or_else(|| format!("name rows of table `{table}`"));
                     let complaint = Diagnostic::new(Code::MoveUnknown, format!("{table} `{name}` is arranged, but no layer has it"));
-                    self.complain(complaint.at(node.span).label("no such row").help(help));
+                    self.complain(complaint.at(node.span).label("no such row").missing(name).help(help));
                 }
                 None => {}
             }
@@ -347,7 +357,7 @@ impl<'a> Merger<'a> {
     }
 
     fn rule(&self, table: &str, name: &str) -> String {
-        format!("{table} {name}, from layer {}", self.layer)
+        format!("{table} {name}, from layer `{}`", self.layer)
     }
 
     /// "Did you mean" among the rows of a table, as long as the names compared stay few.

@@ -16,6 +16,7 @@ mod extends;
 mod layer;
 mod order;
 mod rows;
+mod unread;
 mod upgrade;
 mod validate;
 
@@ -34,6 +35,7 @@ pub use library::{Library, Shelf};
 pub use read::Document;
 pub use ruleset::{Rejected, Ruleset};
 pub use schemas::Schemas;
+pub use unread::Unread;
 
 /// Which pack to load.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,9 +68,12 @@ pub enum Overlay {
 /// What loading gave.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The merged pack. `None` when a part of it could not be read (a missing pack, a syntax error): whatever
-    /// follows would complain of what is only missing. It may still hold mistakes: look at the report.
+    /// The merged pack. `None` when a pack or a file is missing, or a manifest is unreadable: whatever follows would
+    /// complain of what is only missing. It may still hold mistakes, and lack what an unreadable file says: look at
+    /// the report.
     pub pack: Option<Pack>,
+    /// Rule files that could not be read: complaints that they may be the cause of are to be kept back.
+    pub unread: Unread,
     /// All mistakes, by file and place.
     pub report: Report,
     /// The texts that the report points into.
@@ -87,7 +92,7 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let files = open(start, library, &mut report);
     let overlay_files: Vec<Option<RuleFile>> = overlays.iter().map(|overlay| overlay_file(overlay, &mut report)).collect();
-    // a file that could not be read leaves a gap
+    // a file that is not there leaves a gap
     let sound = files.is_some() && !report.has_errors();
     let mut resolver = Resolver::new(library, schemas, &mut sources, &mut report);
     resolver.complete = sound;
@@ -95,11 +100,12 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
         resolver.visit(files);
     }
     overlay_files.iter().flatten().for_each(|file| resolver.overlay(file));
-    let (layers, complete) = (resolver.done, resolver.complete);
+    let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
     let merged = layer::merge(&layers, complete, &mut report);
+    unread.excuse(&mut report);
     report.sort();
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone()));
-    Loaded { pack, report, sources }
+    Loaded { pack, unread, report, sources }
 }
 
 /// The rule tests of a pack: the files under its `cases/`, checked. Those of the packs it extends are not among them.

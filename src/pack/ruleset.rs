@@ -1,13 +1,14 @@
 //! The compiled form of a pack: what builds run on. Immutable, `Send + Sync`, cheap to clone.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::diag::{Report, Sources};
+use crate::diag::{Code, Report, Sources, Span};
 use crate::model::Pack;
 use crate::program::{Programs, compile};
 
-use super::{Library, Overlay, RuleFile, Shelf, Start};
+use super::{Library, Loaded, Overlay, RuleFile, Shelf, Start};
 
 /// A compiled pack. `Clone` is O(1).
 #[derive(Clone)]
@@ -36,6 +37,11 @@ impl std::fmt::Display for Rejected {
 
 impl std::error::Error for Rejected {}
 
+/// Whether a code is about the shape of a single value, as a schema sees it.
+fn is_shape(code: Code) -> bool {
+    matches!(code, Code::SchemaUnknownKey | Code::SchemaType | Code::SchemaValue)
+}
+
 impl Ruleset {
     /// Loads and compiles a pack: a folder, or the name of a shipped pack; `overlays` are files laid over it.
     ///
@@ -62,18 +68,16 @@ impl Ruleset {
     /// # Errors
     /// All mistakes of all files, together.
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, Rejected> {
-        let loaded = super::load(start, overlays, library);
-        let mut report = loaded.report;
-        let Some(pack) = loaded.pack else { return Err(Rejected { report, sources: loaded.sources }) };
-        if report.has_errors() {
-            // what compiling finds on top is told too, so that one run shows every mistake
-            report.extend(compile(&pack).1);
-            report.sort();
-            return Err(Rejected { report, sources: pack.sources });
-        }
-        let (programs, found) = compile(&pack);
+        let Loaded { pack, unread, mut report, sources } = super::load(start, overlays, library);
+        let Some(pack) = pack else { return Err(Rejected { report, sources }) };
+        // what compiling finds is told on top of what loading found, so that one run shows every mistake
+        let (programs, mut found) = compile(&pack);
+        unread.excuse(&mut found);
+        // of two complaints about one value the compiler's knows more than the schema's
+        let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();
+        report.retain(|d| !(is_shape(d.code) && d.span.is_some_and(|span| said.contains(&span))));
         report.extend(found);
-        match programs {
+        match programs.filter(|_| !report.has_errors()) {
             Some(programs) => Ok(Self(Arc::new(Inner { pack, programs, warnings: report }))),
             None => {
                 report.sort();

@@ -42,9 +42,16 @@ fn complaint(source: SourceId, text: &str, error: &::toml::de::Error) -> Diagnos
     let message = error.message().replace('\n', ", ");
     let duplicate = message.starts_with("duplicate key");
     let code = if duplicate { Code::SyntaxDuplicate } else { Code::SyntaxToml };
+    let message = match text.get(range.clone()).filter(|_| duplicate) {
+        Some(key) => format!("`{key}` is written twice"),
+        None => message,
+    };
     let help = match message.as_str() {
-        "duplicate key" => "keep one of them; rows of a list begin with `[[name]]`",
+        _ if duplicate => "keep one of them; rows of a list begin with `[[name]]`",
         m if m.contains("string values must be quoted") || m.contains("invalid unquoted") => "put texts in quotes",
+        m if m.contains("basic string") || m.contains("literal string") => {
+            "close the text on its own line, or put one of several lines between `\"\"\"`"
+        }
         _ => "see https://toml.io for how TOML is written",
     };
     Diagnostic::new(code, message).at(span).help(help)

@@ -240,7 +240,7 @@ impl Check<'_> {
 
     fn push(&mut self, complaint: Diagnostic, span: Span, row: Option<String>) {
         let mut complaint = complaint.at(span);
-        complaint.rule = row.map(|row| format!("{row}, from layer {}", self.layer));
+        complaint.rule = row.map(|row| format!("{row}, from layer `{}`", self.layer));
         // branches of one schema may say the same about the same place in different words of help
         let same = |d: &Diagnostic| d.code == complaint.code && d.span == complaint.span && d.message == complaint.message;
         if !self.found.iter().any(same) {

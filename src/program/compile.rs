@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Node, Report, Span, Table};
+use crate::diag::{Code, Data, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value};
 use crate::terms::cx::Scope;
 use crate::terms::ledger::{Account, Ruler};
+use crate::terms::names::{Type, is_form};
 use crate::terms::rules::{Form, Limits, TableRows};
-use crate::terms::{Cx, Expr, Rules};
+use crate::terms::{Cx, Expr, Library, Rules};
+use crate::text::script::ScriptLimits;
 use crate::verbs::run::What;
 use crate::verbs::{Pass, Verb};
 
@@ -40,12 +42,15 @@ const ENGINE_TABLES: &[&str] = &[
 #[must_use]
 pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
     let mut cx = Cx::new(pack);
+    let limits = limits(pack);
+    cx.scripts = Library::compile(&mut cx, limits.scripts);
     let values = values(&mut cx);
     let tables = tables(&mut cx);
     let rulers = rulers(&mut cx);
     let accounts = accounts(&mut cx);
     let forms = forms(&mut cx);
     check_facts(&mut cx);
+    check_hooks(&mut cx);
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
     check_rounds(&mut cx);
@@ -65,7 +70,8 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
         forms,
         defaults,
         effect_macros: effect_macros(pack),
-        limits: limits(pack),
+        scripts: cx.scripts,
+        limits,
         counters: crate::terms::rules::Counters::default(),
         key_sets: crate::text::keys::KeySets::default(),
         names: cx.names,
@@ -83,6 +89,7 @@ fn origin(cx: &Cx<'_>, what: &str, row: &Row) -> String {
 fn values(cx: &mut Cx<'_>) -> Value {
     cx.rule = "values".into();
     let pack = cx.pack;
+    check_types(cx, "", &pack.values, 0);
     let own = Value::map(cells::table(cx, &pack.values, false));
     let mut defaults = Value::map(Map::default());
     for (name, row) in pack.tables.get("path").into_iter().flatten() {
@@ -93,6 +100,34 @@ fn values(cx: &mut Cx<'_>) -> Value {
         }
     }
     own.over(defaults)
+}
+
+/// A literal must be of the type that its path is declared with; references and expressions are of any.
+fn check_types(cx: &mut Cx<'_>, prefix: &str, table: &Table, depth: usize) {
+    for (key, field) in table {
+        let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
+        if let Data::Table(inner) = &field.node.data {
+            if depth < 8 && !is_form(inner) {
+                check_types(cx, &path, inner, depth + 1);
+            }
+            continue;
+        }
+        let Some(kind) = cx.names.paths.get(path.as_str()).map(|declared| declared.kind) else { continue };
+        let fits = match (&field.node.data, kind) {
+            (Data::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
+            (Data::Text(_), Type::Number | Type::Boolean | Type::List | Type::Table) => false,
+            (Data::Int(_) | Data::Float(_), Type::Text | Type::Boolean | Type::List | Type::Table) => false,
+            (Data::Bool(_), Type::Text | Type::Number | Type::List | Type::Table) => false,
+            (Data::List(_), Type::Text | Type::Number | Type::Boolean | Type::Table) => false,
+            _ => true,
+        };
+        if !fits {
+            cx.rule = format!("value {path}");
+            let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
+            let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());
+            cx.fail(Code::SchemaType, field.node.span, message, Some(help));
+        }
+    }
 }
 
 fn tables(cx: &mut Cx<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
@@ -195,7 +230,13 @@ fn accounts(cx: &mut Cx<'_>) -> Vec<Account> {
         cx.rule = origin(cx, "account", row);
         let value = |cx: &mut Cx<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
-            cx.fail(Code::TermMissing, row.span, format!("account `{}` has no size", row.name), Some("add `size = …`".into()));
+            cx.fail_for(
+                &row.name,
+                Code::TermMissing,
+                row.name_span,
+                format!("account `{}` has no size", row.name),
+                Some("add `size = …`".into()),
+            );
             Expr::Const(Value::Null)
         });
         let cap = value(cx, "cap");
@@ -229,9 +270,40 @@ fn check_facts(cx: &mut Cx<'_>) {
     for row in pack.tables.get("fact").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "fact", row);
         let over = row.fields.get("over").is_some();
-        if let Some(is) = row.fields.get("is") {
-            let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
-            cx.within(Scope::Open, |cx| cx.cond(&is.node, mode));
+        let Some(is) = row.fields.get("is") else {
+            let help = Some("add `is = { path = test }`".into());
+            cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("fact `{}` has no condition", row.name), help);
+            continue;
+        };
+        let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
+        cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &is.node, mode));
+    }
+}
+
+/// A hook must name a function of the pack and an event that some pass has.
+fn check_hooks(cx: &mut Cx<'_>) {
+    let pack = cx.pack;
+    let events: Vec<String> = pack
+        .tables
+        .get("pass")
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, r)| r.fields.get("event")?.node.as_text())
+        .flat_map(|e| [format!("before_{e}"), format!("after_{e}")])
+        .collect();
+    for row in pack.tables.get("hook").into_iter().flatten().map(|(_, r)| r) {
+        cx.rule = origin(cx, "hook", row);
+        for key in ["event", "run"] {
+            let Some(field) = row.fields.get(key) else {
+                cx.fail(Code::TermMissing, row.span, format!("hook `{}` has no `{key}`", row.name), Some(format!("add `{key} = \"…\"`")));
+                continue;
+            };
+            let text = field.node.as_text().unwrap_or("");
+            if key == "run" {
+                cx.function(text, field.node.span);
+            } else if !events.iter().any(|e| e == text) {
+                cx.unknown("event", text, field.node.span, events.iter().map(String::as_str));
+            }
         }
     }
 }
@@ -245,7 +317,7 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
         if !known {
             cx.rule = origin(cx, "pass", row);
             let names: Vec<Arc<str>> = pack.tables.get("program").map(|p| p.keys().cloned().collect()).unwrap_or_default();
-            cx.unknown("program", program, row.span, names.iter().map(AsRef::as_ref));
+            cx.unknown("program", program, row.name_span, names.iter().map(AsRef::as_ref));
         }
         passes.entry(program).or_default().push(row);
     }
@@ -258,7 +330,7 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
             None => {
                 cx.fail(
                     Code::TermMissing,
-                    row.span,
+                    row.name_span,
                     format!("program `{}` does not say what it works on", row.name),
                     Some("add `over = \"…\"`".into()),
                 );
@@ -269,8 +341,8 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
         for pass in passes.get(row.name.as_ref()).into_iter().flatten() {
             cx.rule = origin(cx, "pass", pass);
             let mut fields = pass.fields.clone();
-            fields.insert("name".into(), crate::diag::Field { key: pass.span, node: name_node(pass) });
-            if let Some(parsed) = Pass::parse(cx, &pass.name, pass.span, &fields, list) {
+            fields.insert("name".into(), crate::diag::Field { key: pass.name_span, node: name_node(pass) });
+            if let Some(parsed) = Pass::parse(cx, &pass.name, pass.name_span, &fields, list) {
                 list_passes.push(Arc::new(parsed));
             }
         }
@@ -280,7 +352,7 @@ fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
 }
 
 fn name_node(row: &Row) -> Node {
-    Node { span: row.span, data: crate::diag::Data::Text(row.name.clone()) }
+    Node { span: row.name_span, data: crate::diag::Data::Text(row.name.clone()) }
 }
 
 /// A program that a pass runs: its number, and where and in which pass.
@@ -316,7 +388,8 @@ fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
             match state.get(callee) {
                 Some(1) => {
                     let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
-                    cx.rule = format!("pass {pass}");
+                    cx.rule =
+                        cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
                     cx.fail(
                         Code::CycleProgram,
                         span,
@@ -355,7 +428,7 @@ fn check_rounds(cx: &mut Cx<'_>) {
         let pass = row.name.rsplit_once('/').map_or("", |(p, _)| p);
         if !repeats.iter().any(|r| r.as_ref() == pass) {
             cx.rule = origin(cx, "round", row);
-            cx.unknown("pass with `do = \"repeat\"`", pass, row.span, repeats.iter().map(AsRef::as_ref));
+            cx.unknown("pass with `do = \"repeat\"`", pass, row.name_span, repeats.iter().map(AsRef::as_ref));
         }
     }
 }
@@ -367,12 +440,20 @@ fn limits(pack: &Pack) -> Limits {
         found.and_then(|n| u64::try_from(n).ok()).unwrap_or(default).min(most)
     };
     let default = Limits::default();
+    let size = |key: &str, default: usize, most: usize| usize::try_from(number(key, default as u64, most as u64)).unwrap_or(default);
     let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     Limits {
         pass_visits: number("pass_visits", default.pass_visits, 100_000_000),
         rounds: small(number("rounds", default.rounds.into(), 10_000)),
         depth: default.depth,
-        text_bytes: usize::try_from(number("text_bytes", default.text_bytes as u64, 256_000_000)).unwrap_or(default.text_bytes),
-        script_operations: number("script_operations", default.script_operations, 10_000_000),
+        text_bytes: size("text_bytes", default.text_bytes, 256_000_000),
+        scripts: ScriptLimits {
+            operations: number("script_operations", default.scripts.operations, 10_000_000),
+            calls: size("script_depth", default.scripts.calls, 256),
+            text: size("script_string", default.scripts.text, 16 << 20),
+            list: size("script_array", default.scripts.list, 1_000_000),
+            map: size("script_map", default.scripts.map, 1_000_000),
+            ..default.scripts
+        },
     }
 }

@@ -196,7 +196,10 @@ impl Format {
                 (Value::Null, Some(default)) => env.eval(default)?,
                 _ => value,
             };
-            out.fields.push(map.report(&raw, &value));
+            // a field that the document does not have is no news
+            if !raw.is_null() || !value.is_null() {
+                out.fields.push(map.report(&raw, &value));
+            }
             if map.drop.is_none() && !map.to.is_empty() && !value.is_null() {
                 put(&mut out.scene, &map.to, value);
             }

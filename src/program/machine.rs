@@ -1,24 +1,42 @@
 //! Runs programs over a state: pass after pass, programs inside programs, scripts and hooks.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use crate::model::plan::Step;
 use crate::terms::{Fault, State};
-use crate::verbs::{Caller, Halt};
+use crate::verbs::{Caller, Failing, Halt, Pass};
 
 use super::Programs;
 
 /// Called before and after passes of the outermost program, to watch a build: the pass and what comes of it.
 pub type Watch<'w> = &'w dyn Fn(&str, &mut State);
 
-/// Runs a script of the pack by name, or (`true`) the hooks of an event.
-pub type Hooks<'h> = &'h dyn Fn(&str, bool, &mut State) -> Result<(), Halt>;
+/// What a pass asks of scripts and hooks.
+pub enum Ask<'a> {
+    /// A function of the pack over a list.
+    Script(&'a str),
+    /// The hooks of an event, `before_NAME` or `after_NAME`.
+    Event {
+        /// The event.
+        name: &'a str,
+        /// What a failing hook of the pack means, where it does not say itself.
+        failing: Failing,
+    },
+}
+
+/// Runs scripts and hooks over a list.
+pub type Hooks<'h> = &'h dyn Fn(&Ask<'_>, usize, &mut State) -> Result<(), Halt>;
+
+/// An event that has begun: its name, the pass that began it, and what a failure means.
+type Begun = (Arc<str>, Arc<str>, Failing);
 
 /// Runs programs.
 pub struct Machine<'p> {
     programs: &'p Programs,
     depth: Cell<u32>,
     hooks: Option<Hooks<'p>>,
+    begun: RefCell<Vec<Begun>>,
     watch: Option<Watch<'p>>,
 }
 
@@ -26,7 +44,7 @@ impl<'p> Machine<'p> {
     /// A machine over compiled programs.
     #[must_use]
     pub fn new(programs: &'p Programs) -> Self {
-        Self { programs, depth: Cell::new(0), hooks: None, watch: None }
+        Self { programs, depth: Cell::new(0), hooks: None, begun: RefCell::default(), watch: None }
     }
 
     /// Hands in what runs scripts and the hooks of events.
@@ -46,18 +64,39 @@ impl<'p> Machine<'p> {
     /// Runs a program to its end.
     pub fn run(&self, program: usize, st: &mut State) -> Result<(), (Halt, Arc<str>)> {
         let Some(compiled) = self.programs.list.get(program) else { return Ok(()) };
+        let mark = self.begun.borrow().len();
         for pass in &compiled.passes {
             st.current.set(pass.list.unwrap_or(compiled.list));
+            *st.stage.borrow_mut() = pass.id.clone();
             match pass.run(st, compiled.list, self) {
                 Ok(()) => {}
-                Err(Halt::Stop) => return Ok(()),
+                Err(Halt::Stop) => break,
                 Err(halt) => return Err((halt, pass.id.clone())),
             }
             if let Some(watch) = self.watch {
+                st.step(|| Step::Stage(pass.id.rsplit_once('/').map_or(pass.id.as_ref(), |(_, stage)| stage).to_owned()));
                 watch(&pass.id, st);
             }
         }
+        self.end(mark, compiled.list, st)
+    }
+
+    /// Runs what waits for the end of a program: the hooks behind the events that it began, in the order of the passes.
+    fn end(&self, mark: usize, list: usize, st: &mut State) -> Result<(), (Halt, Arc<str>)> {
+        let begun = self.begun.borrow_mut().split_off(mark);
+        for (event, pass, failing) in begun {
+            pass.clone_into(&mut st.pass.borrow_mut());
+            pass.clone_into(&mut st.stage.borrow_mut());
+            let name = format!("after_{event}");
+            let done = self.ask(&Ask::Event { name: &name, failing }, list, st);
+            let done = if st.refuses() { Err(Halt::Warned) } else { done };
+            done.map_err(|halt| (halt, pass))?;
+        }
         Ok(())
+    }
+
+    fn ask(&self, ask: &Ask<'_>, list: usize, st: &mut State) -> Result<(), Halt> {
+        self.hooks.map_or(Ok(()), |hooks| hooks(ask, list, st))
     }
 }
 
@@ -70,6 +109,7 @@ impl Caller for Machine<'_> {
         self.depth.set(self.depth.get() + 1);
         let list = list.unwrap_or(compiled.list);
         let before = st.current.replace(list);
+        let (mark, stage) = (self.begun.borrow().len(), st.stage.borrow().clone());
         let mut result = Ok(());
         for pass in &compiled.passes {
             st.current.set(pass.list.unwrap_or(list));
@@ -78,6 +118,12 @@ impl Caller for Machine<'_> {
                 break;
             }
         }
+        match result {
+            Ok(()) => result = self.end(mark, list, st).map_err(|(halt, _)| halt),
+            Err(Halt::Stop) => result = self.end(mark, list, st).map_err(|(halt, _)| halt).and(Err(Halt::Stop)),
+            Err(_) => self.begun.borrow_mut().truncate(mark),
+        }
+        *st.stage.borrow_mut() = stage;
         st.current.set(before);
         self.depth.set(self.depth.get() - 1);
         result
@@ -87,10 +133,13 @@ impl Caller for Machine<'_> {
         self.programs.list.get(program).map_or(0, |p| p.list)
     }
 
-    fn script(&self, name: &str, event: bool, st: &mut State) -> Result<(), Halt> {
-        match self.hooks {
-            Some(hooks) => hooks(name, event, st),
-            None => Ok(()),
-        }
+    fn script(&self, function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
+        self.ask(&Ask::Script(function), list, st)
+    }
+
+    fn event(&self, name: &str, pass: &Pass, list: usize, st: &mut State) -> Result<(), Halt> {
+        self.begun.borrow_mut().push((name.into(), pass.id.clone(), pass.failing));
+        let name = format!("before_{name}");
+        self.ask(&Ask::Event { name: &name, failing: pass.failing }, list, st)
     }
 }

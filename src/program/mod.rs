@@ -14,7 +14,7 @@ use crate::terms::Rules;
 use crate::verbs::Pass;
 
 pub use compile::compile;
-pub use machine::Machine;
+pub use machine::{Ask, Machine};
 
 /// A compiled program.
 pub struct Program {

@@ -101,14 +101,8 @@ impl Cx<'_> {
         };
         let mut all = Vec::new();
         for (name, span) in names {
-            if self.fact_stack.contains(&name) {
-                let chain = self.fact_stack.join("`, `");
-                self.fail(
-                    Code::CycleText,
-                    span,
-                    format!("fact `{name}` names itself through `{chain}`"),
-                    Some("take one of them out".into()),
-                );
+            if let Some(at) = self.fact_stack.iter().position(|open| *open == name) {
+                self.fact_cycle(at, span);
                 continue;
             }
             let Some(is) = self.facts.get(&name).cloned() else {
@@ -116,11 +110,33 @@ impl Cx<'_> {
                 self.unknown("fact", &name, span, known.iter().map(AsRef::as_ref));
                 continue;
             };
-            self.fact_stack.push(name);
-            all.push(self.cond(&is, mode));
-            self.fact_stack.pop();
+            all.push(self.named_fact(&name, &is, mode));
         }
         Cond::All(all.into())
+    }
+
+    /// The condition of the fact `name`.
+    pub fn named_fact(&mut self, name: &Arc<str>, is: &Node, mode: Mode) -> Cond {
+        self.fact_stack.push(name.clone());
+        let cond = self.cond(is, mode);
+        self.fact_stack.pop();
+        cond
+    }
+
+    /// Facts from the `at`th open one on name each other in a circle, which `span` closes. Each circle is met from all
+    /// of its facts and told once, from the first by name.
+    fn fact_cycle(&mut self, at: usize, span: crate::diag::Span) {
+        let chain = self.fact_stack.get(at..).unwrap_or(&[]);
+        let Some(first) = chain.first().filter(|first| chain.iter().all(|name| name >= first)) else { return };
+        let told = |d: &crate::diag::Diagnostic| d.code == Code::CycleText && d.span == Some(span);
+        if self.report.items().iter().any(told) {
+            return;
+        }
+        let message = match chain {
+            [one] => format!("fact `{one}` names itself"),
+            _ => format!("facts name each other in a circle: `{}` → `{first}`", chain.join("` → `")),
+        };
+        self.fail(Code::CycleText, span, message, Some("take one of them out".into()));
     }
 
     fn rhai(&mut self, node: &Node) -> Cond {
@@ -165,7 +181,8 @@ impl Cx<'_> {
                 }
                 for (word, field) in deeper {
                     let help = suggest::help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", "))));
-                    self.fail(Code::ConditionType, field.key, format!("there is no test `{word}`"), help);
+                    // or a longer path that nothing declares
+                    self.fail_for(word, Code::ConditionType, field.key, format!("there is no test `{word}`"), help);
                 }
                 return Cond::Const(false);
             }
@@ -218,7 +235,7 @@ impl Cx<'_> {
                 if !known.iter().any(|k| k.as_ref() == text) {
                     let help = suggest::help(text, known.iter().map(AsRef::as_ref))
                         .or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
-                    self.fail(Code::NoAnchorRow, node.span, format!("no slot or region is called `{text}`"), help);
+                    self.fail_for(text, Code::NoAnchorRow, node.span, format!("no slot or region is called `{text}`"), help);
                 }
             }
             Some(Type::Group) if !self.names.groups.is_empty() && !self.names.groups.contains_key(text) => {

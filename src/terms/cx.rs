@@ -73,6 +73,8 @@ pub struct Cx<'p> {
     pub forms: Vec<Arc<str>>,
     /// Facts, as written.
     pub facts: IndexMap<Arc<str>, Node>,
+    /// The pack's scripts.
+    pub scripts: super::Library,
     /// The rule at hand, for messages: `pass lore/print, from layer base`.
     pub rule: String,
     /// What `@`, `@outer` … mean; the last is `@`.
@@ -120,6 +122,7 @@ impl<'p> Cx<'p> {
             rulers: rows("ruler"),
             forms: rows("form"),
             facts,
+            scripts: super::Library::default(),
             rule: String::new(),
             scopes: Vec::new(),
             memo: None,
@@ -135,7 +138,15 @@ impl<'p> Cx<'p> {
 
     /// Complains at a place.
     pub fn fail(&mut self, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
-        let mut d = Diagnostic::new(code, message).at(span);
+        self.push(Diagnostic::new(code, message).at(span), help);
+    }
+
+    /// The same about a name that an unreadable file may define.
+    pub fn fail_for(&mut self, missing: &str, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
+        self.push(Diagnostic::new(code, message).at(span).missing(missing), help);
+    }
+
+    fn push(&mut self, mut d: Diagnostic, help: Option<String>) {
         if !self.rule.is_empty() {
             d = d.rule(self.rule.clone());
         }
@@ -148,7 +159,7 @@ impl<'p> Cx<'p> {
     /// Complains about a name that nothing defines.
     pub fn unknown<'a>(&mut self, what: &str, name: &str, span: Span, known: impl IntoIterator<Item = &'a str>) {
         let help = suggest::help(name, known).or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is")));
-        self.fail(Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
+        self.fail_for(name, Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
     }
 
     /// The number of a list; complains if there is none.
@@ -313,8 +324,10 @@ impl<'p> Cx<'p> {
         };
         if !self.names.knows_field(types.as_deref(), name) {
             let known: Vec<String> = self.names.field_names(types.as_deref()).map(str::to_owned).collect();
-            let of = types.map(|t| format!(" of a {}", t.join(" or "))).unwrap_or_default();
-            self.unknown(&format!("field{of}"), name, span, known.iter().map(String::as_str));
+            let of = types.map(|t| format!("`{}` items have no", t.join("` or `")));
+            let help = suggest::help(name, known.iter().map(String::as_str)).or_else(|| Some("declare it as a [[field]] row".into()));
+            let message = format!("{} field `{name}`", of.as_deref().unwrap_or("there is no"));
+            self.fail_for(name, Code::NameUnknown, span, message, help);
         }
     }
 

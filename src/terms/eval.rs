@@ -23,17 +23,24 @@ pub struct Fault {
     pub message: String,
     /// A limit was reached: never forgiven.
     pub bound: bool,
+    /// The kind of error that it becomes where nothing forgives it.
+    pub kind: &'static str,
 }
 
 impl Fault {
     /// A script, filter or function failed.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { message: message.into(), bound: false }
+        Self { message: message.into(), bound: false, kind: "pipeline" }
+    }
+
+    /// A text of a text language that cannot be read.
+    pub fn template(message: impl Into<String>) -> Self {
+        Self { message: message.into(), bound: false, kind: "template" }
     }
 
     /// A limit was reached.
     pub fn bound(message: impl Into<String>) -> Self {
-        Self { message: message.into(), bound: true }
+        Self { message: message.into(), bound: true, kind: "bound.exceeded" }
     }
 }
 
@@ -117,7 +124,8 @@ impl<'a> Env<'a> {
     /// A failing filter spares its item when the pass says so; everything else goes up.
     pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
         if self.st.sparing.get() && !fault.bound {
-            self.st.warn(crate::diag::Code::FilterFailed, format!("{}; it counts as true", fault.message));
+            let id = self.whole().at("id").map(Value::to_text).unwrap_or_default();
+            self.st.warn(crate::diag::Code::FilterFailed, format!("the condition of `{id}` fails: {}; it counts as true", fault.message));
             return Ok(());
         }
         Err(fault)
@@ -324,7 +332,7 @@ impl Expr {
                 match call.function {
                     Function::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| (f.run)(&args)).map_err(Fault::failed)?,
                     Function::Cost => super::ledger::cost_of(env, &args)?,
-                    Function::Render => env.st.render(&args).map_err(Fault::failed)?,
+                    Function::Render => env.st.render(&args)?,
                 }
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,

@@ -53,6 +53,8 @@ pub struct Ledger {
     pub records: Vec<EvictionRecord>,
     /// The account that was trimmed to last, and the pass that did it.
     pub trimmed: Option<(usize, Arc<str>)>,
+    /// The stage that it did it in.
+    pub trimmed_in: Arc<str>,
 }
 
 impl Ledger {
@@ -60,6 +62,12 @@ impl Ledger {
     #[must_use]
     pub fn new(rules: &Rules) -> Self {
         Self { spent: vec![0.0; rules.accounts.len()], ..Self::default() }
+    }
+
+    /// Notes that a pass trims to an account.
+    pub fn trim(&mut self, account: usize, pass: Arc<str>, stage: &Arc<str>) {
+        self.trimmed = Some((account, pass));
+        self.trimmed_in = stage.clone();
     }
 
     /// Spends from an account.

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Fields, Map, Value};
+use crate::text::script::ScriptLimits;
 use crate::text::tokens::{Counter, Estimator};
 
 use super::Cond;
@@ -43,6 +44,8 @@ pub struct Rules {
     pub effect_macros: rustc_hash::FxHashSet<Arc<str>>,
     /// What a field of an item of a list is when the item does not say.
     pub defaults: FxHashMap<(u16, crate::model::FieldId), Value>,
+    /// The pack's scripts.
+    pub scripts: super::Library,
     /// Bounds on one build.
     pub limits: Limits,
     /// Token counters by estimator.
@@ -97,13 +100,13 @@ pub struct Limits {
     pub depth: u32,
     /// Bytes of one text.
     pub text_bytes: usize,
-    /// Rhai operations of one script call.
-    pub script_operations: u64,
+    /// Bounds on one call of a script.
+    pub scripts: ScriptLimits,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { pass_visits: 2_000_000, rounds: 64, depth: 32, text_bytes: 8_000_000, script_operations: 200_000 }
+        Self { pass_visits: 2_000_000, rounds: 64, depth: 32, text_bytes: 8_000_000, scripts: ScriptLimits::default() }
     }
 }
 

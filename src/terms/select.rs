@@ -227,10 +227,11 @@ impl Select {
         if let Some(filter) = &self.filter {
             let mut kept = Vec::with_capacity(list.len());
             for n in list {
-                match outer.inner(seq.cur(n)).holds(filter) {
+                let env = outer.inner(seq.cur(n));
+                match env.holds(filter) {
                     Ok(true) => kept.push(n),
                     Ok(false) => {}
-                    Err(fault) => outer.forgive(fault)?,
+                    Err(fault) => env.forgive(fault)?,
                 }
             }
             list = kept;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::Code;
-use crate::model::plan::Warning;
+use crate::model::plan::{Stat as Note, Step, Warning};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
 
@@ -77,6 +77,14 @@ pub struct State {
     pub pass: RefCell<Arc<str>>,
     /// A failing filter spares its item.
     pub sparing: Cell<bool>,
+    /// Warnings are errors.
+    pub strict: bool,
+    /// The stage that is running: the pass of the outermost program.
+    pub stage: RefCell<Arc<str>>,
+    /// Stages and hooks, in order, when tracing.
+    pub steps: RefCell<Vec<Step>>,
+    /// What was noted for the trace.
+    pub notes: RefCell<Vec<Note>>,
     /// Functions of the embedding program.
     pub host: rustc_hash::FxHashMap<String, HostFn>,
     /// The trail, when tracing.
@@ -103,7 +111,7 @@ pub struct State {
 }
 
 /// How a text is expanded: the text languages, handed in from above.
-pub type Renderer = Rc<dyn Fn(&Map, &State) -> Result<Value, String>>;
+pub type Renderer = Rc<dyn Fn(&Map, &State) -> Result<Value, Fault>>;
 
 impl State {
     /// A fresh state over a scene.
@@ -123,6 +131,10 @@ impl State {
             current: Cell::new(0),
             pass: RefCell::new(Arc::from("")),
             sparing: Cell::new(false),
+            strict: false,
+            stage: RefCell::new(Arc::from("")),
+            steps: RefCell::default(),
+            notes: RefCell::default(),
             host: rustc_hash::FxHashMap::default(),
             trail: None,
             stats: RefCell::default(),
@@ -180,8 +192,51 @@ impl State {
         self.warnings.borrow_mut().push(Warning { code: code.to_owned(), message: message.into(), pass });
     }
 
+    /// Whether a warning has come up where warnings are errors.
+    #[must_use]
+    pub fn refuses(&self) -> bool {
+        self.strict && !self.warnings.borrow().is_empty()
+    }
+
+    /// Notes a value of the running stage for the trace; it is worked out only when a trace is kept.
+    pub fn instrument(&self, name: &str, value: impl FnOnce() -> Value) {
+        if self.trail.is_some() {
+            let stage = self.stage.borrow().to_string();
+            self.notes.borrow_mut().push(Note { stage, name: name.to_owned(), value: value() });
+        }
+    }
+
+    /// Notes a stage or a hook, when a trace is kept.
+    pub fn step(&self, step: impl FnOnce() -> Step) {
+        if self.trail.is_some() {
+            self.steps.borrow_mut().push(step());
+        }
+    }
+
+    /// Everything that `$` reaches but lists: what was set over the scene over the pack's values.
+    #[must_use]
+    pub fn whole(&self) -> Value {
+        self.set.borrow().clone().over(self.scene.clone()).over(self.rules.values.clone())
+    }
+
+    /// Changes an input of the scene; lists that were read from it are read again.
+    pub fn change(&mut self, path: &str, value: Value) {
+        let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
+        if !walk(&self.set.borrow(), &names).is_null() {
+            self.put(&names, value.clone());
+        }
+        put(&mut self.scene, &names, value);
+        let touched = |from: &str| from == path || from.starts_with(&format!("{path}.")) || path.starts_with(&format!("{from}."));
+        for (n, list) in self.lists.iter_mut().enumerate() {
+            if self.rules.lists.get(n).and_then(|l| l.from.as_deref()).is_some_and(touched) {
+                let id = list.get_mut().id;
+                *list.get_mut() = List { id, ..List::default() };
+            }
+        }
+    }
+
     /// Renders a text in one of the text languages.
-    pub fn render(&self, args: &Map) -> Result<Value, String> {
+    pub fn render(&self, args: &Map) -> Result<Value, Fault> {
         match &self.renderer {
             Some(renderer) => renderer(args, self),
             None => Ok(args.get("of").cloned().unwrap_or_default()),
@@ -391,6 +446,8 @@ impl State {
     #[must_use]
     pub fn lookup(&self, names: &[Arc<str>], list: Option<(usize, usize)>) -> Value {
         let mut found = walk(&self.set.borrow(), names);
+        // `chat.length` is a path of the scene although there is a list `chat`
+        let list = list.filter(|(_, used)| names.get(*used).is_none_or(|name| is_place(name)));
         if let (Some((id, used)), false) = (list, decides(&found)) {
             let from_scene = self.rules.lists.get(id).is_some_and(|l| l.from.is_some());
             let held = self.lists.get(id).is_some_and(|l| l.try_borrow().is_ok_and(|l| l.loaded));
@@ -464,6 +521,11 @@ impl State {
     pub fn put(&self, names: &[Arc<str>], value: Value) {
         put(&mut self.set.borrow_mut(), names, value);
     }
+}
+
+/// Whether a name below a list's means one of its items or their number.
+fn is_place(name: &str) -> bool {
+    matches!(name, "last" | "count") || name.parse::<usize>().is_ok()
 }
 
 /// Whether a value hides what lies below it: a table does not, its leaves are looked for below too.

@@ -29,7 +29,12 @@ const OF: &[(&str, bool)] = &[("of", true)];
 /// All functions, in the order of their names.
 pub const FUNCTIONS: &[Function] = &[
     Function { name: "concat", doc: "the elements of a list as one text, or its lists as one list", args: OF, run: concat },
-    Function { name: "hash", doc: "a short text that differs where the value differs", args: OF, run: hash },
+    Function {
+        name: "fingerprint",
+        doc: "blake3 over the value's canonical JSON (keys sorted, numbers in their shortest form), in hex",
+        args: OF,
+        run: |args| Ok(Value::text(fingerprint(of(args)))),
+    },
     Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
@@ -80,6 +85,42 @@ pub fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.binary_search_by_key(&name, |f| f.name).ok().and_then(|at| FUNCTIONS.get(at))
 }
 
+/// blake3 over the canonical JSON of a value, hex: equal values give equal fingerprints, however their keys are ordered.
+#[must_use]
+pub fn fingerprint(value: &Value) -> String {
+    let mut text = String::new();
+    canonical(value, &mut text);
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+/// Values nest no deeper than what was read from files or given by scripts, which is bounded.
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::List(list) => {
+            out.push('[');
+            for (n, value) in list.iter().enumerate() {
+                out.push_str(if n == 0 { "" } else { "," });
+                canonical(value, out);
+            }
+            out.push(']');
+        }
+        Value::Map(map) => {
+            let mut keys: Vec<_> = map.iter().filter(|(_, v)| !v.is_null()).collect();
+            keys.sort_unstable_by_key(|(key, _)| (*key).clone());
+            out.push('{');
+            for (n, (key, value)) in keys.into_iter().enumerate() {
+                out.push_str(if n == 0 { "" } else { "," });
+                out.push_str(&Value::Text(key.clone()).to_json().to_string());
+                out.push(':');
+                canonical(value, out);
+            }
+            out.push('}');
+        }
+        Value::Int(_) | Value::Num(_) => out.push_str(&value.to_text()),
+        other => out.push_str(&other.to_json().to_string()),
+    }
+}
+
 /// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.
 fn fields(value: &Value) -> Vec<(&Arc<str>, &Value)> {
     let mut fields: Vec<_> = value.as_map().into_iter().flatten().collect();
@@ -102,12 +143,6 @@ fn values(args: &Args) -> Result<Value, String> {
         Value::List(list) => Value::List(list.clone()),
         other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
     })
-}
-
-/// The first 16 hex digits of blake3 over the value's JSON.
-fn hash(args: &Args) -> Result<Value, String> {
-    let hash = blake3::hash(of(args).to_json().to_string().as_bytes());
-    Ok(Value::text(hash.to_hex().chars().take(16).collect::<String>()))
 }
 
 fn of(args: &Args) -> &Value {

@@ -52,7 +52,7 @@ impl Evict {
     /// Takes units out.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
         let memo = Memo::default();
-        st.ledger.borrow_mut().trimmed = Some((self.account, pass.id.clone()));
+        st.ledger.borrow_mut().trim(self.account, pass.id.clone(), &st.stage.borrow());
         for read in &pass.reads {
             st.force(*read)?;
         }

@@ -118,8 +118,10 @@ pub trait Caller {
     fn program(&self, program: usize, list: Option<usize>, st: &mut State) -> Result<(), Halt>;
     /// The list that a program works on by itself.
     fn list_of(&self, program: usize) -> usize;
-    /// Runs a script of the pack, or the hooks of an event.
-    fn script(&self, name: &str, event: bool, st: &mut State) -> Result<(), Halt>;
+    /// Runs a script of the pack over a list.
+    fn script(&self, function: &str, list: usize, st: &mut State) -> Result<(), Halt>;
+    /// Runs the hooks `before_NAME` now, and those of `after_NAME` when the program at hand ends.
+    fn event(&self, name: &str, pass: &Pass, list: usize, st: &mut State) -> Result<(), Halt>;
 }
 
 /// What the trail says that a pass did.

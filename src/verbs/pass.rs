@@ -29,6 +29,10 @@ pub enum Halt {
     Stop,
     /// Something could not be worked out.
     Fault(Fault),
+    /// A warning, where warnings are errors.
+    Warned,
+    /// A function of the embedding program failed: its own mistake, which no pass forgives.
+    Host(String),
     /// A requirement of the pack is not met.
     Refused {
         /// The code that the pass names.
@@ -84,7 +88,7 @@ pub enum Verb {
 pub struct Pass {
     /// `program/pass`.
     pub id: Arc<str>,
-    /// Where it was first written.
+    /// Where its name is written.
     pub span: Span,
     /// The verb's word.
     pub word: &'static str,
@@ -138,7 +142,7 @@ impl Pass {
         if select.stream.is_empty() {
             select.stream = id.clone();
         }
-        let verb = parse_verb(cx, info, fields, span, &scope)?;
+        let verb = parse_verb(cx, info, fields, word.span, &scope)?;
         let failing = match node("failing").and_then(Node::as_text) {
             Some("spare") => Failing::Spare,
             Some("keep") => Failing::Keep,
@@ -170,6 +174,9 @@ impl Pass {
         *st.because.borrow_mut() = None;
         st.sparing.set(false);
         *st.pass.borrow_mut() = self.id.clone();
+        if st.refuses() {
+            return Err(Halt::Warned);
+        }
         let result = match result {
             Err(Halt::Refused { code, message, .. }) if self.failing == Failing::Keep => {
                 st.warn_as(&code, message);
@@ -184,6 +191,9 @@ impl Pass {
         if st.trail.is_some() {
             let items = st.list(list).items.len();
             st.stats.borrow_mut().push(crate::terms::state::Stat { pass: self.id.clone(), items });
+        }
+        if st.refuses() {
+            return Err(Halt::Warned);
         }
         result?;
         if self.stop { Err(Halt::Stop) } else { Ok(()) }

@@ -55,7 +55,10 @@ impl Run {
     pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
         let what = match (word("script"), word("event")) {
-            (Some(script), _) => What::Script(script),
+            (Some(script), _) => {
+                cx.function(&script, fields.get("script").map_or(span, |f| f.node.span));
+                What::Script(script)
+            }
             (None, Some(event)) => What::Event(event),
             (None, None) => What::Program(program(cx, fields, span)?),
         };
@@ -68,8 +71,8 @@ impl Run {
     /// Runs it.
     pub fn run(&self, pass: &Pass, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
         let program = match &self.what {
-            What::Script(name) => return caller.script(name, false, st),
-            What::Event(name) => return caller.script(name, true, st),
+            What::Script(name) => return caller.script(name, list, st),
+            What::Event(name) => return caller.event(name, pass, list, st),
             What::Program(n) => *n,
         };
         if self.singly {

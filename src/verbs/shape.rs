@@ -170,7 +170,11 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
         "scripts" => What::Scripts(value(cx)),
         "inline" => What::Inline(cx.literal(own, "a joint")),
         "outline" => What::Outline(cx.literal(own, "a joint")),
-        "run" => What::Run(cx.literal(own, "a function's name")),
+        "run" => {
+            let function = cx.literal(own, "a function's name");
+            cx.function(&function, own.span);
+            What::Run(function)
+        }
         "replace" => replace(cx, own)?,
         "parts" => What::Parts(
             own.as_table().into_iter().flatten().map(|(k, f)| (k.clone(), cx.within(Scope::Any, |cx| cx.expr(&f.node)))).collect(),
@@ -262,7 +266,7 @@ impl Step {
             args.insert("function".into(), Value::Text(function.clone()));
             args.insert("item".into(), env.whole());
         }
-        env.st.render(&args).map_err(Fault::failed)
+        env.st.render(&args)
     }
 }
 

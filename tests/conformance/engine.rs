@@ -29,6 +29,8 @@ pub(crate) struct Scene {
     pub(crate) trace: bool,
     /// Functions of the application.
     pub(crate) hosts: Vec<(String, Host)>,
+    /// Its hooks.
+    pub(crate) hooks: Vec<tapster::Hook>,
 }
 
 impl Scene {
@@ -40,7 +42,7 @@ impl Scene {
     fn into_scene(self) -> tapster::Scene {
         let data = tapster::Value::from(&self.data);
         let scene =
-            tapster::Scene { data, seed: self.seed, draws: self.draws, strict: self.strict, trace: self.trace, ..Default::default() };
+            tapster::Scene { data, seed: self.seed, draws: self.draws, strict: self.strict, trace: self.trace, hooks: self.hooks, ..Default::default() };
         self.hosts.into_iter().fold(scene, |scene, (name, host)| {
             scene.host(&name, Arc::new(move |_: &tapster::Value| host().map(|v| tapster::Value::from(&v))))
         })
@@ -172,6 +174,14 @@ impl Built {
         json!(self.plan.trace)
     }
 
+    /// What the plan tells beside its blocks.
+    pub(crate) fn told(&self) -> Json {
+        json!({
+            "continue_postfix": self.plan.continue_postfix(), "assistant_prefill": self.plan.assistant_prefill(),
+            "greeting": self.plan.greeting(),
+        })
+    }
+
     /// The live blocks after each stage, if a trace was kept.
     pub(crate) fn stages(&self) -> Vec<(String, Vec<Json>)> {
         let stages = self.plan.trace.iter().flat_map(|t| &t.stages);
@@ -182,6 +192,18 @@ impl Built {
     pub(crate) fn emit(&self, dialect: &str) -> Result<Json, Json> {
         tapster::emit(&self.pack, &self.plan, dialect).map_err(|e| error(&e))
     }
+}
+
+/// The stages of a build, by name, in order.
+pub(crate) fn stages(name: &str) -> Result<Vec<String>, Json> {
+    let pack = pack(name)?;
+    let passes = pack.pack().tables.get("pass").into_iter().flat_map(|rows| rows.keys());
+    Ok(passes.filter_map(|pass| pass.strip_prefix("build/")).map(str::to_owned).collect())
+}
+
+/// The names of the rows of a table.
+pub(crate) fn rows(name: &str, table: &str) -> Result<Vec<String>, Json> {
+    Ok(pack(name)?.pack().tables.get(table).into_iter().flat_map(|rows| rows.keys()).map(ToString::to_string).collect())
 }
 
 /// A message as the chat protocol has it: what it carries along stands beside its text.

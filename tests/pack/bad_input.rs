@@ -13,16 +13,19 @@ fn a_syntax_error_is_placed_and_the_other_files_are_still_checked() {
     let key = one(&loaded, Code::SchemaUnknownKey);
     assert_eq!(at(&loaded, key), ("5:1".to_owned(), "depht"));
     assert_eq!(key.help.as_deref(), Some("did you mean `depth`?"));
-    assert_eq!(key.rule.as_deref(), Some("task t, from layer p"));
-    assert!(loaded.pack.is_none());
+    assert_eq!(key.rule.as_deref(), Some("task t, from layer `p`"));
+    assert!(loaded.pack.is_some() && !loaded.unread.is_empty());
 }
 
 #[test]
-fn a_file_that_cannot_be_read_makes_no_echo() {
+fn a_file_that_cannot_be_read_makes_no_echo_of_the_names_in_it() {
     let dir = Folder::new();
-    dir.pack("low", "", "[[slot]\n").pack("p", BASE, "[[slot]]\nname = \"a\"\nremove = true\n");
+    let rules = "[[slot]]\nname = \"a\"\nremove = true\n[[slot]]\nname = \"b\"\nremove = true\n";
+    dir.pack("low", "", "[[slot]\nname = \"a\"\n").pack("p", BASE, rules);
     let loaded = dir.load("p");
-    assert!(loaded.report.items().iter().all(|d| d.code == Code::SyntaxToml), "{:?}", loaded.report);
+    let removed = one(&loaded, Code::RemoveUnknown);
+    assert_eq!(at(&loaded, removed), ("7:8".to_owned(), "\"b\""));
+    assert!(loaded.report.items().iter().all(|d| matches!(d.code, Code::SyntaxToml | Code::RemoveUnknown)), "{:?}", loaded.report);
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
         "words" => case.check(words(&input["text"]), fits),
         "repeat" => repeat(case),
         "handshake" => case.check(handshake(input), handshakes_alike),
+        "fingerprint" => case.check(json!({ "equal": fingerprint(input, "a") == fingerprint(input, "b") }), fits),
+        "fingerprint_recorded" => case.check(recorded(input), fits),
         "build" => case.check(build(input), prompts_alike),
         other => Check::broken("", case, &format!("no adapter for op `{other}` yet")),
     };
@@ -131,6 +133,7 @@ fn repeat(case: &Case) -> Check {
 fn handshake(input: &Json) -> Json {
     let seed = input["seed"].to_string();
     let mut data = data(&input["config"], &input["turn"]);
+    parts::put(&mut data, "seed", input["seed"].clone());
     let mut given = input["app_decision"].clone();
     if given["from_mode_a"] == json!(true) {
         given = match engine::run(CONTRACT, "decide", Scene { seed: seed.clone(), ..Scene::new(data.clone()) }, &[]) {
@@ -149,6 +152,33 @@ fn handshake(input: &Json) -> Json {
                 "decision_has_reasons": decision["reasons"].as_array().is_some_and(|r| !r.is_empty()), "decision": decision,
             })
         }
+        Err(error) => error,
+    }
+}
+
+/// The fingerprint of a configuration or a decision.
+fn fingerprint(input: &Json, which: &str) -> Json {
+    let what = input["what"].as_str().unwrap_or("");
+    let mut data = if what == "config" { data(&input[which], &json!({})) } else { json!({}) };
+    if what == "decision" {
+        parts::put(&mut data, "turn.decision", input[which].clone());
+        parts::put(&mut data, "turn.compute", json!(false));
+    }
+    let lists = [("members", data["members"].clone())];
+    match engine::run(CONTRACT, "decide", Scene::new(data), if what == "config" { &[] } else { &lists[..] }) {
+        Ok(ran) => match ran.get(&format!("turn.fingerprint.{what}")) {
+            Json::Null => json!([what, which, "no fingerprint"]),
+            found => found,
+        },
+        Err(error) => json!([which, error]),
+    }
+}
+
+/// Which fingerprints a traced decision notes.
+fn recorded(input: &Json) -> Json {
+    let scene = Scene { seed: input["seed"].to_string(), trace: true, ..Scene::new(data(&input["config"], &input["turn"])) };
+    match engine::run(CONTRACT, "decide", scene, &[]) {
+        Ok(ran) => json!({ "recorded": ran.get("stat.group").as_object().map(|m| m.keys().cloned().collect::<Vec<_>>()) }),
         Err(error) => error,
     }
 }

@@ -175,9 +175,10 @@ fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, u
         Json::Object(of.map(|r| (r["id"].as_str().unwrap_or("").to_owned(), row(r))).collect())
     };
     let text = |path: &str| ran.get(path).as_str().map_or_else(|| json!(""), |t| json!(t));
+    let outlets = Some(ran.get("outlet")).filter(Json::is_object).unwrap_or_else(|| json!({}));
     let mut out = json!({
         "before": text("lore.before"), "after": text("lore.after"), "an_top": text("lore.note_top"), "an_bottom": text("lore.note_bottom"),
-        "outlets": ran.get("outlet"), "activated": activated, "depth": depth, "examples": examples,
+        "outlets": outlets, "activated": activated, "depth": depth, "examples": examples,
         "sorted": ran.get("conformance.sorted"), "overflowed": ran.get("round.overflow") == json!(true), "loops": ran.get("round.done"),
         "budget": ran.get("conformance.budget"), "authors_note": note.map_or_else(|| json!(""), |n| n["text"].clone()),
         "timed": { "sticky": effects("sticky"), "cooldown": effects("cooldown") },

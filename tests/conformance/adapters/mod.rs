@@ -3,6 +3,7 @@
 mod cards;
 mod chat_completion;
 mod group;
+mod hooks;
 mod imports;
 mod injection;
 mod lore;

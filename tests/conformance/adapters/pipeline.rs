@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
+use super::hooks::{self, Seen};
 use super::parts;
 use crate::case::{Case, Check};
 use crate::compare::{fits, texts, without};
@@ -28,7 +29,7 @@ const SCENE: &[(&str, &str)] = &[
     ("turn_count", "turn_count"),
     ("character", "card"),
     ("user_message", "input"),
-    ("macro_vars", "vars"),
+    ("macro_vars", "vars.local"),
     ("macro_engine", "macro_engine"),
     ("authors_note", "note"),
     ("story", "story"),
@@ -37,16 +38,16 @@ const SCENE: &[(&str, &str)] = &[
 /// One case: a build, or the names of stages and slots.
 pub(crate) fn contract(case: &Case) -> Vec<Check> {
     let input = &case.input;
-    if input["hooks"].as_array().is_some_and(|l| !l.is_empty()) {
-        return vec![Check::broken("", case, "no adapter for `hooks` yet")];
+    match case.op() {
+        "stages" => return vec![stages(case)],
+        "slots" => return vec![slots(case)],
+        _ => {}
     }
-    let Some(overlay) = custom_stages(&input["custom_stages"]) else {
-        return vec![Check::broken("", case, "no adapter for what this custom stage does yet")];
-    };
-    let outcome = engine::build_with(CONTRACT, &overlay, scene(input, input["options"]["trace"] == json!(true)));
+    let seen = Seen::default();
+    let outcome = engine::build_with(CONTRACT, &custom_stages(&input["custom_stages"]), scene(input, input["options"]["trace"] == json!(true), &seen));
     let actual = match (&outcome, case.op()) {
         (Err(error), _) => error.clone(),
-        (Ok(built), "build") => told(built, input),
+        (Ok(built), "build") => told(built, input, &seen),
         (Ok(built), "build_and_emit") => match built.emit(input["scene"]["dialect"].as_str().unwrap_or("")) {
             Ok(payload) => json!({ "payload_messages": payload["messages"] }),
             Err(error) => error,
@@ -56,27 +57,35 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
     vec![case.check(actual, alike)]
 }
 
-/// Stages of the case's own, as passes that an overlay puts into the build.
-fn custom_stages(stages: &Json) -> Option<String> {
-    let mut overlay = String::new();
-    for stage in stages.as_array().into_iter().flatten() {
-        for action in stage["do"].as_array().into_iter().flatten() {
-            let (level, message) = match (action["warn"].as_str(), action["raise"].as_str()) {
-                (Some(text), _) => ("warn", text),
-                (_, Some(text)) => ("error", text),
-                _ => return None,
-            };
-            let (name, after) = (stage["name"].as_str()?, stage["after"].as_str()?);
-            overlay += &format!(
-                "[[pass]]\nname = \"build/{name}\"\ndo = \"require\"\nthat = {{ any = [] }}\nlevel = \"{level}\"\n\
-                 error = \"pipeline\"\nmessage = {message:?}\nafter = \"{after}\"\n"
-            );
-        }
-    }
-    if overlay.is_empty() { Some(overlay) } else { Some(format!("kind = \"overlay\"\nversion = 1\n{overlay}")) }
+/// The named stages are passes of the build, in this order and for every dialect; other passes may stand between them.
+fn stages(case: &Case) -> Check {
+    let have = engine::stages(CONTRACT).unwrap_or_default();
+    let actual = json!({ "stages": have, "same_for": case.input["dialects"] });
+    case.check(actual, |expected, actual| {
+        expected["same_for"] == actual["same_for"] && in_order(&texts(&expected["stages"]), &texts(&actual["stages"]))
+    })
 }
 
-fn scene(input: &Json, trace: bool) -> Scene {
+fn slots(case: &Case) -> Check {
+    let have = engine::rows(CONTRACT, "slot").unwrap_or_default();
+    case.check(json!({ "slots": have, "slot_count": have.len() }), |expected, actual| {
+        texts(&expected["slots_include"]).iter().all(|slot| texts(&actual["slots"]).contains(slot))
+            && fits(&without(expected, &["slots_include"]), actual)
+    })
+}
+
+/// Stages of the case's own: passes that fire an event, which hooks of the application answer.
+fn custom_stages(stages: &Json) -> String {
+    let mut overlay = String::new();
+    for stage in stages.as_array().into_iter().flatten() {
+        let (name, after) = (&stage["name"], &stage["after"]);
+        let name = name.as_str().unwrap_or("");
+        overlay += &format!("[[pass]]\nname = \"build/{name}\"\ndo = \"run\"\nevent = \"{name}\"\nafter = {after}\n");
+    }
+    if overlay.is_empty() { overlay } else { format!("kind = \"overlay\"\nversion = 1\n{overlay}") }
+}
+
+fn scene(input: &Json, trace: bool, seen: &Seen) -> Scene {
     let from = &input["scene"];
     let mut data = json!({
         "context": { "tokenizer": input["options"]["tokenizer"] },
@@ -94,6 +103,14 @@ fn scene(input: &Json, trace: bool) -> Scene {
     parts::put(&mut scene.data, "injections", injections);
     scene.strict = input["options"]["strict"] == json!(true);
     scene.trace = trace;
+    for (name, made) in from["macro_registry"].as_object().into_iter().flatten() {
+        let made = match made["throws"].as_str().map(str::to_owned) {
+            Some(text) => parts::host(&mut scene, Box::new(move || Err(text.clone()))),
+            None => made.clone(),
+        };
+        parts::put(&mut scene.data, &format!("macros.{name}"), made);
+    }
+    scene.hooks = hooks::of(input, seen);
     scene
 }
 
@@ -139,26 +156,43 @@ fn lore_entry(entry: &Json) -> Json {
 }
 
 /// All that a case may ask about a plan.
-fn told(built: &Built, input: &Json) -> Json {
+fn told(built: &Built, input: &Json, seen: &Seen) -> Json {
     let messages = built.messages();
     let trace = built.trace();
-    let watched = engine::build(CONTRACT, scene(input, true)).map_or_else(|_| Vec::new(), |b| b.stages());
+    let unseen = Seen::default();
+    let watched = engine::build(CONTRACT, scene(input, true, &unseen)).map_or_else(|_| Vec::new(), |b| b.stages());
     let unchanged: Vec<&str> = watched
         .iter()
         .enumerate()
         .filter(|(n, (_, after))| n.checked_sub(1).and_then(|n| watched.get(n)).map_or(after.is_empty(), |(_, before)| before == after))
         .map(|(_, (name, _))| name.as_str())
         .collect();
+    let events = trace["steps"].as_array().into_iter().flatten().map(event).collect::<Vec<_>>();
     let stages = built.stages().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     let contents = messages.as_array().into_iter().flatten().filter_map(|m| m["content"].as_str()).collect::<Vec<_>>().join("\n");
     let blocks: Json = built.blocks().iter().map(contract_block).collect();
-    let untraced = engine::build(CONTRACT, scene(input, false)).map_or_else(|error| error, |b| b.messages());
+    let untraced = engine::build(CONTRACT, scene(input, false, &unseen)).map_or_else(|error| error, |b| b.messages());
     let prompt = built.emit("text").map_or_else(|error| error, |payload| payload["prompt"].clone());
     json!({
         "same_as_untraced": untraced == messages, "messages": messages, "contents": contents, "blocks": blocks, "prompt": prompt,
         "warnings": built.warnings(), "outlets": built.outlets(), "trim_report": built.trim_report(), "trace": trace,
-        "trace_stage_order": stages, "blocks_unchanged_by": unchanged,
+        "trace_stage_order": stages, "event_order": events, "trace_stats": trim_stats(&trace), "plan": built.told(),
+        "hook_observed": seen.observed(), "payload_evaluations": seen.evaluated(), "blocks_unchanged_by": unchanged,
     })
+}
+
+/// `hook:ID` and `stage:NAME`.
+fn event(step: &Json) -> String {
+    let step = step.as_object().into_iter().flatten().next();
+    step.map(|(kind, name)| format!("{kind}:{}", name.as_str().unwrap_or(""))).unwrap_or_default()
+}
+
+/// What trimming noted, with the stage that noted it.
+pub(super) fn trim_stats(trace: &Json) -> Json {
+    let stat = trace["stats"].as_array().into_iter().flatten().find(|s| s["name"] == json!("trim")).cloned().unwrap_or_default();
+    let mut value = stat["value"].clone();
+    parts::set(&mut value, "stage", stat["stage"].clone());
+    value
 }
 
 fn contract_block(block: &Json) -> Json {
@@ -193,7 +227,7 @@ fn holds(key: &str, want: &Json, actual: &Json) -> bool {
             want.as_array().into_iter().flatten().all(|w| payload.iter().any(|m| fits(w, m)))
         }
         "blocks" => want.as_array().into_iter().flatten().all(|w| selected(w, &list("blocks"))),
-        "trace_stage_order" => in_order(&texts(want), &texts(&actual[key])),
+        "trace_stage_order" | "event_order" => in_order(&texts(want), &texts(&actual[key])),
         "trace_has_stages" => texts(want).iter().all(|stage| texts(&actual["trace_stage_order"]).contains(stage)),
         "blocks_unchanged_by" => texts(want).iter().all(|stage| texts(&actual[key]).contains(stage)),
         "every_block_has" => list("blocks").iter().all(|b| texts(want).iter().all(|field| !b[*field].is_null())),

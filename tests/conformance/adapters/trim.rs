@@ -119,7 +119,7 @@ fn built(input: &Json) -> Json {
             let mut actual = built.trim_report();
             parts::set(&mut actual, "ok", json!(true));
             parts::set(&mut actual, "trim_report_attached", json!(built.trim_report().is_object()));
-            parts::set(&mut actual, "trace_stats", built.trace()["trimming"].clone());
+            parts::set(&mut actual, "trace_stats", super::pipeline::trim_stats(&built.trace()));
             actual
         }
         Err(error) => failed(error),

@@ -1,0 +1,46 @@
+//! Files that could not be read, and what they might have defined.
+//!
+//! A syntax error in one file must not hide the mistakes of the others, nor raise a complaint about every name that
+//! the broken file defines. So the rest of the pack is checked as usual, and a complaint about a missing name is
+//! kept back if the text of an unreadable file mentions that name.
+
+use crate::diag::{Diagnostic, Report};
+
+/// The texts of files that could not be read.
+#[derive(Debug, Default)]
+pub struct Unread(Vec<String>);
+
+impl Unread {
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.0.push(String::from_utf8_lossy(bytes).into_owned());
+    }
+
+    /// Whether every file could be read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes complaints out of a report that an unreadable file may be the cause of.
+    pub fn excuse(&self, report: &mut Report) {
+        if !self.is_empty() {
+            report.retain(|complaint| !self.explains(complaint));
+        }
+    }
+
+    /// Whether one of the texts holds the missing name, or its last part, as a word.
+    fn explains(&self, complaint: &Diagnostic) -> bool {
+        let Some(name) = complaint.missing.as_deref().filter(|n| !n.is_empty()) else { return false };
+        let last = name.rsplit(['/', '.']).next().unwrap_or(name);
+        self.0.iter().any(|text| mentions(text, name) || mentions(text, last))
+    }
+}
+
+fn mentions(text: &str, word: &str) -> bool {
+    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(word).any(|(at, found)| {
+        let before = text.get(..at).and_then(|t| t.chars().next_back());
+        let after = text.get(at + found.len()..).and_then(|t| t.chars().next());
+        !word.is_empty() && !inside(before) && !inside(after)
+    })
+}

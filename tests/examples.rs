@@ -1,0 +1,111 @@
+//! Every folder of `examples/` is built, and its payload compared with its `expected.json`; `UPDATE=1` rewrites that.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice, reason = "a test that panics has failed")]
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use tapster::cli::{Io, run};
+
+/// Exit code, standard output, standard error.
+fn tapster(args: Vec<OsString>) -> (u8, String, String) {
+    let (mut input, mut out, mut err) = (&b""[..], Vec::new(), Vec::new());
+    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
+    let exit = run(std::iter::once("tapster".into()).chain(args), &mut io).code();
+    (exit, String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
+}
+
+fn built(folder: &Path) -> Result<String, String> {
+    let (exit, out, err) = tapster(vec!["build".into(), OsString::from(folder)]);
+    if exit == 0 && err.is_empty() { Ok(out) } else { Err(format!("exit {exit}: {err}")) }
+}
+
+fn folders() -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir("examples").unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn every_example_gives_what_it_says() {
+    let folders = folders();
+    assert!(!folders.is_empty());
+    for folder in folders {
+        let got = built(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        let expected = folder.join("expected.json");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&expected, &got).unwrap();
+        }
+        let text = std::fs::read_to_string(&expected).unwrap_or_default();
+        let json: Json = serde_json::from_str(&got).unwrap();
+        let same = serde_json::from_str::<Json>(&text).is_ok_and(|e| e == json);
+        assert!(same, "{}:\n{}", folder.display(), similar::TextDiff::from_lines(text.as_str(), got.as_str()).unified_diff());
+    }
+}
+
+/// The clock is not in the prompt: a scene that says no time of its own would give another payload every day.
+#[test]
+fn every_example_is_complete() {
+    for folder in folders() {
+        let has = |name: &str| folder.join(name).is_file();
+        assert!(has("README.md") && has("scene.toml") && has("expected.json"), "{}", folder.display());
+        let scene: toml::Table = toml::from_str(&std::fs::read_to_string(folder.join("scene.toml")).unwrap()).unwrap();
+        assert!(scene.contains_key("now"), "{}: `now` is missing", folder.display());
+    }
+}
+
+/// The commands of a page that the program itself answers: what follows `$ cargo run … -- ` or `$ tapster `, and the
+/// lines that it is said to print.
+fn shown(page: &str) -> Vec<(Vec<OsString>, Vec<String>)> {
+    let mut all: Vec<(Vec<OsString>, Vec<String>)> = Vec::new();
+    let blocks = page.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    for block in blocks {
+        let mut open = false;
+        for line in block.lines() {
+            if let Some(command) = line.strip_prefix("$ ") {
+                let ours = command.strip_prefix("tapster ").or_else(|| command.split_once(" -- ").map(|(_, args)| args));
+                open = ours.is_some();
+                all.extend(ours.map(|args| (args.split(' ').map(OsString::from).collect(), Vec::new())));
+            } else if let Some((_, lines)) = all.last_mut().filter(|_| open) {
+                lines.push(line.trim_end().to_owned());
+            }
+        }
+    }
+    all
+}
+
+/// Whether `lines` say what `out` says; `…` stands for anything, on a line of its own for any number of lines.
+fn says(lines: &[String], out: &[&str]) -> bool {
+    match lines.split_first() {
+        None => out.is_empty(),
+        Some((first, rest)) if first.trim() == "…" => (0..=out.len()).any(|skip| says(rest, &out[skip..])),
+        Some((first, rest)) => out.split_first().is_some_and(|(line, out)| matches(first, line) && says(rest, out)),
+    }
+}
+
+fn matches(shown: &str, line: &str) -> bool {
+    let mut left = line;
+    for (n, piece) in shown.split('…').enumerate() {
+        match left.find(piece) {
+            Some(at) if n > 0 || at == 0 => left = &left[at + piece.len()..],
+            _ => return false,
+        }
+    }
+    left.is_empty() || shown.ends_with('…')
+}
+
+/// What the pages show is what the program prints.
+#[test]
+fn pages_show_what_comes_out() {
+    let pages = folders().into_iter().map(|f| f.join("README.md")).chain([PathBuf::from("README.md")]);
+    for page in pages {
+        let shown = shown(&std::fs::read_to_string(&page).unwrap());
+        assert!(!shown.is_empty(), "{}: no command is shown", page.display());
+        for (args, lines) in shown {
+            let (_, out, err) = tapster(args.clone());
+            let printed: Vec<&str> = err.lines().chain(out.lines()).map(str::trim_end).collect();
+            assert!(says(&lines, &printed), "{}: {args:?} prints\n{}", page.display(), printed.join("\n"));
+        }
+    }
+}
