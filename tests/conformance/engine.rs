@@ -226,6 +226,10 @@ fn message(message: &Json) -> Json {
             map.insert(key.to_owned(), value.clone());
         }
     }
+    // a message that only calls tools has no content
+    if map.contains_key("tool_calls") && map.get("content") == Some(&json!("")) {
+        map.remove("content");
+    }
     out
 }
 
