@@ -194,3 +194,34 @@ fn hostile_scenes_do_not_panic() {
         }
     }
 }
+
+/// What a build of the exact pack costs depends on the window and not on the chat, whatever a preset asks for.
+#[test]
+fn a_long_chat_is_not_read() {
+    let message = |n: usize| {
+        let user = n.is_multiple_of(2);
+        json!({"id": format!("h{n}"), "role": if user { "user" } else { "assistant" }, "name": if user { "Alex" } else { "Vex" },
+               "text": words(20), "is_system": n % 50 == 7, "meta": {"reasoning": "hm"}})
+    };
+    let history: Vec<Json> = (0..5000).map(message).collect();
+    let preset = json!({"main": "M", "names": "completion", "squash": true, "send_if_empty": "Go.", "pin_examples": true, "wrap_in_quotes": true,
+                        "continue_nudge": "[Go on]", "new_chat": "[Start]"});
+    let data = json!({
+        "history": history, "preset": preset, "names": {"user": "Alex", "char": "Vex"}, "input": "And then?",
+        "card": {"description": "A thief.", "mes_example": "<START>\nAlex: hi\nVex: yo"},
+        "reasoning": {"add_to_prompts": true, "max_additions": 2},
+        "provider": {"tools_offered": true},
+        "injections": [{"id": "a", "content": "note", "position": "in_chat", "depth": 4}],
+        "context": {"window": 4000, "reserve": 100, "tokenizer": "words"},
+    });
+    for kind in ["normal", "continue", "swipe", "regenerate", "quiet", "impersonate"] {
+        let mut scene = Scene::new(&data);
+        scene.set("type", tapster::Value::text(kind));
+        scene.trace = true;
+        let plan = build(&LAZY[1], &scene).unwrap_or_else(|e| panic!("{kind}: {e}"));
+        let trace = plan.trace.as_ref().unwrap_or_else(|| panic!("{kind}: no trace"));
+        assert!(trace.read_whole.is_empty(), "{kind}: {:?}", trace.read_whole);
+        let unread: usize = plan.trim_report.records.iter().filter_map(|r| r.unread).sum();
+        assert!(unread > 4500, "{kind}: only {unread} are unread");
+    }
+}
