@@ -126,6 +126,24 @@ fn effects_make_the_expansion_whole_and_oldest_first() {
 }
 
 /// Values of the wrong type anywhere in a scene are best effort, never a panic.
+/// Whatever a pack does to a chat, it does to the end that is sent, and not to the rest.
+#[test]
+fn a_long_chat_is_read_as_far_as_it_fits() {
+    let message = |n: usize| json!({"id": format!("h{n}"), "role": if n % 2 == 0 { "assistant" } else { "user" }, "text": words(3)});
+    let history: Vec<Json> = (0..300).map(message).collect();
+    for pack in LAZY.iter() {
+        for kind in ["normal", "continue", "impersonate", "quiet", "swipe", "regenerate"] {
+            let data = json!({
+                "type": kind, "names": {"user": "Alex", "char": "Vex"}, "history": &history, "quiet_prompt": "Sum up.",
+                "context": {"window": 300, "reserve": 100, "tokenizer": "words"},
+                "injections": [{"id": "a", "content": "note", "position": "in_chat", "depth": 2}],
+            });
+            let plan = build(pack, &Scene::new(&data)).unwrap_or_else(|e| panic!("{e}"));
+            assert!(plan.blocks.len() < 100, "{kind}: {} blocks", plan.blocks.len());
+        }
+    }
+}
+
 #[test]
 fn hostile_scenes_do_not_panic() {
     let odd = [
