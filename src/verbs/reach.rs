@@ -45,9 +45,13 @@ pub fn untouched(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bo
     }
 }
 
-/// Whether the pass sets values of the build once, and nothing of an item.
+/// Whether the pass sets values of the build once, and nothing of an item, or takes a cost that is given.
 fn looks_at_none(pass: &Pass) -> bool {
-    matches!(&pass.verb, Verb::Set(set) if !set.has_fields()) && pass.select.is_local()
+    match &pass.verb {
+        Verb::Set(set) => !set.has_fields() && pass.select.is_local(),
+        Verb::Reserve(reserve) => reserve.is_given(),
+        _ => false,
+    }
 }
 
 /// Whether the verb changes each item by itself.
