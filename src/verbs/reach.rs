@@ -22,7 +22,9 @@ pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result
         return Ok(());
     }
     if pass.select.is_local() && is_local(pass) {
-        if matches!(&pass.verb, Verb::Shape(shape) if shape.expands_macros()) && st.unread_has_effects(list) {
+        // a history is read from its newest end: effects in that order happen as it is read
+        let in_order = pass.select.from == End::First;
+        if in_order && matches!(&pass.verb, Verb::Shape(shape) if shape.expands_macros()) && st.unread_has_effects(list) {
             return st.force(list);
         }
         return queue(pass, st, list);
