@@ -41,6 +41,21 @@ pub struct Stat {
     pub items: usize,
 }
 
+/// Why something became of an item: the code of a pass, and what it found. Only kept when tracing.
+#[derive(Debug, Clone)]
+pub struct Reason {
+    /// The item's list.
+    pub list: Arc<str>,
+    /// The item's id.
+    pub id: Arc<str>,
+    /// The pass.
+    pub pass: Arc<str>,
+    /// The pass's `because`.
+    pub because: Arc<str>,
+    /// What the verb knows about it: the key that was found, and where.
+    pub detail: Value,
+}
+
 /// What one build holds.
 pub struct State {
     /// The compiled rules.
@@ -82,7 +97,13 @@ pub struct State {
     pub marks: RefCell<Vec<(Arc<str>, Value)>>,
     /// Items that lost their place: id, and the pass that would have placed them.
     pub lost: RefCell<Vec<(String, String)>>,
-    patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, String>>>,
+    /// What `because` of the running pass says.
+    pub because: RefCell<Option<Arc<str>>>,
+    /// Why items fared as they did, when tracing.
+    pub reasons: RefCell<Vec<Reason>>,
+    /// What lookups of keys have read so far, by pass.
+    pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
+    patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError>>>,
     visits: Cell<u64>,
     depth: Cell<u32>,
     next_seq: Cell<u32>,
@@ -120,6 +141,9 @@ impl State {
             read_whole: RefCell::default(),
             marks: RefCell::default(),
             lost: RefCell::default(),
+            because: RefCell::default(),
+            reasons: RefCell::default(),
+            lookups: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),
             depth: Cell::new(0),
@@ -233,7 +257,19 @@ impl State {
     pub fn note(&self, item: &Item, did: &'static str) {
         if let Some(trail) = &self.trail {
             trail.borrow_mut().push(Event { item: item.seq, pass: self.pass.borrow().clone(), did });
+            self.explain(item, Value::Null);
         }
+    }
+
+    /// Notes why, when a trail is kept and the running pass says `because`.
+    pub fn explain(&self, item: &Item, detail: Value) {
+        if self.trail.is_none() {
+            return;
+        }
+        let Some(because) = self.because.borrow().clone() else { return };
+        let list = self.rules.lists.get(usize::from(item.list)).map_or_else(|| Arc::from(""), |l| l.name.clone());
+        let id = item.get(crate::model::item::core::ID).map(Value::to_text).unwrap_or_default();
+        self.reasons.borrow_mut().push(Reason { list, id, pass: self.pass.borrow().clone(), because, detail });
     }
 
     /// A list, to read.
@@ -466,11 +502,11 @@ impl State {
     }
 
     /// A pattern that data brings, compiled once a build.
-    pub fn pattern(&self, text: &str) -> Result<crate::text::pattern::Pattern, String> {
+    pub fn pattern(&self, text: &str) -> Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError> {
         if let Some(found) = self.patterns.borrow().get(text) {
             return found.clone();
         }
-        let made = crate::text::pattern::Pattern::parse(text).map_err(|e| e.reason);
+        let made = crate::text::pattern::Pattern::parse(text);
         self.patterns.borrow_mut().insert(text.to_owned(), made.clone());
         made
     }

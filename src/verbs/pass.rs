@@ -102,6 +102,8 @@ pub struct Pass {
     pub stop: bool,
     /// What a failure means.
     pub failing: Failing,
+    /// The code that a trace gives as the reason for what it does to items.
+    pub because: Option<Arc<str>>,
     /// Lists that its queries read.
     pub reads: Vec<usize>,
     /// What its memo cells hold, to be filled at once when the pass is queued.
@@ -146,10 +148,11 @@ impl Pass {
             Some("keep") => Failing::Keep,
             _ => Failing::Error,
         };
+        let because = node("because").and_then(Node::as_text).map(Arc::from);
         let stop = node("then").and_then(Node::as_text) == Some("stop");
         cx.memo = None;
         let (reads, cells) = (std::mem::take(&mut cx.reads), std::mem::take(&mut cx.cells));
-        Some(Self { id: id.clone(), span, word: info.name, when, select, list: own, stop, failing, reads, cells, verb })
+        Some(Self { id: id.clone(), span, word: info.name, when, select, list: own, stop, failing, because, reads, cells, verb })
     }
 
     /// Runs the pass over `list` (its own list wins).
@@ -166,7 +169,9 @@ impl Pass {
         }
         st.sparing.set(self.failing == Failing::Spare);
         let list = self.list.unwrap_or(list);
+        st.because.borrow_mut().clone_from(&self.because);
         let result = self.work(st, list, caller);
+        *st.because.borrow_mut() = None;
         st.sparing.set(false);
         *st.pass.borrow_mut() = self.id.clone();
         if st.refuses() {

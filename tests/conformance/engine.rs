@@ -83,6 +83,11 @@ pub(crate) fn run(name: &str, program: &str, scene: Scene, lists: &[(&str, Json)
     run_with(name, "", program, scene, lists)
 }
 
+/// Runs several programs of a pack one after another over one state.
+pub(crate) fn run_all(name: &str, programs: &[&str], scene: Scene) -> Result<Ran, Json> {
+    tapster::run_all(&pack(name)?, programs, &scene.into_scene(), &[]).map(Ran).map_err(|e| error(&e))
+}
+
 /// The same with an overlay over the pack.
 pub(crate) fn run_with(name: &str, overlay: &str, program: &str, scene: Scene, lists: &[(&str, Json)]) -> Result<Ran, Json> {
     let pack = pack_with(name, overlay)?;
@@ -194,6 +199,14 @@ impl Built {
     pub(crate) fn emit(&self, dialect: &str) -> Result<Json, Json> {
         tapster::emit(&self.pack, &self.plan, dialect).map_err(|e| error(&e))
     }
+}
+
+/// Finished messages in a dialect of a pack.
+pub(crate) fn emit_messages(name: &str, overlay: &str, messages: Json, dialect: &str) -> Result<Json, Json> {
+    let block = |m: &Json| tapster::model::Block { fields: tapster::Value::from(m), tokens: 0.0, history: Vec::new() };
+    let blocks = messages.as_array().into_iter().flatten().map(block).collect();
+    let plan = tapster::Plan { blocks, ..Default::default() };
+    tapster::emit(&pack_with(name, overlay)?, &plan, dialect).map_err(|e| error(&e))
 }
 
 /// The stages of a build, by name, in order.

@@ -95,7 +95,7 @@ fn fresh_install(key: &str) -> Json {
     defaults[key].clone()
 }
 
-fn names(input: &Json) -> Json {
+pub(crate) fn names(input: &Json) -> Json {
     let user = input["persona"]["name"].as_str().unwrap_or("User");
     let members = cards(input).iter().map(|c| c["data"]["name"].clone()).collect::<Json>();
     json!({ "user": user, "char": speaker(input)["data"]["name"], "group": if input["group"].is_null() { json!([]) } else { members } })
@@ -148,7 +148,7 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
 }
 
 /// Messages as the client holds them; the text in the send box is its `input`.
-fn chat(input: &Json) -> Json {
+pub(crate) fn chat(input: &Json) -> Json {
     let char = speaker(input)["data"]["name"].clone();
     let user = names(input)["user"].clone();
     let named = |m: &Json| {
