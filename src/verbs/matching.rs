@@ -507,7 +507,16 @@ fn source(cx: &mut Cx<'_>, name: &Arc<str>, fields: &Table, scope: &Scope) -> Op
     let inner = if each.is_some() { Scope::Open } else { scope.clone() };
     let text = cx.within(inner, |cx| node("text").map(|n| cx.expr(n)))?;
     let newest_first = node("from").and_then(Node::as_text) == Some("last");
-    Some(Source { name: name.clone(), when, filter, each, window, newest_first, lead: node("lead").and_then(Node::as_text).unwrap_or("").into(), text })
+    Some(Source {
+        name: name.clone(),
+        when,
+        filter,
+        each,
+        window,
+        newest_first,
+        lead: node("lead").and_then(Node::as_text).unwrap_or("").into(),
+        text,
+    })
 }
 
 fn matcher(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Matcher {

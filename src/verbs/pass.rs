@@ -84,6 +84,33 @@ pub enum Verb {
     Run(run::Run),
 }
 
+/// What queries read of lists.
+#[derive(Default)]
+pub struct Reads {
+    /// Lists that are read whole.
+    pub whole: Vec<usize>,
+    /// Lists of which only the newest end is looked at, and by which selection.
+    pub tails: Vec<(usize, Select)>,
+}
+
+impl Reads {
+    fn take(cx: &mut Cx<'_>) -> Self {
+        Self { whole: std::mem::take(&mut cx.reads), tails: std::mem::take(&mut cx.tails) }
+    }
+
+    /// Has the lists read as far as the queries will look.
+    pub fn ready(&self, st: &State) -> Result<(), Fault> {
+        for list in &self.whole {
+            st.force(*list)?;
+        }
+        let memo = Memo::default();
+        for (list, select) in &self.tails {
+            reach::read_tail(select, st, *list, &memo)?;
+        }
+        Ok(())
+    }
+}
+
 /// A compiled pass.
 pub struct Pass {
     /// `program/pass`.
@@ -104,8 +131,10 @@ pub struct Pass {
     pub failing: Failing,
     /// The code that a trace gives as the reason for what it does to items.
     pub because: Option<Arc<str>>,
-    /// Lists that its queries read.
-    pub reads: Vec<usize>,
+    /// What its gate reads of lists.
+    pub gate_reads: Reads,
+    /// What its other terms read of lists.
+    pub reads: Reads,
     /// What its memo cells hold, to be filled at once when the pass is queued.
     pub cells: Vec<crate::terms::cx::Cell>,
     /// What it does.
@@ -130,6 +159,7 @@ impl Pass {
         cx.memo = Some(0);
         cx.cells.clear();
         cx.reads.clear();
+        cx.tails.clear();
         cx.scopes.clear();
         let own = node("list").map(|n| {
             let name = n.as_text().unwrap_or("").to_owned();
@@ -137,6 +167,7 @@ impl Pass {
         });
         let scope = cx.rows_of(own.unwrap_or(list));
         let when = node("when").map(|n| cx.cond(n, Mode::Scene));
+        let gate_reads = Reads::take(cx);
         let select = cx.select(fields, scope.clone());
         let mut select = cx.sealed_select(select);
         if select.stream.is_empty() {
@@ -151,8 +182,22 @@ impl Pass {
         let because = node("because").and_then(Node::as_text).map(Arc::from);
         let stop = node("then").and_then(Node::as_text) == Some("stop");
         cx.memo = None;
-        let (reads, cells) = (std::mem::take(&mut cx.reads), std::mem::take(&mut cx.cells));
-        Some(Self { id: id.clone(), span, word: info.name, when, select, list: own, stop, failing, because, reads, cells, verb })
+        let (reads, cells) = (Reads::take(cx), std::mem::take(&mut cx.cells));
+        Some(Self {
+            id: id.clone(),
+            span,
+            word: info.name,
+            when,
+            select,
+            list: own,
+            stop,
+            failing,
+            because,
+            gate_reads,
+            reads,
+            cells,
+            verb,
+        })
     }
 
     /// Runs the pass over `list` (its own list wins).
@@ -160,13 +205,12 @@ impl Pass {
         *st.pass.borrow_mut() = self.id.clone();
         let memo = Memo::default();
         if let Some(when) = &self.when {
-            for read in &self.reads {
-                st.force(*read)?;
-            }
+            self.gate_reads.ready(st)?;
             if !pass_env(st, &memo).holds(when)? {
                 return Ok(());
             }
         }
+        self.reads.ready(st)?;
         st.sparing.set(self.failing == Failing::Spare);
         let list = self.list.unwrap_or(list);
         st.because.borrow_mut().clone_from(&self.because);
@@ -234,16 +278,7 @@ impl Pass {
 
     /// Whether one item, looked at alone, is chosen: for selections that judge each item by itself.
     pub fn chooses(&self, env: &crate::terms::Env<'_>, enabled: bool) -> Result<bool, Fault> {
-        if !enabled && !self.select.off {
-            return Ok(false);
-        }
-        match &self.select.filter {
-            None => Ok(true),
-            Some(filter) => match env.holds(filter) {
-                Ok(held) => Ok(held),
-                Err(fault) => env.forgive(fault).map(|()| false),
-            },
-        }
+        self.select.chooses(env, enabled)
     }
 }
 
