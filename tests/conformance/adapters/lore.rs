@@ -86,7 +86,9 @@ fn state(input: &Json) -> Json {
         for (id, row) in timed[effect].as_object().into_iter().flatten() {
             let protected = row["protected"] == json!(true);
             let mark = row.get("hash").map(ToString::to_string);
-            rows.push(json!({ "id": id, "effect": effect, "start": row["start"], "end": row["end"], "protected": protected, "mark": mark }));
+            rows.push(
+                json!({ "id": id, "effect": effect, "start": row["start"], "end": row["end"], "protected": protected, "mark": mark }),
+            );
         }
     }
     Json::Array(rows)
@@ -118,7 +120,11 @@ fn scene(input: &Json, timed: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "speaker", json!({ "id": file, "file": stem, "tags": tags }));
     parts::put(&mut data, "names", chat::names(input));
     parts::put(&mut data, "type", input.get("type").cloned().unwrap_or_else(|| json!("normal")));
-    parts::put(&mut data, "dialect", json!(if input["main_api"].is_string() && input["main_api"] != json!("openai") { "text" } else { "openai" }));
+    parts::put(
+        &mut data,
+        "dialect",
+        json!(if input["main_api"].is_string() && input["main_api"] != json!("openai") { "text" } else { "openai" }),
+    );
     parts::put(&mut data, "injections", words::extension_prompts(&input["extension_prompts"]));
     parts::put(&mut data, "context.window", input.get("max_context").cloned().unwrap_or_else(|| json!(8192)));
     parts::put(&mut data, "context.reserve", json!(0));
