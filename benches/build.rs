@@ -1,6 +1,9 @@
 //! What costs what: compiling a pack, building a small scene, and building with a long chat, whose price must be that
 //! of what fits into the window and not that of the chat.
 
+#![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; the ratio is for people")]
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,8 @@
 //! The text of every complaint, as its reader sees it: each file of `tests/diagnostics/` makes a mistake and holds the
 //! whole answer. `UPDATE=1 cargo test --test diagnostics` writes the answers anew; read them before you keep them.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -55,7 +57,7 @@ fn files<'a>(case: &'a Json, table: &str) -> Vec<(&'a str, Vec<u8>)> {
 
 /// Packs by name: `q:lore.toml` is a file of pack `q`; without a name it is of pack `p`, which is opened.
 fn packs(case: &Json) -> Vec<PackFiles> {
-    let mut packs: Vec<(&str, Vec<(String, Vec<u8>)>)> = vec![("p", Vec::new())];
+    let mut packs = vec![("p", Vec::<(String, Vec<u8>)>::new())];
     for (path, bytes) in files(case, "files") {
         let (pack, path) = path.split_once(':').unwrap_or(("p", path));
         match packs.iter_mut().find(|(name, _)| *name == pack) {

@@ -2,6 +2,8 @@
 //!
 //! Each file of `tests/edits/` names the line, a scene, and what the prompt is before and after the edit.
 
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};

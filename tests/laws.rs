@@ -126,6 +126,24 @@ fn effects_make_the_expansion_whole_and_oldest_first() {
 }
 
 /// Values of the wrong type anywhere in a scene are best effort, never a panic.
+/// Whatever a pack does to a chat, it does to the end that is sent, and not to the rest.
+#[test]
+fn a_long_chat_is_read_as_far_as_it_fits() {
+    let message = |n: usize| json!({"id": format!("h{n}"), "role": if n % 2 == 0 { "assistant" } else { "user" }, "text": words(3)});
+    let history: Vec<Json> = (0..300).map(message).collect();
+    for pack in LAZY.iter() {
+        for kind in ["normal", "continue", "impersonate", "quiet", "swipe", "regenerate"] {
+            let data = json!({
+                "type": kind, "names": {"user": "Alex", "char": "Vex"}, "history": &history, "quiet_prompt": "Sum up.",
+                "context": {"window": 300, "reserve": 100, "tokenizer": "words"},
+                "injections": [{"id": "a", "content": "note", "position": "in_chat", "depth": 2}],
+            });
+            let plan = build(pack, &Scene::new(&data)).unwrap_or_else(|e| panic!("{e}"));
+            assert!(plan.blocks.len() < 100, "{kind}: {} blocks", plan.blocks.len());
+        }
+    }
+}
+
 #[test]
 fn hostile_scenes_do_not_panic() {
     let odd = [
@@ -174,5 +192,36 @@ fn hostile_scenes_do_not_panic() {
                 let _ = build(rules, &scene).map(|plan| emit(rules, &plan, "openai"));
             }
         }
+    }
+}
+
+/// What a build of the exact pack costs depends on the window and not on the chat, whatever a preset asks for.
+#[test]
+fn a_long_chat_is_not_read() {
+    let message = |n: usize| {
+        let user = n.is_multiple_of(2);
+        json!({"id": format!("h{n}"), "role": if user { "user" } else { "assistant" }, "name": if user { "Alex" } else { "Vex" },
+               "text": words(20), "is_system": n % 50 == 7, "meta": {"reasoning": "hm"}})
+    };
+    let history: Vec<Json> = (0..5000).map(message).collect();
+    let preset = json!({"main": "M", "names": "completion", "squash": true, "send_if_empty": "Go.", "pin_examples": true, "wrap_in_quotes": true,
+                        "continue_nudge": "[Go on]", "new_chat": "[Start]"});
+    let data = json!({
+        "history": history, "preset": preset, "names": {"user": "Alex", "char": "Vex"}, "input": "And then?",
+        "card": {"description": "A thief.", "mes_example": "<START>\nAlex: hi\nVex: yo"},
+        "reasoning": {"add_to_prompts": true, "max_additions": 2},
+        "provider": {"tools_offered": true},
+        "injections": [{"id": "a", "content": "note", "position": "in_chat", "depth": 4}],
+        "context": {"window": 4000, "reserve": 100, "tokenizer": "words"},
+    });
+    for kind in ["normal", "continue", "swipe", "regenerate", "quiet", "impersonate"] {
+        let mut scene = Scene::new(&data);
+        scene.set("type", tapster::Value::text(kind));
+        scene.trace = true;
+        let plan = build(&LAZY[1], &scene).unwrap_or_else(|e| panic!("{kind}: {e}"));
+        let trace = plan.trace.as_ref().unwrap_or_else(|| panic!("{kind}: no trace"));
+        assert!(trace.read_whole.is_empty(), "{kind}: {:?}", trace.read_whole);
+        let unread: usize = plan.trim_report.records.iter().filter_map(|r| r.unread).sum();
+        assert!(unread > 4500, "{kind}: only {unread} are unread");
     }
 }

@@ -1,6 +1,8 @@
 //! Changes that maintainers of real chat programs had to make in code, made here in data: each folder of
 //! `tests/replay/` holds an overlay and a case that says what a program gives without it and with it.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};

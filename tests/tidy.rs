@@ -1,6 +1,8 @@
 //! The house rules that a compiler does not hold: which room may look at which, what the engine may not know, where
 //! files and clocks may be touched, and tables that must agree.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

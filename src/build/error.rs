@@ -9,7 +9,7 @@ use crate::verbs::Halt;
 #[error("{}{message}", stage.as_ref().map(|s| format!("stage `{s}`: ")).unwrap_or_default())]
 #[non_exhaustive]
 pub struct BuildError {
-    /// `max_tokens_exceeded`, `strict_mode`, `pipeline`, `call`, or the code that a pack's `require` names.
+    /// `max_tokens_exceeded`, `strict_mode`, `pipeline`, `template`, `bound.exceeded`, `unknown_dialect`, `call`, or the code that a pack's `require` names.
     pub kind: String,
     /// The stage that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,6 +32,11 @@ impl BuildError {
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.kind
+    }
+
+    /// The engine was asked for a dialect that the pack does not have.
+    pub(crate) fn unknown_dialect(message: impl Into<String>) -> Self {
+        Self::plain("unknown_dialect", None, message)
     }
 
     /// The engine was called wrongly.

@@ -9,7 +9,7 @@ use crate::terms::ledger;
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 
-use super::{BuildError, short};
+use super::BuildError;
 
 /// The plan of a finished build.
 pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
@@ -84,7 +84,7 @@ fn stats(st: &State, report: &TrimReport) -> Vec<Stat> {
             ("eviction_count", Value::Int(i64::try_from(report.eviction_count).unwrap_or(i64::MAX))),
         ];
         let value = Value::map(numbers.into_iter().map(|(name, value)| (Arc::from(name), value)).collect());
-        let stage = short(&st.ledger.borrow().trimmed_in).to_owned();
+        let stage = st.ledger.borrow().trimmed_in.to_string();
         stats.push(Stat { stage, name: "trim".to_owned(), value });
     }
     let set = st.set.borrow();

@@ -112,7 +112,8 @@ fn short(pass: &str) -> &str {
 pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
     let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };
     let mut data = data;
-    if !scene.seed.is_empty() && data.get("seed").is_none()
+    if !scene.seed.is_empty()
+        && data.get("seed").is_none()
         && let Value::Map(map) = &mut data
     {
         std::sync::Arc::make_mut(map).insert("seed".into(), Value::text(scene.seed.as_str()));

@@ -21,7 +21,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<serde_json::V
     let (Some(program), Some(form)) = (programs.find(dialect), form) else {
         let known = dialects(rules);
         let help = crate::diag::suggest::help(dialect, known.iter().map(String::as_str)).map(|h| format!("; {h}")).unwrap_or_default();
-        return Err(BuildError::call(format!("pack `{}` has no dialect `{dialect}`{help}", rules.pack().name)));
+        return Err(BuildError::unknown_dialect(format!("pack `{}` has no dialect `{dialect}`{help}", rules.pack().name)));
     };
     let scene = Scene { data: plan.scene.clone(), ..Scene::default() };
     let mut st = build::state(rules, &scene);

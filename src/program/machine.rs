@@ -31,6 +31,11 @@ pub type Hooks<'h> = &'h dyn Fn(&Ask<'_>, usize, &mut State) -> Result<(), Halt>
 /// An event that has begun: its name, the pass that began it, and what a failure means.
 type Begun = (Arc<str>, Arc<str>, Failing);
 
+/// The name of a stage: what stands behind the program's name.
+fn short(pass: &str) -> &str {
+    pass.rsplit_once('/').map_or(pass, |(_, stage)| stage)
+}
+
 /// Runs programs.
 pub struct Machine<'p> {
     programs: &'p Programs,
@@ -67,14 +72,15 @@ impl<'p> Machine<'p> {
         let mark = self.begun.borrow().len();
         for pass in &compiled.passes {
             st.current.set(pass.list.unwrap_or(compiled.list));
-            *st.stage.borrow_mut() = pass.id.clone();
+            let stage: Arc<str> = short(&pass.id).into();
+            *st.stage.borrow_mut() = stage.clone();
             match pass.run(st, compiled.list, self) {
                 Ok(()) => {}
                 Err(Halt::Stop) => break,
                 Err(halt) => return Err((halt, pass.id.clone())),
             }
             if let Some(watch) = self.watch {
-                st.step(|| Step::Stage(pass.id.rsplit_once('/').map_or(pass.id.as_ref(), |(_, stage)| stage).to_owned()));
+                st.step(|| Step::Stage(stage.to_string()));
                 watch(&pass.id, st);
             }
         }
@@ -86,7 +92,7 @@ impl<'p> Machine<'p> {
         let begun = self.begun.borrow_mut().split_off(mark);
         for (event, pass, failing) in begun {
             pass.clone_into(&mut st.pass.borrow_mut());
-            pass.clone_into(&mut st.stage.borrow_mut());
+            *st.stage.borrow_mut() = short(&pass).into();
             let name = format!("after_{event}");
             let done = self.ask(&Ask::Event { name: &name, failing }, list, st);
             let done = if st.refuses() { Err(Halt::Warned) } else { done };

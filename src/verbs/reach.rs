@@ -18,7 +18,7 @@ pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result
     for read in &pass.reads {
         st.force(*read)?;
     }
-    if st.list(list).lazy.is_none() || untouched(pass, st, list, memo)? {
+    if st.list(list).lazy.is_none() || looks_at_none(pass) || untouched(pass, st, list, memo)? {
         return Ok(());
     }
     if pass.select.is_local() && is_local(pass) {
@@ -43,6 +43,11 @@ pub fn untouched(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bo
         Some(filter) => Ok(!st.lazy_may_meet(list, filter, &pass_env(st, memo))?),
         None => Ok(false),
     }
+}
+
+/// Whether the pass sets values of the build once, and nothing of an item.
+fn looks_at_none(pass: &Pass) -> bool {
+    matches!(&pass.verb, Verb::Set(set) if !set.has_fields()) && pass.select.is_local()
 }
 
 /// Whether the verb changes each item by itself.

@@ -41,8 +41,15 @@ impl Scene {
 
     fn into_scene(self) -> tapster::Scene {
         let data = tapster::Value::from(&self.data);
-        let scene =
-            tapster::Scene { data, seed: self.seed, draws: self.draws, strict: self.strict, trace: self.trace, hooks: self.hooks, ..Default::default() };
+        let scene = tapster::Scene {
+            data,
+            seed: self.seed,
+            draws: self.draws,
+            strict: self.strict,
+            trace: self.trace,
+            hooks: self.hooks,
+            ..Default::default()
+        };
         self.hosts.into_iter().fold(scene, |scene, (name, host)| {
             scene.host(&name, Arc::new(move |_: &tapster::Value| host().map(|v| tapster::Value::from(&v))))
         })
@@ -194,6 +201,14 @@ impl Built {
     }
 }
 
+/// Finished messages in a dialect of a pack.
+pub(crate) fn emit_messages(name: &str, overlay: &str, messages: Json, dialect: &str) -> Result<Json, Json> {
+    let block = |m: &Json| tapster::model::Block { fields: tapster::Value::from(m), tokens: 0.0, history: Vec::new() };
+    let blocks = messages.as_array().into_iter().flatten().map(block).collect();
+    let plan = tapster::Plan { blocks, ..Default::default() };
+    tapster::emit(&pack_with(name, overlay)?, &plan, dialect).map_err(|e| error(&e))
+}
+
 /// The stages of a build, by name, in order.
 pub(crate) fn stages(name: &str) -> Result<Vec<String>, Json> {
     let pack = pack(name)?;
@@ -215,6 +230,10 @@ fn message(message: &Json) -> Json {
         if let Some(value) = meta.get(key) {
             map.insert(key.to_owned(), value.clone());
         }
+    }
+    // a message that only calls tools has no content
+    if map.contains_key("tool_calls") && map.get("content") == Some(&json!("")) {
+        map.remove("content");
     }
     out
 }

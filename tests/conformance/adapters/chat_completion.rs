@@ -259,12 +259,16 @@ pub(crate) fn group(input: &Json, data: &mut Json) -> Result<(), Json> {
         members.push(member);
     }
     parts::put(data, "members", Json::Array(members));
+    let all: Json = cards.iter().map(|c| json!({ "id": file_of(c), "name": c["data"]["name"] })).collect();
+    parts::put(data, "characters", all);
+    let named = |id: &Json| cards.iter().find(|c| c["data"]["name"] == *id).map_or_else(|| id.clone(), file_of);
+    let muted: Json = group["disabled_members"].as_array().into_iter().flatten().map(named).collect();
+    parts::put(data, "group.disabled_members", muted);
     parts::put(data, "speaker", json!({ "id": file_of(&speaker(input)), "file": file_of(&speaker(input)) }));
     parts::put(data, "group.active", json!(true));
     parts::put(data, "group.strategy", parts::code(&group["activation_strategy"], &["natural", "list", "manual", "pooled"]));
     parts::put(data, "group.mode", parts::code(&group["generation_mode"], &["swap", "append", "append_disabled"]));
     let names = [
-        ("disabled_members", "group.disabled_members"),
         ("allow_self_responses", "group.allow_self_responses"),
         ("generation_mode_join_prefix", "group.join_prefix"),
         ("generation_mode_join_suffix", "group.join_suffix"),

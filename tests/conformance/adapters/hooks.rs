@@ -41,9 +41,8 @@ pub(super) fn of(input: &Json, seen: &Seen) -> Vec<Hook> {
 fn hook(event: &Json, id: &Json, actions: Json, seen: Seen) -> Hook {
     let id = id.as_str().unwrap_or("").to_owned();
     let named = id.clone();
-    let run = move |view: &mut HookView<'_>| {
-        actions.as_array().into_iter().flatten().try_for_each(|action| act(action, &named, view, &seen))
-    };
+    let run =
+        move |view: &mut HookView<'_>| actions.as_array().into_iter().flatten().try_for_each(|action| act(action, &named, view, &seen));
     Hook { event: event.as_str().unwrap_or("").into(), id: id.into(), run: Arc::new(run) }
 }
 
@@ -62,7 +61,9 @@ fn act(action: &Json, id: &str, view: &mut HookView<'_>, seen: &Seen) -> Result<
             view.set(&path, Value::text(text))?;
         }
         "copy" => view.set(&path(&action["into"]), view.get(&path(with)))?,
-        "append_history" => change(view, "history", |list| list.extend(parts::history(&json!([with])).as_array().cloned().unwrap_or_default()))?,
+        "append_history" => {
+            change(view, "history", |list| list.extend(parts::history(&json!([with])).as_array().cloned().unwrap_or_default()))?
+        }
         "remove_history" => change(view, "history", |list| drop(with.as_u64().map(|n| list.remove(n as usize))))?,
         "set_entry" => change(view, "preset.entries", |list| {
             list.iter_mut().filter(|e| e["name"] == *with).for_each(|e| parts::set(e, "text", action["content"].clone()));
@@ -82,15 +83,34 @@ fn act(action: &Json, id: &str, view: &mut HookView<'_>, seen: &Seen) -> Result<
 }
 
 const WORDS: &[&str] = &[
-    "log", "warn", "raise", "set", "append_text", "copy", "append_history", "remove_history", "set_entry", "set_blocks", "add_block",
-    "remove_block", "modify_block", "instrument_lazy", "observe",
+    "log",
+    "warn",
+    "raise",
+    "set",
+    "append_text",
+    "copy",
+    "append_history",
+    "remove_history",
+    "set_entry",
+    "set_blocks",
+    "add_block",
+    "remove_block",
+    "modify_block",
+    "instrument_lazy",
+    "observe",
 ];
 
 /// A path of the contract as a path of the scene.
 fn path(names: &Json) -> String {
     let names = names.as_array().into_iter().flatten().filter_map(Json::as_str).collect::<Vec<_>>();
     let whole = names.join(".");
-    let known = [("macro_vars.", "vars.local."), ("character.", "card."), ("user.", "names."), ("user_message", "input"), ("generation_type", "type")];
+    let known = [
+        ("macro_vars.", "vars.local."),
+        ("character.", "card."),
+        ("user.", "names."),
+        ("user_message", "input"),
+        ("generation_type", "type"),
+    ];
     let whole = if whole == "user.name" { "names.user".to_owned() } else { whole };
     known.iter().find_map(|(theirs, ours)| whole.strip_prefix(theirs).map(|rest| format!("{ours}{}", rest))).unwrap_or(whole)
 }
@@ -106,7 +126,10 @@ fn block(message: &Json) -> Value {
 }
 
 fn find(by: &Json, view: &HookView<'_>) -> Result<usize, String> {
-    view.blocks().iter().position(|b| b.get("text").map(Value::to_json).unwrap_or_default() == by["content"]).ok_or_else(|| format!("no block {by}"))
+    view.blocks()
+        .iter()
+        .position(|b| b.get("text").map(Value::to_json).unwrap_or_default() == by["content"])
+        .ok_or_else(|| format!("no block {by}"))
 }
 
 fn observe(id: &str, view: &HookView<'_>, seen: &Seen) {

@@ -2,6 +2,7 @@
 
 mod cards;
 mod chat_completion;
+mod dialect;
 mod group;
 mod hooks;
 mod imports;
@@ -39,6 +40,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-trim", "", trim::trim),
     adapter("contract-budget", "", trim::budget),
     adapter("contract-cards", "", cards::contract),
+    adapter("contract-dialect", "", dialect::contract),
     adapter("contract-group", "", group::contract),
     adapter("contract-injection", "", injection::contract),
     adapter("contract-notes", "", notes::contract),

@@ -44,7 +44,11 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
         _ => {}
     }
     let seen = Seen::default();
-    let outcome = engine::build_with(CONTRACT, &custom_stages(&input["custom_stages"]), scene(input, input["options"]["trace"] == json!(true), &seen));
+    let outcome = engine::build_with(
+        CONTRACT,
+        &custom_stages(&input["custom_stages"]),
+        scene(input, input["options"]["trace"] == json!(true), &seen),
+    );
     let actual = match (&outcome, case.op()) {
         (Err(error), _) => error.clone(),
         (Ok(built), "build") => told(built, input, &seen),

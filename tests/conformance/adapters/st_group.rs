@@ -60,13 +60,14 @@ fn activation_scene(input: &Json) -> Result<Json, Json> {
 /// The chat of a group: who wrote each message is told by the file of the card, or filled in from the name.
 fn history(input: &Json) -> Json {
     let cards = chat::cards(input);
+    let me = input["persona"]["name"].as_str().unwrap_or("User");
     let message = |m: &Json| {
         let user = m["is_user"] == json!(true);
         let named = cards.iter().find(|c| c["data"]["name"] == m["name"]).map(chat::file_of);
         let filled = if user || m["no_avatar"] == json!(true) || m["is_system"] == json!(true) { None } else { named };
         let own = Some(&m["original_avatar"]).filter(|a| !a.is_null()).cloned();
         json!({
-            "role": if user { "user" } else { "assistant" }, "name": m["name"], "member_id": own.or(filled), "text": m["mes"],
+            "role": if user { "user" } else { "assistant" }, "name": if user && m["name"].is_null() { json!(me) } else { m["name"].clone() }, "member_id": own.or(filled), "text": m["mes"],
             "is_system": m["is_system"] == json!(true), "narrator": m["extra"]["type"] == json!("narrator"),
         })
     };
@@ -95,6 +96,8 @@ fn card_scene(input: &Json) -> Result<Json, Json> {
         parts::set(&mut given, "group", json!({}));
     }
     chat::group(&given, &mut data)?;
+    parts::copy(input, &mut data, &[("variables", "vars")]);
+    parts::copy(&input["power_user"], &mut data, &[("collapse_newlines", "preset.collapse_newlines")]);
     parts::put(&mut data, "speaker", chat::file_of(&chat::speaker(input)));
     parts::copy(&input["chat_metadata"], &mut data, &[("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example")]);
     Ok(data)
