@@ -24,6 +24,7 @@ pub mod select_parse;
 pub mod state;
 pub mod trail;
 pub mod trees;
+pub mod watch;
 
 pub use cond::{Cond, Test};
 pub use cx::Cx;

@@ -22,7 +22,9 @@ pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result
         return Ok(());
     }
     if pass.select.is_local() && is_local(pass) {
-        if matches!(&pass.verb, Verb::Shape(shape) if shape.expands_macros()) && st.unread_has_effects(list) {
+        // a history is read from its newest end: effects in that order happen as it is read
+        let in_order = pass.select.from == End::First;
+        if in_order && matches!(&pass.verb, Verb::Shape(shape) if shape.expands_macros()) && st.unread_has_effects(list) {
             return st.force(list);
         }
         return queue(pass, st, list);
@@ -45,9 +47,13 @@ pub fn untouched(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bo
     }
 }
 
-/// Whether the pass sets values of the build once, and nothing of an item.
+/// Whether the pass sets values of the build once, and nothing of an item, or takes a cost that is given.
 fn looks_at_none(pass: &Pass) -> bool {
-    matches!(&pass.verb, Verb::Set(set) if !set.has_fields()) && pass.select.is_local()
+    match &pass.verb {
+        Verb::Set(set) => !set.has_fields() && pass.select.is_local(),
+        Verb::Reserve(reserve) => reserve.is_given(),
+        _ => false,
+    }
 }
 
 /// Whether the verb changes each item by itself.
