@@ -12,6 +12,7 @@ use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
+use crate::terms::expr::Root;
 use crate::terms::select::{Seq, count, pass_env};
 use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State, Test};
 
@@ -185,6 +186,19 @@ impl Match {
     }
 }
 
+impl Source {
+    /// The newest rows of a held list that is not read to its end: reading them all would cost the length of the chat.
+    fn newest(&self, window: usize, env: &Env<'_>) -> Result<Option<Vec<Value>>, Fault> {
+        match &self.each {
+            Some(Expr::Path(path)) if self.newest_first && window < usize::MAX => match path.root {
+                Root::Scene { list: Some((id, used)) } if path.segs.len() == used => env.st.newest(id, window),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
 impl Matcher {
     fn takes(&self, key: &Value, env: &Env<'_>) -> Result<bool, Fault> {
         Ok(self.when.as_ref().map_or(Ok(true), |c| env.holds(c))?
@@ -286,7 +300,10 @@ impl<'a> Texts<'a> {
             }
             return Ok(made.len().min(window));
         };
-        let rows = env.eval(each)?;
+        let rows = match source.newest(window, env)? {
+            Some(newest) => Value::list(newest),
+            None => env.eval(each)?,
+        };
         let rows = rows.as_list().unwrap_or(&[]);
         let seq = Seq::Values(rows);
         for k in made.len()..window.min(rows.len()) {
