@@ -102,7 +102,9 @@ pub struct Pass {
     pub stop: bool,
     /// What a failure means.
     pub failing: Failing,
-    /// Lists that its queries read.
+    /// Lists that the queries of `when` read.
+    pub gate_reads: Vec<usize>,
+    /// Lists that its other queries read, once it runs.
     pub reads: Vec<usize>,
     /// What its memo cells hold, to be filled at once when the pass is queued.
     pub cells: Vec<crate::terms::cx::Cell>,
@@ -135,6 +137,7 @@ impl Pass {
         });
         let scope = cx.rows_of(own.unwrap_or(list));
         let when = node("when").map(|n| cx.cond(n, Mode::Scene));
+        let gate_reads = std::mem::take(&mut cx.reads);
         let select = cx.select(fields, scope.clone());
         let mut select = cx.sealed_select(select);
         if select.stream.is_empty() {
@@ -149,7 +152,7 @@ impl Pass {
         let stop = node("then").and_then(Node::as_text) == Some("stop");
         cx.memo = None;
         let (reads, cells) = (std::mem::take(&mut cx.reads), std::mem::take(&mut cx.cells));
-        Some(Self { id: id.clone(), span, word: info.name, when, select, list: own, stop, failing, reads, cells, verb })
+        Some(Self { id: id.clone(), span, word: info.name, when, select, list: own, stop, failing, gate_reads, reads, cells, verb })
     }
 
     /// Runs the pass over `list` (its own list wins).
@@ -157,7 +160,7 @@ impl Pass {
         *st.pass.borrow_mut() = self.id.clone();
         let memo = Memo::default();
         if let Some(when) = &self.when {
-            for read in &self.reads {
+            for read in &self.gate_reads {
                 st.force(*read)?;
             }
             if !pass_env(st, &memo).holds(when)? {
@@ -195,6 +198,12 @@ impl Pass {
     }
 
     fn work(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+        if matches!(self.verb, Verb::Add(_) | Verb::Require(_) | Verb::Repeat(_) | Verb::Run(_)) {
+            // the other verbs do so themselves, once they know what they need
+            for read in &self.reads {
+                st.force(*read)?;
+            }
+        }
         match &self.verb {
             Verb::Add(add) => add.run(st, list),
             Verb::Require(require) => require.run(self, st, list),
