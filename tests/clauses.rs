@@ -3,7 +3,7 @@
 //!
 //! Skips with a notice where the recorded cases are not at hand (`$TAPSTER_CONFORMANCE`, else `../shared/conformance`).
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::{Event, EvictionRecord, PassStat, Stat, Trace, TrimReport, Warning};
+use crate::model::plan::{Event, EvictionRecord, PassStat, Reason, Stat, Trace, TrimReport, Warning};
 use crate::model::{Block, Item, Plan, Value};
 use crate::pack::Ruleset;
 use crate::terms::ledger;
@@ -70,7 +70,7 @@ fn trace(st: &State, report: &TrimReport, stages: Vec<(String, Vec<Value>)>) -> 
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
-    Some(Trace { passes, draws, read_whole, stages, steps: st.steps.borrow().clone(), stats: stats(st, report) })
+    Some(Trace { passes, draws, read_whole, stages, steps: st.steps.borrow().clone(), stats: stats(st, report), reasons: reasons(st) })
 }
 
 /// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
@@ -91,6 +91,18 @@ fn stats(st: &State, report: &TrimReport) -> Vec<Stat> {
     let noted = set.get("stat").and_then(Value::as_map).into_iter().flat_map(|m| m.iter());
     stats.extend(noted.map(|(name, value)| Stat { stage: String::new(), name: name.to_string(), value: value.clone() }));
     stats
+}
+
+fn reasons(st: &State) -> Vec<Reason> {
+    let told = st.reasons.borrow();
+    let reasons = told.iter().map(|r| Reason {
+        list: r.list.to_string(),
+        id: r.id.to_string(),
+        pass: r.pass.to_string(),
+        because: r.because.to_string(),
+        detail: r.detail.clone(),
+    });
+    reasons.collect()
 }
 
 /// The live blocks of the running program's list, as far as they have been read.
@@ -143,6 +155,12 @@ impl Outcome {
     pub fn trim_report(&self, list: &str) -> Result<TrimReport, BuildError> {
         let id = self.st.rules.list_id(list).unwrap_or(0);
         Ok(plan(&self.rules, &self.st, id, Vec::new())?.trim_report)
+    }
+
+    /// Why items fared as they did, in order; empty without a trace.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<Reason> {
+        reasons(&self.st)
     }
 
     /// Scripted draws that nobody took.

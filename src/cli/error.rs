@@ -42,7 +42,7 @@ impl Stop {
 
     /// A build that gave no plan: 2 where it was asked for what the pack has not, 1 where it was refused.
     pub(super) fn build(error: &BuildError, rules: Option<&Ruleset>) -> Self {
-        let exit = if error.kind() == "call" { Exit::CouldNot } else { Exit::No };
+        let exit = if matches!(error.kind(), "call" | "unknown_dialect") { Exit::CouldNot } else { Exit::No };
         let mut stop = Self::report(exit, Report::default(), Sources::default());
         stop.note = Some(Box::new(Note::of_build(error, rules)));
         stop

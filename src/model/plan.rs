@@ -78,6 +78,22 @@ pub struct PassStat {
     pub items: usize,
 }
 
+/// Why something became of an item.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Reason {
+    /// The item's list: `entries`, `blocks` …
+    pub list: String,
+    /// The item's id.
+    pub id: String,
+    /// The pass.
+    pub pass: String,
+    /// The pass's `because`; the codes of lore are in `docs/lore.md`.
+    pub because: String,
+    /// What the verb knows about it, such as the key that was found and where.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub detail: Value,
+}
+
 /// Something that happened in a build, in order.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -110,6 +126,8 @@ pub struct Trace {
     pub read_whole: Vec<(String, usize)>,
     /// The live blocks after each stage, as far as they had been read.
     pub stages: Vec<(String, Vec<Value>)>,
+    /// Why items fared as they did, in order: what passes with `because` did.
+    pub reasons: Vec<Reason>,
     /// Stages and hooks in the order in which they ran.
     pub steps: Vec<Step>,
     /// What stages, hooks and passes noted: `trim` of the stage that trimmed, and everything that passes set under `$stat`.

@@ -73,6 +73,7 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
         scripts: cx.scripts,
         limits,
         counters: crate::terms::rules::Counters::default(),
+        key_sets: crate::text::keys::KeySets::default(),
         names: cx.names,
     };
     let programs = (!report.has_errors()).then(|| Programs { rules: Arc::new(rules), list, formats });

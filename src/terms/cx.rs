@@ -87,6 +87,8 @@ pub struct Cx<'p> {
     pub conds: Vec<Cond>,
     /// Lists that the pass at hand reads through queries.
     pub reads: Vec<usize>,
+    /// Queries of the pass at hand that look only at the newest end of a list.
+    pub tails: Vec<(usize, super::Select)>,
     /// What the memo cells of the pass at hand hold.
     pub cells: Vec<Cell>,
     pub(super) fact_stack: Vec<Arc<str>>,
@@ -129,6 +131,7 @@ impl<'p> Cx<'p> {
             exprs: Vec::new(),
             conds: Vec::new(),
             reads: Vec::new(),
+            tails: Vec::new(),
             cells: Vec::new(),
             fact_stack: Vec::new(),
             depth: 0,

@@ -22,6 +22,7 @@ pub mod rules;
 pub mod select;
 pub mod select_parse;
 pub mod state;
+pub mod watch;
 
 pub use cond::{Cond, Test};
 pub use cx::Cx;

@@ -236,6 +236,14 @@ impl Cx<'_> {
             }
         }
         let select = self.select(table, scope.clone());
+        if let Source::List(id) = source {
+            // a query that counts from the newest end needs no more of a long list than that end
+            if select.is_tail() && !select.refers(1) {
+                self.tails.push((id, select.clone()));
+            } else if !self.reads.contains(&id) {
+                self.reads.push(id);
+            }
+        }
         let forms = self.forms.clone();
         let form = table.get("form").map(|f| self.named("form", &forms, f.node.as_text().unwrap_or(""), f.node.span));
         let after = table.get("after").map(|f| self.expr(&f.node));
@@ -257,9 +265,6 @@ impl Cx<'_> {
             Some("part") => (Source::Part, self.scopes.last().cloned().unwrap_or(Scope::Open)),
             Some(name) if !is_reference(name) => {
                 let id = self.list(name, of.span);
-                if !self.reads.contains(&id) {
-                    self.reads.push(id);
-                }
                 (Source::List(id), self.rows_of(id))
             }
             _ => {

@@ -50,6 +50,8 @@ pub struct Rules {
     pub limits: Limits,
     /// Token counters by estimator.
     pub counters: Counters,
+    /// Compiled lore keys by content.
+    pub key_sets: crate::text::keys::KeySets,
     /// What names the pack knows: for conditions that a scene brings.
     pub names: Names,
 }

@@ -159,6 +159,20 @@ impl Select {
         ends && self.per.is_none() && self.by.is_empty() && self.draw.is_none() && !self.others
     }
 
+    /// Whether one item, looked at alone, passes `where`; items that are switched off only with `off`.
+    pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, Fault> {
+        if !enabled && !self.off {
+            return Ok(false);
+        }
+        match &self.filter {
+            None => Ok(true),
+            Some(filter) => match env.holds(filter) {
+                Ok(held) => Ok(held),
+                Err(fault) => env.forgive(fault).map(|()| false),
+            },
+        }
+    }
+
     /// Whether any part looks at the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {

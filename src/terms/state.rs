@@ -41,6 +41,21 @@ pub struct Stat {
     pub items: usize,
 }
 
+/// Why something became of an item: the code of a pass, and what it found. Only kept when tracing.
+#[derive(Debug, Clone)]
+pub struct Reason {
+    /// The item's list.
+    pub list: Arc<str>,
+    /// The item's id.
+    pub id: Arc<str>,
+    /// The pass.
+    pub pass: Arc<str>,
+    /// The pass's `because`.
+    pub because: Arc<str>,
+    /// What the verb knows about it: the key that was found, and where.
+    pub detail: Value,
+}
+
 /// What one build holds.
 pub struct State {
     /// The compiled rules.
@@ -49,7 +64,7 @@ pub struct State {
     pub scene: Value,
     /// What passes and macros have set.
     pub set: RefCell<Value>,
-    lists: Vec<RefCell<List>>,
+    pub(super) lists: Vec<RefCell<List>>,
     /// Chance.
     pub draws: RefCell<Draws>,
     /// Accounts and counters.
@@ -82,7 +97,13 @@ pub struct State {
     pub marks: RefCell<Vec<(Arc<str>, Value)>>,
     /// Items that lost their place: id, and the pass that would have placed them.
     pub lost: RefCell<Vec<(String, String)>>,
-    patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, String>>>,
+    /// What `because` of the running pass says.
+    pub because: RefCell<Option<Arc<str>>>,
+    /// Why items fared as they did, when tracing.
+    pub reasons: RefCell<Vec<Reason>>,
+    /// What lookups of keys have read so far, by pass.
+    pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
+    patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError>>>,
     visits: Cell<u64>,
     depth: Cell<u32>,
     next_seq: Cell<u32>,
@@ -120,6 +141,9 @@ impl State {
             read_whole: RefCell::default(),
             marks: RefCell::default(),
             lost: RefCell::default(),
+            because: RefCell::default(),
+            reasons: RefCell::default(),
+            lookups: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),
             depth: Cell::new(0),
@@ -168,49 +192,6 @@ impl State {
         self.warnings.borrow_mut().push(Warning { code: code.to_owned(), message: message.into(), pass });
     }
 
-    /// Whether a warning has come up where warnings are errors.
-    #[must_use]
-    pub fn refuses(&self) -> bool {
-        self.strict && !self.warnings.borrow().is_empty()
-    }
-
-    /// Notes a value of the running stage for the trace; it is worked out only when a trace is kept.
-    pub fn instrument(&self, name: &str, value: impl FnOnce() -> Value) {
-        if self.trail.is_some() {
-            let stage = self.stage.borrow().to_string();
-            self.notes.borrow_mut().push(Note { stage, name: name.to_owned(), value: value() });
-        }
-    }
-
-    /// Notes a stage or a hook, when a trace is kept.
-    pub fn step(&self, step: impl FnOnce() -> Step) {
-        if self.trail.is_some() {
-            self.steps.borrow_mut().push(step());
-        }
-    }
-
-    /// Everything that `$` reaches but lists: what was set over the scene over the pack's values.
-    #[must_use]
-    pub fn whole(&self) -> Value {
-        self.set.borrow().clone().over(self.scene.clone()).over(self.rules.values.clone())
-    }
-
-    /// Changes an input of the scene; lists that were read from it are read again.
-    pub fn change(&mut self, path: &str, value: Value) {
-        let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
-        if !walk(&self.set.borrow(), &names).is_null() {
-            self.put(&names, value.clone());
-        }
-        put(&mut self.scene, &names, value);
-        let touched = |from: &str| from == path || from.starts_with(&format!("{path}.")) || path.starts_with(&format!("{from}."));
-        for (n, list) in self.lists.iter_mut().enumerate() {
-            if self.rules.lists.get(n).and_then(|l| l.from.as_deref()).is_some_and(touched) {
-                let id = list.get_mut().id;
-                *list.get_mut() = List { id, ..List::default() };
-            }
-        }
-    }
-
     /// Renders a text in one of the text languages.
     pub fn render(&self, args: &Map) -> Result<Value, Fault> {
         match &self.renderer {
@@ -233,7 +214,19 @@ impl State {
     pub fn note(&self, item: &Item, did: &'static str) {
         if let Some(trail) = &self.trail {
             trail.borrow_mut().push(Event { item: item.seq, pass: self.pass.borrow().clone(), did });
+            self.explain(item, Value::Null);
         }
+    }
+
+    /// Notes why, when a trail is kept and the running pass says `because`.
+    pub fn explain(&self, item: &Item, detail: Value) {
+        if self.trail.is_none() {
+            return;
+        }
+        let Some(because) = self.because.borrow().clone() else { return };
+        let list = self.rules.lists.get(usize::from(item.list)).map_or_else(|| Arc::from(""), |l| l.name.clone());
+        let id = item.get(crate::model::item::core::ID).map(Value::to_text).unwrap_or_default();
+        self.reasons.borrow_mut().push(Reason { list, id, pass: self.pass.borrow().clone(), because, detail });
     }
 
     /// A list, to read.
@@ -487,11 +480,11 @@ impl State {
     }
 
     /// A pattern that data brings, compiled once a build.
-    pub fn pattern(&self, text: &str) -> Result<crate::text::pattern::Pattern, String> {
+    pub fn pattern(&self, text: &str) -> Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError> {
         if let Some(found) = self.patterns.borrow().get(text) {
             return found.clone();
         }
-        let made = crate::text::pattern::Pattern::parse(text).map_err(|e| e.reason);
+        let made = crate::text::pattern::Pattern::parse(text);
         self.patterns.borrow_mut().insert(text.to_owned(), made.clone());
         made
     }
@@ -518,7 +511,7 @@ fn decides(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Map(_))
 }
 
-fn walk(value: &Value, names: &[Arc<str>]) -> Value {
+pub(super) fn walk(value: &Value, names: &[Arc<str>]) -> Value {
     let mut at = value;
     for (n, name) in names.iter().enumerate() {
         let special = match (at, name.as_ref()) {

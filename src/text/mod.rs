@@ -6,6 +6,7 @@
 
 pub mod functions;
 pub mod js;
+pub mod keys;
 pub mod macros;
 pub mod pattern;
 pub mod script;

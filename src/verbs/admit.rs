@@ -61,9 +61,6 @@ impl Admit {
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
         let memo = Memo::default();
         st.ledger.borrow_mut().trim(self.account, pass.id.clone(), &st.stage.borrow());
-        for read in &pass.reads {
-            st.force(*read)?;
-        }
         self.read_what_fits(pass, st, list, &memo)?;
         let size = ledger::size(&pass_env(st, &memo), self.account)?;
         let (mut off, mut admitted, mut refused) = (Vec::new(), Vec::new(), Vec::new());

@@ -53,9 +53,6 @@ impl Evict {
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
         let memo = Memo::default();
         st.ledger.borrow_mut().trim(self.account, pass.id.clone(), &st.stage.borrow());
-        for read in &pass.reads {
-            st.force(*read)?;
-        }
         let size = {
             let env = pass_env(st, &memo);
             ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)

@@ -1,28 +1,32 @@
 //! `match`: looks the items' keys up in the scan sources, and sets fields on hits.
 //!
 //! What is searched are the rows of table `scan_source`, how a key is found the rows of `matcher`, how primary and
-//! secondary hits combine the rows of `logic`. Texts that several items share are put together once.
+//! secondary hits combine the rows of `logic`. Every text of a source is searched once for all plain keys
+//! ([`crate::text::keys`]), and an item that searches fewer texts looks at earlier finds only; patterns, and keys
+//! with a line break, run on the texts joined as the item searches them.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::diag::{Code, Node, Span, Table};
-use crate::model::{FieldId, Item, Value, item::core};
+use crate::model::{FieldId, Item, Map, Value, item::core};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
 use crate::terms::expr::Root;
 use crate::terms::select::{Seq, count, pass_env};
 use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State, Test};
+use crate::text::keys::{Edge, Hit, Key, Lookup};
 
 use super::set::Set;
+use super::shape::{Step, steps, through};
 use super::{Halt, Pass};
 
 /// The terms of `match`.
 pub struct Match {
     keys: Expr,
     more: Option<Expr>,
+    prepare: Vec<Step>,
     set: Set,
     grow: Option<FieldId>,
     sources: Vec<Source>,
@@ -33,6 +37,7 @@ pub struct Match {
 
 /// A row of `scan_source`.
 struct Source {
+    name: Arc<str>,
     when: Option<Cond>,
     filter: Option<Cond>,
     each: Option<Expr>,
@@ -50,6 +55,9 @@ struct Matcher {
     how: How,
     case: Option<Expr>,
     edge: Edge,
+    key: Vec<Step>,
+    text: Vec<Step>,
+    bad_is_next: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,14 +65,29 @@ enum How {
     Plain,
     Word,
     Regex,
+    Any,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Edge {
-    NonWord,
-    Boundary,
-    Space,
+/// A key, ready to be looked up.
+#[derive(Clone)]
+enum Ready {
+    /// In every text.
+    Any,
+    /// In no text.
+    Never,
+    /// By the automata: the matcher that prepares the texts, and its number.
+    Plain(usize, u32),
+    /// In the joined text: a pattern.
+    Pattern(crate::text::pattern::Pattern),
+    /// In the joined text: a key with a line break.
+    Lines(usize, Key),
 }
+
+/// Which matchers an item's keys may use, and whether case counts there.
+type Profile = Vec<Option<bool>>;
+
+/// How many texts of each source an item searches.
+type Windows = Vec<usize>;
 
 impl Match {
     /// Reads the terms and the tables.
@@ -80,11 +103,12 @@ impl Match {
         };
         let keys = cx.within(scope.clone(), |cx| cx.expr(&keys.node));
         let more = fields.get("more").map(|f| cx.within(scope.clone(), |cx| cx.expr(&f.node)));
+        let prepare = fields.get("prepare").map(|f| cx.within(scope.clone(), |cx| steps(cx, &f.node))).unwrap_or_default();
         let set = Set::of(cx, &set.node, scope);
         let grow = fields.get("grow").and_then(|f| f.node.as_text()).map(|f| cx.fields.intern(f));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
-        let sources = rows("scan_source").iter().filter_map(|r| source(cx, &r.fields, scope)).collect();
+        let sources = rows("scan_source").iter().filter_map(|r| source(cx, &r.name, &r.fields, scope)).collect();
         let matchers = rows("matcher").iter().map(|r| matcher(cx, &r.fields, scope)).collect();
         let mut logic = FxHashMap::default();
         for row in rows("logic") {
@@ -92,97 +116,58 @@ impl Match {
             logic.insert(row.name.clone(), (test("secondary"), test("missing")));
         }
         let logic_field = cx.fields.intern("logic");
-        Some(Self { keys, more, set, grow, sources, matchers, logic, logic_field })
+        Some(Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field })
     }
 
     /// Looks the keys up.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
         let mut hits = Vec::new();
-        {
+        let lookups = st.lookups.borrow_mut().remove(&pass.id).unwrap_or_default();
+        let lookups = {
             let env = pass_env(st, memo);
             let chosen = pass.chosen(st, list, memo)?;
             let items = st.list(list);
-            let mut texts = Texts::new(self, &env)?;
+            let mut scan = Scan::new(self, lookups, &env)?;
+            let mut asked = Vec::with_capacity(chosen.len());
             for n in chosen {
+                if let Some(item) = items.items.get(n) {
+                    asked.push((n, scan.ask(item, &env.inner(Cur::Item(item, n)))?));
+                }
+            }
+            scan.compile()?;
+            for (n, asked) in asked {
                 let Some(item) = items.items.get(n) else { continue };
                 let here = env.inner(Cur::Item(item, n));
-                if let Some(found) = self.find(item, &here, &mut texts)? {
+                if let Some(found) = scan.find(item, &asked, &here)? {
                     hits.push((n, found));
                     if let Some(text) = self.grow.and_then(|f| item.get(f)) {
-                        texts.grown.push_str(&text.to_text());
+                        scan.grow(text.to_text());
                     }
                 }
             }
-        }
+            scan.finish()
+        };
+        st.lookups.borrow_mut().insert(pass.id.clone(), lookups);
         for (n, found) in &hits {
             if let Some(item) = st.list_mut(list).items.get_mut(*n) {
                 item.set(core::HITS, Value::Int(i64::try_from(*found).unwrap_or(i64::MAX)));
             }
         }
         let chosen: Vec<usize> = hits.into_iter().map(|(n, _)| n).collect();
+        // the reasons have been given, with the keys
+        *st.because.borrow_mut() = None;
         self.set.apply(st, list, &chosen, memo)?;
         Ok(self.set.apply_globals(st, list, &chosen, memo)?)
     }
 
-    /// The number of keys found, if the item is hit.
-    fn find(&self, item: &Item, env: &Env<'_>, texts: &mut Texts<'_>) -> Result<Option<usize>, Fault> {
-        let keys = env.eval(&self.keys)?;
-        let keys = keys.as_list().unwrap_or(&[]);
-        if keys.is_empty() {
-            return Ok(None);
-        }
-        let text = texts.of(self, env)?;
-        let mut primary = 0;
-        for key in keys {
-            primary += usize::from(self.has(key, &text, env)?);
-        }
-        if primary == 0 {
-            return Ok(None);
-        }
-        let more = self.more.as_ref().map(|e| env.eval(e)).transpose()?.unwrap_or_default();
-        let more = more.as_list().unwrap_or(&[]);
-        if more.is_empty() {
-            return Ok(Some(primary));
-        }
-        let mut secondary = 0;
-        for key in more {
-            secondary += usize::from(self.has(key, &text, env)?);
-        }
+    fn combines(&self, item: &Item, found: usize, of: usize, env: &Env<'_>) -> Result<bool, Fault> {
         let named = item.get(self.logic_field).map(Value::to_text).unwrap_or_default();
         let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
-        let held = match self.logic.get(&named) {
-            Some((of_found, of_missing)) => {
-                of_found.as_ref().map_or(Ok(true), |t| t.holds(&number(secondary), env))?
-                    && of_missing.as_ref().map_or(Ok(true), |t| t.holds(&number(more.len() - secondary), env))?
-            }
-            None => secondary > 0,
-        };
-        Ok(held.then_some(primary + secondary))
-    }
-
-    fn has(&self, key: &Value, text: &Text, env: &Env<'_>) -> Result<bool, Fault> {
-        let word = key.to_text();
-        if word.is_empty() {
-            return Ok(false);
+        match self.logic.get(&named) {
+            Some((of_found, of_missing)) => Ok(of_found.as_ref().map_or(Ok(true), |t| t.holds(&number(found), env))?
+                && of_missing.as_ref().map_or(Ok(true), |t| t.holds(&number(of - found), env))?),
+            None => Ok(found > 0),
         }
-        for matcher in &self.matchers {
-            if !matcher.takes(key, env)? {
-                continue;
-            }
-            let case = matcher.case.as_ref().map(|e| env.eval(e)).transpose()?.is_some_and(|v| v.truthy());
-            return match matcher.how {
-                How::Regex => match env.st.pattern(&word) {
-                    Ok(p) => p.is_match(&text.plain).map_err(|b| Fault::bound(b.to_string())),
-                    Err(reason) => {
-                        env.st.warn(Code::RegexBad, format!("key `{word}` is passed over: {reason}"));
-                        Ok(false)
-                    }
-                },
-                how if case => Ok(matcher.finds(how, &word, &text.plain)),
-                how => Ok(matcher.finds(how, &word.to_lowercase(), text.lower())),
-            };
-        }
-        Ok(false)
     }
 }
 
@@ -199,122 +184,336 @@ impl Source {
     }
 }
 
-impl Matcher {
-    fn takes(&self, key: &Value, env: &Env<'_>) -> Result<bool, Fault> {
-        Ok(self.when.as_ref().map_or(Ok(true), |c| env.holds(c))?
-            && self.filter.as_ref().map_or(Ok(true), |c| env.holds(c))?
-            && self.keys.as_ref().map_or(Ok(true), |t| t.holds(key, env))?)
-    }
+/// What one item asks for.
+struct Asked {
+    keys: Arc<[Ready]>,
+    more: Arc<[Ready]>,
+    windows: Windows,
+}
 
-    fn finds(&self, how: How, key: &str, text: &str) -> bool {
-        if how == How::Plain {
-            return text.contains(key);
-        }
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        text.match_indices(key).any(|(at, found)| {
-            let before = text.get(..at).and_then(|t| t.chars().next_back());
-            let after = text.get(at + found.len()..).and_then(|t| t.chars().next());
-            match self.edge {
-                Edge::NonWord => before.is_none_or(|c| !word(c)) && after.is_none_or(|c| !word(c)),
-                Edge::Space => before.is_none_or(|c| c == ' ') && after.is_none_or(|c| c == ' '),
-                Edge::Boundary => {
-                    let first = key.chars().next().is_some_and(word);
-                    let last = key.chars().next_back().is_some_and(word);
-                    before.is_some_and(word) != first && after.is_some_and(word) != last
-                }
-            }
+/// One run of the pass.
+struct Scan<'a> {
+    of: &'a Match,
+    env: &'a Env<'a>,
+    /// The rows of each source, once worked out.
+    rows: Vec<Option<Value>>,
+    /// The texts of each source, newest first where the source says so.
+    texts: Vec<Vec<Arc<str>>>,
+    active: Vec<bool>,
+    matchers_on: Vec<bool>,
+    /// One for each matcher, and a last one for texts as they are.
+    lookups: Vec<Lookup>,
+    /// Texts that were prepared for each lookup, so far.
+    grown: Vec<Arc<str>>,
+    profiles: FxHashMap<Profile, usize>,
+    known: FxHashMap<(usize, usize), (Value, Arc<[Ready]>)>,
+    joined: FxHashMap<(usize, Windows), Arc<str>>,
+    warned: rustc_hash::FxHashSet<Arc<str>>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(of: &'a Match, mut lookups: Vec<Lookup>, env: &'a Env<'a>) -> Result<Self, Fault> {
+        let on = |when: &Option<Cond>| when.as_ref().map_or(Ok(true), |c| env.holds(c));
+        let active = of.sources.iter().map(|s| on(&s.when)).collect::<Result<Vec<_>, _>>()?;
+        let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
+        lookups.resize_with(of.matchers.len() + 1, Lookup::default);
+        Ok(Self {
+            of,
+            env,
+            rows: vec![None; of.sources.len()],
+            texts: vec![Vec::new(); of.sources.len()],
+            active,
+            matchers_on,
+            lookups,
+            grown: Vec::new(),
+            profiles: FxHashMap::default(),
+            known: FxHashMap::default(),
+            joined: FxHashMap::default(),
+            warned: rustc_hash::FxHashSet::default(),
         })
     }
-}
 
-/// A searched text, and its lower-case form once it has been asked for.
-struct Text {
-    plain: String,
-    lower: std::cell::OnceCell<String>,
-}
-
-impl Text {
-    fn lower(&self) -> &str {
-        self.lower.get_or_init(|| self.plain.to_lowercase())
+    /// Makes an item's keys and the texts that it searches ready.
+    fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<Asked, Fault> {
+        let keys = self.keys(&self.of.keys, item, env)?;
+        let more = match &self.of.more {
+            Some(more) if !keys.is_empty() => self.keys(more, item, env)?,
+            _ => Arc::from([]),
+        };
+        let windows = if keys.is_empty() { Vec::new() } else { self.windows(env)? };
+        Ok(Asked { keys, more, windows })
     }
-}
 
-/// The searched texts of one pass, by which stretches of which sources they hold.
-struct Texts<'a> {
-    elements: Vec<Vec<Arc<str>>>,
-    active: Vec<bool>,
-    made: FxHashMap<Vec<usize>, Rc<Text>>,
-    grown: String,
-    sources: &'a [Source],
-}
-
-impl<'a> Texts<'a> {
-    fn new(of: &'a Match, env: &Env<'_>) -> Result<Self, Fault> {
-        let mut active = Vec::new();
-        for source in &of.sources {
-            active.push(source.when.as_ref().map_or(Ok(true), |c| env.holds(c))?);
+    fn keys(&mut self, keys: &Expr, item: &Item, env: &Env<'_>) -> Result<Arc<[Ready]>, Fault> {
+        let value = env.eval(keys)?;
+        let Value::List(list) = &value else { return Ok(Arc::from([])) };
+        if list.is_empty() {
+            return Ok(Arc::from([]));
         }
-        let elements = vec![Vec::new(); of.sources.len()];
-        Ok(Self { elements, active, made: FxHashMap::default(), grown: String::new(), sources: &of.sources })
+        let profile = self.profile(env)?;
+        // the list of an item stays where it is while the item does; one made on the spot is kept for its address
+        let place = (Arc::as_ptr(list).cast::<u8>() as usize, profile.1);
+        if let Some((_, ready)) = self.known.get(&place) {
+            return Ok(ready.clone());
+        }
+        let ready = list.iter().map(|key| self.ready(key, &profile.0, item, env)).collect::<Result<Vec<_>, _>>()?;
+        let ready: Arc<[Ready]> = ready.into();
+        self.known.insert(place, (value.clone(), ready.clone()));
+        Ok(ready)
     }
 
-    fn of(&mut self, _match: &Match, env: &Env<'_>) -> Result<Rc<Text>, Fault> {
-        let mut key = Vec::with_capacity(self.sources.len() + 1);
-        for (n, source) in self.sources.iter().enumerate() {
+    fn profile(&mut self, env: &Env<'_>) -> Result<(Profile, usize), Fault> {
+        let mut profile = Vec::with_capacity(self.of.matchers.len());
+        for (matcher, on) in self.of.matchers.iter().zip(&self.matchers_on) {
+            let takes = *on && matcher.filter.as_ref().map_or(Ok(true), |c| env.holds(c))?;
+            let case = match (&matcher.case, takes) {
+                (Some(case), true) => env.eval(case)?.truthy(),
+                _ => false,
+            };
+            profile.push(takes.then_some(case));
+        }
+        let next = self.profiles.len();
+        let number = *self.profiles.entry(profile.clone()).or_insert(next);
+        Ok((profile, number))
+    }
+
+    fn ready(&mut self, key: &Value, profile: &Profile, item: &Item, env: &Env<'_>) -> Result<Ready, Fault> {
+        let word = through(&self.of.prepare, key.to_text(), env)?;
+        if word.is_empty() {
+            return Ok(Ready::Never);
+        }
+        let value = Value::Text(word.clone());
+        for (n, (matcher, case)) in self.of.matchers.iter().zip(profile).enumerate() {
+            let Some(case) = *case else { continue };
+            if !matcher.keys.as_ref().map_or(Ok(true), |t| t.holds(&value, env))? {
+                continue;
+            }
+            let word = through(&matcher.key, word.clone(), env)?;
+            let edge = if matcher.how == How::Word { matcher.edge } else { Edge::None };
+            match matcher.how {
+                How::Any => return Ok(Ready::Any),
+                How::Regex => match self.pattern(&word, item) {
+                    Ok(pattern) => return Ok(Ready::Pattern(pattern)),
+                    Err(true) if matcher.bad_is_next => {}
+                    Err(_) => return Ok(Ready::Never),
+                },
+                How::Plain | How::Word if word.is_empty() => return Ok(Ready::Never),
+                How::Plain | How::Word => {
+                    let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
+                    let key = Key { text: word, case, edge };
+                    if key.text.contains('\n') {
+                        return Ok(Ready::Lines(lookup, key));
+                    }
+                    let Some(keys) = self.lookups.get_mut(lookup) else { return Ok(Ready::Never) };
+                    return Ok(Ready::Plain(lookup, keys.key(key)));
+                }
+            }
+        }
+        Ok(Ready::Never)
+    }
+
+    /// A pattern; the error says whether it is none at all (and not merely too costly).
+    fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
+        let st = self.env.st;
+        st.pattern(word).map_err(|error| {
+            if self.warned.insert(word.clone()) {
+                let id = item.get(core::ID).map(Value::to_text).unwrap_or_default();
+                st.warn(Code::RegexBad, format!("key `{word}` of entry `{id}` is no usable pattern: {}", error.reason));
+            }
+            error.fault == crate::text::pattern::Fault::Bad
+        })
+    }
+
+    fn windows(&mut self, env: &Env<'_>) -> Result<Windows, Fault> {
+        let mut windows = Vec::with_capacity(self.of.sources.len() + 1);
+        for (n, source) in self.of.sources.iter().enumerate() {
             let used = self.active.get(n).copied().unwrap_or(false) && source.filter.as_ref().map_or(Ok(true), |c| env.holds(c))?;
             let window = match (used, &source.window) {
                 (false, _) => 0,
                 (true, Some(w)) => count(&env.eval(w)?),
                 (true, None) => usize::MAX,
             };
-            key.push(self.stretch(n, source, window, env)?);
+            windows.push(self.stretch(n, source, window, env)?);
         }
-        key.push(self.grown.len());
-        if let Some(text) = self.made.get(&key) {
-            return Ok(text.clone());
-        }
-        let mut pieces: Vec<String> = Vec::new();
-        for ((elements, taken), source) in self.elements.iter().zip(&key).zip(self.sources) {
-            pieces.extend(elements.iter().take(*taken).map(|e| format!("{}{e}", source.lead)));
-        }
-        if !self.grown.is_empty() {
-            pieces.push(self.grown.clone());
-        }
-        let text = Rc::new(Text { plain: pieces.join("\n"), lower: std::cell::OnceCell::new() });
-        self.made.insert(key, text.clone());
-        Ok(text)
+        Ok(windows)
     }
 
-    /// Makes the first `window` elements of a source ready; how many there are of them.
+    /// Makes the first `window` texts of a source ready; how many there are of them.
     fn stretch(&mut self, n: usize, source: &Source, window: usize, env: &Env<'_>) -> Result<usize, Fault> {
-        let Some(made) = self.elements.get_mut(n) else { return Ok(0) };
+        let (Some(made), Some(held)) = (self.texts.get_mut(n), self.rows.get_mut(n)) else { return Ok(0) };
         if made.len() >= window {
             return Ok(window);
         }
         let Some(each) = &source.each else {
-            if made.is_empty() {
+            if held.is_none() {
+                *held = Some(Value::Null);
                 let text = env.eval(&source.text)?.to_text();
                 if !text.is_empty() {
-                    made.push(text);
+                    made.push(led(&source.lead, &text));
                 }
             }
             return Ok(made.len().min(window));
         };
-        let rows = match source.newest(window, env)? {
-            Some(newest) => Value::list(newest),
-            None => env.eval(each)?,
-        };
-        let rows = rows.as_list().unwrap_or(&[]);
+        let newest = if held.is_none() { source.newest(window, env)? } else { None };
+        if held.is_none() && newest.is_none() {
+            *held = Some(self.env.eval(each)?);
+        }
+        let rows = newest.as_deref().or_else(|| held.as_ref().and_then(Value::as_list)).unwrap_or(&[]);
         let seq = Seq::Values(rows);
         for k in made.len()..window.min(rows.len()) {
             let place = if source.newest_first { rows.len() - 1 - k } else { k };
-            made.push(env.inner(seq.cur(place)).eval(&source.text)?.to_text());
+            made.push(led(&source.lead, &env.inner(seq.cur(place)).eval(&source.text)?.to_text()));
         }
         Ok(made.len().min(window))
     }
+
+    /// Searches what is new.
+    fn compile(&mut self) -> Result<(), Fault> {
+        for n in 0..self.lookups.len() {
+            for source in 0..self.texts.len() {
+                let texts = self.texts_for(n, source)?;
+                if let Some(lookup) = self.lookups.get_mut(n) {
+                    lookup.read(source, &texts);
+                }
+            }
+            let Some(lookup) = self.lookups.get_mut(n) else { continue };
+            lookup.compile(&self.env.st.rules.key_sets).map_err(Fault::bound)?;
+            if std::mem::take(&mut lookup.cut_short) {
+                self.env.st.warn(Code::RegexUnsafe, "keys overlap so often that the rest of a text was not searched");
+            }
+        }
+        Ok(())
+    }
+
+    /// The texts of a source as a matcher wants them.
+    fn texts_for(&self, lookup: usize, source: usize) -> Result<Vec<Arc<str>>, Fault> {
+        let texts = self.texts.get(source).map(Vec::as_slice).unwrap_or_default();
+        match self.of.matchers.get(lookup) {
+            None => Ok(texts.to_vec()),
+            Some(matcher) if matcher.text.is_empty() => Ok(Vec::new()),
+            Some(matcher) => texts.iter().map(|t| through(&matcher.text, t.clone(), self.env)).collect(),
+        }
+    }
+
+    /// An item that was found adds its text to what the next are looked up in.
+    fn grow(&mut self, text: Arc<str>) {
+        self.grown.push(text);
+        let source = self.of.sources.len();
+        for (n, lookup) in self.lookups.iter_mut().enumerate() {
+            let steps = self.of.matchers.get(n).map(|m| m.text.as_slice()).unwrap_or_default();
+            let texts: Vec<Arc<str>> =
+                self.grown.iter().map(|t| through(steps, t.clone(), self.env).unwrap_or_else(|_| t.clone())).collect();
+            lookup.read(source, &texts);
+        }
+    }
+
+    /// The number of keys found, if the item is hit.
+    fn find(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+        let mut windows = asked.windows.clone();
+        windows.push(self.grown.len());
+        let mut primary = 0;
+        let mut first = None;
+        for (n, key) in asked.keys.iter().enumerate() {
+            if let Some(at) = self.has(key, &windows, item)? {
+                primary += 1;
+                first = first.or(Some((n, at)));
+            }
+        }
+        let Some((key, at)) = first else { return Ok(None) };
+        let mut secondary = 0;
+        for key in asked.more.iter() {
+            secondary += usize::from(self.has(key, &windows, item)?.is_some());
+        }
+        if !asked.more.is_empty() && !self.of.combines(item, secondary, asked.more.len(), env)? {
+            return Ok(None);
+        }
+        if self.env.st.trail.is_some() {
+            self.env.st.explain(item, self.told(&self.env_keys(env)?, key, at));
+        }
+        Ok(Some(primary + secondary))
+    }
+
+    fn env_keys(&self, env: &Env<'_>) -> Result<Value, Fault> {
+        env.eval(&self.of.keys)
+    }
+
+    /// What a trace says of a find: the key as written, and the source, text and bytes where it stands.
+    fn told(&self, keys: &Value, key: usize, at: Option<(usize, Hit)>) -> Value {
+        let mut out = Map::default();
+        let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+        out.insert("key".into(), keys.as_list().and_then(|l| l.get(key)).cloned().unwrap_or_default());
+        if let Some((source, hit)) = at {
+            let name = self.of.sources.get(source).map_or_else(|| Arc::from("grown"), |s| s.name.clone());
+            out.insert("source".into(), Value::Text(name));
+            for (field, n) in [("text", hit.text), ("start", hit.start), ("end", hit.end)] {
+                out.insert(field.into(), number(n));
+            }
+        }
+        Value::map(out)
+    }
+
+    /// Whether a key is in the texts, and where if that is known.
+    fn has(&mut self, key: &Ready, windows: &Windows, item: &Item) -> Result<Option<Option<(usize, Hit)>>, Fault> {
+        Ok(match key {
+            Ready::Any => Some(None),
+            Ready::Never => None,
+            Ready::Plain(lookup, key) => {
+                let Some(lookup) = self.lookups.get(*lookup) else { return Ok(None) };
+                windows.iter().enumerate().find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
+            }
+            Ready::Lines(lookup, key) => key.is_in(&self.text(*lookup, windows)?).then_some(None),
+            Ready::Pattern(pattern) => {
+                let text = self.text(self.of.matchers.len(), windows)?;
+                match pattern.is_match(&text) {
+                    Ok(found) => found.then_some(None),
+                    Err(bound) => {
+                        if self.warned.insert(pattern.text().into()) {
+                            let id = item.get(core::ID).map(Value::to_text).unwrap_or_default();
+                            let key = pattern.text();
+                            self.env.st.warn(Code::RegexUnsafe, format!("key `{key}` of entry `{id}` was given up: {bound}"));
+                        }
+                        None
+                    }
+                }
+            }
+        })
+    }
+
+    /// The texts that an item searches, joined.
+    fn text(&mut self, lookup: usize, windows: &Windows) -> Result<Arc<str>, Fault> {
+        let name = (lookup, windows.clone());
+        if let Some(text) = self.joined.get(&name) {
+            return Ok(text.clone());
+        }
+        let mut pieces: Vec<Arc<str>> = Vec::new();
+        for (source, n) in windows.iter().enumerate() {
+            let texts = if source < self.texts.len() {
+                if lookup < self.of.matchers.len() {
+                    self.texts_for(lookup, source)?
+                } else {
+                    self.texts.get(source).cloned().unwrap_or_default()
+                }
+            } else {
+                self.grown.clone()
+            };
+            pieces.extend(texts.into_iter().take(*n));
+        }
+        let text: Arc<str> = pieces.join("\n").into();
+        self.joined.insert(name, text.clone());
+        Ok(text)
+    }
+
+    /// What the next run of the pass may build on.
+    fn finish(self) -> Vec<Lookup> {
+        self.lookups
+    }
 }
 
-fn source(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Option<Source> {
+fn led(lead: &str, text: &Arc<str>) -> Arc<str> {
+    if lead.is_empty() { text.clone() } else { format!("{lead}{text}").into() }
+}
+
+fn source(cx: &mut Cx<'_>, name: &Arc<str>, fields: &Table, scope: &Scope) -> Option<Source> {
     let node = |key: &str| fields.get(key).map(|f| &f.node);
     let when = node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene)));
     let filter = node("where").map(|n| cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item)));
@@ -323,7 +522,16 @@ fn source(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Option<Source> {
     let inner = if each.is_some() { Scope::Open } else { scope.clone() };
     let text = cx.within(inner, |cx| node("text").map(|n| cx.expr(n)))?;
     let newest_first = node("from").and_then(Node::as_text) == Some("last");
-    Some(Source { when, filter, each, window, newest_first, lead: node("lead").and_then(Node::as_text).unwrap_or("").into(), text })
+    Some(Source {
+        name: name.clone(),
+        when,
+        filter,
+        each,
+        window,
+        newest_first,
+        lead: node("lead").and_then(Node::as_text).unwrap_or("").into(),
+        text,
+    })
 }
 
 fn matcher(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Matcher {
@@ -336,6 +544,7 @@ fn matcher(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Matcher {
         how: match word("how") {
             Some("regex") => How::Regex,
             Some("word") => How::Word,
+            Some("any") => How::Any,
             _ => How::Plain,
         },
         case: node("case").map(|n| cx.within(scope.clone(), |cx| cx.expr(n))),
@@ -344,5 +553,8 @@ fn matcher(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Matcher {
             Some("space") => Edge::Space,
             _ => Edge::NonWord,
         },
+        key: node("key").map(|n| cx.within(scope.clone(), |cx| steps(cx, n))).unwrap_or_default(),
+        text: node("text").map(|n| cx.within(Scope::None, |cx| steps(cx, n))).unwrap_or_default(),
+        bad_is_next: word("bad") == Some("next"),
     }
 }

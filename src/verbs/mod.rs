@@ -83,7 +83,7 @@ pub const VERBS: &[Info] = &[
     Info {
         name: "match",
         doc: "looks the items' keys up in the scan sources",
-        terms: &["keys", "more", "set", "grow"],
+        terms: &["keys", "more", "prepare", "set", "grow"],
         cost: "one pass over the text",
     },
     Info { name: "reserve", doc: "takes from an account", terms: &["account", "cost"], cost: "the selected" },
@@ -104,13 +104,13 @@ pub const VERBS: &[Info] = &[
     Info {
         name: "run",
         doc: "runs a program, a script, or the hooks of an event",
-        terms: &["program", "script", "event", "each", "as", "copy"],
+        terms: &["program", "script", "event", "each", "as", "copy", "singly"],
         cost: "what it runs",
     },
 ];
 
 /// Terms that a pass of any verb may have.
-pub const SHARED: &[&str] = &["name", "about", "do", "when", "then", "list", "failing"];
+pub const SHARED: &[&str] = &["name", "about", "do", "when", "then", "list", "failing", "because"];
 
 /// Who can run another program: the room above.
 pub trait Caller {

@@ -84,6 +84,33 @@ pub enum Verb {
     Run(run::Run),
 }
 
+/// What queries read of lists.
+#[derive(Default)]
+pub struct Reads {
+    /// Lists that are read whole.
+    pub whole: Vec<usize>,
+    /// Lists of which only the newest end is looked at, and by which selection.
+    pub tails: Vec<(usize, Select)>,
+}
+
+impl Reads {
+    fn take(cx: &mut Cx<'_>) -> Self {
+        Self { whole: std::mem::take(&mut cx.reads), tails: std::mem::take(&mut cx.tails) }
+    }
+
+    /// Has the lists read as far as the queries will look.
+    pub fn ready(&self, st: &State) -> Result<(), Fault> {
+        for list in &self.whole {
+            st.force(*list)?;
+        }
+        let memo = Memo::default();
+        for (list, select) in &self.tails {
+            reach::read_tail(select, st, *list, &memo)?;
+        }
+        Ok(())
+    }
+}
+
 /// A compiled pass.
 pub struct Pass {
     /// `program/pass`.
@@ -102,10 +129,12 @@ pub struct Pass {
     pub stop: bool,
     /// What a failure means.
     pub failing: Failing,
-    /// Lists that the queries of `when` read.
-    pub gate_reads: Vec<usize>,
-    /// Lists that its other queries read, once it runs.
-    pub reads: Vec<usize>,
+    /// The code that a trace gives as the reason for what it does to items.
+    pub because: Option<Arc<str>>,
+    /// What its gate reads of lists.
+    pub gate_reads: Reads,
+    /// What its other terms read of lists.
+    pub reads: Reads,
     /// What its memo cells hold, to be filled at once when the pass is queued.
     pub cells: Vec<crate::terms::cx::Cell>,
     /// What it does.
@@ -130,6 +159,7 @@ impl Pass {
         cx.memo = Some(0);
         cx.cells.clear();
         cx.reads.clear();
+        cx.tails.clear();
         cx.scopes.clear();
         let own = node("list").map(|n| {
             let name = n.as_text().unwrap_or("").to_owned();
@@ -137,7 +167,7 @@ impl Pass {
         });
         let scope = cx.rows_of(own.unwrap_or(list));
         let when = node("when").map(|n| cx.cond(n, Mode::Scene));
-        let gate_reads = std::mem::take(&mut cx.reads);
+        let gate_reads = Reads::take(cx);
         let select = cx.select(fields, scope.clone());
         let mut select = cx.sealed_select(select);
         if select.stream.is_empty() {
@@ -149,10 +179,25 @@ impl Pass {
             Some("keep") => Failing::Keep,
             _ => Failing::Error,
         };
+        let because = node("because").and_then(Node::as_text).map(Arc::from);
         let stop = node("then").and_then(Node::as_text) == Some("stop");
         cx.memo = None;
-        let (reads, cells) = (std::mem::take(&mut cx.reads), std::mem::take(&mut cx.cells));
-        Some(Self { id: id.clone(), span, word: info.name, when, select, list: own, stop, failing, gate_reads, reads, cells, verb })
+        let (reads, cells) = (Reads::take(cx), std::mem::take(&mut cx.cells));
+        Some(Self {
+            id: id.clone(),
+            span,
+            word: info.name,
+            when,
+            select,
+            list: own,
+            stop,
+            failing,
+            because,
+            gate_reads,
+            reads,
+            cells,
+            verb,
+        })
     }
 
     /// Runs the pass over `list` (its own list wins).
@@ -160,16 +205,17 @@ impl Pass {
         *st.pass.borrow_mut() = self.id.clone();
         let memo = Memo::default();
         if let Some(when) = &self.when {
-            for read in &self.gate_reads {
-                st.force(*read)?;
-            }
+            self.gate_reads.ready(st)?;
             if !pass_env(st, &memo).holds(when)? {
                 return Ok(());
             }
         }
+        self.reads.ready(st)?;
         st.sparing.set(self.failing == Failing::Spare);
         let list = self.list.unwrap_or(list);
+        st.because.borrow_mut().clone_from(&self.because);
         let result = self.work(st, list, caller);
+        *st.because.borrow_mut() = None;
         st.sparing.set(false);
         *st.pass.borrow_mut() = self.id.clone();
         if st.refuses() {
@@ -198,12 +244,6 @@ impl Pass {
     }
 
     fn work(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
-        if matches!(self.verb, Verb::Add(_) | Verb::Require(_) | Verb::Repeat(_) | Verb::Run(_)) {
-            // the other verbs do so themselves, once they know what they need
-            for read in &self.reads {
-                st.force(*read)?;
-            }
-        }
         match &self.verb {
             Verb::Add(add) => add.run(st, list),
             Verb::Require(require) => require.run(self, st, list),
@@ -238,16 +278,7 @@ impl Pass {
 
     /// Whether one item, looked at alone, is chosen: for selections that judge each item by itself.
     pub fn chooses(&self, env: &crate::terms::Env<'_>, enabled: bool) -> Result<bool, Fault> {
-        if !enabled && !self.select.off {
-            return Ok(false);
-        }
-        match &self.select.filter {
-            None => Ok(true),
-            Some(filter) => match env.holds(filter) {
-                Ok(held) => Ok(held),
-                Err(fault) => env.forgive(fault).map(|()| false),
-            },
-        }
+        self.select.chooses(env, enabled)
     }
 }
 

@@ -15,20 +15,19 @@ use super::{Pass, Verb};
 
 /// Makes the list ready for the pass: afterwards its read items are all that the pass will touch now.
 pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
-    for read in &pass.reads {
-        st.force(*read)?;
-    }
     if st.list(list).lazy.is_none() || looks_at_none(pass) || untouched(pass, st, list, memo)? {
         return Ok(());
     }
     if pass.select.is_local() && is_local(pass) {
-        if matches!(&pass.verb, Verb::Shape(shape) if shape.expands_macros()) && st.unread_has_effects(list) {
+        // a history is read from its newest end: effects in that order happen as it is read
+        let in_order = pass.select.from == End::First;
+        if in_order && matches!(&pass.verb, Verb::Shape(shape) if shape.expands_macros()) && st.unread_has_effects(list) {
             return st.force(list);
         }
         return queue(pass, st, list);
     }
     if pass.select.is_tail() {
-        return read_tail(pass, st, list, memo);
+        return read_tail(&pass.select, st, list, memo);
     }
     st.force(list)
 }
@@ -45,9 +44,13 @@ pub fn untouched(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bo
     }
 }
 
-/// Whether the pass sets values of the build once, and nothing of an item.
+/// Whether the pass sets values of the build once, and nothing of an item, or takes a cost that is given.
 fn looks_at_none(pass: &Pass) -> bool {
-    matches!(&pass.verb, Verb::Set(set) if !set.has_fields()) && pass.select.is_local()
+    match &pass.verb {
+        Verb::Set(set) => !set.has_fields() && pass.select.is_local(),
+        Verb::Reserve(reserve) => reserve.is_given(),
+        _ => false,
+    }
 }
 
 /// Whether the verb changes each item by itself.
@@ -101,9 +104,8 @@ impl Local for Queued {
 }
 
 /// Reads from the newest end until the selection has all it can take there.
-fn read_tail(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+pub fn read_tail(select: &crate::terms::Select, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
     let env = pass_env(st, memo);
-    let select = &pass.select;
     let wanted = match &select.take {
         Some(Take::Count(n)) if select.from == End::Last => {
             let skip = select.skip.as_ref().map(|e| env.eval(e)).transpose()?.map_or(0, |v| count(&v));
@@ -132,7 +134,7 @@ fn read_tail(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<(), Fa
                     settled = true;
                     break;
                 }
-                if pass.chooses(&here, matches!(seq.cur(n), Cur::Item(i, _) if i.enabled()))? {
+                if select.chooses(&here, matches!(seq.cur(n), Cur::Item(i, _) if i.enabled()))? {
                     met += 1;
                 }
             }

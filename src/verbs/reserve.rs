@@ -23,6 +23,11 @@ impl Reserve {
         Self { account: account(cx, fields, span, "reserve"), cost: fields.get("cost").map(|f| cx.expr(&f.node)) }
     }
 
+    /// Whether the cost is a value, so that no item is looked at.
+    pub fn is_given(&self) -> bool {
+        self.cost.is_some()
+    }
+
     /// Spends.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
         let mut reserved = Vec::new();

@@ -1,6 +1,7 @@
 //! `run`: runs a program, a script of the pack, or the hooks of an event.
 //!
 //! With `each` the program runs once an element, which `as` names, on an empty list of its own each time.
+//! With `singly` it runs once a selected item, alone in the program's own list, and puts it back.
 //! A program whose items are of the caller's kind works on the caller's list.
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub struct Run {
     each: Option<Expr>,
     name: Arc<str>,
     copy: bool,
+    singly: bool,
 }
 
 /// What is run.
@@ -62,7 +64,8 @@ impl Run {
         };
         let each = fields.get("each").map(|f| cx.expr(&f.node));
         let copy = fields.get("copy").and_then(|f| f.node.as_bool()).unwrap_or(false);
-        Some(Self { what, each, name: word("as").unwrap_or_else(|| "each".into()), copy })
+        let singly = fields.get("singly").and_then(|f| f.node.as_bool()).unwrap_or(false);
+        Some(Self { what, each, name: word("as").unwrap_or_else(|| "each".into()), copy, singly })
     }
 
     /// Runs it.
@@ -72,6 +75,9 @@ impl Run {
             What::Event(name) => return caller.event(name, pass, list, st),
             What::Program(n) => *n,
         };
+        if self.singly {
+            return Self::run_singly(pass, program, st, list, caller);
+        }
         if let Some(each) = &self.each {
             return self.run_each(program, each, st, caller);
         }
@@ -92,6 +98,24 @@ impl Run {
             st.restore(target, items);
         }
         result
+    }
+
+    /// Each selected item alone in the program's own list, and back to its place; one that is dropped there stays as it was.
+    fn run_singly(pass: &Pass, program: usize, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+        st.force(list)?;
+        let chosen = pass.chosen(st, list, &Memo::default())?;
+        let own = caller.list_of(program);
+        for n in chosen {
+            let Some(item) = st.list(list).items.get(n).cloned() else { continue };
+            st.restore(own, vec![item]);
+            ended(caller.program(program, None, st))?;
+            let Some(mut item) = std::mem::take(&mut st.list_mut(own).items).into_iter().next() else { continue };
+            item.list = u16::try_from(list).unwrap_or(u16::MAX);
+            if let Some(slot) = st.list_mut(list).items.get_mut(n) {
+                *slot = item;
+            }
+        }
+        Ok(())
     }
 
     fn run_each(&self, program: usize, each: &Expr, st: &mut State, caller: &dyn Caller) -> Result<(), Halt> {

@@ -36,7 +36,8 @@ pub struct Shape {
     steps: Vec<Step>,
 }
 
-struct Step {
+/// One step.
+pub(super) struct Step {
     when: Option<Cond>,
     with: Option<Expr>,
     what: What,
@@ -122,6 +123,22 @@ impl Shape {
         }
         Ok(item)
     }
+}
+
+/// Steps on a text that is no item's: `with` and `when` look at the item at hand.
+pub(super) fn steps(cx: &mut Cx<'_>, node: &Node) -> Vec<Step> {
+    node.as_list().unwrap_or(&[]).iter().filter_map(|n| step(cx, n)).collect()
+}
+
+/// The text that comes of the steps.
+pub(super) fn through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
+    let mut value = Value::Text(text);
+    for step in steps {
+        if step.when.as_ref().map_or(Ok(true), |c| env.holds(c))? {
+            value = step.apply(value, env)?;
+        }
+    }
+    Ok(value.to_text())
 }
 
 fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
@@ -324,8 +341,8 @@ fn rewrite(text: &Arc<str>, script: &Value, st: &State) -> Result<Arc<str>, Faul
     let field = |key: &str| script.get(key).map(Value::to_text).unwrap_or_default();
     let pattern = match st.pattern(&field("find")) {
         Ok(p) => p,
-        Err(reason) => {
-            st.warn(Code::RegexBad, format!("script `{}` is passed over: {reason}", field("name")));
+        Err(error) => {
+            st.warn(Code::RegexBad, format!("script `{}` is passed over: {}", field("name"), error.reason));
             return Ok(text.clone());
         }
     };

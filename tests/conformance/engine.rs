@@ -83,6 +83,11 @@ pub(crate) fn run(name: &str, program: &str, scene: Scene, lists: &[(&str, Json)
     run_with(name, "", program, scene, lists)
 }
 
+/// Runs several programs of a pack one after another over one state.
+pub(crate) fn run_all(name: &str, programs: &[&str], scene: Scene) -> Result<Ran, Json> {
+    tapster::run_all(&pack(name)?, programs, &scene.into_scene(), &[]).map(Ran).map_err(|e| error(&e))
+}
+
 /// The same with an overlay over the pack.
 pub(crate) fn run_with(name: &str, overlay: &str, program: &str, scene: Scene, lists: &[(&str, Json)]) -> Result<Ran, Json> {
     let pack = pack_with(name, overlay)?;

@@ -1,0 +1,56 @@
+//! What a build lets others see and change of itself while it runs: warnings that are errors, stages and hooks in
+//! order, noted values, inputs that a hook sets.
+
+use std::sync::Arc;
+
+use crate::model::Value;
+use crate::model::plan::{Stat as Note, Step};
+
+use super::State;
+use super::lists::List;
+use super::state::{put, walk};
+
+impl State {
+    /// Whether a warning has come up where warnings are errors.
+    #[must_use]
+    pub fn refuses(&self) -> bool {
+        self.strict && !self.warnings.borrow().is_empty()
+    }
+
+    /// Notes a value of the running stage for the trace; it is worked out only when a trace is kept.
+    pub fn instrument(&self, name: &str, value: impl FnOnce() -> Value) {
+        if self.trail.is_some() {
+            let stage = self.stage.borrow().to_string();
+            self.notes.borrow_mut().push(Note { stage, name: name.to_owned(), value: value() });
+        }
+    }
+
+    /// Notes a stage or a hook, when a trace is kept.
+    pub fn step(&self, step: impl FnOnce() -> Step) {
+        if self.trail.is_some() {
+            self.steps.borrow_mut().push(step());
+        }
+    }
+
+    /// Everything that `$` reaches but lists: what was set over the scene over the pack's values.
+    #[must_use]
+    pub fn whole(&self) -> Value {
+        self.set.borrow().clone().over(self.scene.clone()).over(self.rules.values.clone())
+    }
+
+    /// Changes an input of the scene; lists that were read from it are read again.
+    pub fn change(&mut self, path: &str, value: Value) {
+        let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
+        if !walk(&self.set.borrow(), &names).is_null() {
+            self.put(&names, value.clone());
+        }
+        put(&mut self.scene, &names, value);
+        let touched = |from: &str| from == path || from.starts_with(&format!("{path}.")) || path.starts_with(&format!("{from}."));
+        for (n, list) in self.lists.iter_mut().enumerate() {
+            if self.rules.lists.get(n).and_then(|l| l.from.as_deref()).is_some_and(touched) {
+                let id = list.get_mut().id;
+                *list.get_mut() = List { id, ..List::default() };
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Many keys, looked up in growing texts: which key stands in which of the texts of a source, and where first.
+//!
+//! Plain keys go into one automaton for each way of reading letter case; what must stand beside a word is checked at
+//! the hit, so that overlapping keys never hide each other. A text is read once however many keys there are, and
+//! only when it is new: later looks at a source read what has been added. A key without a line break cannot span
+//! two texts, since texts follow each other on lines of their own; other keys and patterns are the caller's to try.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aho_corasick::AhoCorasick;
+use rustc_hash::FxHashMap;
+
+/// What must stand on both sides of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// Anything.
+    None,
+    /// No ASCII letter, digit or `_`; or an end.
+    NonWord,
+    /// `\b` at both ends.
+    Boundary,
+    /// A blank, or an end.
+    Space,
+}
+
+/// A key as it is looked up.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// What is looked for.
+    pub text: Arc<str>,
+    /// Upper and lower case differ.
+    pub case: bool,
+    /// What must stand on both sides.
+    pub edge: Edge,
+}
+
+/// Where a key was found: which text of the source, and the bytes in it (of its lower-case form where case does not count).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// Number of the text.
+    pub text: usize,
+    /// First byte.
+    pub start: usize,
+    /// Behind the last byte.
+    pub end: usize,
+}
+
+/// More overlapping finds than this for each byte of a text end the search of that text.
+const MOST_FINDS: usize = 256;
+/// Compiled sets that are kept.
+const MOST_SETS: usize = 64;
+
+impl Key {
+    /// Whether the key stands in a text, by itself: for keys that the automata cannot hold.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        if self.case {
+            return stands(text, &self.text, self.edge);
+        }
+        stands(&text.to_lowercase(), &self.text.to_lowercase(), self.edge)
+    }
+}
+
+fn stands(text: &str, key: &str, edge: Edge) -> bool {
+    text.match_indices(key).any(|(at, found)| edge.fits(text, at, at + found.len()))
+}
+
+impl Edge {
+    /// Whether what stands beside `text[start..end]` is what it must be.
+    #[must_use]
+    pub fn fits(self, text: &str, start: usize, end: usize) -> bool {
+        if self == Edge::None {
+            return true;
+        }
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let before = text.get(..start).and_then(|t| t.chars().next_back());
+        let after = text.get(end..).and_then(|t| t.chars().next());
+        match self {
+            Edge::None => true,
+            Edge::NonWord => before.is_none_or(|c| !word(c)) && after.is_none_or(|c| !word(c)),
+            Edge::Space => before.is_none_or(|c| c == ' ') && after.is_none_or(|c| c == ' '),
+            Edge::Boundary => {
+                let key = text.get(start..end).unwrap_or("");
+                let first = key.chars().next().is_some_and(word);
+                let last = key.chars().next_back().is_some_and(word);
+                before.is_some_and(word) != first && after.is_some_and(word) != last
+            }
+        }
+    }
+}
+
+/// Compiled keys. Numbers are places in the list it was made from.
+#[derive(Debug)]
+pub struct KeySet {
+    folded: Option<Class>,
+    exact: Option<Class>,
+}
+
+#[derive(Debug)]
+struct Class {
+    automaton: AhoCorasick,
+    keys: Vec<(u32, Edge)>,
+}
+
+impl KeySet {
+    /// Compiles keys; empty ones are never found.
+    ///
+    /// # Errors
+    /// Keys that are too long together for an automaton.
+    pub fn new(keys: &[Key]) -> Result<Self, String> {
+        Ok(Self { folded: Class::new(keys, false)?, exact: Class::new(keys, true)? })
+    }
+
+    /// Calls `found` for every key in the text. False if there were so many finds that the rest was left out.
+    pub fn search(&self, text: &str, mut found: impl FnMut(u32, usize, usize)) -> bool {
+        let folded = self.folded.as_ref().is_none_or(|class| class.search(&text.to_lowercase(), &mut found));
+        let exact = self.exact.as_ref().is_none_or(|class| class.search(text, &mut found));
+        folded && exact
+    }
+}
+
+impl Class {
+    fn new(keys: &[Key], case: bool) -> Result<Option<Self>, String> {
+        let mut texts = Vec::new();
+        let mut numbers = Vec::new();
+        for (n, key) in keys.iter().enumerate().filter(|(_, k)| k.case == case && !k.text.is_empty()) {
+            texts.push(if case { key.text.to_string() } else { key.text.to_lowercase() });
+            numbers.push((u32::try_from(n).unwrap_or(u32::MAX), key.edge));
+        }
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        let automaton = AhoCorasick::new(&texts).map_err(|e| e.to_string())?;
+        Ok(Some(Self { automaton, keys: numbers }))
+    }
+
+    fn search(&self, text: &str, found: &mut impl FnMut(u32, usize, usize)) -> bool {
+        let most = text.len().saturating_mul(MOST_FINDS).max(1 << 20);
+        for (n, hit) in self.automaton.find_overlapping_iter(text).enumerate() {
+            if n >= most {
+                return false;
+            }
+            if let Some((number, edge)) = self.keys.get(hit.pattern().as_usize())
+                && edge.fits(text, hit.start(), hit.end())
+            {
+                found(*number, hit.start(), hit.end());
+            }
+        }
+        true
+    }
+}
+
+/// Compiled sets by what is in them, shared by the builds of a ruleset: a book is compiled once.
+#[derive(Debug, Default)]
+pub struct KeySets {
+    made: Mutex<FxHashMap<[u8; 32], Arc<KeySet>>>,
+}
+
+impl KeySets {
+    /// The set of these keys.
+    ///
+    /// # Errors
+    /// As [`KeySet::new`].
+    pub fn get(&self, keys: &[Key]) -> Result<Arc<KeySet>, String> {
+        let mut hash = blake3::Hasher::new();
+        for key in keys {
+            hash.update(&(key.text.len() as u64).to_le_bytes());
+            hash.update(key.text.as_bytes());
+            hash.update(&[u8::from(key.case), key.edge as u8]);
+        }
+        let name = *hash.finalize().as_bytes();
+        // a poisoned lock only means that another build stopped while compiling; the map is whole
+        if let Some(set) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&name) {
+            return Ok(set.clone());
+        }
+        let set = Arc::new(KeySet::new(keys)?);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.len() >= MOST_SETS {
+            made.clear();
+        }
+        made.insert(name, set.clone());
+        Ok(set)
+    }
+}
+
+/// Keys and the texts that they are looked up in, source by source; it remembers what it has read.
+#[derive(Debug, Default)]
+pub struct Lookup {
+    numbers: FxHashMap<Key, u32>,
+    keys: Vec<Key>,
+    /// Compiled sets, each with the number of its first key; the last may still be missing.
+    sets: Vec<(u32, Arc<KeySet>)>,
+    compiled: usize,
+    sources: Vec<Read>,
+    /// A text was not searched to its end.
+    pub cut_short: bool,
+}
+
+/// What has been read of a source.
+#[derive(Debug, Default)]
+struct Read {
+    texts: Vec<Arc<str>>,
+    first: FxHashMap<u32, Hit>,
+}
+
+impl Lookup {
+    /// The number of a key.
+    pub fn key(&mut self, key: Key) -> u32 {
+        if let Some(n) = self.numbers.get(&key) {
+            return *n;
+        }
+        let n = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
+        self.keys.push(key.clone());
+        self.numbers.insert(key, n);
+        n
+    }
+
+    /// The key of a number.
+    #[must_use]
+    pub fn name(&self, key: u32) -> Option<&Key> {
+        self.keys.get(key as usize)
+    }
+
+    /// Compiles the keys that have come since, and looks them up in what has been read.
+    ///
+    /// # Errors
+    /// As [`KeySet::new`].
+    pub fn compile(&mut self, sets: &KeySets) -> Result<(), String> {
+        let new = self.keys.get(self.compiled..).unwrap_or(&[]);
+        if new.is_empty() {
+            return Ok(());
+        }
+        let set = (u32::try_from(self.compiled).unwrap_or(u32::MAX), sets.get(new)?);
+        self.compiled = self.keys.len();
+        for read in &mut self.sources {
+            self.cut_short |= !read.search(0, std::slice::from_ref(&set));
+        }
+        self.sets.push(set);
+        Ok(())
+    }
+
+    /// Says what the texts of a source are; reads those that are new.
+    pub fn read(&mut self, source: usize, texts: &[Arc<str>]) {
+        if self.sources.len() <= source {
+            self.sources.resize_with(source + 1, Read::default);
+        }
+        let Some(read) = self.sources.get_mut(source) else { return };
+        let known = read.texts.len().min(texts.len());
+        if read.texts.get(..known) != texts.get(..known) {
+            *read = Read::default();
+        }
+        let from = read.texts.len();
+        read.texts.extend(texts.iter().skip(from).cloned());
+        self.cut_short |= !read.search(from, &self.sets);
+    }
+
+    /// Where a key first stands among the first `count` texts of a source.
+    #[must_use]
+    pub fn found(&self, key: u32, source: usize, count: usize) -> Option<Hit> {
+        self.sources.get(source)?.first.get(&key).filter(|hit| hit.text < count).copied()
+    }
+}
+
+impl Read {
+    fn search(&mut self, from: usize, sets: &[(u32, Arc<KeySet>)]) -> bool {
+        let mut whole = true;
+        for (n, text) in self.texts.iter().enumerate().skip(from) {
+            for (base, set) in sets {
+                whole &= set.search(text, |key, start, end| {
+                    self.first.entry(base + key).or_insert(Hit { text: n, start, end });
+                });
+            }
+        }
+        whole
+    }
+}
