@@ -22,6 +22,8 @@ pub mod rules;
 pub mod select;
 pub mod select_parse;
 pub mod state;
+pub mod trail;
+pub mod trees;
 pub mod watch;
 
 pub use cond::{Cond, Test};

@@ -21,40 +21,10 @@ use super::{Cond, Rules};
 /// From this many elements on, a source is read lazily; below it the bookkeeping would cost more than it saves.
 const LAZY_FROM: usize = 48;
 
-/// One event of the trail: what a pass did to an item. Only kept when tracing.
-#[derive(Debug, Clone, serde::Serialize)]
-pub struct Event {
-    /// The item, by its number.
-    pub item: u32,
-    /// The pass.
-    pub pass: Arc<str>,
-    /// What it did: `made`, `set`, `shaped`, `placed`, `dropped`, `merged`, `evicted`, `admitted`.
-    pub did: &'static str,
-}
-
-/// Numbers of one run of a pass. Only kept when tracing.
-#[derive(Debug, Clone, serde::Serialize)]
-pub struct Stat {
-    /// The pass.
-    pub pass: Arc<str>,
-    /// Items in its list afterwards, as far as they have been read.
-    pub items: usize,
-}
-
-/// Why something became of an item: the code of a pass, and what it found. Only kept when tracing.
-#[derive(Debug, Clone)]
-pub struct Reason {
-    /// The item's list.
-    pub list: Arc<str>,
-    /// The item's id.
-    pub id: Arc<str>,
-    /// The pass.
-    pub pass: Arc<str>,
-    /// The pass's `because`.
-    pub because: Arc<str>,
-    /// What the verb knows about it: the key that was found, and where.
-    pub detail: Value,
-}
+pub use super::trail::{Event, Reason, Stat};
+use super::trees::decides;
+pub use super::trees::put;
+pub(super) use super::trees::walk;
 
 /// What one build holds.
 pub struct State {
@@ -106,7 +76,7 @@ pub struct State {
     patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError>>>,
     visits: Cell<u64>,
     depth: Cell<u32>,
-    next_seq: Cell<u32>,
+    pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
 }
 
@@ -198,35 +168,6 @@ impl State {
             Some(renderer) => renderer(args, self),
             None => Ok(args.get("of").cloned().unwrap_or_default()),
         }
-    }
-
-    /// A number for a new item, when a trail is kept; 0 otherwise.
-    pub fn number(&self) -> u32 {
-        if self.trail.is_none() {
-            return 0;
-        }
-        let next = self.next_seq.get() + 1;
-        self.next_seq.set(next);
-        next
-    }
-
-    /// Notes what happened to an item, when a trail is kept.
-    pub fn note(&self, item: &Item, did: &'static str) {
-        if let Some(trail) = &self.trail {
-            trail.borrow_mut().push(Event { item: item.seq, pass: self.pass.borrow().clone(), did });
-            self.explain(item, Value::Null);
-        }
-    }
-
-    /// Notes why, when a trail is kept and the running pass says `because`.
-    pub fn explain(&self, item: &Item, detail: Value) {
-        if self.trail.is_none() {
-            return;
-        }
-        let Some(because) = self.because.borrow().clone() else { return };
-        let list = self.rules.lists.get(usize::from(item.list)).map_or_else(|| Arc::from(""), |l| l.name.clone());
-        let id = item.get(crate::model::item::core::ID).map(Value::to_text).unwrap_or_default();
-        self.reasons.borrow_mut().push(Reason { list, id, pass: self.pass.borrow().clone(), because, detail });
     }
 
     /// A list, to read.
@@ -504,47 +445,4 @@ impl State {
 /// Whether a name below a list's means one of its items or their number.
 fn is_place(name: &str) -> bool {
     matches!(name, "last" | "count") || name.parse::<usize>().is_ok()
-}
-
-/// Whether a value hides what lies below it: a table does not, its leaves are looked for below too.
-fn decides(value: &Value) -> bool {
-    !matches!(value, Value::Null | Value::Map(_))
-}
-
-pub(super) fn walk(value: &Value, names: &[Arc<str>]) -> Value {
-    let mut at = value;
-    for (n, name) in names.iter().enumerate() {
-        let special = match (at, name.as_ref()) {
-            (Value::List(l), "last") => Some(l.last().cloned().unwrap_or_default()),
-            (Value::List(l), "count") => Some(Value::Int(i64::try_from(l.len()).unwrap_or(i64::MAX))),
-            _ => None,
-        };
-        if let Some(found) = special {
-            return walk(&found, names.get(n + 1..).unwrap_or(&[]));
-        }
-        match at.get(name) {
-            Some(v) => at = v,
-            None => return Value::Null,
-        }
-    }
-    at.clone()
-}
-
-/// Sets a value inside a tree of tables; what is no table on the way becomes one.
-pub fn put(tree: &mut Value, names: &[Arc<str>], value: Value) {
-    let Some((name, rest)) = names.split_first() else {
-        *tree = value;
-        return;
-    };
-    if !matches!(tree, Value::Map(_)) {
-        *tree = Value::map(Map::default());
-    }
-    let Value::Map(map) = tree else { return };
-    let map = Arc::make_mut(map);
-    if rest.is_empty() && value.is_null() {
-        map.shift_remove(name);
-        return;
-    }
-    let below = map.entry(name.clone()).or_default();
-    put(below, rest, value);
 }

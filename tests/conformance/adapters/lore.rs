@@ -111,9 +111,6 @@ fn scene(input: &Json, timed: &Json) -> Result<Json, Json> {
     }
     parts::put(&mut data, "books", books);
     chat::settings(input, &mut data);
-    if input["world_info"]["settings"].get("world_info_recursive").is_none() {
-        parts::put(&mut data, "lore.recursion", json!(true));
-    }
     words::persona(&input["persona"], &mut data);
     words::note(&input["authors_note"], &mut data);
     chat::group(input, &mut data)?;
@@ -134,11 +131,32 @@ fn scene(input: &Json, timed: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "state.timed", timed.clone());
     for scope in ["local", "global"] {
         if input["variables"][scope].is_object() {
-            parts::put(&mut data, &format!("state.variables.{scope}"), input["variables"][scope].clone());
+            parts::put(&mut data, &format!("vars.{scope}"), input["variables"][scope].clone());
         }
     }
+    parts::put(&mut data, "scripts", scripts(&input["regex_scripts"]));
     parts::put(&mut data, "lore.handed", handed(&input["forced_activations"])?);
     Ok(data)
+}
+
+/// Text scripts, their numbers as words.
+pub(crate) fn scripts(list: &Json) -> Json {
+    let words = |s: &Json| -> Json {
+        let of = |n: &Json| match n.as_i64() {
+            Some(1) => "user",
+            Some(2) => "reply",
+            Some(5) => "lore",
+            _ => "other",
+        };
+        s["placement"].as_array().into_iter().flatten().map(of).collect()
+    };
+    let script = |s: &Json| {
+        json!({
+            "name": s["scriptName"], "find": s["findRegex"], "with": s["replaceString"], "placement": words(s),
+            "disabled": s["disabled"] == json!(true), "prompt_only": s["promptOnly"] == json!(true), "display_only": s["markdownOnly"] == json!(true),
+        })
+    };
+    list.as_array().into_iter().flatten().map(script).collect()
 }
 
 /// Entries that an extension hands over, through the pack's map of books.
