@@ -213,6 +213,8 @@ fn a_long_chat_is_not_read() {
         "reasoning": {"add_to_prompts": true, "max_additions": 2},
         "provider": {"tools_offered": true},
         "injections": [{"id": "a", "content": "note", "position": "in_chat", "depth": 4}],
+        "books": [{"id": "b", "role": "character", "entries": [{"id": "e", "keys": ["word"], "text": "L"}]}],
+        "speaker": {"file": "vex", "tags": []},
         "context": {"window": 4000, "reserve": 100, "tokenizer": "words"},
     });
     for kind in ["normal", "continue", "swipe", "regenerate", "quiet", "impersonate"] {

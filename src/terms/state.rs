@@ -383,6 +383,27 @@ impl State {
         }
     }
 
+    /// The newest live items of a held list with an unread stretch, oldest first; only what they need is read. Nothing
+    /// for any other list, and for one that `$` does not mean because a pass has set its name.
+    pub fn newest(&self, id: usize, wanted: usize) -> Result<Option<Vec<Value>>, Fault> {
+        let Some(info) = self.rules.lists.get(id) else { return Ok(None) };
+        let names: Vec<Arc<str>> = info.name.split('.').map(Arc::from).collect();
+        let held = self.lists.get(id).is_some_and(|l| l.try_borrow().is_ok_and(|l| l.loaded));
+        if !held || !walk(&self.set.borrow(), &names).is_null() {
+            return Ok(None);
+        }
+        loop {
+            // a binding of its own: the list must be free again when it is read on
+            let Some(at) = self.list(id).lazy_at() else { return Ok(None) };
+            if self.list(id).items.iter().skip(at).filter(|i| i.enabled()).count() >= wanted {
+                let list = self.list(id);
+                let newest = list.items.iter().skip(at).filter(|i| i.enabled());
+                return Ok(Some(newest.map(|i| i.to_value(&self.rules.fields)).collect()));
+            }
+            self.read_one(id)?;
+        }
+    }
+
     /// A copy of a list's items, to be put back later.
     #[must_use]
     pub fn snapshot(&self, id: usize) -> Vec<Item> {

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
 use crate::model::{Item, Map, Value, item::core};
+use crate::terms::expr::Root;
 use crate::terms::select::{Seq, count};
 use crate::terms::{Cond, Env, Expr, Fault};
 use crate::text::keys::{Edge, Hit, Key, Lookup};
@@ -22,6 +23,19 @@ pub(super) struct Asked {
 
 /// The keys of an item as they were given, and made ready.
 type Prepared = (Value, Arc<[Ready]>);
+
+impl Source {
+    /// The newest rows of a held list that is not read to its end: reading them all would cost the length of the chat.
+    fn newest(&self, window: usize, env: &Env<'_>) -> Result<Option<Vec<Value>>, Fault> {
+        match &self.each {
+            Some(Expr::Path(path)) if self.newest_first && window < usize::MAX => match path.root {
+                Root::Scene { list: Some((id, used)) } if path.segs.len() == used => env.st.newest(id, window),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
 
 /// One run of the pass.
 pub(super) struct Scan<'a> {
@@ -186,10 +200,11 @@ impl<'a> Scan<'a> {
             }
             return Ok(made.len().min(window));
         };
-        if held.is_none() {
+        let newest = if held.is_none() { source.newest(window, env)? } else { None };
+        if held.is_none() && newest.is_none() {
             *held = Some(self.env.eval(each)?);
         }
-        let rows = held.as_ref().and_then(Value::as_list).unwrap_or(&[]);
+        let rows = newest.as_deref().or_else(|| held.as_ref().and_then(Value::as_list)).unwrap_or(&[]);
         let seq = Seq::Values(rows);
         for k in made.len()..window.min(rows.len()) {
             let place = if source.newest_first { rows.len() - 1 - k } else { k };
