@@ -1,6 +1,6 @@
 //! The command line: every row of `tests/cli/cases.toml` is one run in-process; what needs a real process is below.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::ffi::OsString;
 use std::io::Read;

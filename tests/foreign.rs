@@ -102,7 +102,7 @@ fn a_turn_begins_the_chat_posts_what_is_typed_and_drops_what_is_hidden() {
     let (texts, length, turns) = turn(&going("normal", "Hi"));
     assert_eq!(texts, ["user: a", "assistant: c", "user: Hi"], "a chat that has begun gets no greeting");
     assert_eq!((length, turns), (json!(3), json!(3)), "hidden messages of the user count as turns");
-    assert_eq!(turn(&going("swipe", "Hi")).0, ["user: a", "assistant: c"], "nothing is posted on a swipe");
+    assert_eq!(turn(&going("swipe", "Hi")).0, ["user: a"], "nothing is posted on a swipe, and the last message is written anew");
     let empty = |kind: &str| json!({ "history": history, "type": kind, "preset": { "send_if_empty": " go on " } });
     assert_eq!(turn(&empty("normal")).0, ["user: a", "assistant: c", "user: go on"]);
     assert_eq!(turn(&empty("continue")).0, ["user: a", "assistant: c"]);

@@ -128,7 +128,8 @@ fn effects_make_the_expansion_whole_and_oldest_first() {
 /// Whatever a pack does to a chat, it does to the end that is sent, and not to the rest.
 #[test]
 fn a_long_chat_is_read_as_far_as_it_fits() {
-    let message = |n: usize| json!({"id": format!("h{n}"), "role": if n % 2 == 0 { "assistant" } else { "user" }, "text": words(3)});
+    let message =
+        |n: usize| json!({"id": format!("h{n}"), "role": if n.is_multiple_of(2) { "assistant" } else { "user" }, "text": words(3)});
     let history: Vec<Json> = (0..300).map(message).collect();
     for pack in LAZY.iter() {
         for kind in ["normal", "continue", "impersonate", "quiet", "swipe", "regenerate"] {

@@ -34,6 +34,9 @@ impl Source {
     }
 }
 
+/// The keys of an item as they were given, and made ready.
+type Prepared = (Value, Arc<[Ready]>);
+
 /// One run of the pass.
 pub(super) struct Scan<'a> {
     of: &'a Match,
@@ -49,7 +52,7 @@ pub(super) struct Scan<'a> {
     /// Texts that were prepared for each lookup, so far.
     grown: Vec<Arc<str>>,
     profiles: FxHashMap<Profile, usize>,
-    known: FxHashMap<(usize, usize), (Value, Arc<[Ready]>)>,
+    known: FxHashMap<(usize, usize), Prepared>,
     joined: FxHashMap<(usize, Windows), Arc<str>>,
     warned: rustc_hash::FxHashSet<Arc<str>>,
 }

@@ -183,7 +183,7 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
         ("max_context", "context.window"),
         ("max_response", "context.reserve"),
         ("user_input", "input"),
-        ("chat_completion_source", "provider.name"),
+        ("chat_completion_source", "provider.source"),
         ("custom_prompt_post_processing", "post.mode"),
     ];
     parts::copy(input, data, &names);

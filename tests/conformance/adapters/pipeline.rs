@@ -24,7 +24,7 @@ const PRESET: &[(&str, &str)] = &[
 /// Field of a contract scene = where the scene has it.
 const SCENE: &[(&str, &str)] = &[
     ("dialect", "dialect"),
-    ("source", "provider.name"),
+    ("source", "provider.source"),
     ("generation_type", "type"),
     ("turn_count", "turn_count"),
     ("character", "card"),
