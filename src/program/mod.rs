@@ -1,6 +1,6 @@
 //! Programs: ordered passes over lists, compiled once and run over the state of a build.
 //!
-//! [`compile`] turns a merged [`Pack`] into a [`Program`] table with every name resolved; [`Machine`] runs them.
+//! [`compile()`] turns a merged [`Pack`](crate::model::Pack) into a [`Program`] table with every name resolved; [`Machine`] runs them.
 //! The road is itself such a program (`build`), so this room knows no stage by name.
 
 pub mod cells;

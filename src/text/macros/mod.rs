@@ -119,13 +119,16 @@ fn work(text: &str, host: &mut dyn MacroHost, limits: &MacroLimits, warnings: &m
 /// as `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. May say yes for a macro that is never reached.
 #[must_use]
 pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>) -> bool {
-    text.match_indices("{{").any(|(at, _)| {
-        let inside = text.get(at + 2..).unwrap_or_default().trim_start_matches(|c: char| c == '{' || scan::is_flag(c) || c.is_whitespace());
-        let name = match inside.chars().next() {
-            Some('.') => ".".to_owned(),
-            Some('$') => "$".to_owned(),
-            _ => scan::name_of(inside).to_ascii_lowercase(),
-        };
-        !name.is_empty() && names.contains(name.as_str())
-    })
+    // most messages hold no brace at all, and a long chat has many
+    text.contains('{')
+        && text.match_indices("{{").any(|(at, _)| {
+            let inside =
+                text.get(at + 2..).unwrap_or_default().trim_start_matches(|c: char| c == '{' || scan::is_flag(c) || c.is_whitespace());
+            let name = match inside.chars().next() {
+                Some('.') => ".".to_owned(),
+                Some('$') => "$".to_owned(),
+                _ => scan::name_of(inside).to_ascii_lowercase(),
+            };
+            !name.is_empty() && names.contains(name.as_str())
+        })
 }
