@@ -26,6 +26,11 @@ use super::trees::decides;
 pub use super::trees::put;
 pub(super) use super::trees::walk;
 
+/// Visits that each element of the scene's lists allows beyond the pack's bound.
+const VISITS_PER_ELEMENT: u64 = 200;
+/// How deep in the scene's tables lists are looked for.
+const MOST_LEVELS: u32 = 4;
+
 /// What one build holds.
 pub struct State {
     /// The compiled rules.
@@ -75,6 +80,8 @@ pub struct State {
     pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
     patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError>>>,
     visits: Cell<u64>,
+    /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
+    most_visits: Cell<Option<u64>>,
     depth: Cell<u32>,
     pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
@@ -116,6 +123,7 @@ impl State {
             lookups: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),
+            most_visits: Cell::new(None),
             depth: Cell::new(0),
             next_seq: Cell::new(0),
             renderer: None,
@@ -127,12 +135,20 @@ impl State {
         self.renderer = Some(renderer);
     }
 
-    /// Counts work; an error once the pack's bound is reached.
+    /// Counts work; an error once the bound is reached: the pack's, and so much more for each element of the scene's lists.
     pub fn visit(&self, items: usize) -> Result<(), Fault> {
         let sum = self.visits.get().saturating_add(items as u64).saturating_add(1);
         self.visits.set(sum);
-        if sum > self.rules.limits.pass_visits {
-            return Err(Fault::bound(format!("passes visited more than {} items", self.rules.limits.pass_visits)));
+        if sum <= self.rules.limits.pass_visits {
+            return Ok(());
+        }
+        let most = self.most_visits.get().unwrap_or_else(|| {
+            let more = elements(&self.scene, MOST_LEVELS).saturating_mul(VISITS_PER_ELEMENT);
+            self.rules.limits.pass_visits.saturating_add(more)
+        });
+        self.most_visits.set(Some(most));
+        if sum > most {
+            return Err(Fault::bound(format!("passes visited more than {most} items")));
         }
         Ok(())
     }
@@ -418,6 +434,23 @@ impl State {
     /// Sets a value along `names`; setting nothing removes it.
     pub fn put(&self, names: &[Arc<str>], value: Value) {
         put(&mut self.set.borrow_mut(), names, value);
+    }
+}
+
+/// The elements of the lists of a scene, and of the lists that those elements hold (the entries of its books).
+fn elements(of: &Value, levels: u32) -> u64 {
+    if levels == 0 {
+        return 0;
+    }
+    let below = |value: &Value| match value {
+        Value::List(list) => list.len() as u64,
+        _ => 0,
+    };
+    let held = |element: &Value| element.as_map().map_or(0, |map| map.values().map(below).sum());
+    match of {
+        Value::Map(map) => map.values().map(|value| elements(value, levels - 1)).sum(),
+        Value::List(list) => list.len() as u64 + list.iter().map(held).sum::<u64>(),
+        _ => 0,
     }
 }
 
