@@ -16,8 +16,7 @@ use tapster::{Ruleset, Scene, run};
 const PACK: &str = "sillytavern-exact";
 /// Entries that a message names, whatever the size of the books.
 const NAMED: usize = 50;
-const WORDS: &[&str] =
-    &["river", "lantern", "because", "quietly", "seven", "the", "harbour", "answered", "and", "dragon", "of", "morning"];
+const WORDS: &[&str] = &["river", "lantern", "because", "quietly", "seven", "the", "harbour", "answered", "and", "dragon", "of", "morning"];
 
 fn open() -> Ruleset {
     Ruleset::open(PACK, &[]).unwrap_or_else(|e| panic!("{e}"))
@@ -30,7 +29,7 @@ fn chat(n: usize, messages: usize, entries: usize) -> Vec<Value> {
         .map(|i| {
             let mut text: Vec<String> =
                 (0..40).map(|k| WORDS.get((i * 7 + k * (i % 5 + 1)) % WORDS.len()).copied().unwrap_or("a").to_owned()).collect();
-            let word = if i % every == 0 { format!("place{}", i / every * (entries / NAMED) % entries) } else { "nowhere".to_owned() };
+            let word = if i % every == 0 { format!("place{:05}", i / every * (entries / NAMED) % entries) } else { "nowhere".to_owned() };
             text.push(word);
             json!({
                 "role": if i % 2 == 0 { "user" } else { "assistant" },
@@ -46,8 +45,10 @@ fn books(entries: usize) -> Value {
     let rows: Vec<Value> = (0..entries)
         .map(|n| {
             let next = n + 1;
-            json!({ "id": format!("e{n}"), "keys": [format!("place{n}"), format!("realm of {n} lanterns")],
-                    "text": if n % (entries / NAMED) == 0 { format!("Lore number {n}, near place{next}.") } else { format!("Lore number {n}.") }, "order": n % 100 })
+            let leads = n % (entries / NAMED) == 0;
+            let text = if leads { format!("Lore number {n}, near place{next:05}.") } else { format!("Lore number {n}.") };
+            json!({ "id": format!("e{n}"), "keys": [format!("place{n:05}"), format!("realm of {n:05} lanterns")],
+                    "text": text, "order": n % 100 })
         })
         .collect();
     json!([{ "id": "b", "role": "character", "entries": rows }])
