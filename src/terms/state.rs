@@ -28,9 +28,14 @@ const MAX_NODES: usize = 4_000_000;
 const LAZY_FROM: usize = 48;
 
 pub use super::trail::{Event, Reason, Stat};
-use super::trees::decides;
 pub use super::trees::put;
 pub(super) use super::trees::walk;
+use super::trees::{decides, elements, is_place};
+
+/// Visits that each element of the scene's lists allows beyond the pack's bound.
+const VISITS_PER_ELEMENT: u64 = 200;
+/// How deep in the scene's tables lists are looked for.
+const MOST_LEVELS: u32 = 4;
 
 /// What one build holds.
 pub struct State {
@@ -81,6 +86,8 @@ pub struct State {
     pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
     patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError>>>,
     visits: Cell<u64>,
+    /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
+    most_visits: Cell<Option<u64>>,
     depth: Cell<u32>,
     pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
@@ -122,6 +129,7 @@ impl State {
             lookups: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),
+            most_visits: Cell::new(None),
             depth: Cell::new(0),
             next_seq: Cell::new(0),
             renderer: None,
@@ -133,12 +141,20 @@ impl State {
         self.renderer = Some(renderer);
     }
 
-    /// Counts work; an error once the pack's bound is reached.
+    /// Counts work; an error once the bound is reached: the pack's, and so much more for each element of the scene's lists.
     pub fn visit(&self, items: usize) -> Result<(), Fault> {
         let sum = self.visits.get().saturating_add(items as u64).saturating_add(1);
         self.visits.set(sum);
-        if sum > self.rules.limits.pass_visits {
-            return Err(Fault::bound(format!("passes visited more than {} items", self.rules.limits.pass_visits)));
+        if sum <= self.rules.limits.pass_visits {
+            return Ok(());
+        }
+        let most = self.most_visits.get().unwrap_or_else(|| {
+            let more = elements(&self.scene, MOST_LEVELS).saturating_mul(VISITS_PER_ELEMENT);
+            self.rules.limits.pass_visits.saturating_add(more)
+        });
+        self.most_visits.set(Some(most));
+        if sum > most {
+            return Err(Fault::bound(format!("passes visited more than {most} items")));
         }
         Ok(())
     }
@@ -474,9 +490,4 @@ impl State {
             self.warn(Code::BoundExceeded, format!("`${}` would nest too deeply or grow too large; it is not set", names.join(".")));
         }
     }
-}
-
-/// Whether a name below a list's means one of its items or their number.
-fn is_place(name: &str) -> bool {
-    matches!(name, "last" | "count") || name.parse::<usize>().is_ok()
 }

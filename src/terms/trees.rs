@@ -46,3 +46,25 @@ pub fn put(tree: &mut Value, names: &[Arc<str>], value: Value) {
     let below = map.entry(name.clone()).or_default();
     put(below, rest, value);
 }
+
+/// The elements of the lists of a scene, and of the lists that those elements hold (the entries of its books).
+pub(super) fn elements(of: &Value, levels: u32) -> u64 {
+    if levels == 0 {
+        return 0;
+    }
+    let below = |value: &Value| match value {
+        Value::List(list) => list.len() as u64,
+        _ => 0,
+    };
+    let held = |element: &Value| element.as_map().map_or(0, |map| map.values().map(below).sum());
+    match of {
+        Value::Map(map) => map.values().map(|value| elements(value, levels - 1)).sum(),
+        Value::List(list) => list.len() as u64 + list.iter().map(held).sum::<u64>(),
+        _ => 0,
+    }
+}
+
+/// Whether a name below a list's means one of its items or their number.
+pub(super) fn is_place(name: &str) -> bool {
+    matches!(name, "last" | "count") || name.parse::<usize>().is_ok()
+}

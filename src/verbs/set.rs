@@ -101,21 +101,22 @@ impl Set {
 
     /// Sets the fields of these items.
     pub fn apply(&self, st: &mut State, list: usize, chosen: &[usize], memo: &Memo) -> Result<(), Fault> {
-        let mut changed = Vec::with_capacity(chosen.len());
+        let mut made = Vec::with_capacity(chosen.len());
         {
             let items = st.list(list);
             let env = pass_env(st, memo);
             for n in chosen {
                 if let Some(item) = items.items.get(*n) {
-                    changed.push((*n, self.changed(item, *n, &env)?));
+                    made.push((*n, self.values(item, *n, &env)?));
                     st.note(item, "set");
                 }
             }
         }
+        // in place: copying every item of a large list would cost more than all else a pass does
         let list = st.list_mut(list);
-        for (n, item) in changed {
-            if let Some(slot) = list.items.get_mut(n) {
-                *slot = item;
+        for (n, values) in made {
+            if let Some(item) = list.items.get_mut(n) {
+                self.assign(item, values);
             }
         }
         Ok(())
@@ -149,16 +150,25 @@ impl Set {
 
     /// The item with its fields set.
     pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
+        let values = self.values(item, place, env)?;
+        let mut changed = item.clone();
+        self.assign(&mut changed, values);
+        Ok(changed)
+    }
+
+    fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, Fault> {
         let here = env.inner(Cur::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
-        let mut changed = item.clone();
-        for ((id, rest, _), value) in self.fields.iter().zip(values) {
-            if !value.fits(128, 1_000_000) {
-                return Err(Fault::bound("a field would nest too deeply or grow too large"));
-            }
-            assign(&mut changed, *id, rest, value);
+        if values.iter().any(|v| !v.fits(128, 1_000_000)) {
+            return Err(Fault::bound("a field would nest too deeply or grow too large"));
         }
-        Ok(changed)
+        Ok(values)
+    }
+
+    fn assign(&self, item: &mut Item, values: Vec<Value>) {
+        for ((id, rest, _), value) in self.fields.iter().zip(values) {
+            assign(item, *id, rest, value);
+        }
     }
 }
 
