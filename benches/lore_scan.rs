@@ -72,7 +72,7 @@ fn scene(messages: usize, entries: usize, more: usize) -> Scene {
 
 fn scan(rules: &Ruleset, scene: &Scene) -> usize {
     let outcome = run(rules, "lore", black_box(scene), &[]).unwrap_or_else(|e| panic!("{e}"));
-    outcome.get("lore.active").as_list().map_or(0, <[tapster::Value]>::len)
+    outcome.get("lore.active").as_list().map_or(0, <[_]>::len)
 }
 
 fn lore_scan(c: &mut Criterion) {
