@@ -37,7 +37,8 @@ fn entries(plan: &Plan) -> Vec<Entry<'_>> {
             names.entry((text(book, "id"), text(entry, "id"))).or_default();
         }
     }
-    let reasons = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "entries");
+    // a pack may pass entries on through other lists; what has a book is an entry wherever it stands
+    let reasons = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "entries" || !r.book.is_empty());
     for reason in reasons {
         names.entry((reason.book.clone(), reason.id.clone())).or_default().push(reason);
     }
