@@ -98,6 +98,7 @@ fn reasons(st: &State) -> Vec<Reason> {
     let reasons = told.iter().map(|r| Reason {
         list: r.list.to_string(),
         id: r.id.to_string(),
+        book: r.book.to_string(),
         pass: r.pass.to_string(),
         because: r.because.to_string(),
         detail: r.detail.clone(),

@@ -10,7 +10,7 @@ use crate::pack::Ruleset;
 use super::build::planned;
 use super::inputs::Inputs;
 use super::show::{Show, head, one_line, place_of, table};
-use super::{Exit, Stop, rules_page};
+use super::{Exit, Stop, explain_lore, rules_page};
 
 /// How much of a block's text is shown, in characters.
 const TEXT: usize = 60;
@@ -24,6 +24,7 @@ const TEXT: usize = 60;
   tapster explain --rules inject --pack base            one program, each value with the line that decided it
   tapster explain --rules slot/main_prompt --pack base  one row of a table
   tapster explain examples/hello --rules lore           the rules that an example is built with
+  tapster explain examples/hello --lore                 why each lore entry is in the prompt, or is not
   tapster explain examples/hello --format json")]
 pub(super) struct Explain {
     #[command(flatten)]
@@ -32,6 +33,9 @@ pub(super) struct Explain {
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     #[allow(clippy::option_option, reason = "clap's way of saying: flag, with or without a value")]
     rules: Option<Option<String>>,
+    /// What became of every lore entry, and why; the codes are in docs/lore.md.
+    #[arg(long, conflicts_with = "rules")]
+    lore: bool,
 }
 
 impl Explain {
@@ -43,7 +47,11 @@ impl Explain {
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = true;
         let plan = planned(&rules, &scene)?;
-        if show.is_json() {
+        if self.lore && show.is_json() {
+            show.json(&explain_lore::as_json(&plan, &rules));
+        } else if self.lore {
+            show.result(&explain_lore::as_text(&plan, &rules));
+        } else if show.is_json() {
             show.json(&as_json(&plan, &rules));
         } else {
             show.result(&as_text(&plan, &rules));

@@ -85,6 +85,9 @@ pub struct Reason {
     pub list: String,
     /// The item's id.
     pub id: String,
+    /// The item's book, for lore entries: ids are not unique across books; empty for other items.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub book: String,
     /// The pass.
     pub pass: String,
     /// The pass's `because`; the codes of lore are in `docs/lore.md`.

@@ -33,6 +33,8 @@ pub struct Reason {
     pub list: Arc<str>,
     /// The item's id.
     pub id: Arc<str>,
+    /// Its field `book`; empty where it has none.
+    pub book: Arc<str>,
     /// The pass.
     pub pass: Arc<str>,
     /// The pass's `because`.
@@ -68,6 +70,7 @@ impl State {
         let Some(because) = self.because.borrow().clone() else { return };
         let list = self.rules.lists.get(usize::from(item.list)).map_or_else(|| Arc::from(""), |l| l.name.clone());
         let id = item.get(crate::model::item::core::ID).map(Value::to_text).unwrap_or_default();
-        self.reasons.borrow_mut().push(Reason { list, id, pass: self.pass.borrow().clone(), because, detail });
+        let book = self.rules.fields.id("book").and_then(|f| item.get(f)).map(Value::to_text).unwrap_or_default();
+        self.reasons.borrow_mut().push(Reason { list, id, book, pass: self.pass.borrow().clone(), because, detail });
     }
 }
