@@ -10,7 +10,9 @@ use tapster::{Plan, Ruleset, Scene, bring, build};
 fn built(documents: &[Value]) -> Plan {
     let rules = Ruleset::open("sillytavern-exact", &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
     let mut scene = Scene { trace: true, ..Default::default() };
-    scene.merge((&json!({ "history": [{ "role": "user", "name": "U", "text": "A lamp, a boat. aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!" }] })).into());
+    scene.merge(
+        (&json!({ "history": [{ "role": "user", "name": "U", "text": "A lamp, a boat. aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!" }] })).into(),
+    );
     for document in documents {
         scene.merge(bring(&rules, None, document).unwrap_or_else(|e| panic!("{e}: {document}")).scene);
     }
@@ -18,7 +20,8 @@ fn built(documents: &[Value]) -> Plan {
 }
 
 fn entry(uid: usize, more: &Value) -> Value {
-    let mut entry = json!({ "uid": uid, "key": ["lamp"], "keysecondary": [], "content": format!("text {uid}"), "position": 0, "order": 100 });
+    let mut entry =
+        json!({ "uid": uid, "key": ["lamp"], "keysecondary": [], "content": format!("text {uid}"), "position": 0, "order": 100 });
     for (key, value) in more.as_object().unwrap() {
         entry.as_object_mut().unwrap().insert(key.clone(), value.clone());
     }
@@ -72,7 +75,8 @@ fn odd_numbers_and_nulls_are_no_obstacle() {
 #[test]
 fn twenty_thousand_entries_are_scanned_in_time() {
     let started = Instant::now();
-    let entries: Vec<Value> = (0..20_000).map(|n| entry(n, &json!({ "key": [format!("word{n}")] }))).chain([entry(20_000, &json!({}))]).collect();
+    let entries: Vec<Value> =
+        (0..20_000).map(|n| entry(n, &json!({ "key": [format!("word{n}")] }))).chain([entry(20_000, &json!({}))]).collect();
     assert!(prompt(&built(&[book(&entries)])).contains("text 20000"));
     assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
 }

@@ -48,9 +48,7 @@ fn entries(plan: &Plan) -> Vec<Entry<'_>> {
 /// For programs: every entry with its last code and all its reasons.
 pub(super) fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
     let reason = |r: &&Reason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
-    let entry = |e: &Entry<'_>| {
-        json!({ "book": e.book, "id": e.id, "code": e.code(), "reasons": e.reasons.iter().map(reason).collect::<Vec<_>>() })
-    };
+    let entry = |e: &Entry<'_>| json!({ "book": e.book, "id": e.id, "code": e.code(), "reasons": e.reasons.iter().map(reason).collect::<Vec<_>>() });
     json!({ "pack": &*rules.pack().name, "entries": entries(plan).iter().map(entry).collect::<Vec<_>>() })
 }
 
