@@ -28,6 +28,10 @@ pub fn bring(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value
             found
         }
     };
+    if formats.is_empty() {
+        let message = format!("pack `{}` reads no foreign formats; name a pack that does (`tapster packs` lists them)", rules.pack().name);
+        return Err(BuildError::call(message));
+    }
     let Some(found) = found else {
         let known = formats.iter().map(|f| f.name.as_ref());
         let help = format

@@ -146,6 +146,23 @@ impl Value {
         path.split('.').filter(|p| !p.is_empty()).try_fold(self, |v, key| v.get(key))
     }
 
+    /// Whether the value nests no deeper than `depth` and holds, shared parts counted each time, at most `nodes` values.
+    /// What is refused here would otherwise overflow the stack, or memory, when it is written out.
+    #[must_use]
+    pub fn fits(&self, depth: usize, nodes: usize) -> bool {
+        fn walk(value: &Value, depth: usize, left: &mut usize) -> bool {
+            let Some(rest) = left.checked_sub(1) else { return false };
+            *left = rest;
+            match value {
+                Value::List(l) => depth > 0 && l.iter().all(|v| walk(v, depth - 1, left)),
+                Value::Map(m) => depth > 0 && m.values().all(|v| walk(v, depth - 1, left)),
+                _ => true,
+            }
+        }
+        let mut left = nodes;
+        walk(self, depth, &mut left)
+    }
+
     /// The value as it stands in a text: texts as they are, numbers in JavaScript's form, nothing for missing.
     #[must_use]
     pub fn to_text(&self) -> Arc<str> {

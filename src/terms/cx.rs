@@ -87,6 +87,8 @@ pub struct Cx<'p> {
     pub conds: Vec<Cond>,
     /// Lists that the pass at hand reads through queries.
     pub reads: Vec<usize>,
+    /// The pass at hand asks what is left of an account, which counts the whole list.
+    pub reads_account: bool,
     /// Queries of the pass at hand that look only at the newest end of a list.
     pub tails: Vec<(usize, super::Select)>,
     /// What the memo cells of the pass at hand hold.
@@ -131,6 +133,7 @@ impl<'p> Cx<'p> {
             exprs: Vec::new(),
             conds: Vec::new(),
             reads: Vec::new(),
+            reads_account: false,
             tails: Vec::new(),
             cells: Vec::new(),
             fact_stack: Vec::new(),
@@ -265,6 +268,7 @@ impl<'p> Cx<'p> {
             }
             "account" => {
                 let accounts = self.accounts.clone();
+                self.reads_account |= !matches!(names.get(2).map(AsRef::as_ref), Some("size" | "spent"));
                 (Root::Account(self.named("account", &accounts, second, span)), 2)
             }
             _ => {

@@ -125,7 +125,7 @@ impl<'a> Env<'a> {
     pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
         if self.st.sparing.get() && !fault.bound {
             let id = self.whole().at("id").map(Value::to_text).unwrap_or_default();
-            self.st.warn(crate::diag::Code::FilterFailed, format!("the condition of `{id}` fails: {}; it counts as true", fault.message));
+            self.st.warn(crate::diag::Code::FilterFailed, format!("the condition of `{id}` fails: {}; the item is not selected", fault.message));
             return Ok(());
         }
         Err(fault)
@@ -296,6 +296,7 @@ impl Expr {
                 let mut out = String::new();
                 for piece in pieces {
                     out.push_str(&piece.eval(env)?.to_text());
+                    env.st.small_enough(out.len())?;
                 }
                 Value::text(out)
             }
@@ -421,6 +422,9 @@ impl Query {
     pub fn run(&self, env: &Env<'_>) -> Result<Value, Fault> {
         match &self.of {
             Source::List(n) => {
+                if self.alone {
+                    env.st.force(*n)?;
+                }
                 let list = env.st.list(*n);
                 self.over(Seq::Items(&list.items), env)
             }
@@ -459,7 +463,9 @@ impl Query {
         }
         if let Some(join) = &self.join {
             let join = join.eval(env)?.to_text();
-            let text = out.iter().map(Value::to_text).collect::<Vec<_>>().join(&join);
+            let texts = out.iter().map(Value::to_text).collect::<Vec<_>>();
+            env.st.small_enough(texts.iter().map(|t| t.len() + join.len()).sum())?;
+            let text = texts.join(&join);
             let mut trimmed = text.as_str();
             if self.trim.0 {
                 trimmed = js::trim_start(trimmed);

@@ -125,6 +125,8 @@ pub struct Query {
     pub count: bool,
     /// `take = 1` without `per`: the one item instead of a list.
     pub one: bool,
+    /// Stands outside of a pass, which would have had its list read: it has that done itself.
+    pub alone: bool,
 }
 
 /// `{ lookup, in, by?, get?, else? }`.

@@ -257,7 +257,7 @@ impl Cx<'_> {
             Some(_) => (true, true),
         };
         let one = select.per.is_none() && matches!(table.get("take").map(|f| &f.node.data), Some(Data::Int(1)));
-        Some(Query { of: source, select, get, form, after, join, trim, count: flag("count"), one })
+        Some(Query { of: source, select, get, form, after, join, trim, count: flag("count"), one, alone: self.memo.is_none() })
     }
 
     fn source(&mut self, of: &Node) -> (Source, Scope) {

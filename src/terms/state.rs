@@ -18,6 +18,12 @@ use super::ledger::Ledger;
 use super::lists::{Lazy, List, Load, Shape};
 use super::{Cond, Rules};
 
+/// Deepest value that a pass may set.
+const MAX_DEPTH: usize = 128;
+
+/// Most parts of a value that a pass may set.
+const MAX_NODES: usize = 4_000_000;
+
 /// From this many elements on, a source is read lazily; below it the bookkeeping would cost more than it saves.
 const LAZY_FROM: usize = 48;
 
@@ -133,6 +139,14 @@ impl State {
         self.visits.set(sum);
         if sum > self.rules.limits.pass_visits {
             return Err(Fault::bound(format!("passes visited more than {} items", self.rules.limits.pass_visits)));
+        }
+        Ok(())
+    }
+
+    /// An error for a text longer than the pack allows.
+    pub fn small_enough(&self, bytes: usize) -> Result<(), Fault> {
+        if bytes > self.rules.limits.text_bytes {
+            return Err(Fault::bound(format!("a text grew beyond {} bytes", self.rules.limits.text_bytes)));
         }
         Ok(())
     }
@@ -326,16 +340,30 @@ impl State {
             let count = self.list(id).lazy.as_ref().map_or(0, |l| l.remaining);
             self.read_whole.borrow_mut().push((self.pass.borrow().clone(), count));
         }
+        let mut fault = None;
         while let Some((value, place, steps)) = self.take_unread(id) {
-            if let Some(item) = self.run_steps(id, &value, place, &steps)? {
-                made.push(item);
+            match self.run_steps(id, &value, place, &steps) {
+                Ok(item) => made.extend(item),
+                Err(f) => {
+                    fault = Some(f);
+                    break;
+                }
             }
         }
         made.reverse();
-        if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) {
-            let at = at.min(list.items.len());
-            list.items.splice(at..at, made);
-            list.lazy = None;
+        let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) else {
+            return Err(Fault::bound("a list was read whole while it was being looked at"));
+        };
+        let at = at.min(list.items.len());
+        list.items.splice(at..at, made);
+        match (fault, &mut list.lazy) {
+            (Some(fault), Some(lazy)) => {
+                // what has been read stays, and the message that failed is unread again: nothing is lost
+                lazy.remaining += 1;
+                return Err(fault);
+            }
+            (Some(fault), None) => return Err(fault),
+            (None, lazy) => *lazy = None,
         }
         Ok(())
     }
@@ -437,8 +465,14 @@ impl State {
     }
 
     /// Sets a value along `names`; setting nothing removes it.
+    ///
+    /// A value that nests too deeply or has grown too large is refused with a warning, and nothing is set.
     pub fn put(&self, names: &[Arc<str>], value: Value) {
-        put(&mut self.set.borrow_mut(), names, value);
+        if value.fits(MAX_DEPTH, MAX_NODES) {
+            put(&mut self.set.borrow_mut(), names, value);
+        } else {
+            self.warn(Code::BoundExceeded, format!("`${}` would nest too deeply or grow too large; it is not set", names.join(".")));
+        }
     }
 }
 

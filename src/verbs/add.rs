@@ -25,6 +25,8 @@ pub struct Add {
     at: Place,
     /// `at` looks at the item that is placed.
     at_varies: bool,
+    /// What the memo cells of the template hold.
+    cells: Vec<crate::terms::cx::Cell>,
 }
 
 /// A template that steps of lazy lists share.
@@ -68,7 +70,7 @@ impl Add {
         let placed = target.clone().unwrap_or(Scope::Open);
         let at = fields.get("at").map(|f| cx.within(Scope::Open, |cx| cx.place(&f.node, &placed)));
         let at_varies = fields.get("at").is_some_and(|f| mentions_item(&f.node));
-        Some(Self { each, template: Arc::new(template), to, at: at.unwrap_or(Place::End), at_varies })
+        Some(Self { each, template: Arc::new(template), to, at: at.unwrap_or(Place::End), at_varies, cells: cx.cells.clone() })
     }
 
     /// Makes the items.
@@ -129,7 +131,15 @@ impl Add {
             },
             _ => return Ok(false),
         };
-        steps.push((Rc::new(Make(self.template.clone())), Rc::default()));
+        if fields.iter().any(|(_, _, value)| value.draws()) {
+            return Ok(false);
+        }
+        // what looks at no element is worked out now, as it would be if all were made at once
+        let made_now = Memo::default();
+        for cell in &self.cells {
+            cell.fill(&pass_env(st, &made_now))?;
+        }
+        steps.push((Rc::new(Make(self.template.clone())), Rc::new(made_now)));
         let mut shape = Shape::default();
         let env = pass_env(st, memo);
         for (id, rest, value) in fields {
@@ -200,6 +210,7 @@ fn template(cx: &mut Cx<'_>, node: &Node, target: Option<&Scope>) -> Template {
         check_target(cx, target, name, field.key);
         let kind = cx.names.field_type(None, name);
         let value = cx.operand(&field.node, kind);
+        let value = cx.sealed(value);
         let id = cx.fields.intern(name);
         fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));
     }

@@ -138,7 +138,15 @@ impl Admit {
         if super::reach::untouched(pass, st, list, memo)? {
             return Ok(());
         }
-        if !plain || select.from != End::Last || self.misfit != Misfit::Stop || self.unit == Unit::Lead || self.exempt.is_some() {
+        // what stays unread is left out as a whole, so all of it must be meant
+        let all_meant = match &select.filter {
+            Some(filter) => {
+                let shape = st.list(list).lazy.as_ref().map(|l| l.shape.clone()).unwrap_or_default();
+                shape.judge(filter, &pass_env(st, memo))? == Some(true)
+            }
+            None => true,
+        };
+        if !all_meant || !plain || select.from != End::Last || self.misfit != Misfit::Stop || self.unit == Unit::Lead || self.exempt.is_some() {
             return Ok(st.force(list)?);
         }
         let mut left = ledger::size(&pass_env(st, memo), self.account)? - st.ledger.borrow().spent(self.account);

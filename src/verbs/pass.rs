@@ -89,19 +89,24 @@ pub enum Verb {
 pub struct Reads {
     /// Lists that are read whole.
     pub whole: Vec<usize>,
+    /// What is left of an account is asked for, which counts the whole current list.
+    pub account: bool,
     /// Lists of which only the newest end is looked at, and by which selection.
     pub tails: Vec<(usize, Select)>,
 }
 
 impl Reads {
     fn take(cx: &mut Cx<'_>) -> Self {
-        Self { whole: std::mem::take(&mut cx.reads), tails: std::mem::take(&mut cx.tails) }
+        Self { whole: std::mem::take(&mut cx.reads), account: std::mem::take(&mut cx.reads_account), tails: std::mem::take(&mut cx.tails) }
     }
 
     /// Has the lists read as far as the queries will look.
     pub fn ready(&self, st: &State) -> Result<(), Fault> {
         for list in &self.whole {
             st.force(*list)?;
+        }
+        if self.account {
+            st.force(st.current.get())?;
         }
         let memo = Memo::default();
         for (list, select) in &self.tails {
@@ -160,6 +165,7 @@ impl Pass {
         cx.cells.clear();
         cx.reads.clear();
         cx.tails.clear();
+        cx.reads_account = false;
         cx.scopes.clear();
         let own = node("list").map(|n| {
             let name = n.as_text().unwrap_or("").to_owned();

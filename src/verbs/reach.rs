@@ -89,6 +89,24 @@ struct Queued(Arc<Pass>);
 impl Local for Queued {
     fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
         let Cur::Item(item, place) = cur else { return Ok(None) };
+        // the pass speaks for itself, although another one has the item read now
+        let st = env.st;
+        let (pass, sparing) = (st.pass.replace(self.0.id.clone()), st.sparing.replace(self.0.failing == super::Failing::Spare));
+        let result = self.work(item, place, env);
+        st.pass.replace(pass);
+        st.sparing.set(sparing);
+        match result {
+            Err(fault) if self.0.failing != super::Failing::Error && !fault.bound => {
+                st.warn(crate::diag::Code::FilterFailed, fault.message);
+                Ok(Some(item.clone()))
+            }
+            other => other,
+        }
+    }
+}
+
+impl Queued {
+    fn work(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
         let here = env.inner(Cur::Item(item, place));
         if !self.0.chooses(&here, item.enabled())? {
             return Ok(Some(item.clone()));

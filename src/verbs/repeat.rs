@@ -59,9 +59,6 @@ impl Repeat {
         begin(st, &self.set)?;
         let mut done = 0;
         while done < wanted {
-            if done >= limit {
-                return Err(Fault::bound(format!("more than {limit} rounds of `{}`", pass.id)).into());
-            }
             match caller.program(self.program, None, st) {
                 Ok(()) | Err(Halt::Stop) => {}
                 Err(halt) => return Err(halt),
@@ -69,6 +66,10 @@ impl Repeat {
             done += 1;
             st.put(&["round".into(), "done".into()], Value::Int(i64::try_from(done).unwrap_or(i64::MAX)));
             let Some(next) = self.next(st)? else { return Ok(()) };
+            // a pass that names its own `max` ends quietly there; without one, rounds without end are an error
+            if done >= limit && (self.max.is_none() || wanted > limit) {
+                return Err(Fault::bound(format!("more than {limit} rounds of `{}`", pass.id)).into());
+            }
             apply(st, &next.set)?;
         }
         Ok(())

@@ -153,6 +153,9 @@ impl Set {
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
         let mut changed = item.clone();
         for ((id, rest, _), value) in self.fields.iter().zip(values) {
+            if !value.fits(128, 1_000_000) {
+                return Err(Fault::bound("a field would nest too deeply or grow too large"));
+            }
             assign(&mut changed, *id, rest, value);
         }
         Ok(changed)

@@ -21,6 +21,9 @@ pub(super) struct Asked {
     windows: Windows,
 }
 
+/// The keys of an item as they were given, and made ready.
+type Prepared = (Value, Arc<[Ready]>);
+
 impl Source {
     /// The newest rows of a held list that is not read to its end: reading them all would cost the length of the chat.
     fn newest(&self, window: usize, env: &Env<'_>) -> Result<Option<Vec<Value>>, Fault> {
@@ -33,9 +36,6 @@ impl Source {
         }
     }
 }
-
-/// The keys of an item as they were given, and made ready.
-type Prepared = (Value, Arc<[Ready]>);
 
 /// One run of the pass.
 pub(super) struct Scan<'a> {
