@@ -125,7 +125,10 @@ impl<'a> Env<'a> {
     pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
         if self.st.sparing.get() && !fault.bound {
             let id = self.whole().at("id").map(Value::to_text).unwrap_or_default();
-            self.st.warn(crate::diag::Code::FilterFailed, format!("the condition of `{id}` fails: {}; the item is not selected", fault.message));
+            self.st.warn(
+                crate::diag::Code::FilterFailed,
+                format!("the condition of `{id}` fails: {}; the item is not selected", fault.message),
+            );
             return Ok(());
         }
         Err(fault)

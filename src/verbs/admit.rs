@@ -146,7 +146,13 @@ impl Admit {
             }
             None => true,
         };
-        if !all_meant || !plain || select.from != End::Last || self.misfit != Misfit::Stop || self.unit == Unit::Lead || self.exempt.is_some() {
+        if !all_meant
+            || !plain
+            || select.from != End::Last
+            || self.misfit != Misfit::Stop
+            || self.unit == Unit::Lead
+            || self.exempt.is_some()
+        {
             return Ok(st.force(list)?);
         }
         let mut left = ledger::size(&pass_env(st, memo), self.account)? - st.ledger.borrow().spent(self.account);
