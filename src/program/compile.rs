@@ -73,6 +73,7 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
         scripts: cx.scripts,
         limits,
         counters: crate::terms::rules::Counters::default(),
+        classified: crate::terms::rules::Classified::default(),
         key_sets: crate::text::keys::KeySets::default(),
         names: cx.names,
     };

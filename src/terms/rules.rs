@@ -52,6 +52,8 @@ pub struct Rules {
     pub counters: Counters,
     /// Compiled lore keys by content.
     pub key_sets: crate::text::keys::KeySets,
+    /// Which long sources hold macros with effects.
+    pub classified: Classified,
     /// What names the pack knows: for conditions that a scene brings.
     pub names: Names,
 }
@@ -107,6 +109,34 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { pass_visits: 2_000_000, rounds: 64, depth: 32, text_bytes: 8_000_000, scripts: ScriptLimits::default() }
+    }
+}
+
+/// What has been found out about the texts of long sources, as long as somebody holds them: a chat that is built
+/// from again and again is looked through once.
+#[derive(Debug, Default)]
+pub struct Classified {
+    known: Mutex<Vec<(std::sync::Weak<Vec<Value>>, bool)>>,
+}
+
+impl Classified {
+    /// Most sources that are remembered.
+    const MOST: usize = 16;
+
+    /// Whether a source's texts have effects; `look` finds out the first time.
+    pub fn get(&self, source: &Arc<Vec<Value>>, look: impl FnOnce() -> bool) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.retain(|(held, _)| held.strong_count() > 0);
+        // a held source cannot be changed in place, since this is one more reference to it
+        if let Some((_, found)) = known.iter().find(|(held, _)| std::ptr::eq(held.as_ptr(), Arc::as_ptr(source))) {
+            return *found;
+        }
+        let found = look();
+        if known.len() >= Self::MOST {
+            known.remove(0);
+        }
+        known.push((Arc::downgrade(source), found));
+        found
     }
 }
 
