@@ -11,6 +11,7 @@ pub mod scripts;
 
 use crate::model::{Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
+use crate::program::machine::short;
 use crate::program::{Ask, Machine, Program};
 use crate::terms::State;
 use crate::terms::draws::Draws;
@@ -101,11 +102,6 @@ fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut State) 
             Err(BuildError::call(format!("pack `{}` has no program or pass `{name}`{help}", rules.pack().name)))
         }
     }
-}
-
-/// The name of a stage: what stands behind the program's name.
-fn short(pass: &str) -> &str {
-    pass.rsplit_once('/').map_or(pass, |(_, stage)| stage)
 }
 
 /// A fresh state over a scene.

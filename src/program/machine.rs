@@ -32,7 +32,7 @@ pub type Hooks<'h> = &'h dyn Fn(&Ask<'_>, usize, &mut State) -> Result<(), Halt>
 type Begun = (Arc<str>, Arc<str>, Failing);
 
 /// The name of a stage: what stands behind the program's name.
-fn short(pass: &str) -> &str {
+pub(crate) fn short(pass: &str) -> &str {
     pass.rsplit_once('/').map_or(pass, |(_, stage)| stage)
 }
 

@@ -128,15 +128,7 @@ impl Select {
     /// Whether it takes everything, untouched.
     #[must_use]
     pub fn is_all(&self) -> bool {
-        self.since.is_none()
-            && self.run.is_none()
-            && self.filter.is_none()
-            && self.per.is_none()
-            && self.by.is_empty()
-            && self.draw.is_none()
-            && self.skip.is_none()
-            && self.take.is_none()
-            && !self.others
+        self.filter.is_none() && self.is_local()
     }
 
     /// Whether each item is judged by itself: no ends, parts, orders or chance.
