@@ -7,19 +7,17 @@ use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diag::Code;
+use crate::diag::{Code, short};
 use crate::model::plan::{Stat as Note, Step, Warning};
 use crate::model::scene::HostFn;
-use crate::model::{Item, Map, Value};
+use crate::model::{Item, Map, Value, value::MAX_DEPTH};
 
 use super::draws::Draws;
 use super::eval::{Cur, Env, Fault, Memo};
 use super::ledger::Ledger;
 use super::lists::{Lazy, List, Load, Shape};
+use super::patterns::Patterns;
 use super::{Cond, Rules};
-
-/// Deepest value that a pass may set.
-const MAX_DEPTH: usize = 128;
 
 /// Most parts of a value that a pass may set.
 const MAX_NODES: usize = 4_000_000;
@@ -84,7 +82,8 @@ pub struct State {
     pub reasons: RefCell<Vec<Reason>>,
     /// What lookups of keys have read so far, by pass.
     pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
-    patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError>>>,
+    /// Patterns that data brings.
+    pub(super) patterns: RefCell<Patterns>,
     visits: Cell<u64>,
     /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
     most_visits: Cell<Option<u64>>,
@@ -189,7 +188,7 @@ impl State {
     /// Raises a warning under a code that a pack names.
     pub fn warn_as(&self, code: &str, message: impl Into<String>) {
         let pass = self.pass.borrow().to_string();
-        self.warnings.borrow_mut().push(Warning { code: code.to_owned(), message: message.into(), pass });
+        self.warnings.borrow_mut().push(Warning { code: code.to_owned(), message: short::cut(message), pass });
     }
 
     /// Renders a text in one of the text languages.
@@ -462,16 +461,6 @@ impl State {
         list.items.clear();
         list.append(items);
         list.lazy = None;
-    }
-
-    /// A pattern that data brings, compiled once a build.
-    pub fn pattern(&self, text: &str) -> Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError> {
-        if let Some(found) = self.patterns.borrow().get(text) {
-            return found.clone();
-        }
-        let made = crate::text::pattern::Pattern::parse(text);
-        self.patterns.borrow_mut().insert(text.to_owned(), made.clone());
-        made
     }
 
     /// Notes that an item lost its place and is gone.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Node, Span, Table};
-use crate::model::{FieldId, Item, Value};
+use crate::model::{FieldId, Item, Value, value::MAX_DEPTH};
 use crate::terms::cx::Scope;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cur, Cx, Env, Expr, Fault, Memo, State};
@@ -159,7 +159,7 @@ impl Set {
     fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, Fault> {
         let here = env.inner(Cur::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
-        if values.iter().any(|v| !v.fits(128, 1_000_000)) {
+        if values.iter().any(|v| !v.fits(MAX_DEPTH, 1_000_000)) {
             return Err(Fault::bound("a field would nest too deeply or grow too large"));
         }
         Ok(values)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
-use crate::model::{Item, Map, Value, item::core};
+use crate::model::{Item, Map, Value};
 use crate::terms::expr::Root;
 use crate::terms::select::{Seq, count};
 use crate::terms::{Cond, Env, Expr, Fault};
@@ -54,7 +54,6 @@ pub(super) struct Scan<'a> {
     profiles: FxHashMap<Profile, usize>,
     known: FxHashMap<(usize, usize), Prepared>,
     joined: FxHashMap<(usize, Windows), Arc<str>>,
-    warned: rustc_hash::FxHashSet<Arc<str>>,
 }
 
 impl<'a> Scan<'a> {
@@ -75,7 +74,6 @@ impl<'a> Scan<'a> {
             profiles: FxHashMap::default(),
             known: FxHashMap::default(),
             joined: FxHashMap::default(),
-            warned: rustc_hash::FxHashSet::default(),
         })
     }
 
@@ -162,10 +160,7 @@ impl<'a> Scan<'a> {
     fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
         let st = self.env.st;
         st.pattern(word).map_err(|error| {
-            if self.warned.insert(word.clone()) {
-                let id = item.get(core::ID).map(Value::to_text).unwrap_or_default();
-                st.warn(Code::RegexBad, format!("key `{word}` of entry `{id}` is no usable pattern: {}", error.reason));
-            }
+            st.warn_of_key(Code::RegexBad, item, word, &format!("is no usable pattern: {}", error.reason));
             error.fault == crate::text::pattern::Fault::Bad
         })
     }
@@ -310,14 +305,10 @@ impl<'a> Scan<'a> {
             Ready::Lines(lookup, key) => key.is_in(&self.text(*lookup, windows)?).then_some(None),
             Ready::Pattern(pattern) => {
                 let text = self.text(self.of.matchers.len(), windows)?;
-                match pattern.is_match(&text) {
+                match self.env.st.is_match(pattern, &text) {
                     Ok(found) => found.then_some(None),
                     Err(bound) => {
-                        if self.warned.insert(pattern.text().into()) {
-                            let id = item.get(core::ID).map(Value::to_text).unwrap_or_default();
-                            let key = pattern.text();
-                            self.env.st.warn(Code::RegexUnsafe, format!("key `{key}` of entry `{id}` was given up: {bound}"));
-                        }
+                        self.env.st.warn_of_key(Code::RegexUnsafe, item, pattern.text(), &format!("was given up: {bound}"));
                         None
                     }
                 }
