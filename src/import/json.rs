@@ -166,7 +166,7 @@ impl Reader {
             );
         }
         if self.rounded > 0 {
-            let message = format!("`{name}` holds {} whole numbers above {}, which are rounded", self.rounded, i64::MAX);
+            let message = format!("`{name}` holds whole numbers above {}, which are rounded: {}", i64::MAX, self.rounded);
             report.push(Diagnostic::new(Code::ImportValue, message).help("write what is no quantity, such as an id, as a text"));
         }
         if self.mended > 0 {

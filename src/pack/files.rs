@@ -183,8 +183,9 @@ pub fn read_folder(folder: &Path, report: &mut Report) -> Option<PackFiles> {
 
 /// The complaint about a file where a pack's folder is wanted.
 pub(super) fn no_folder(path: &str) -> Diagnostic {
-    Diagnostic::new(Code::FileMissing, format!("`{path}` is a file, not the folder of a pack"))
-        .help("a pack is a folder with a `pack.toml`; a single rule file ends in `.toml` or `.json`, and other files are for `tapster import`")
+    Diagnostic::new(Code::FileMissing, format!("`{path}` is a file, not the folder of a pack")).help(
+        "a pack is a folder with a `pack.toml`; a single rule file ends in `.toml` or `.json`, and other files are for `tapster import`",
+    )
 }
 
 struct Walk<'a> {
