@@ -6,7 +6,7 @@ use super::*;
 
 fn named(name: &str, entries: &[Value]) -> Value {
     let mut book = book(entries);
-    book["name"] = json!(name);
+    book.as_object_mut().unwrap().insert("name".to_owned(), json!(name));
     book
 }
 
