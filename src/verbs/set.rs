@@ -87,6 +87,9 @@ impl Set {
             self.apply(st, list, &chosen, memo)?;
         }
         if self.globals.is_empty() {
+            if !self.has_fields() && st.tells() {
+                self.give_reasons(pass, st, list, memo)?;
+            }
             return Ok(());
         }
         if pass.select.per.is_none() {
@@ -95,6 +98,16 @@ impl Set {
         let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
         for part in parts {
             self.apply_globals(st, list, &part, memo)?;
+        }
+        Ok(())
+    }
+
+    /// A pass that sets nothing is there for its reason, so it works only where a trace is kept.
+    fn give_reasons(&self, pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+        let chosen = pass.chosen(st, list, memo)?;
+        let items = st.list(list);
+        for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
+            st.explain(item, Value::Null);
         }
         Ok(())
     }
