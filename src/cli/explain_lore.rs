@@ -24,7 +24,7 @@ struct Entry<'a> {
 }
 
 /// The reasons of the entries of one book and id, one queue element for each entry, in the order in which they were made.
-type Told<'a> = IndexMap<(&'a str, &'a str), VecDeque<Vec<&'a Reason>>>;
+type Told<'a> = IndexMap<(String, String), VecDeque<Vec<&'a Reason>>>;
 
 impl Entry<'_> {
     /// What became of it in the end: the last code; nothing where no rule says.
@@ -47,7 +47,7 @@ fn told(plan: &Plan) -> Told<'_> {
     items.sort_by(|(_, _, a), _, (_, _, b), _| a.cmp(b));
     let mut told = Told::new();
     for ((book, id, _), reasons) in items {
-        told.entry((book, id)).or_default().push_back(reasons);
+        told.entry((book.to_owned(), id.to_owned())).or_default().push_back(reasons);
     }
     told
 }
@@ -79,13 +79,13 @@ fn entries(plan: &Plan) -> Vec<Entry<'_>> {
             let id = text(entry, "id");
             let reasons = match out {
                 Some(reason) => vec![reason],
-                None => told.get_mut(&(name.as_str(), id.as_str())).and_then(VecDeque::pop_front).unwrap_or_default(),
+                None => told.get_mut(&(name.clone(), id.clone())).and_then(VecDeque::pop_front).unwrap_or_default(),
             };
             all.push(Entry { book: name.clone(), id, place: Some((b, e)), reasons });
         }
     }
     for ((book, id), items) in told {
-        let unplaced = items.into_iter().map(|reasons| Entry { book: book.to_owned(), id: id.to_owned(), place: None, reasons });
+        let unplaced = items.into_iter().map(|reasons| Entry { book: book.clone(), id: id.clone(), place: None, reasons });
         all.extend(unplaced);
     }
     all
