@@ -43,7 +43,7 @@ fn a_lost_group_tells_its_winner_and_the_draw() {
     let entry = |id: &str| json!({ "id": id, "keys": ["lamp"], "text": "Light.", "group": "g" });
     let entries = json!([entry("1"), entry("2")]);
     let told = reasons(&entries, &[0.25], "2");
-    let detail = json!({ "group": "g", "winner": { "book": "a", "id": "1" }, "draw": 0.25, "weight": 100.0, "total": 200.0 });
+    let detail = json!({ "group": "g", "winner": { "book": "a", "id": "1" }, "draw": 0.25, "weight": 100, "total": 200 });
     assert_eq!(told.last().unwrap(), &("group".to_owned(), detail));
     assert_eq!(reasons(&entries, &[0.25], "1").last().unwrap().0, "active");
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::model::{Item, Map, Value};
 
+use super::State;
 use super::eval::{Cur, Env};
 use super::expr::Expr;
 use super::select::Seq;
-use super::State;
 
 /// One event of the trail: what a pass did to an item. Only kept when tracing.
 #[derive(Debug, Clone, serde::Serialize)]

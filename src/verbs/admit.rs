@@ -11,8 +11,8 @@ use crate::model::{Value, item::core};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
 use crate::terms::ledger;
-use crate::terms::state::Because;
 use crate::terms::select::{End, Seq, pass_env};
+use crate::terms::state::Because;
 use crate::terms::{Cond, Cur, Cx, Memo, State};
 
 use super::evict::{account, newest_read, record, switch_off};

@@ -190,21 +190,7 @@ impl Pass {
         let (reads, cells) = (Reads::take(cx), std::mem::take(&mut cx.cells));
         let reason = Reason::parse(cx, fields, &scope);
         cx.memo = None;
-        Some(Self {
-            id: id.clone(),
-            span,
-            word: info.name,
-            when,
-            select,
-            list: own,
-            stop,
-            failing,
-            reason,
-            gate_reads,
-            reads,
-            cells,
-            verb,
-        })
+        Some(Self { id: id.clone(), span, word: info.name, when, select, list: own, stop, failing, reason, gate_reads, reads, cells, verb })
     }
 
     /// Runs the pass over `list` (its own list wins).

@@ -32,6 +32,9 @@ impl Set {
             cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
             return None;
         };
+        if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) {
+            return Some(Self { fields: Vec::new(), globals: Vec::new() });
+        }
         Some(Self::of(cx, node, scope))
     }
 
@@ -47,6 +50,10 @@ impl Set {
             );
             return set;
         };
+        if table.is_empty() {
+            let help = "write `set = { field = value }`; only a `set` with `because` may set nothing".to_owned();
+            cx.fail(Code::TermMissing, node.span, "`set` names no field", Some(help));
+        }
         for (key, field) in table {
             cx.within(scope.clone(), |cx| match key.strip_prefix('$') {
                 Some(path) => {
