@@ -80,9 +80,7 @@ pub struct State {
     pub lost: RefCell<Vec<(String, String)>>,
     /// What `because` of the running pass says.
     pub because: RefCell<Option<Arc<Because>>>,
-    /// What has decided about items in the running pass, by their numbers, when tracing.
-    pub told: RefCell<rustc_hash::FxHashMap<u32, Map>>,
-    pub(super) why_memo: RefCell<Rc<Memo>>,
+    pub(super) facts: super::trail::Facts,
     /// The next selection is the one of a pass that gives reasons.
     pub telling: Cell<bool>,
     /// Why items fared as they did, when tracing.
@@ -130,8 +128,7 @@ impl State {
             marks: RefCell::default(),
             lost: RefCell::default(),
             because: RefCell::default(),
-            told: RefCell::default(),
-            why_memo: RefCell::default(),
+            facts: super::trail::Facts::default(),
             telling: Cell::new(false),
             reasons: RefCell::default(),
             lookups: RefCell::default(),

@@ -1,12 +1,15 @@
 //! The trail: what passes did to which items, and why. Kept only when tracing; otherwise it costs a look at one flag.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{Item, Map, Value};
 
 use super::State;
-use super::eval::{Cur, Env};
+use super::eval::{Cur, Env, Memo};
 use super::expr::Expr;
 use super::select::Seq;
 
@@ -37,6 +40,15 @@ pub struct Because {
     pub code: Arc<str>,
     /// Worked out for each item that a reason is given for; a table is laid over what the verb tells.
     pub why: Option<Expr>,
+}
+
+/// What the running pass has found out for its reasons. Only kept when tracing.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// What has decided about items, by their numbers.
+    told: RefCell<FxHashMap<u32, Map>>,
+    /// What `why` has worked out.
+    memo: RefCell<Rc<Memo>>,
 }
 
 /// Why something became of an item: the code of a pass, and what it found. Only kept when tracing.
@@ -87,8 +99,8 @@ impl State {
     pub fn begin_reasons(&self, because: Option<Arc<Because>>) {
         *self.because.borrow_mut() = because;
         if self.trail.is_some() {
-            self.told.borrow_mut().clear();
-            self.why_memo.replace(Rc::default());
+            self.facts.told.borrow_mut().clear();
+            self.facts.memo.replace(Rc::default());
         }
     }
 
@@ -96,7 +108,7 @@ impl State {
     pub fn tell<const N: usize>(&self, item: &Item, facts: [(&str, Value); N]) {
         if item.seq != 0 && self.tells() {
             let facts = facts.into_iter().map(|(name, value)| (Arc::from(name), value));
-            self.told.borrow_mut().entry(item.seq).or_default().extend(facts);
+            self.facts.told.borrow_mut().entry(item.seq).or_default().extend(facts);
         }
     }
 
@@ -105,7 +117,7 @@ impl State {
         let Some(Cur::Item(winner, _)) = chosen.first().map(|n| seq.cur(*n)) else { return };
         let names = ["book", "id"].into_iter().filter_map(|name| Some((Arc::from(name), winner.get(self.rules.fields.id(name)?)?.clone())));
         let winner = Value::map(names.collect());
-        let chosen: rustc_hash::FxHashSet<usize> = chosen.iter().copied().collect();
+        let chosen: FxHashSet<usize> = chosen.iter().copied().collect();
         for n in part.iter().filter(|n| !chosen.contains(n)) {
             if let Cur::Item(item, _) = seq.cur(*n) {
                 self.tell(item, [("winner", winner.clone())]);
@@ -130,8 +142,8 @@ impl State {
 
     /// What was told of the item, what the verb says, and what the pass adds, laid over each other.
     fn detail(&self, item: &Item, because: &Because, said: Value) -> Value {
-        let mut out: Map = self.told.borrow().get(&item.seq).cloned().unwrap_or_default();
-        let memo = self.why_memo.borrow().clone();
+        let mut out: Map = self.facts.told.borrow().get(&item.seq).cloned().unwrap_or_default();
+        let memo = self.facts.memo.borrow().clone();
         let env = Env { st: self, cur: Cur::None, outer: None, memo: &memo, part: None };
         // a reason that cannot be worked out must not fail a build that succeeds without a trace
         let why = because.why.as_ref().and_then(|why| env.inner(Cur::Item(item, 0)).eval(why).ok());
