@@ -25,7 +25,7 @@ const MAX_NODES: usize = 4_000_000;
 /// From this many elements on, a source is read lazily; below it the bookkeeping would cost more than it saves.
 const LAZY_FROM: usize = 48;
 
-pub use super::trail::{Event, Reason, Stat};
+pub use super::trail::{Because, Event, Reason, Stat};
 pub use super::trees::put;
 pub(super) use super::trees::walk;
 use super::trees::{decides, elements, is_place};
@@ -77,7 +77,10 @@ pub struct State {
     /// Items that lost their place: id, and the pass that would have placed them.
     pub lost: RefCell<Vec<(String, String)>>,
     /// What `because` of the running pass says.
-    pub because: RefCell<Option<Arc<str>>>,
+    pub because: RefCell<Option<Arc<Because>>>,
+    pub(super) facts: super::trail::Facts,
+    /// The next selection is the one of a pass that gives reasons.
+    pub telling: Cell<bool>,
     /// Why items fared as they did, when tracing.
     pub reasons: RefCell<Vec<Reason>>,
     /// What lookups of keys have read so far, by pass.
@@ -124,6 +127,8 @@ impl State {
             marks: RefCell::default(),
             lost: RefCell::default(),
             because: RefCell::default(),
+            facts: super::trail::Facts::default(),
+            telling: Cell::new(false),
             reasons: RefCell::default(),
             lookups: RefCell::default(),
             patterns: RefCell::default(),

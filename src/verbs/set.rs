@@ -32,6 +32,9 @@ impl Set {
             cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
             return None;
         };
+        if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) {
+            return Some(Self { fields: Vec::new(), globals: Vec::new() });
+        }
         Some(Self::of(cx, node, scope))
     }
 
@@ -47,6 +50,10 @@ impl Set {
             );
             return set;
         };
+        if table.is_empty() {
+            let help = "write `set = { field = value }`; only a `set` with `because` may set nothing".to_owned();
+            cx.fail(Code::TermMissing, node.span, "`set` names no field", Some(help));
+        }
         for (key, field) in table {
             cx.within(scope.clone(), |cx| match key.strip_prefix('$') {
                 Some(path) => {
@@ -87,6 +94,9 @@ impl Set {
             self.apply(st, list, &chosen, memo)?;
         }
         if self.globals.is_empty() {
+            if !self.has_fields() && st.tells() {
+                self.give_reasons(pass, st, list, memo)?;
+            }
             return Ok(());
         }
         if pass.select.per.is_none() {
@@ -95,6 +105,16 @@ impl Set {
         let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
         for part in parts {
             self.apply_globals(st, list, &part, memo)?;
+        }
+        Ok(())
+    }
+
+    /// A pass that sets nothing is there for its reason, so it works only where a trace is kept.
+    fn give_reasons(&self, pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+        let chosen = pass.chosen(st, list, memo)?;
+        let items = st.list(list);
+        for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
+            st.explain(item, Value::Null);
         }
         Ok(())
     }

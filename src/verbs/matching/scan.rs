@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
-use crate::model::{Item, Map, Value};
+use crate::model::{Item, Value};
 use crate::terms::expr::Root;
 use crate::terms::select::{Seq, count};
 use crate::terms::{Cond, Env, Expr, Fault};
@@ -13,6 +13,8 @@ use crate::text::keys::{Edge, Hit, Key, Lookup};
 
 use super::super::shape::through;
 use super::{How, Match, Profile, Ready, Source, Windows};
+
+mod told;
 
 /// What one item asks for.
 pub(super) struct Asked {
@@ -269,28 +271,10 @@ impl<'a> Scan<'a> {
             return Ok(None);
         }
         if self.env.st.trail.is_some() {
-            self.env.st.explain(item, self.told(&self.env_keys(env)?, key, at));
+            let told = self.told(asked, key, at, &windows, env)?;
+            self.env.st.explain(item, told);
         }
         Ok(Some(primary + secondary))
-    }
-
-    fn env_keys(&self, env: &Env<'_>) -> Result<Value, Fault> {
-        env.eval(&self.of.keys)
-    }
-
-    /// What a trace says of a find: the key as written, and the source, text and bytes where it stands.
-    fn told(&self, keys: &Value, key: usize, at: Option<(usize, Hit)>) -> Value {
-        let mut out = Map::default();
-        let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
-        out.insert("key".into(), keys.as_list().and_then(|l| l.get(key)).cloned().unwrap_or_default());
-        if let Some((source, hit)) = at {
-            let name = self.of.sources.get(source).map_or_else(|| Arc::from("grown"), |s| s.name.clone());
-            out.insert("source".into(), Value::Text(name));
-            for (field, n) in [("text", hit.text), ("start", hit.start), ("end", hit.end)] {
-                out.insert(field.into(), number(n));
-            }
-        }
-        Value::map(out)
     }
 
     /// Whether a key is in the texts, and where if that is known.
