@@ -5,11 +5,12 @@ use std::sync::Arc;
 use crate::diag::{Code, Node, Span, Table, suggest};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
+use crate::terms::ledger::Room;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Cx, Fault, Memo, Select, State};
 
 use super::{Caller, Info, SHARED, VERBS};
-use super::{add, admit, drop, evict, matching, merge, order, place, reach, repeat, require, reserve, run, set, shape, split};
+use super::{add, admit, drop, evict, matching, merge, misuse, order, place, reach, repeat, require, reserve, run, set, shape, split};
 
 /// What a failing script, filter or program means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub enum Halt {
         code: String,
         /// What is wrong.
         message: String,
-        /// What the prompt costs, where it is about room.
-        estimated: Option<f64>,
+        /// What there was room for, where it is about room.
+        room: Option<Room>,
     },
 }
 
@@ -161,6 +162,7 @@ impl Pass {
             return None;
         };
         check_terms(cx, info, fields);
+        misuse::check(cx, info.name, fields);
         cx.memo = Some(0);
         cx.cells.clear();
         cx.reads.clear();
