@@ -1,7 +1,7 @@
 //! `place` with `field`: elements of a list field move from the selected items to the next item that takes them.
 //!
-//! Who receives what is found in the list as it was before the pass; what one item receives stands in the order in
-//! which its givers were visited.
+//! Who receives what is found in the list as it was before the pass; what one item receives stands in the order of
+//! its givers.
 
 use std::collections::BTreeMap;
 

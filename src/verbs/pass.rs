@@ -92,13 +92,20 @@ pub struct Reads {
     pub whole: Vec<usize>,
     /// What is left of an account is asked for, which counts the whole current list.
     pub account: bool,
+    /// The place of an item in its list is asked for, which takes the whole list.
+    pub index: bool,
     /// Lists of which only the newest end is looked at, and by which selection.
     pub tails: Vec<(usize, Select)>,
 }
 
 impl Reads {
     fn take(cx: &mut Cx<'_>) -> Self {
-        Self { whole: std::mem::take(&mut cx.reads), account: std::mem::take(&mut cx.reads_account), tails: std::mem::take(&mut cx.tails) }
+        Self {
+            whole: std::mem::take(&mut cx.reads),
+            account: std::mem::take(&mut cx.reads_account),
+            index: std::mem::take(&mut cx.reads_index),
+            tails: std::mem::take(&mut cx.tails),
+        }
     }
 
     /// Has the lists read as far as the queries will look.
@@ -168,6 +175,7 @@ impl Pass {
         cx.reads.clear();
         cx.tails.clear();
         cx.reads_account = false;
+        cx.reads_index = false;
         cx.scopes.clear();
         let own = node("list").map(|n| {
             let name = n.as_text().unwrap_or("").to_owned();
