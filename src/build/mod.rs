@@ -36,6 +36,11 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
     let mut st = state(rules, scene);
     let stages = watched(rules, entry, scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(short(&pass)), &st))?;
     let plan = gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages)?;
+    // what was still unread is made for the plan, and may warn too
+    if st.refuses() {
+        let pass = st.warnings.borrow().first().map(|w| w.pass.clone()).unwrap_or_default();
+        return Err(BuildError::of(Halt::Warned, Some(short(&pass)), &st));
+    }
     let given = Scene { data: Value::Null, draws: st.draws.borrow().rest(), ..scene.clone() };
     Ok(Plan { given, ..plan })
 }
