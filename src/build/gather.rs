@@ -33,7 +33,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         blocks,
         warnings: st.warnings.borrow().clone(),
         outlets: st.lookup(&names("outlet"), None),
-        trace: trace(st, &report, stages),
+        trace: trace(st, report.as_ref(), stages),
         trim_report: report,
         patch: st.set.borrow().get("state").cloned().unwrap_or_default(),
         set: st.set.borrow().clone(),
@@ -48,15 +48,16 @@ fn report(
     blocks: &[Block],
     records: Vec<EvictionRecord>,
     trimmed: Option<(usize, Arc<str>)>,
-) -> Result<TrimReport, BuildError> {
-    let Some((account, pass)) = trimmed else { return Ok(TrimReport::default()) };
+) -> Result<Option<TrimReport>, BuildError> {
+    let Some((account, pass)) = trimmed else { return Ok(None) };
     let memo = Memo::default();
     let size = ledger::size(&pass_env(st, &memo), account).map_err(|f| BuildError::of(f.into(), None, st))?;
     let kept: f64 = blocks.iter().filter(|b| b.enabled()).map(|b| b.tokens).sum();
     let gone: f64 = records.iter().map(|r| r.tokens).sum();
     let strategy = pass.rsplit_once('/').map_or(pass.as_ref(), |(p, _)| p).to_owned();
     let count = records.iter().map(|r| r.unread.unwrap_or(1)).sum();
-    Ok(TrimReport { strategy, budget_tokens: size, initial_tokens: kept + gone, final_tokens: kept, eviction_count: count, records })
+    let initial_tokens = kept + gone;
+    Ok(Some(TrimReport { strategy, budget_tokens: size, initial_tokens, final_tokens: kept, eviction_count: count, records }))
 }
 
 fn history(st: &State, item: &Item) -> Vec<Event> {
@@ -65,7 +66,7 @@ fn history(st: &State, item: &Item) -> Vec<Event> {
     events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
 }
 
-fn trace(st: &State, report: &TrimReport, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
+fn trace(st: &State, report: Option<&TrimReport>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
     st.trail.as_ref()?;
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
@@ -74,9 +75,9 @@ fn trace(st: &State, report: &TrimReport, stages: Vec<(String, Vec<Value>)>) -> 
 }
 
 /// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
-fn stats(st: &State, report: &TrimReport) -> Vec<Stat> {
+fn stats(st: &State, report: Option<&TrimReport>) -> Vec<Stat> {
     let mut stats = st.notes.borrow().clone();
-    if st.ledger.borrow().trimmed.is_some() {
+    if let Some(report) = report {
         let numbers = [
             ("initial_tokens", Value::Num(report.initial_tokens)),
             ("final_tokens", Value::Num(report.final_tokens)),
@@ -149,11 +150,11 @@ impl Outcome {
         self.st.ledger.borrow().records.clone()
     }
 
-    /// The trim report over a list.
+    /// The trim report over a list; nothing where no pass trimmed.
     ///
     /// # Errors
     /// A cost that cannot be worked out.
-    pub fn trim_report(&self, list: &str) -> Result<TrimReport, BuildError> {
+    pub fn trim_report(&self, list: &str) -> Result<Option<TrimReport>, BuildError> {
         let id = self.st.rules.list_id(list).unwrap_or(0);
         Ok(plan(&self.rules, &self.st, id, Vec::new())?.trim_report)
     }

@@ -36,7 +36,7 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
 
 fn messages(case: &Case, built: &Built) -> Check {
     let mut expected = json!({ "messages": case.expected["messages"] });
-    let mut actual = json!({ "messages": built.messages() });
+    let mut actual = json!({ "messages": built.sent("openai") });
     if let Some(sent) = case.expected.get("sent_messages") {
         parts::set(&mut expected, "sent_messages", sent.clone());
         parts::set(&mut actual, "sent_messages", sent_messages(case, built));
@@ -51,7 +51,7 @@ fn messages(case: &Case, built: &Built) -> Check {
 
 fn sent_messages(case: &Case, built: &Built) -> Json {
     let data = json!({ "post": { "mode": case.input["custom_prompt_post_processing"] }, "names": names(&case.input) });
-    match engine::run(EXACT, "post", Scene::new(data), &[("messages", post::items(&built.messages()))]) {
+    match engine::run(EXACT, "post", Scene::new(data), &[("messages", post::items(&built.sent("openai")))]) {
         Ok(ran) => post::messages(&ran.list("messages")),
         Err(error) => error,
     }
@@ -222,10 +222,6 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
     if let Some(strategy) = input["world_info"]["settings"].get("world_info_character_strategy") {
         parts::put(data, "lore.strategy", parts::code(strategy, &["evenly", "character_first", "global_first"]));
     }
-    let turns = input["chat"].as_array().into_iter().flatten().filter(|m| m["is_user"] == json!(true)).count();
-    let typed = usize::from(input["user_input"].as_str().is_some_and(|t| !t.is_empty()));
-    parts::put(data, "turn_count", json!(turns + typed));
-    parts::put(data, "chat.length", json!(input["chat"].as_array().map_or(0, Vec::len) + typed));
 }
 
 fn tokenizer(given: &Json) -> Json {

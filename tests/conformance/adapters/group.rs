@@ -196,15 +196,15 @@ fn handshakes_alike(expected: &Json, actual: &Json) -> bool {
 
 fn build(input: &Json) -> Json {
     let mut data = data(&input["config"], &input["turn"]);
-    let speaker = input["speaker"].as_str().unwrap_or("");
     let cards = &input["cards"];
     for member in data["members"].as_array_mut().into_iter().flatten() {
         let id = member["id"].as_str().unwrap_or("").to_owned();
         parts::set(member, "card", cards[id.as_str()].clone());
     }
-    parts::put(&mut data, "card", cards[speaker].clone());
-    parts::put(&mut data, "speaker", json!(speaker));
-    parts::put(&mut data, "names.char", cards[speaker]["name"].clone());
+    // whoever names no decision says who speaks
+    if input["app_decision"].is_null() {
+        parts::put(&mut data, "speaker", input["speaker"].clone());
+    }
     parts::put(&mut data, "group.nudge", input["preset"]["group_nudge_prompt"].clone());
     parts::put(&mut data, "turn.decision", input["app_decision"].clone());
     match engine::build(CONTRACT, Scene::new(data)) {
