@@ -74,6 +74,11 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
         if !overlay.is_empty() {
             overlays.push(("case.toml", overlay));
         }
+        // to see which cases notice a broken rule: `TAPSTER_BREAK=rules.toml cargo test --test conformance -- WORDS`
+        let broken = std::env::var("TAPSTER_BREAK").ok().and_then(|file| std::fs::read_to_string(file).ok());
+        if let Some(broken) = &broken {
+            overlays.push(("broken.toml", broken));
+        }
         Ruleset::open_with(name, &overlays).map_err(|rejected| rejected.to_string())
     });
     entry.clone().map_err(|report| json!({ "error": { "kind": "pack", "message": report } }))
