@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::parts::{self, injections};
 use crate::case::{Case, Check};
 use crate::compare::{fits, unordered, without};
-use crate::engine::{self, Built, CONTRACT, Ran, Scene};
+use crate::engine::{self, CONTRACT, Ran, Scene};
 
 /// One case, by its operation.
 pub(crate) fn contract(case: &Case) -> Vec<Check> {
@@ -118,17 +118,17 @@ fn counting(input: &Json, calls: &Arc<AtomicUsize>) -> Scene {
     scene
 }
 
-/// A build of a chat and nothing else, with what the application has registered by its calls.
-fn injected(input: &Json, generation_type: &Json, calls: &Json) -> Result<Built, Json> {
+/// A build of a chat and nothing else, with what the application has registered by its calls; it is looked at before
+/// the prompt's end is put together and formatted.
+fn injected(input: &Json, generation_type: &Json, calls: &Json) -> Result<Ran, Json> {
     let mut scene = Scene::new(json!({
         "type": generation_type, "dialect": dialect(input), "history": parts::history(&input["history"]),
         "preset": { "entries": [{ "name": "chat_history" }] },
     }));
     scene.strict = input["strict"] == json!(true);
-    scene.trace = true;
     let entries = handed(calls, &mut scene);
     parts::put(&mut scene.data, "injections", entries);
-    engine::build(CONTRACT, scene)
+    engine::run_before(CONTRACT, "plan_assembly", scene)
 }
 
 /// `chat` means any chat dialect.
@@ -142,18 +142,18 @@ fn is_relative(block: &Json) -> bool {
 
 fn in_chat(input: &Json, generation_type: &Json, calls: &Json) -> Json {
     match injected(input, generation_type, calls) {
-        Ok(built) => {
-            let blocks = before_formatting(&built);
-            let chat = parts::messages(blocks.iter().filter(|b| !is_relative(b) && b["slot"] != json!("story_string")));
-            json!({ "chat": chat, "warnings": built.warnings().len(), "still_registered": built.get("plan.registered") })
+        Ok(ran) => {
+            let blocks = ran.list("blocks");
+            let chat = parts::messages(blocks.iter().filter(|b| is_chat(b)));
+            json!({ "chat": chat, "warnings": ran.warnings().len(), "still_registered": ran.get("plan.registered") })
         }
         Err(error) => error,
     }
 }
 
-/// The live blocks before text dialects put sequences round them.
-fn before_formatting(built: &Built) -> Vec<Json> {
-    built.stages().into_iter().find(|(name, _)| name == "trimming").map_or_else(Vec::new, |(_, blocks)| blocks)
+/// Not the story string, not beside the main prompt, and not what only holds a slot's place.
+fn is_chat(block: &Json) -> bool {
+    !is_relative(block) && block["slot"] != json!("story_string") && block["anchor"] != json!(true) && block["enabled"] != json!(false)
 }
 
 fn builds(input: &Json) -> Json {
@@ -204,9 +204,9 @@ fn slot_text(input: &Json, slot: &str) -> Json {
 
 fn anchors(input: &Json) -> Json {
     match injected(input, &input["generation_type"], &registered(&input["entries"])) {
-        Ok(built) => json!({
-            "anchorBefore": built.get("anchor.before"), "anchorAfter": built.get("anchor.after"),
-            "standalone_blocks": built.blocks().iter().filter(|b| is_relative(b)).count(),
+        Ok(ran) => json!({
+            "anchorBefore": ran.get("anchor.before"), "anchorAfter": ran.get("anchor.after"),
+            "standalone_blocks": ran.list("blocks").iter().filter(|b| is_relative(b)).count(),
         }),
         Err(error) => error,
     }
