@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::plan::{Event, EvictionRecord, PassStat, Reason, Stat, Trace, TrimReport, Warning};
 use crate::model::{Block, Item, Plan, Value};
 use crate::pack::Ruleset;
-use crate::terms::ledger;
+use crate::terms::ledger::{self, Trimmed};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 
@@ -17,23 +17,23 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
     let items = st.list(list);
     let memo = Memo::default();
     let env = pass_env(st, &memo);
-    let trimmed = st.ledger.borrow().trimmed.clone();
+    let trimmed = st.ledger.borrow().trimmed(list).cloned();
     let mut blocks = Vec::with_capacity(items.items.len());
     for item in &items.items {
         let tokens = match &trimmed {
-            Some((account, _)) => ledger::cost(&env, *account, item).map_err(|f| BuildError::of(f.into(), None, st))?,
+            Some(by) => ledger::cost(&env, by.account, item).map_err(|f| BuildError::of(f.into(), None, st))?,
             None => 0.0,
         };
         blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens, history: history(st, item) });
     }
     let records: Vec<EvictionRecord> = st.ledger.borrow().records.clone();
-    let report = report(st, &blocks, records, trimmed)?;
+    let report = report(st, &blocks, records, trimmed.as_ref())?;
     let names = |name: &str| vec![Arc::<str>::from(name)];
     Ok(Plan {
         blocks,
         warnings: st.warnings.borrow().clone(),
         outlets: st.lookup(&names("outlet"), None),
-        trace: trace(st, report.as_ref(), stages),
+        trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages),
         trim_report: report,
         patch: st.set.borrow().get("state").cloned().unwrap_or_default(),
         set: st.set.borrow().clone(),
@@ -43,15 +43,10 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
     })
 }
 
-fn report(
-    st: &State,
-    blocks: &[Block],
-    records: Vec<EvictionRecord>,
-    trimmed: Option<(usize, Arc<str>)>,
-) -> Result<Option<TrimReport>, BuildError> {
-    let Some((account, pass)) = trimmed else { return Ok(None) };
+fn report(st: &State, blocks: &[Block], records: Vec<EvictionRecord>, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
+    let Some(Trimmed { account, pass, .. }) = trimmed else { return Ok(None) };
     let memo = Memo::default();
-    let size = ledger::size(&pass_env(st, &memo), account).map_err(|f| BuildError::of(f.into(), None, st))?;
+    let size = ledger::size(&pass_env(st, &memo), *account).map_err(|f| BuildError::of(f.into(), None, st))?;
     let kept: f64 = blocks.iter().filter(|b| b.enabled()).map(|b| b.tokens).sum();
     let gone: f64 = records.iter().map(|r| r.tokens).sum();
     let strategy = pass.rsplit_once('/').map_or(pass.as_ref(), |(p, _)| p).to_owned();
@@ -66,7 +61,7 @@ fn history(st: &State, item: &Item) -> Vec<Event> {
     events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
 }
 
-fn trace(st: &State, report: Option<&TrimReport>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
+fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
     st.trail.as_ref()?;
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
@@ -75,9 +70,9 @@ fn trace(st: &State, report: Option<&TrimReport>, stages: Vec<(String, Vec<Value
 }
 
 /// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
-fn stats(st: &State, report: Option<&TrimReport>) -> Vec<Stat> {
+fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
     let mut stats = st.notes.borrow().clone();
-    if let Some(report) = report {
+    if let Some((report, by)) = report {
         let numbers = [
             ("initial_tokens", Value::Num(report.initial_tokens)),
             ("final_tokens", Value::Num(report.final_tokens)),
@@ -85,8 +80,7 @@ fn stats(st: &State, report: Option<&TrimReport>) -> Vec<Stat> {
             ("eviction_count", Value::Int(i64::try_from(report.eviction_count).unwrap_or(i64::MAX))),
         ];
         let value = Value::map(numbers.into_iter().map(|(name, value)| (Arc::from(name), value)).collect());
-        let stage = st.ledger.borrow().trimmed_in.to_string();
-        stats.push(Stat { stage, name: "trim".to_owned(), value });
+        stats.push(Stat { stage: by.stage.to_string(), name: "trim".to_owned(), value });
     }
     let set = st.set.borrow();
     let noted = set.get("stat").and_then(Value::as_map).into_iter().flat_map(|m| m.iter());
