@@ -84,7 +84,9 @@ pub struct Item {
     pub seq: u32,
     /// The list it is in, by number: what its fields are when it does not say depends on that.
     pub list: u16,
-    fields: Vec<(FieldId, Value)>,
+    /// The numbers of the fields, apart from their values: looking for a field then reads one line of memory, not ten.
+    ids: Vec<FieldId>,
+    values: Vec<Value>,
     rest: Option<Arc<Map>>,
 }
 
@@ -92,24 +94,34 @@ impl Item {
     /// The value of a field; nothing when it has none.
     #[must_use]
     pub fn get(&self, id: FieldId) -> Option<&Value> {
-        self.fields.iter().find(|(f, _)| *f == id).map(|(_, v)| v)
+        self.place(id).and_then(|n| self.values.get(n))
+    }
+
+    fn place(&self, id: FieldId) -> Option<usize> {
+        self.ids.iter().position(|f| *f == id)
     }
 
     /// Sets a field; setting nothing removes it.
     pub fn set(&mut self, id: FieldId, value: Value) {
-        let found = self.fields.iter().position(|(f, _)| *f == id);
-        match (found, value.is_null()) {
+        match (self.place(id), value.is_null()) {
             (Some(n), true) => {
-                self.fields.remove(n);
+                self.ids.remove(n);
+                self.values.remove(n);
             }
             (None, true) => {}
             (Some(n), false) => {
-                if let Some(slot) = self.fields.get_mut(n) {
-                    slot.1 = value;
+                if let Some(slot) = self.values.get_mut(n) {
+                    *slot = value;
                 }
             }
-            (None, false) => self.fields.push((id, value)),
+            (None, false) => self.push(id, value),
         }
+    }
+
+    /// A field that the item does not have yet.
+    fn push(&mut self, id: FieldId, value: Value) {
+        self.ids.push(id);
+        self.values.push(value);
     }
 
     /// The text of field `text`; empty when missing or no text.
@@ -138,7 +150,7 @@ impl Item {
 
     /// All numbered fields, in the order set.
     pub fn fields(&self) -> impl Iterator<Item = (FieldId, &Value)> {
-        self.fields.iter().map(|(f, v)| (*f, v))
+        self.ids.iter().copied().zip(&self.values)
     }
 
     /// What the source carried beyond the named fields.
@@ -154,10 +166,13 @@ impl Item {
         match value {
             Value::Map(map) => {
                 let mut rest = Map::default();
+                item.ids.reserve(map.len());
+                item.values.reserve(map.len());
                 for (key, value) in map.iter() {
                     match names.id(key) {
-                        Some(id) => item.set(id, value.clone()),
-                        None if value.is_null() => {}
+                        _ if value.is_null() => {}
+                        // a table holds each name once, and each name has a number of its own
+                        Some(id) => item.push(id, value.clone()),
                         None => {
                             rest.insert(key.clone(), value.clone());
                         }
@@ -176,10 +191,10 @@ impl Item {
     /// The item as a table value (a scalar item gives its scalar).
     #[must_use]
     pub fn to_value(&self, names: &Fields) -> Value {
-        if let (Some(own), 1, None) = (self.get(core::SELF), self.fields.len(), &self.rest) {
+        if let (Some(own), 1, None) = (self.get(core::SELF), self.ids.len(), &self.rest) {
             return own.clone();
         }
-        let mut map: Map = self.fields.iter().map(|(f, v)| (names.name(*f), v.clone())).collect();
+        let mut map: Map = self.fields().map(|(f, v)| (names.name(f), v.clone())).collect();
         if let Some(rest) = &self.rest {
             for (k, v) in rest.iter() {
                 map.entry(k.clone()).or_insert_with(|| v.clone());

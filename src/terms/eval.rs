@@ -160,6 +160,17 @@ impl<'a> Env<'a> {
         self.walk(value, &r.rest)
     }
 
+    /// The value of a field as the item at hand holds it, where it does: for looking at it without a copy.
+    pub(super) fn held(&self, r: &FieldRef) -> Option<&'a Value> {
+        let (Some((id, name)), 0, true) = (&r.field, r.up, r.rest.is_empty()) else { return None };
+        match self.cur {
+            _ if *id == core::INDEX => None,
+            Cur::None => None,
+            Cur::Item(item, _) => item.get(*id),
+            Cur::Value(value, _) => value.get(name),
+        }
+    }
+
     /// The item at hand as a value.
     #[must_use]
     pub fn whole(&self) -> Value {
@@ -242,7 +253,7 @@ impl<'a> Env<'a> {
                     made
                 }
             };
-            return Ok(set.contains(&super::keys::canonical(subject)));
+            return Ok(!set.is_empty() && set.contains(&super::keys::canonical(subject)));
         }
         Ok(match list.eval(self)? {
             Value::List(l) => l.contains(subject),
@@ -373,6 +384,7 @@ fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for e in list {
         if let Value::Map(map) = e.eval(env)? {
+            out.reserve(map.len());
             for (key, value) in map.iter() {
                 if !value.is_null() {
                     out.insert(key.clone(), value.clone());

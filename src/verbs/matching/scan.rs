@@ -12,6 +12,7 @@ use crate::terms::{Cond, Env, Expr, Fault};
 use crate::text::keys::{Edge, Hit, Key, Lookup};
 
 use super::super::shape::through;
+use super::words::Way;
 use super::{How, Match, Profile, Ready, Source, Windows};
 
 /// What one item asks for.
@@ -53,7 +54,9 @@ pub(super) struct Scan<'a> {
     grown: Vec<Arc<str>>,
     profiles: FxHashMap<Profile, usize>,
     known: FxHashMap<(usize, usize), Prepared>,
-    joined: FxHashMap<(usize, Windows), Arc<str>>,
+    joined: FxHashMap<(usize, Windows, usize), Arc<str>>,
+    /// What the last item searches: the next is likely to search the same.
+    windows: Windows,
     warned: rustc_hash::FxHashSet<Arc<str>>,
 }
 
@@ -75,6 +78,7 @@ impl<'a> Scan<'a> {
             profiles: FxHashMap::default(),
             known: FxHashMap::default(),
             joined: FxHashMap::default(),
+            windows: Arc::from([]),
             warned: rustc_hash::FxHashSet::default(),
         })
     }
@@ -86,7 +90,7 @@ impl<'a> Scan<'a> {
             Some(more) if !keys.is_empty() => self.keys(more, item, env)?,
             _ => Arc::from([]),
         };
-        let windows = if keys.is_empty() { Vec::new() } else { self.windows(env)? };
+        let windows = if keys.is_empty() { Arc::from([]) } else { self.windows(env)? };
         Ok(Asked { keys, more, windows })
     }
 
@@ -118,8 +122,11 @@ impl<'a> Scan<'a> {
             };
             profile.push(takes.then_some(case));
         }
-        let next = self.profiles.len();
-        let number = *self.profiles.entry(profile.clone()).or_insert(next);
+        if let Some(number) = self.profiles.get(&profile) {
+            return Ok((profile, *number));
+        }
+        let number = self.profiles.len();
+        self.profiles.insert(profile.clone(), number);
         Ok((profile, number))
     }
 
@@ -128,34 +135,51 @@ impl<'a> Scan<'a> {
         if word.is_empty() {
             return Ok(Ready::Never);
         }
+        if let Some(way) = self.of.words.as_ref().and_then(|words| words.get(profile, &word)) {
+            return Ok(self.on(way));
+        }
         let value = Value::Text(word.clone());
+        let mut warned = false;
         for (n, (matcher, case)) in self.of.matchers.iter().zip(profile).enumerate() {
             let Some(case) = *case else { continue };
             if !matcher.keys.as_ref().map_or(Ok(true), |t| t.holds(&value, env))? {
                 continue;
             }
-            let word = through(&matcher.key, word.clone(), env)?;
+            let text = through(&matcher.key, word.clone(), env)?;
             let edge = if matcher.how == How::Word { matcher.edge } else { Edge::None };
-            match matcher.how {
-                How::Any => return Ok(Ready::Any),
-                How::Regex => match self.pattern(&word, item) {
+            let way = match matcher.how {
+                How::Any => Way::Any,
+                // a pattern is told of by every build that finds it bad: it is not remembered
+                How::Regex => match self.pattern(&text, item) {
                     Ok(pattern) => return Ok(Ready::Pattern(pattern)),
-                    Err(true) if matcher.bad_is_next => {}
+                    Err(true) if matcher.bad_is_next => {
+                        warned = true;
+                        continue;
+                    }
                     Err(_) => return Ok(Ready::Never),
                 },
-                How::Plain | How::Word if word.is_empty() => return Ok(Ready::Never),
+                How::Plain | How::Word if text.is_empty() => Way::Never,
                 How::Plain | How::Word => {
                     let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
-                    let key = Key { text: word, case, edge };
-                    if key.text.contains('\n') {
-                        return Ok(Ready::Lines(lookup, key));
-                    }
-                    let Some(keys) = self.lookups.get_mut(lookup) else { return Ok(Ready::Never) };
-                    return Ok(Ready::Plain(lookup, keys.key(key)));
+                    Way::Key(lookup, Key { text, case, edge })
                 }
+            };
+            if let (Some(words), false) = (&self.of.words, warned) {
+                words.put(profile, word, way.clone());
             }
+            return Ok(self.on(way));
         }
         Ok(Ready::Never)
+    }
+
+    /// The key of a word in the lookups of this scan.
+    fn on(&mut self, way: Way) -> Ready {
+        match way {
+            Way::Any => Ready::Any,
+            Way::Never => Ready::Never,
+            Way::Key(lookup, key) if key.text.contains('\n') => Ready::Lines(lookup, key),
+            Way::Key(lookup, key) => self.lookups.get_mut(lookup).map_or(Ready::Never, |keys| Ready::Plain(lookup, keys.key(key))),
+        }
     }
 
     /// A pattern; the error says whether it is none at all (and not merely too costly).
@@ -171,7 +195,7 @@ impl<'a> Scan<'a> {
     }
 
     fn windows(&mut self, env: &Env<'_>) -> Result<Windows, Fault> {
-        let mut windows = Vec::with_capacity(self.of.sources.len() + 1);
+        let mut windows = Vec::with_capacity(self.of.sources.len());
         for (n, source) in self.of.sources.iter().enumerate() {
             let used = self.active.get(n).copied().unwrap_or(false) && source.filter.as_ref().map_or(Ok(true), |c| env.holds(c))?;
             let window = match (used, &source.window) {
@@ -181,7 +205,10 @@ impl<'a> Scan<'a> {
             };
             windows.push(self.stretch(n, source, window, env)?);
         }
-        Ok(windows)
+        if *self.windows != *windows {
+            self.windows = windows.into();
+        }
+        Ok(self.windows.clone())
     }
 
     /// Makes the first `window` texts of a source ready; how many there are of them.
@@ -219,7 +246,7 @@ impl<'a> Scan<'a> {
             for source in 0..self.texts.len() {
                 let texts = self.texts_for(n, source)?;
                 if let Some(lookup) = self.lookups.get_mut(n) {
-                    lookup.read(source, &texts);
+                    lookup.read(source, &texts, &self.env.st.rules.key_sets);
                 }
             }
             let Some(lookup) = self.lookups.get_mut(n) else { continue };
@@ -249,18 +276,17 @@ impl<'a> Scan<'a> {
             let steps = self.of.matchers.get(n).map(|m| m.text.as_slice()).unwrap_or_default();
             let texts: Vec<Arc<str>> =
                 self.grown.iter().map(|t| through(steps, t.clone(), self.env).unwrap_or_else(|_| t.clone())).collect();
-            lookup.read(source, &texts);
+            lookup.read(source, &texts, &self.env.st.rules.key_sets);
         }
     }
 
     /// The number of keys found, if the item is hit.
     pub(super) fn find(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Option<usize>, Fault> {
-        let mut windows = asked.windows.clone();
-        windows.push(self.grown.len());
+        let windows = &asked.windows;
         let mut primary = 0;
         let mut first = None;
         for (n, key) in asked.keys.iter().enumerate() {
-            if let Some(at) = self.has(key, &windows, item)? {
+            if let Some(at) = self.has(key, windows, item)? {
                 primary += 1;
                 first = first.or(Some((n, at)));
             }
@@ -268,7 +294,7 @@ impl<'a> Scan<'a> {
         let Some((key, at)) = first else { return Ok(None) };
         let mut secondary = 0;
         for key in asked.more.iter() {
-            secondary += usize::from(self.has(key, &windows, item)?.is_some());
+            secondary += usize::from(self.has(key, windows, item)?.is_some());
         }
         if !asked.more.is_empty() && !self.of.combines(item, secondary, asked.more.len(), env)? {
             return Ok(None);
@@ -304,8 +330,9 @@ impl<'a> Scan<'a> {
             Ready::Any => Some(None),
             Ready::Never => None,
             Ready::Plain(lookup, key) => {
-                let Some(lookup) = self.lookups.get(*lookup) else { return Ok(None) };
-                windows.iter().enumerate().find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
+                let Some(lookup) = self.lookups.get(*lookup).filter(|lookup| lookup.stands(*key)) else { return Ok(None) };
+                let grown = self.grown.len();
+                windows.iter().chain(std::iter::once(&grown)).enumerate().find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
             }
             Ready::Lines(lookup, key) => key.is_in(&self.text(*lookup, windows)?).then_some(None),
             Ready::Pattern(pattern) => {
@@ -327,12 +354,13 @@ impl<'a> Scan<'a> {
 
     /// The texts that an item searches, joined.
     fn text(&mut self, lookup: usize, windows: &Windows) -> Result<Arc<str>, Fault> {
-        let name = (lookup, windows.clone());
+        let grown = self.grown.len();
+        let name = (lookup, windows.clone(), grown);
         if let Some(text) = self.joined.get(&name) {
             return Ok(text.clone());
         }
         let mut pieces: Vec<Arc<str>> = Vec::new();
-        for (source, n) in windows.iter().enumerate() {
+        for (source, n) in windows.iter().chain(std::iter::once(&grown)).enumerate() {
             let texts = if source < self.texts.len() {
                 if lookup < self.of.matchers.len() {
                     self.texts_for(lookup, source)?
