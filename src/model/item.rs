@@ -9,6 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::{Map, Value};
 
+mod bits;
+
+use bits::Bits;
+
 /// The number of a field name, the same in all lists of one ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FieldId(pub u16);
@@ -87,6 +91,10 @@ pub struct Item {
     /// The numbers of the fields, apart from their values: looking for a field then reads one line of memory, not ten.
     ids: Vec<FieldId>,
     values: Vec<Value>,
+    /// Fields that the item has.
+    there: Bits,
+    /// Of these, the ones that may count as true.
+    on: Bits,
     rest: Option<Arc<Map>>,
 }
 
@@ -98,12 +106,28 @@ impl Item {
     }
 
     fn place(&self, id: FieldId) -> Option<usize> {
+        if self.there.has(id) == Some(false) {
+            return None;
+        }
         self.ids.iter().position(|f| *f == id)
+    }
+
+    /// Whether the item has a field that surely does not count as true.
+    #[must_use]
+    pub fn is_off(&self, id: FieldId) -> bool {
+        self.there.has(id) == Some(true) && self.on.has(id) == Some(false)
+    }
+
+    fn mark(&mut self, id: FieldId, value: &Value) {
+        self.there.put(id, !value.is_null());
+        self.on.put(id, value.truthy());
     }
 
     /// Sets a field; setting nothing removes it.
     pub fn set(&mut self, id: FieldId, value: Value) {
-        match (self.place(id), value.is_null()) {
+        let place = self.place(id);
+        self.mark(id, &value);
+        match (place, value.is_null()) {
             (Some(n), true) => {
                 self.ids.remove(n);
                 self.values.remove(n);
@@ -114,12 +138,16 @@ impl Item {
                     *slot = value;
                 }
             }
-            (None, false) => self.push(id, value),
+            (None, false) => {
+                self.ids.push(id);
+                self.values.push(value);
+            }
         }
     }
 
     /// A field that the item does not have yet.
     fn push(&mut self, id: FieldId, value: Value) {
+        self.mark(id, &value);
         self.ids.push(id);
         self.values.push(value);
     }
@@ -139,7 +167,7 @@ impl Item {
     /// Whether the item is switched on (the default).
     #[must_use]
     pub fn enabled(&self) -> bool {
-        !matches!(self.get(core::ENABLED), Some(Value::Bool(false)))
+        !self.is_off(core::ENABLED) || !matches!(self.get(core::ENABLED), Some(Value::Bool(false)))
     }
 
     /// Whether a flag is set and true.

@@ -171,6 +171,14 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// Whether the item at hand has a field that surely does not count as true.
+    pub(super) fn is_off(&self, r: &FieldRef) -> bool {
+        match (&r.field, self.cur) {
+            (Some((id, _)), Cur::Item(item, _)) => r.up == 0 && r.rest.is_empty() && *id != core::INDEX && item.is_off(*id),
+            _ => false,
+        }
+    }
+
     /// The item at hand as a value.
     #[must_use]
     pub fn whole(&self) -> Value {
