@@ -17,6 +17,7 @@ use crate::terms::select::pass_env;
 use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State, Test};
 use crate::text::keys::{Edge, Key};
 
+mod alike;
 mod scan;
 mod words;
 
@@ -39,6 +40,8 @@ pub struct Match {
     logic_field: FieldId,
     /// How words are looked up; nothing where that may depend on more than the word.
     words: Option<Words>,
+    /// The fields that say how an item searches; nothing where that may depend on more.
+    looked_at: Option<Arc<[FieldId]>>,
 }
 
 /// A row of `scan_source`.
@@ -90,7 +93,7 @@ enum Ready {
 }
 
 /// Which matchers an item's keys may use, and whether case counts there.
-type Profile = Vec<Option<bool>>;
+type Profile = Arc<[Option<bool>]>;
 
 /// How many texts of each source an item searches.
 type Windows = Arc<[usize]>;
@@ -123,7 +126,9 @@ impl Match {
             logic.insert(row.name.clone(), (test("secondary"), test("missing")));
         }
         let logic_field = cx.fields.intern("logic");
-        Some(Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field, words })
+        let mut made = Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field, words, looked_at: None };
+        made.looked_at = alike::looked_at(&made);
+        Some(made)
     }
 
     /// Looks the keys up.

@@ -128,7 +128,10 @@ impl Set {
 
     /// The values, if they are the same for every item.
     fn literals(&self) -> Option<Vec<(FieldId, &Value)>> {
-        self.fields.iter().map(|(id, rest, e)| if let (Expr::Const(v), true) = (e, rest.is_empty()) { Some((*id, v)) } else { None }).collect()
+        self.fields
+            .iter()
+            .map(|(id, rest, e)| if let (Expr::Const(v), true) = (e, rest.is_empty()) { Some((*id, v)) } else { None })
+            .collect()
     }
 
     fn apply_literals(&self, st: &mut State, list: usize, chosen: &[usize], values: &[(FieldId, &Value)]) {

@@ -12,6 +12,7 @@ use crate::terms::{Cond, Env, Expr, Fault};
 use crate::text::keys::{Edge, Hit, Key, Lookup};
 
 use super::super::shape::through;
+use super::alike::Alike;
 use super::words::Way;
 use super::{How, Match, Profile, Ready, Source, Windows};
 
@@ -57,6 +58,7 @@ pub(super) struct Scan<'a> {
     joined: FxHashMap<(usize, Windows, usize), Arc<str>>,
     /// What the last item searches: the next is likely to search the same.
     windows: Windows,
+    alike: Alike,
     warned: rustc_hash::FxHashSet<Arc<str>>,
 }
 
@@ -79,12 +81,14 @@ impl<'a> Scan<'a> {
             known: FxHashMap::default(),
             joined: FxHashMap::default(),
             windows: Arc::from([]),
+            alike: Alike::default(),
             warned: rustc_hash::FxHashSet::default(),
         })
     }
 
     /// Makes an item's keys and the texts that it searches ready.
     pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<Asked, Fault> {
+        self.alike.turn(self.of.looked_at.as_deref(), item);
         let keys = self.keys(&self.of.keys, item, env)?;
         let more = match &self.of.more {
             Some(more) if !keys.is_empty() => self.keys(more, item, env)?,
@@ -113,6 +117,9 @@ impl<'a> Scan<'a> {
     }
 
     fn profile(&mut self, env: &Env<'_>) -> Result<(Profile, usize), Fault> {
+        if let Some(known) = &self.alike.profile {
+            return Ok(known.clone());
+        }
         let mut profile = Vec::with_capacity(self.of.matchers.len());
         for (matcher, on) in self.of.matchers.iter().zip(&self.matchers_on) {
             let takes = *on && matcher.filter.as_ref().map_or(Ok(true), |c| env.holds(c))?;
@@ -122,11 +129,10 @@ impl<'a> Scan<'a> {
             };
             profile.push(takes.then_some(case));
         }
-        if let Some(number) = self.profiles.get(&profile) {
-            return Ok((profile, *number));
-        }
-        let number = self.profiles.len();
-        self.profiles.insert(profile.clone(), number);
+        let profile: Profile = profile.into();
+        let next = self.profiles.len();
+        let number = *self.profiles.entry(profile.clone()).or_insert(next);
+        self.alike.profile = Some((profile.clone(), number));
         Ok((profile, number))
     }
 
@@ -140,7 +146,7 @@ impl<'a> Scan<'a> {
         }
         let value = Value::Text(word.clone());
         let mut warned = false;
-        for (n, (matcher, case)) in self.of.matchers.iter().zip(profile).enumerate() {
+        for (n, (matcher, case)) in self.of.matchers.iter().zip(profile.iter()).enumerate() {
             let Some(case) = *case else { continue };
             if !matcher.keys.as_ref().map_or(Ok(true), |t| t.holds(&value, env))? {
                 continue;
@@ -195,6 +201,9 @@ impl<'a> Scan<'a> {
     }
 
     fn windows(&mut self, env: &Env<'_>) -> Result<Windows, Fault> {
+        if let Some(known) = &self.alike.windows {
+            return Ok(known.clone());
+        }
         let mut windows = Vec::with_capacity(self.of.sources.len());
         for (n, source) in self.of.sources.iter().enumerate() {
             let used = self.active.get(n).copied().unwrap_or(false) && source.filter.as_ref().map_or(Ok(true), |c| env.holds(c))?;
@@ -208,6 +217,7 @@ impl<'a> Scan<'a> {
         if *self.windows != *windows {
             self.windows = windows.into();
         }
+        self.alike.windows = Some(self.windows.clone());
         Ok(self.windows.clone())
     }
 
@@ -332,7 +342,11 @@ impl<'a> Scan<'a> {
             Ready::Plain(lookup, key) => {
                 let Some(lookup) = self.lookups.get(*lookup).filter(|lookup| lookup.stands(*key)) else { return Ok(None) };
                 let grown = self.grown.len();
-                windows.iter().chain(std::iter::once(&grown)).enumerate().find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
+                windows
+                    .iter()
+                    .chain(std::iter::once(&grown))
+                    .enumerate()
+                    .find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
             }
             Ready::Lines(lookup, key) => key.is_in(&self.text(*lookup, windows)?).then_some(None),
             Ready::Pattern(pattern) => {
