@@ -118,6 +118,12 @@ impl Item {
         self.there.has(id) == Some(true) && self.on.has(id) == Some(false)
     }
 
+    /// Whether the item surely has nothing that could be the value of a field; a default of its list is not looked for.
+    #[must_use]
+    pub fn lacks(&self, id: FieldId) -> bool {
+        self.there.has(id) == Some(false) && self.there.has(core::SELF) == Some(false) && self.rest.is_none()
+    }
+
     fn mark(&mut self, id: FieldId, value: &Value) {
         self.there.put(id, !value.is_null());
         self.on.put(id, value.truthy());

@@ -160,25 +160,6 @@ impl<'a> Env<'a> {
         self.walk(value, &r.rest)
     }
 
-    /// The value of a field as the item at hand holds it, where it does: for looking at it without a copy.
-    pub(super) fn held(&self, r: &FieldRef) -> Option<&'a Value> {
-        let (Some((id, name)), 0, true) = (&r.field, r.up, r.rest.is_empty()) else { return None };
-        match self.cur {
-            _ if *id == core::INDEX => None,
-            Cur::None => None,
-            Cur::Item(item, _) => item.get(*id),
-            Cur::Value(value, _) => value.get(name),
-        }
-    }
-
-    /// Whether the item at hand has a field that surely does not count as true.
-    pub(super) fn is_off(&self, r: &FieldRef) -> bool {
-        match (&r.field, self.cur) {
-            (Some((id, _)), Cur::Item(item, _)) => r.up == 0 && r.rest.is_empty() && *id != core::INDEX && item.is_off(*id),
-            _ => false,
-        }
-    }
-
     /// The item at hand as a value.
     #[must_use]
     pub fn whole(&self) -> Value {

@@ -82,8 +82,8 @@ pub struct State {
     pub because: RefCell<Option<Arc<str>>>,
     /// Why items fared as they did, when tracing.
     pub reasons: RefCell<Vec<Reason>>,
-    /// What lookups of keys have read so far, by pass.
-    pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
+    /// What passes keep for their next run in this build, by pass.
+    pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
     patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError>>>,
     visits: Cell<u64>,
     /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
@@ -126,7 +126,7 @@ impl State {
             lost: RefCell::default(),
             because: RefCell::default(),
             reasons: RefCell::default(),
-            lookups: RefCell::default(),
+            kept: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),
             most_visits: Cell::new(None),

@@ -24,7 +24,7 @@ mod words;
 use super::set::Set;
 use super::shape::{Step, steps};
 use super::{Halt, Pass};
-use scan::Scan;
+use scan::{Kept, Scan};
 use words::Words;
 
 /// The terms of `match`.
@@ -40,6 +40,8 @@ pub struct Match {
     logic_field: FieldId,
     /// How words are looked up; nothing where that may depend on more than the word.
     words: Option<Words>,
+    /// What becomes of a word before it is looked up depends on the word alone, if that holds no macro.
+    steady: bool,
     /// The fields that say how an item searches; nothing where that may depend on more.
     looked_at: Option<Arc<[FieldId]>>,
 }
@@ -119,6 +121,7 @@ impl Match {
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
         let sources = rows("scan_source").iter().filter_map(|r| source(cx, &r.name, &r.fields, scope)).collect();
         let matchers: Vec<Matcher> = rows("matcher").iter().map(|r| matcher(cx, &r.fields, scope)).collect();
+        let steady = prepare.iter().all(|step| step.is_fixed() || step.expands());
         let words = matchers.iter().all(Matcher::looks_at_the_word_alone).then(Words::default);
         let mut logic = FxHashMap::default();
         for row in rows("logic") {
@@ -126,7 +129,7 @@ impl Match {
             logic.insert(row.name.clone(), (test("secondary"), test("missing")));
         }
         let logic_field = cx.fields.intern("logic");
-        let mut made = Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field, words, looked_at: None };
+        let mut made = Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field, words, steady, looked_at: None };
         made.looked_at = alike::looked_at(&made);
         Some(made)
     }
@@ -134,12 +137,13 @@ impl Match {
     /// Looks the keys up.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
         let mut hits = Vec::new();
-        let lookups = st.lookups.borrow_mut().remove(&pass.id).unwrap_or_default();
-        let lookups = {
+        let kept = st.kept.borrow_mut().remove(&pass.id);
+        let kept: Box<Kept> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
+        let kept = {
             let env = pass_env(st, memo);
             let chosen = pass.chosen(st, list, memo)?;
             let items = st.list(list);
-            let mut scan = Scan::new(self, lookups, &env)?;
+            let mut scan = Scan::new(self, *kept, &env)?;
             let mut asked = Vec::with_capacity(chosen.len());
             for n in chosen {
                 if let Some(item) = items.items.get(n) {
@@ -159,7 +163,7 @@ impl Match {
             }
             scan.finish()
         };
-        st.lookups.borrow_mut().insert(pass.id.clone(), lookups);
+        st.kept.borrow_mut().insert(pass.id.clone(), Box::new(kept));
         for (n, found) in &hits {
             if let Some(item) = st.list_mut(list).items.get_mut(*n) {
                 item.set(core::HITS, Value::Int(i64::try_from(*found).unwrap_or(i64::MAX)));

@@ -218,6 +218,11 @@ impl Step {
             }
     }
 
+    /// Whether it does nothing but expand macros.
+    pub(super) fn expands(&self) -> bool {
+        self.when.is_none() && matches!(&self.what, What::Expand(lang) if lang.as_ref() == "macro")
+    }
+
     fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
         match &self.what {
             What::Inline(joint) => return Ok(inline(&old, joint, env.st)),

@@ -39,6 +39,16 @@ impl Source {
     }
 }
 
+/// What the next run of the pass in the same build may use.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// One for each matcher, and a last one for texts as they are.
+    lookups: Vec<Lookup>,
+    profiles: FxHashMap<Profile, usize>,
+    /// By the address of a list of keys, and the profile.
+    known: FxHashMap<(usize, usize), Prepared>,
+}
+
 /// One run of the pass.
 pub(super) struct Scan<'a> {
     of: &'a Match,
@@ -49,11 +59,11 @@ pub(super) struct Scan<'a> {
     texts: Vec<Vec<Arc<str>>>,
     active: Vec<bool>,
     matchers_on: Vec<bool>,
-    /// One for each matcher, and a last one for texts as they are.
-    lookups: Vec<Lookup>,
+    /// What earlier runs have found out, and what later ones may use.
+    kept: Kept,
     /// Texts that were prepared for each lookup, so far.
     grown: Vec<Arc<str>>,
-    profiles: FxHashMap<Profile, usize>,
+    /// Keys of this run alone: patterns, of which each run complains, and macros, which may give something else next time.
     known: FxHashMap<(usize, usize), Prepared>,
     joined: FxHashMap<(usize, Windows, usize), Arc<str>>,
     /// What the last item searches: the next is likely to search the same.
@@ -63,11 +73,11 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(of: &'a Match, mut lookups: Vec<Lookup>, env: &'a Env<'a>) -> Result<Self, Fault> {
+    pub(super) fn new(of: &'a Match, mut kept: Kept, env: &'a Env<'a>) -> Result<Self, Fault> {
         let on = |when: &Option<Cond>| when.as_ref().map_or(Ok(true), |c| env.holds(c));
         let active = of.sources.iter().map(|s| on(&s.when)).collect::<Result<Vec<_>, _>>()?;
         let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
-        lookups.resize_with(of.matchers.len() + 1, Lookup::default);
+        kept.lookups.resize_with(of.matchers.len() + 1, Lookup::default);
         Ok(Self {
             of,
             env,
@@ -75,9 +85,8 @@ impl<'a> Scan<'a> {
             texts: vec![Vec::new(); of.sources.len()],
             active,
             matchers_on,
-            lookups,
+            kept,
             grown: Vec::new(),
-            profiles: FxHashMap::default(),
             known: FxHashMap::default(),
             joined: FxHashMap::default(),
             windows: Arc::from([]),
@@ -107,13 +116,21 @@ impl<'a> Scan<'a> {
         let profile = self.profile(env)?;
         // the list of an item stays where it is while the item does; one made on the spot is kept for its address
         let place = (Arc::as_ptr(list).cast::<u8>() as usize, profile.1);
-        if let Some((_, ready)) = self.known.get(&place) {
+        if let Some((_, ready)) = self.kept.known.get(&place).or_else(|| self.known.get(&place)) {
             return Ok(ready.clone());
         }
         let ready = list.iter().map(|key| self.ready(key, &profile.0, item, env)).collect::<Result<Vec<_>, _>>()?;
         let ready: Arc<[Ready]> = ready.into();
-        self.known.insert(place, (value.clone(), ready.clone()));
+        let known = if self.stays(list, &ready) { &mut self.kept.known } else { &mut self.known };
+        known.insert(place, (value.clone(), ready.clone()));
         Ok(ready)
+    }
+
+    /// Whether the next run would make the same of these keys, and say as little of them.
+    fn stays(&self, keys: &[Value], ready: &[Ready]) -> bool {
+        let found = |ready: &Ready| matches!(ready, Ready::Any | Ready::Plain(..) | Ready::Lines(..));
+        let plain = |key: &Value| key.as_str().is_some_and(crate::text::macros::is_plain);
+        self.of.steady && self.of.words.is_some() && ready.iter().all(found) && keys.iter().all(plain)
     }
 
     fn profile(&mut self, env: &Env<'_>) -> Result<(Profile, usize), Fault> {
@@ -130,8 +147,8 @@ impl<'a> Scan<'a> {
             profile.push(takes.then_some(case));
         }
         let profile: Profile = profile.into();
-        let next = self.profiles.len();
-        let number = *self.profiles.entry(profile.clone()).or_insert(next);
+        let next = self.kept.profiles.len();
+        let number = *self.kept.profiles.entry(profile.clone()).or_insert(next);
         self.alike.profile = Some((profile.clone(), number));
         Ok((profile, number))
     }
@@ -184,7 +201,7 @@ impl<'a> Scan<'a> {
             Way::Any => Ready::Any,
             Way::Never => Ready::Never,
             Way::Key(lookup, key) if key.text.contains('\n') => Ready::Lines(lookup, key),
-            Way::Key(lookup, key) => self.lookups.get_mut(lookup).map_or(Ready::Never, |keys| Ready::Plain(lookup, keys.key(key))),
+            Way::Key(lookup, key) => self.kept.lookups.get_mut(lookup).map_or(Ready::Never, |keys| Ready::Plain(lookup, keys.key(key))),
         }
     }
 
@@ -252,14 +269,14 @@ impl<'a> Scan<'a> {
 
     /// Searches what is new.
     pub(super) fn compile(&mut self) -> Result<(), Fault> {
-        for n in 0..self.lookups.len() {
+        for n in 0..self.kept.lookups.len() {
             for source in 0..self.texts.len() {
                 let texts = self.texts_for(n, source)?;
-                if let Some(lookup) = self.lookups.get_mut(n) {
+                if let Some(lookup) = self.kept.lookups.get_mut(n) {
                     lookup.read(source, &texts, &self.env.st.rules.key_sets);
                 }
             }
-            let Some(lookup) = self.lookups.get_mut(n) else { continue };
+            let Some(lookup) = self.kept.lookups.get_mut(n) else { continue };
             lookup.compile(&self.env.st.rules.key_sets).map_err(Fault::bound)?;
             if std::mem::take(&mut lookup.cut_short) {
                 self.env.st.warn(Code::RegexUnsafe, "keys overlap so often that the rest of a text was not searched");
@@ -282,7 +299,7 @@ impl<'a> Scan<'a> {
     pub(super) fn grow(&mut self, text: Arc<str>) {
         self.grown.push(text);
         let source = self.of.sources.len();
-        for (n, lookup) in self.lookups.iter_mut().enumerate() {
+        for (n, lookup) in self.kept.lookups.iter_mut().enumerate() {
             let steps = self.of.matchers.get(n).map(|m| m.text.as_slice()).unwrap_or_default();
             let texts: Vec<Arc<str>> =
                 self.grown.iter().map(|t| through(steps, t.clone(), self.env).unwrap_or_else(|_| t.clone())).collect();
@@ -340,7 +357,7 @@ impl<'a> Scan<'a> {
             Ready::Any => Some(None),
             Ready::Never => None,
             Ready::Plain(lookup, key) => {
-                let Some(lookup) = self.lookups.get(*lookup).filter(|lookup| lookup.stands(*key)) else { return Ok(None) };
+                let Some(lookup) = self.kept.lookups.get(*lookup).filter(|lookup| lookup.stands(*key)) else { return Ok(None) };
                 let grown = self.grown.len();
                 windows
                     .iter()
@@ -392,8 +409,8 @@ impl<'a> Scan<'a> {
     }
 
     /// What the next run of the pass may build on.
-    pub(super) fn finish(self) -> Vec<Lookup> {
-        self.lookups
+    pub(super) fn finish(self) -> Kept {
+        self.kept
     }
 }
 
