@@ -242,7 +242,7 @@ impl<'a> Env<'a> {
                     made
                 }
             };
-            return Ok(set.contains(&super::keys::canonical(subject)));
+            return Ok(!set.is_empty() && set.contains(&super::keys::canonical(subject)));
         }
         Ok(match list.eval(self)? {
             Value::List(l) => l.contains(subject),
@@ -373,6 +373,7 @@ fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for e in list {
         if let Value::Map(map) = e.eval(env)? {
+            out.reserve(map.len());
             for (key, value) in map.iter() {
                 if !value.is_null() {
                     out.insert(key.clone(), value.clone());

@@ -83,8 +83,8 @@ pub struct State {
     pub telling: Cell<bool>,
     /// Why items fared as they did, when tracing.
     pub reasons: RefCell<Vec<Reason>>,
-    /// What lookups of keys have read so far, by pass.
-    pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
+    /// What passes keep for their next run in this build, by pass.
+    pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
     /// Patterns that data brings.
     pub(super) patterns: RefCell<Patterns>,
     visits: Cell<u64>,
@@ -130,7 +130,7 @@ impl State {
             facts: super::trail::Facts::default(),
             telling: Cell::new(false),
             reasons: RefCell::default(),
-            lookups: RefCell::default(),
+            kept: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),
             most_visits: Cell::new(None),
