@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 use tapster::text::moment::{INVALID, Moment, humanize};
-use tapster::text::{dice, seedrandom};
+use tapster::text::{dice, js, seedrandom};
 
 fn table(name: &str) -> Vec<Json> {
     let path = format!("{}/tests/text/library.json", env!("CARGO_MANIFEST_DIR"));
@@ -44,6 +44,47 @@ fn a_local_time_is_the_local_clocks() {
     assert_eq!(at.format(""), "2024-01-02T12:00:00+02:00");
     assert_eq!(at, Moment::parse("2024-01-02T10:00Z", 120).unwrap());
     assert_eq!(Moment::parse("Jan 2 2024 12:00", 120), Some(at));
+}
+
+#[test]
+fn logs_stamp_their_messages_in_more_ways() {
+    let at = |text: &str| Moment::parse_stamp(text, 60).map(|m| m.format("YYYY-MM-DD HH:mm:ss.SSS"));
+    for (text, utc) in [
+        ("1704067200000", "2024-01-01 01:00:00.000"),
+        ("2024-7-12@01h31m37s", "2024-07-12 02:31:37.000"),
+        ("2024-07-12 @01h 31m 37s 23ms", "2024-07-12 02:31:37.023"),
+        ("June 19, 2023 2:20pm", "2023-06-19 14:20:00.000"),
+        ("June 19, 2023 12:05AM", "2023-06-19 00:05:00.000"),
+        ("2024-01-01T00:00:00Z", "2024-01-01 01:00:00.000"),
+    ] {
+        assert_eq!(at(text).as_deref(), Some(utc), "{text}");
+    }
+    for text in ["Octobr", "Foo 19, 2023 2:20pm", "2024-13-12@01h31m37s", "2024-12-12@25h31m37s", "99999999999999999999", ""] {
+        assert_eq!(at(text), None, "{text}");
+    }
+}
+
+#[test]
+fn values_turn_into_each_other_as_in_javascript() {
+    let value = |json: Json| tapster::model::Value::from(&json);
+    for (json, number, text, truthy) in [
+        (Json::Null, 0.0, "null", false),
+        (serde_json::json!([]), 0.0, "", true),
+        (serde_json::json!([[7]]), 7.0, "7", true),
+        (serde_json::json!([1, null, [2, "x"]]), f64::NAN, "1,,2,x", true),
+        (serde_json::json!({}), f64::NAN, "[object Object]", true),
+        (serde_json::json!(true), 1.0, "true", true),
+        (serde_json::json!(" 0x1F "), 31.0, " 0x1F ", true),
+        (serde_json::json!(""), 0.0, "", false),
+        (serde_json::json!(1e21), 1e21, "1e+21", true),
+        (serde_json::json!(-1.5e-7), -1.5e-7, "-1.5e-7", true),
+        (serde_json::json!(0.000_001), 0.000_001, "0.000001", true),
+    ] {
+        let value = value(json);
+        let got = js::number_of(&value);
+        assert!(got == number || got.is_nan() && number.is_nan(), "{value:?}: {got}");
+        assert_eq!((js::text_of(&value).as_ref(), js::truthy(&value)), (text, truthy));
+    }
 }
 
 #[test]

@@ -1,6 +1,15 @@
-//! JavaScript's notions of text that differ from Rust's: what white space is, how long a text is, what is a number.
+//! JavaScript's notions that differ from Rust's: what white space is, how long a text is, what is a number, and what
+//! a value of one kind is as another.
 //!
 //! Prompts were written against programs in JavaScript, so "trimmed" and "length" mean what they mean there.
+
+use std::sync::Arc;
+
+use crate::model::Value;
+
+/// Lists that nest deeper, or hold more, have no text.
+const DEEPEST: usize = 64;
+const MOST_NODES: usize = 100_000;
 
 /// Whether `\s` and `trim()` of JavaScript count `c` as white space (U+FEFF is, U+0085 is not).
 #[must_use]
@@ -61,5 +70,43 @@ fn decimal(text: &str) -> f64 {
         // Rust also reads "inf", "nan" and the like, which JavaScript does not
         _ if text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E')) => text.parse().unwrap_or(f64::NAN),
         _ => f64::NAN,
+    }
+}
+
+/// `Number(value)`: nothing is 0, a list is what its text is, a table is NaN.
+#[must_use]
+pub fn number_of(value: &Value) -> f64 {
+    match value {
+        Value::Null => 0.0,
+        Value::Bool(b) => f64::from(u8::from(*b)),
+        Value::Int(_) | Value::Num(_) => value.as_f64().unwrap_or(f64::NAN),
+        Value::Text(text) => number(text),
+        Value::List(_) => number(&text_of(value)),
+        Value::Map(_) | Value::Rule(_) => f64::NAN,
+    }
+}
+
+/// `String(value)`: a list is its elements with commas between, nothing in it being empty; a table is `[object Object]`.
+#[must_use]
+pub fn text_of(value: &Value) -> Arc<str> {
+    match value {
+        Value::Null => "null".into(),
+        Value::List(_) if !value.fits(DEEPEST, MOST_NODES) => "".into(),
+        Value::List(list) => {
+            let part = |v: &Value| if v.is_null() { "".into() } else { text_of(v) };
+            list.iter().map(part).collect::<Vec<_>>().join(",").into()
+        }
+        Value::Map(_) | Value::Rule(_) => "[object Object]".into(),
+        other => other.to_text(),
+    }
+}
+
+/// `Boolean(value)`: unlike [`Value::truthy`], empty lists and tables are true.
+#[must_use]
+pub fn truthy(value: &Value) -> bool {
+    match value {
+        Value::Num(n) => *n != 0.0 && !n.is_nan(),
+        Value::List(_) | Value::Map(_) | Value::Rule(_) => true,
+        other => other.truthy(),
     }
 }

@@ -7,8 +7,11 @@
 mod format;
 mod free;
 mod parse;
+mod stamp;
 
 use jiff::civil::{Date, DateTime};
+
+use crate::model::Value;
 
 /// What moment.js shows for a point in time that does not exist.
 pub const INVALID: &str = "Invalid date";
@@ -36,6 +39,29 @@ impl Moment {
     #[must_use]
     pub fn parse(text: &str, zone: i32) -> Option<Self> {
         parse::parse(text, zone.into()).and_then(|ms| Self::new(ms, zone))
+    }
+
+    /// A time stamp of a chat log: what [`Moment::parse`] reads, a count of milliseconds since 1970, a file name's
+    /// `2024-7-12@01h31m37s`, or `June 19, 2023 2:20pm`.
+    #[must_use]
+    pub fn parse_stamp(text: &str, zone: i32) -> Option<Self> {
+        stamp::parse(text, zone.into()).and_then(|ms| Self::new(ms, zone))
+    }
+
+    /// A number (milliseconds since 1970) or a date text.
+    #[must_use]
+    pub fn of_value(value: &Value, zone: i32) -> Option<Self> {
+        match value {
+            Value::Int(_) | Value::Num(_) => value.as_i64().and_then(|ms| Self::new(ms, zone)),
+            Value::Text(text) => Self::parse(text, zone),
+            _ => None,
+        }
+    }
+
+    /// How far this point is from another one in words, as [`humanize`] says it.
+    #[must_use]
+    pub fn difference(self, from: Self, suffix: bool) -> String {
+        humanize(self.ms - from.ms, suffix)
     }
 
     /// The same point on a clock `offset` east of UTC: hours if its size is below 16, else minutes.

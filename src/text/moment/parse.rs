@@ -9,7 +9,7 @@ use regex::{Captures, Regex};
 use super::{free, millis_of};
 
 /// Longer texts are no dates.
-const MOST: usize = 200;
+pub(super) const MOST: usize = 200;
 
 /// A date with its parts behind `-`, or without; the time after it is in the same style.
 static ISO: LazyLock<[Option<Regex>; 2]> = LazyLock::new(|| {
