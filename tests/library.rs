@@ -81,9 +81,9 @@ fn values_turn_into_each_other_as_in_javascript() {
         (serde_json::json!(0.000_001), 0.000_001, "0.000001", true),
     ] {
         let value = value(json);
-        let got = js::number_of(&value);
+        let got = js::to_number(&value);
         assert!(got == number || got.is_nan() && number.is_nan(), "{value:?}: {got}");
-        assert_eq!((js::text_of(&value).as_ref(), js::truthy(&value)), (text, truthy));
+        assert_eq!((js::string(&value).as_str(), js::truthy(&value)), (text, truthy));
     }
 }
 

@@ -120,6 +120,7 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
         st.trail = Some(std::cell::RefCell::default());
     }
     st.strict = scene.strict;
-    st.set_renderer(std::rc::Rc::new(render::render));
+    let table = rules.macros().clone();
+    st.set_renderer(std::rc::Rc::new(move |args, st| render::render(args, st, &table)));
     st
 }
