@@ -6,6 +6,7 @@
 pub mod call;
 pub mod draw;
 pub mod flow;
+pub mod passes;
 pub mod table;
 pub mod text;
 pub mod time;
@@ -20,7 +21,7 @@ use crate::diag::Code;
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Tree, expand};
+use crate::text::macros::{Called, Expanded, Found, Grammar, MacroHost, MacroLimits, MacroResult, Tree, expand};
 
 pub use call::{Call, MACRO_FUNCTIONS, MacroFn, MacroFunction};
 pub use table::{Gives, Row, Table};
@@ -60,7 +61,15 @@ impl<'a> Macros<'a> {
     #[must_use]
     pub fn run(&self) -> Arc<str> {
         let limits = MacroLimits { output: self.st.rules.limits.text_bytes, ..MacroLimits::default() };
-        let done = expand(&self.given, self, &limits);
+        let flavour = self.st.lookup(&["macro_flavour".into()], None);
+        if self.table.is_ordered(flavour.as_str().unwrap_or_default()) {
+            return passes::run(self, limits);
+        }
+        self.warn(expand(&self.given, self, &limits))
+    }
+
+    /// The text, its warnings told to the build.
+    fn warn(&self, done: Expanded) -> Arc<str> {
         for warning in done.warnings {
             self.st.warn(Code::MacroFailed, warning);
         }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::table::{self, Gives, Row, Table, Wrong};
-use super::{Macros, call, local};
+use super::{Macros, call};
 use crate::diag::{Code, Report};
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
@@ -102,8 +102,8 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
     };
     let find = find.as_deref().map(Pattern::parse).transpose().map_err(|e| Wrong {
         cell: "find",
-        code: Code::PatternBad,
-        message: format!("the pattern cannot be used: {}", e.message),
+        code: Code::RegexBad,
+        message: format!("the pattern cannot be used: {}", e.reason),
         help: Some("see docs/language.md for the patterns that there are".into()),
     })?;
     let split = cells.get("split").map(Value::to_text).filter(|text| !text.is_empty());
@@ -111,7 +111,7 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
     if find.is_some() && split.is_none() && !row.shape.takes(groups) {
         return Err(Wrong {
             cell: "find",
-            code: Code::ArgCount,
+            code: Code::TermType,
             message: format!("the pattern has {groups} groups, but the macro does not take so many arguments"),
             help: Some("name its arguments with `args`, or write groups that are no arguments as `(?:…)`".into()),
         });
