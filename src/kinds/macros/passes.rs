@@ -11,7 +11,7 @@ use crate::model::{Pack, Value};
 use crate::terms::Rules;
 use crate::text::js;
 use crate::text::macros::passes::{Flat, Hit};
-use crate::text::macros::{Called, MacroLimits, MacroResult};
+use crate::text::macros::{Called, Expanded, MacroLimits, MacroResult};
 use crate::text::pattern::{self, Pattern};
 
 /// One pass.
@@ -30,6 +30,8 @@ struct Pass {
     split: Option<Arc<str>>,
     /// The names that are given for one text have their passes here.
     given: bool,
+    /// The pass is not there in texts that are expanded inside another.
+    outer: bool,
 }
 
 /// The passes of a pack.
@@ -125,6 +127,7 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
         trim_all: trim == Some(&Value::Bool(true)),
         split,
         given,
+        outer: cells.get("outer") == Some(&Value::Bool(true)),
     })
 }
 
@@ -142,11 +145,22 @@ fn escaped(text: &str) -> String {
 
 /// Expands the text of `macros` in the ordered flavour.
 pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits) -> Arc<str> {
-    let passes = macros.table.passes();
     if macros.given.is_empty() {
         return macros.given.clone();
     }
-    for row in passes.eager.iter().filter_map(|n| passes.rows.get(*n)).filter(|row| !macros.hides(row)) {
+    let expanding = macros.st.expanding.get();
+    macros.st.expanding.set(expanding + 1);
+    let done = passed(macros, limits, expanding > 0);
+    macros.st.expanding.set(expanding);
+    macros.warn(done)
+}
+
+/// The text after all passes; `inside` that of another text's macro.
+fn passed(macros: &Macros<'_>, limits: MacroLimits, inside: bool) -> Expanded {
+    let passes = macros.table.passes();
+    let hidden = |pass: &Pass| inside && pass.outer;
+    for n in &passes.eager {
+        let Some(row) = passes.rows.get(*n).filter(|_| !passes.passes.get(*n).is_some_and(hidden)) else { continue };
         // only what it writes and what is remembered counts
         let _ = macros.row(row, &called(row, &[], 0, &macros.given));
     }
@@ -155,17 +169,16 @@ pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits) -> Arc<str> {
         if !flat.goes_on() {
             break;
         }
+        if hidden(pass) || pass.braces && !flat.has_braces() {
+            continue;
+        }
         if pass.given {
             given_names(macros, passes, &mut flat);
-            continue;
         }
         let (Some(find), Some(row)) = (&pass.find, passes.rows.get(pass.row)) else { continue };
-        if macros.hides(row) || pass.braces && !flat.text().contains("{{") {
-            continue;
-        }
         flat.pass(find, |hit| macros.matched(pass, row, hit));
     }
-    macros.warn(flat.done())
+    flat.done()
 }
 
 /// Names that are given for this text alone, and those of the application, which replace no row.
@@ -197,11 +210,6 @@ fn called<'a>(row: &'a Row, args: &'a [Arc<str>], at: usize, source: &'a Arc<str
 }
 
 impl Macros<'_> {
-    /// Inside what a macro of a family gives, the passes of that family are not there.
-    fn hides(&self, row: &Row) -> bool {
-        row.family.is_some() && row.family == self.inside
-    }
-
     fn matched(&self, pass: &Pass, row: &Row, hit: &Hit<'_>) -> MacroResult {
         let takes_given = matches!(row.gives, Gives::Function(f) if f.name == "given");
         if let Some(value) = self.with.as_map().and_then(|map| map.get(&row.name)).filter(|_| !takes_given) {

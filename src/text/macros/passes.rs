@@ -26,6 +26,8 @@ pub struct Flat {
     given: Arc<str>,
     text: Arc<str>,
     limits: MacroLimits,
+    /// The text holds `{{`.
+    braces: bool,
     /// Matches so far.
     steps: usize,
     /// A bound was reached.
@@ -37,13 +39,14 @@ impl Flat {
     /// A text before its first pass.
     #[must_use]
     pub fn new(text: &Arc<str>, limits: MacroLimits) -> Self {
-        Self { given: text.clone(), text: text.clone(), limits, steps: 0, over: false, warnings: Vec::new() }
+        let braces = text.contains("{{");
+        Self { given: text.clone(), text: text.clone(), limits, braces, steps: 0, over: false, warnings: Vec::new() }
     }
 
-    /// The text as it is now.
+    /// Whether the text as it is now holds `{{`.
     #[must_use]
-    pub fn text(&self) -> &Arc<str> {
-        &self.text
+    pub fn has_braces(&self) -> bool {
+        self.braces
     }
 
     /// Whether a pass can still change something.
@@ -52,17 +55,17 @@ impl Flat {
         !self.over && !self.text.is_empty()
     }
 
-    /// One pass: every match of `find` is replaced by what `each` answers. An unknown macro stays as written; a
-    /// failure ends the pass, and the text is as it was before it.
+    /// One pass: every match of `find` is replaced by what `each` answers. A macro that is unknown or fails ends the
+    /// pass, and the text is as it was before it.
     pub fn pass(&mut self, find: &Pattern, mut each: impl FnMut(&Hit<'_>) -> MacroResult) {
         if !self.goes_on() {
             return;
         }
         let source = self.text.clone();
         let most = self.given.len().saturating_add(self.limits.output);
-        let mut failed = None;
+        let (mut failed, mut ended) = (None, false);
         let replaced = find.replace(&source, None, |hit, out| {
-            if self.over || failed.is_some() {
+            if self.over || ended {
                 return;
             }
             self.steps += 1;
@@ -73,19 +76,24 @@ impl Flat {
             }
             match each(&hit_of(hit, &source)) {
                 MacroResult::Text(text) => out.push_str(&text),
-                MacroResult::Unknown => out.push_str(hit.whole.of(&source)),
-                MacroResult::Failed(why) => failed = Some(why),
+                MacroResult::Unknown => ended = true,
+                MacroResult::Failed(why) => (failed, ended) = (Some(why), true),
             }
             if out.len() > most {
                 self.over = true;
                 self.warn(format!("macros would add more than {} bytes; the text is left as it was", self.limits.output));
             }
         });
-        match (replaced, failed) {
-            (_, Some(why)) => self.warn(why),
-            (Err(bound), _) => self.warn(format!("a macro pass was left out: {bound}")),
-            (Ok(Some(text)), None) if !self.over => self.text = text.into(),
-            _ => {}
+        if let Some(why) = failed {
+            self.warn(why);
+        }
+        match replaced {
+            Err(bound) => self.warn(format!("a macro pass was left out: {bound}")),
+            Ok(Some(text)) if !self.over && !ended => {
+                self.braces = text.contains("{{");
+                self.text = text.into();
+            }
+            Ok(_) => {}
         }
     }
 
