@@ -45,6 +45,12 @@ pub const FUNCTIONS: &[Function] = &[
         args: &[("of", true), ("format", false), ("offset", false)],
         run: format_time,
     },
+    Function {
+        name: "hash",
+        doc: "a number of 53 bits for a text, always the same for the same text (cyrb53)",
+        args: OF,
+        run: |args| Ok(Value::Int(i64::try_from(super::seedrandom::hash(&text(args), 0)).unwrap_or(i64::MAX))),
+    },
     Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },

@@ -1,7 +1,8 @@
 //! Chance: one of several things, dice, and choices that stay the same.
 
 use super::call::{Call, says};
-use crate::text::js;
+use crate::model::Value;
+use crate::text::{dice, js, seedrandom};
 use crate::text::macros::MacroResult;
 
 /// The things to choose from. A single argument is parted: at `::`, or else at commas that no backslash stands before.
@@ -42,10 +43,32 @@ pub(super) fn one(call: &Call<'_>) -> MacroResult {
     choose(items, call.draw())
 }
 
-pub(super) fn dice(_call: &Call<'_>) -> MacroResult {
-    MacroResult::Unknown
+pub(super) fn dice(call: &Call<'_>) -> MacroResult {
+    match dice::parse(&call.text("formula").unwrap_or_default()) {
+        Some(dice) => says(dice.roll(|| call.draw()).to_string()),
+        None => says(""),
+    }
 }
 
-pub(super) fn stable(_call: &Call<'_>) -> MacroResult {
-    MacroResult::Unknown
+pub(super) fn stable(call: &Call<'_>) -> MacroResult {
+    let items = items(call);
+    if items.is_empty() {
+        return says("");
+    }
+    let stable = match call.macros.value(&call.row.stable) {
+        Ok(stable) => stable,
+        Err(message) => return MacroResult::Failed(message),
+    };
+    let part = |part: &Value| match part.as_str() {
+        Some("text") => seedrandom::hash(call.given, 0).to_string(),
+        Some("offset") => call.place().to_string(),
+        _ => part.to_text().to_string(),
+    };
+    let parts: Vec<String> = stable.as_list().unwrap_or(&[]).iter().map(part).filter(|p| !p.is_empty()).collect();
+    let seed = seedrandom::hash(&parts.join("-"), 0).to_string();
+    let draw = match call.row.with.get("seed").and_then(Value::as_str) {
+        Some("number") => seedrandom::first_draw_of_number(&seed),
+        _ => seedrandom::first_draw(&seed),
+    };
+    choose(items, draw)
 }

@@ -12,7 +12,7 @@ pub mod text;
 pub mod time;
 pub mod vars;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -21,19 +21,10 @@ use crate::diag::Code;
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
-use crate::text::macros::{Called, Expanded, Found, Grammar, MacroHost, MacroLimits, MacroResult, Tree, expand};
+use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Tree, expand};
 
 pub use call::{Call, MACRO_FUNCTIONS, MacroFn, MacroFunction};
 pub use table::{Gives, Row, Table};
-
-/// What one text and the texts inside it share.
-#[derive(Default)]
-struct Shared {
-    /// What rows with `expand` have given.
-    known: RefCell<FxHashMap<u32, Arc<str>>>,
-    /// How often rows with `uses` have been called.
-    used: RefCell<FxHashMap<u32, u32>>,
-}
 
 /// The macro table over one text.
 pub struct Macros<'a> {
@@ -41,11 +32,12 @@ pub struct Macros<'a> {
     table: &'a Table,
     with: &'a Value,
     given: Arc<str>,
-    shared: std::rc::Rc<Shared>,
-    /// The family of the macro whose text this is.
-    inside: Option<Arc<str>>,
     /// There are macros of the application.
-    own: Cell<bool>,
+    own: bool,
+    /// What rows with `once` have given.
+    known: RefCell<FxHashMap<u32, Arc<str>>>,
+    /// How often rows with `uses` have been called.
+    used: RefCell<FxHashMap<u32, u32>>,
 }
 
 impl<'a> Macros<'a> {
@@ -54,22 +46,23 @@ impl<'a> Macros<'a> {
     pub fn new(st: &'a State, table: &'a Table, with: &'a Value, given: &Arc<str>) -> Self {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
-        Self { st, table, with, given: given.clone(), shared: std::rc::Rc::default(), inside: None, own: Cell::new(own) }
+        Self { st, table, with, given: given.clone(), own, known: RefCell::default(), used: RefCell::default() }
     }
 
     /// Expands the text.
     #[must_use]
     pub fn run(&self) -> Arc<str> {
+        if !self.st.deeper() {
+            self.st.warn(Code::MacroFailed, "texts are expanded inside texts too deeply; one is left as it is");
+            return self.given.clone();
+        }
         let limits = MacroLimits { output: self.st.rules.limits.text_bytes, ..MacroLimits::default() };
         let flavour = self.st.lookup(&["macro_flavour".into()], None);
-        if self.table.is_ordered(flavour.as_str().unwrap_or_default()) {
-            return passes::run(self, limits);
-        }
-        self.warn(expand(&self.given, self, &limits))
-    }
-
-    /// The text, its warnings told to the build.
-    fn warn(&self, done: Expanded) -> Arc<str> {
+        let done = match self.table.is_ordered(flavour.as_str().unwrap_or_default()) {
+            true => passes::run(self, limits),
+            false => expand(&self.given, self, &limits),
+        };
+        self.st.shallower();
         for warning in done.warnings {
             self.st.warn(Code::MacroFailed, warning);
         }
@@ -105,12 +98,12 @@ impl<'a> Macros<'a> {
 
     /// How often a row with `uses` has been called for this text, this call among them.
     pub(crate) fn used(&self, row: &Row) -> u32 {
-        self.shared.used.borrow().get(&row.id).copied().unwrap_or_default()
+        self.used.borrow().get(&row.id).copied().unwrap_or_default()
     }
 
     /// A macro of the application (`$macros.NAME`): a text, or a function that is given the arguments.
     fn of_host(&self, name: &str, args: &[Arc<str>]) -> Option<MacroResult> {
-        if !self.own.get() {
+        if !self.own {
             return None;
         }
         let macros = self.st.lookup(&["macros".into()], None);
@@ -138,60 +131,52 @@ impl<'a> Macros<'a> {
                 Err(fault) => return MacroResult::Failed(fault.message),
             }
         }
-        if row.family.is_some() && row.family == self.inside {
-            return call::says("");
-        }
         if let Some(most) = row.uses {
-            let mut used = self.shared.used.borrow_mut();
+            let mut used = self.used.borrow_mut();
             let count = used.entry(row.id).or_default();
             if *count >= most && !matches!(row.gives, Gives::Function(f) if f.name == "given") {
                 return call::says("");
             }
             *count += 1;
         }
-        if !row.expand {
+        if !row.once || !called.args.is_empty() {
             return self.gives(row, called);
         }
-        // a text without arguments is the same wherever it stands
-        let remembered = called.args.is_empty().then(|| self.shared.known.borrow().get(&row.id).cloned()).flatten();
-        if let Some(known) = remembered {
+        if let Some(known) = self.known.borrow().get(&row.id).cloned() {
             return MacroResult::Text(known);
         }
-        let result = match self.gives(row, called) {
-            MacroResult::Text(text) => MacroResult::Text(self.inside(row, &text)),
-            other => other,
-        };
-        if let (MacroResult::Text(text), true) = (&result, called.args.is_empty()) {
-            self.shared.known.borrow_mut().insert(row.id, text.clone());
+        let result = self.gives(row, called);
+        if let MacroResult::Text(text) = &result {
+            self.known.borrow_mut().insert(row.id, text.clone());
         }
         result
     }
 
-    /// Expands what a row gives, as a text of its own.
-    fn inside(&self, row: &Row, text: &Arc<str>) -> Arc<str> {
-        if !self.st.deeper() {
-            return text.clone();
+    /// A value of the pack; while it is worked out, `$arg` holds the arguments.
+    fn read(&self, row: &Row, cell: &Value, args: &[Arc<str>]) -> Result<Value, String> {
+        if row.args.is_empty() {
+            return self.value(cell);
         }
-        // names that are given for the text outside do not reach in
-        static NOTHING: Value = Value::Null;
-        let inner = Macros {
-            st: self.st,
-            table: self.table,
-            with: &NOTHING,
-            given: text.clone(),
-            shared: std::rc::Rc::default(),
-            inside: row.family.clone(),
-            own: self.own.clone(),
-        };
-        let done = inner.run();
-        self.st.shallower();
-        done
+        let given = row.args.iter().enumerate().map(|(n, arg)| {
+            let value = match (args.get(n), arg.kind) {
+                (Some(text), table::Kind::Integer | table::Kind::Number) => crate::text::js::value(crate::text::js::number(text)),
+                (Some(text), _) => Value::Text(text.clone()),
+                (None, _) => arg.default.clone().unwrap_or_default(),
+            };
+            (arg.name.clone(), value)
+        });
+        let path: [Arc<str>; 1] = ["arg".into()];
+        let outside = self.st.set.borrow().get("arg").cloned().unwrap_or_default();
+        self.st.put(&path, Value::map(given.collect()));
+        let value = self.value(cell);
+        self.st.put(&path, outside);
+        value
     }
 
     fn gives(&self, row: &Row, called: &Called<'_>) -> MacroResult {
         match &row.gives {
             Gives::Text(text) => MacroResult::Text(text.clone()),
-            Gives::Read(cell) => match self.value(cell) {
+            Gives::Read(cell) => match self.read(row, cell, called.args) {
                 Ok(v) => MacroResult::Text(v.to_text()),
                 Err(message) => MacroResult::Failed(message),
             },

@@ -144,15 +144,15 @@ fn escaped(text: &str) -> String {
 }
 
 /// Expands the text of `macros` in the ordered flavour.
-pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits) -> Arc<str> {
+pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits) -> Expanded {
     if macros.given.is_empty() {
-        return macros.given.clone();
+        return Flat::new(&macros.given, limits).done();
     }
     let expanding = macros.st.expanding.get();
     macros.st.expanding.set(expanding + 1);
     let done = passed(macros, limits, expanding > 0);
     macros.st.expanding.set(expanding);
-    macros.warn(done)
+    done
 }
 
 /// The text after all passes; `inside` that of another text's macro.
@@ -183,7 +183,7 @@ fn passed(macros: &Macros<'_>, limits: MacroLimits, inside: bool) -> Expanded {
 
 /// Names that are given for this text alone, and those of the application, which replace no row.
 fn given_names(macros: &Macros<'_>, passes: &Passes, flat: &mut Flat) {
-    let of_application = macros.own.get().then(|| macros.st.lookup(&["macros".into()], None));
+    let of_application = macros.own.then(|| macros.st.lookup(&["macros".into()], None));
     let names = macros.with.as_map().into_iter().flat_map(|map| map.keys());
     let names = names.chain(of_application.iter().filter_map(Value::as_map).flat_map(|map| map.keys()));
     for name in names.filter(|name| !passes.rows.iter().any(|row| row.name == **name)) {

@@ -71,12 +71,10 @@ pub struct Row {
     pub when: Option<Value>,
     /// Stream of its draws.
     pub stream: Arc<str>,
-    /// What its draw depends on.
-    pub stable: Vec<Value>,
-    /// What it gives is a text with macros of its own.
-    pub expand: bool,
-    /// Macros of one family are empty inside what another of them gives.
-    pub family: Option<Arc<str>>,
+    /// What its draw depends on: a list, or what gives one.
+    pub stable: Value,
+    /// What it gives is worked out once for each text.
+    pub once: bool,
     /// How often it works in one text.
     pub uses: Option<u32>,
     /// The row, for functions that read more of it.
@@ -317,9 +315,8 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
         with: with.into_iter().flat_map(|m| m.iter()).map(|(k, v)| (k.clone(), v.clone())).collect(),
         when: cells.get("when").cloned(),
         stream: word("stream").unwrap_or_else(|| "macro.random".into()),
-        stable: cells.get("stable").and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default(),
-        expand: flag(cells, "expand"),
-        family: word("family"),
+        stable: cells.get("stable").cloned().unwrap_or_default(),
+        once: flag(cells, "once"),
         uses: cells.get("uses").and_then(Value::as_i64).and_then(|n| u32::try_from(n).ok()),
         cells: cells.clone(),
     })

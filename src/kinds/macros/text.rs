@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::call::{Call, says};
-use crate::model::Value;
 use crate::terms::State;
 use crate::text::js;
 use crate::text::macros::MacroResult;
@@ -31,18 +30,6 @@ pub(super) fn body(call: &Call<'_>) -> MacroResult {
 
 pub(super) fn reverse(call: &Call<'_>) -> MacroResult {
     says(call.text("value").unwrap_or_default().chars().rev().collect::<String>())
-}
-
-pub(super) fn element(call: &Call<'_>) -> MacroResult {
-    let place = call.text("index").and_then(|t| js::place(js::number(&t)));
-    let list = call.value("list").unwrap_or_default();
-    let found = place.and_then(|n| list.as_list()?.get(n).map(Value::to_text));
-    MacroResult::Text(found.unwrap_or_default())
-}
-
-pub(super) fn one_of(call: &Call<'_>) -> MacroResult {
-    let (of, list) = (call.text("of").unwrap_or_default(), call.value("list").unwrap_or_default());
-    says(if list.as_list().unwrap_or(&[]).iter().any(|v| v.to_text() == of) { "true" } else { "false" })
 }
 
 pub(super) fn outlet(call: &Call<'_>) -> MacroResult {
