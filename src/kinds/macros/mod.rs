@@ -6,6 +6,7 @@
 pub mod call;
 pub mod draw;
 pub mod flow;
+pub mod passes;
 pub mod table;
 pub mod text;
 pub mod time;
@@ -56,7 +57,11 @@ impl<'a> Macros<'a> {
             return self.given.clone();
         }
         let limits = MacroLimits { output: self.st.rules.limits.text_bytes, ..MacroLimits::default() };
-        let done = expand(&self.given, self, &limits);
+        let flavour = self.st.lookup(&["macro_flavour".into()], None);
+        let done = match self.table.is_ordered(flavour.as_str().unwrap_or_default()) {
+            true => passes::run(self, limits),
+            false => expand(&self.given, self, &limits),
+        };
         self.st.shallower();
         for warning in done.warnings {
             self.st.warn(Code::MacroFailed, warning);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::call::{MACRO_FUNCTIONS, MacroFunction};
+use super::passes::Passes;
 use crate::diag::{Code, Diagnostic, Report, suggest};
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
@@ -132,6 +133,10 @@ pub struct Table {
     exact: bool,
     /// An unknown macro is empty instead of staying as written.
     pub empties: bool,
+    /// Rows of the ordered flavour.
+    passes: Passes,
+    /// Texts are expanded in passes unless the scene says otherwise.
+    ordered: bool,
 }
 
 impl Table {
@@ -159,7 +164,28 @@ impl Table {
                 Err(wrong) => report.push(complaint(&wrong, "rewrite", cells, pack)),
             }
         }
+        table.ordered = word("flavour").as_ref() == "passes";
+        table.passes = Passes::compile(&table, rules, pack, &mut report);
         (table, report)
+    }
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The passes of the ordered flavour.
+    pub(super) fn passes(&self) -> &Passes {
+        &self.passes
+    }
+
+    /// Whether texts are expanded in passes; `said` is the flavour that the scene asks for.
+    pub(super) fn is_ordered(&self, said: &str) -> bool {
+        match said {
+            "passes" => true,
+            "nested" => false,
+            _ => self.ordered,
+        }
     }
 
     /// A name beats an alias.
@@ -238,14 +264,14 @@ fn rewrite_all(rewrites: &[Rewrite], text: &str) -> Option<String> {
 }
 
 /// What is wrong with a row: the cell, what is wrong, what to do.
-struct Wrong {
-    cell: &'static str,
-    code: Code,
-    message: String,
-    help: Option<String>,
+pub(super) struct Wrong {
+    pub(super) cell: &'static str,
+    pub(super) code: Code,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
 }
 
-fn complaint(wrong: &Wrong, table: &str, cells: &Value, pack: &Pack) -> Diagnostic {
+pub(super) fn complaint(wrong: &Wrong, table: &str, cells: &Value, pack: &Pack) -> Diagnostic {
     let name = cells.get("name").map(Value::to_text).unwrap_or_default();
     let mut d = Diagnostic::new(wrong.code, wrong.message.clone()).rule(format!("{table} {name}"));
     if let Some(row) = pack.tables.get(table).and_then(|rows| rows.get(&name)) {
@@ -257,7 +283,8 @@ fn complaint(wrong: &Wrong, table: &str, cells: &Value, pack: &Pack) -> Diagnost
     }
 }
 
-fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
+/// A row as it is used.
+pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
     let name = cells.get("name").map(Value::to_text).unwrap_or_default();
     let args: Vec<&Value> = cells.get("args").and_then(Value::as_list).into_iter().flatten().collect();
     let word = |key: &str| cells.get(key).map(Value::to_text);

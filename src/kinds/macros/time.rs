@@ -25,7 +25,8 @@ pub(super) fn format(call: &Call<'_>) -> MacroResult {
         return MacroResult::Failed(format!("a date pattern is longer than {MOST_PATTERN} bytes"));
     }
     let now = Moment::of_value(&call.value("time").unwrap_or_default(), zone(call));
-    let at = match call.text("offset").as_deref().and_then(offset) {
+    let distance = call.text("distance").and_then(|d| d.parse().ok());
+    let at = match call.text("offset").as_deref().and_then(offset).or(distance) {
         Some(offset) => now.and_then(|now| now.utc_offset(offset)),
         None => now,
     };

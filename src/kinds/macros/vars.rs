@@ -97,8 +97,17 @@ fn done(result: Result<(), MacroResult>) -> MacroResult {
     result.err().unwrap_or_else(|| says(""))
 }
 
+/// A value as the text that is put there: lists and tables as JSON, or `plain`, as JavaScript's `String` has them.
+fn shown(call: &Call<'_>, value: &Value) -> MacroResult {
+    match call.row.with.get("plain") {
+        Some(Value::Bool(true)) => says(js::string(value)),
+        _ => MacroResult::Text(value.to_text()),
+    }
+}
+
 pub(super) fn get(call: &Call<'_>) -> MacroResult {
-    MacroResult::Text(Var::of(call).read().to_text())
+    let var = Var::of(call);
+    shown(call, &var.read())
 }
 
 pub(super) fn set(call: &Call<'_>) -> MacroResult {
@@ -112,7 +121,7 @@ pub(super) fn add(call: &Call<'_>) -> MacroResult {
 
 pub(super) fn step(call: &Call<'_>) -> MacroResult {
     let by = call.value("by").unwrap_or(Value::Int(1));
-    Var::of(call).add(&by).map_or_else(|wrong| wrong, |new| MacroResult::Text(new.to_text()))
+    Var::of(call).add(&by).map_or_else(|wrong| wrong, |new| shown(call, &new))
 }
 
 pub(super) fn has(call: &Call<'_>) -> MacroResult {

@@ -6,6 +6,7 @@
 
 pub mod indent;
 pub mod parse;
+pub mod passes;
 pub mod walk;
 
 use std::hash::BuildHasher;

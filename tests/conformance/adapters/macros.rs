@@ -79,6 +79,9 @@ fn scene(input: &Json) -> Result<Json, Json> {
     words::note(&input["authors_note"], &mut data);
     chat::group(input, &mut data)?;
     options(&input["options"], &mut data);
+    if input["engine"] == json!("legacy") {
+        parts::put(&mut data, "macro_flavour", json!("passes"));
+    }
     let mut settings = stored();
     for key in ["instruct", "context", "sysprompt"] {
         if let Some(given) = input["power_user"].get(key) {
