@@ -2,8 +2,8 @@
 
 use super::call::{Call, says};
 use crate::model::Value;
-use crate::text::{dice, js, seedrandom};
 use crate::text::macros::MacroResult;
+use crate::text::{dice, js, seedrandom};
 
 /// The things to choose from. A single argument is parted: at `::`, or else at commas that no backslash stands before.
 fn items(call: &Call<'_>) -> Vec<String> {
