@@ -35,12 +35,22 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         outlets: st.lookup(&names("outlet"), None),
         trace: trace(st, &report, stages),
         trim_report: report,
-        patch: st.set.borrow().get("state").cloned().unwrap_or_default(),
+        patch: patch(st),
         set: st.set.borrow().clone(),
         lost: st.lost.borrow().clone(),
         fingerprint: rules.fingerprint().to_owned(),
         scene: st.scene.clone(),
     })
+}
+
+/// What is to be stored: `$state`, and the variables that macros have written.
+pub(super) fn patch(st: &State) -> Value {
+    let set = st.set.borrow();
+    let state = set.get("state").cloned().unwrap_or_default();
+    match set.get("vars") {
+        Some(vars) => Value::map([(Arc::from("vars"), vars.clone())].into_iter().collect()).over(state),
+        None => state,
+    }
 }
 
 fn report(
@@ -70,7 +80,8 @@ fn trace(st: &State, report: &TrimReport, stages: Vec<(String, Vec<Value>)>) -> 
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
-    Some(Trace { passes, draws, read_whole, stages, steps: st.steps.borrow().clone(), stats: stats(st, report), reasons: reasons(st) })
+    let (steps, macros) = (st.steps.borrow().clone(), st.macros.borrow().clone());
+    Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros })
 }
 
 /// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
@@ -173,6 +184,6 @@ impl Outcome {
     /// What to write into the chat's store (`$state`).
     #[must_use]
     pub fn patch(&self) -> Value {
-        self.st.set.borrow().get("state").cloned().unwrap_or_default()
+        patch(&self.st)
     }
 }

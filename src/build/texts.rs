@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::kinds::macros::Macros;
-use crate::model::plan::Warning;
+use crate::model::plan::{Expansion, Warning};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::Machine;
 use crate::verbs::Halt;
 
+use super::gather::patch;
 use super::{BuildError, scripts, state};
 
 /// The program that prepares what macros read, where a pack has one.
@@ -19,12 +20,14 @@ const PREPARE: &str = "macros";
 pub struct Texts {
     /// The texts, in order.
     pub texts: Vec<Arc<str>>,
-    /// What macros have written: `vars` by store and name. A removed variable is there as nothing.
+    /// What to write into the chat's store, as [`Plan::patch`](crate::model::Plan): under `vars` what macros have written.
     pub patch: Value,
     /// How many numbers were drawn.
     pub draws: usize,
     /// Warnings, in order.
     pub warnings: Vec<Warning>,
+    /// The first macros that were evaluated, in order; empty without a trace.
+    pub macros: Vec<Expansion>,
 }
 
 /// Expands texts one after another over one state, with the macros of the pack. Each comes with names for it alone
@@ -43,9 +46,8 @@ pub fn expand_texts(rules: &Ruleset, scene: &Scene, texts: &[(&str, Value)]) -> 
     }
     let expand = |(text, with): &(&str, Value)| Macros::new(&st, rules.macros(), with, &Arc::from(*text)).run();
     let texts = texts.iter().map(expand).collect();
-    let vars = st.set.borrow().get("vars").cloned();
-    let patch = vars.map(|vars| [(Arc::from("vars"), vars)].into_iter().collect()).unwrap_or_default();
     let warnings = st.warnings.borrow().clone();
     let draws = st.draws.borrow().taken().len();
-    Ok(Texts { texts, patch: Value::map(patch), draws, warnings })
+    let macros = st.macros.borrow().clone();
+    Ok(Texts { texts, patch: patch(&st), draws, warnings, macros })
 }

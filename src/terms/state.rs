@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::Code;
-use crate::model::plan::{Stat as Note, Step, Warning};
+use crate::model::plan::{Expansion, Stat as Note, Step, Warning};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
 
@@ -74,6 +74,8 @@ pub struct State {
     pub stats: RefCell<Vec<Stat>>,
     /// Passes that had all of a list read, and how many elements that were, when tracing.
     pub read_whole: RefCell<Vec<(Arc<str>, usize)>>,
+    /// Macros that were evaluated, when tracing.
+    pub macros: RefCell<Vec<Expansion>>,
     /// Media parts that stand in a text as marks (`shape` steps `inline` and `outline`).
     pub marks: RefCell<Vec<(Arc<str>, Value)>>,
     /// Items that lost their place: id, and the pass that would have placed them.
@@ -124,6 +126,7 @@ impl State {
             trail: None,
             stats: RefCell::default(),
             read_whole: RefCell::default(),
+            macros: RefCell::default(),
             marks: RefCell::default(),
             lost: RefCell::default(),
             because: RefCell::default(),

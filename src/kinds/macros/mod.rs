@@ -18,6 +18,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
+use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
@@ -214,8 +215,30 @@ impl Grammar for Macros<'_> {
     }
 }
 
-impl MacroHost for Macros<'_> {
-    fn call(&self, called: &Called<'_>) -> MacroResult {
+/// Most macros of a build that a trace tells.
+const MOST_TOLD: usize = 10_000;
+
+/// As much of a text as a trace tells.
+fn cut(text: &Arc<str>) -> String {
+    text.chars().take(1000).collect()
+}
+
+impl Macros<'_> {
+    /// Tells the trace of a macro.
+    fn tell(&self, called: &Called<'_>, result: &MacroResult) {
+        let mut told = self.st.macros.borrow_mut();
+        if told.len() < MOST_TOLD {
+            told.push(Expansion {
+                name: called.name.to_owned(),
+                args: called.args.iter().map(cut).collect(),
+                result: if let MacroResult::Text(text) = result { Some(cut(text)) } else { None },
+                at: called.at,
+                pass: self.st.pass.borrow().to_string(),
+            });
+        }
+    }
+
+    fn answer(&self, called: &Called<'_>) -> MacroResult {
         let row = called.id.and_then(|id| self.table.row(id));
         let given = matches!(row, Some(Row { gives: Gives::Function(f), .. }) if f.name == "given");
         if let Some(local) = self.local(called.name).filter(|_| !given) {
@@ -229,6 +252,16 @@ impl MacroHost for Macros<'_> {
             None if self.table.empties => call::says(""),
             None => MacroResult::Unknown,
         }
+    }
+}
+
+impl MacroHost for Macros<'_> {
+    fn call(&self, called: &Called<'_>) -> MacroResult {
+        let result = self.answer(called);
+        if self.st.trail.is_some() {
+            self.tell(called, &result);
+        }
+        result
     }
 
     fn before(&self, text: &str) -> Option<String> {

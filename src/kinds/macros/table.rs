@@ -90,11 +90,22 @@ struct Rewrite {
 }
 
 impl Rewrite {
-    fn apply(&self, text: &str) -> Option<String> {
+    /// What every match begins with, where that is no letter: it is looked for first.
+    fn mark(&self) -> Option<char> {
+        self.needs.first().copied().filter(u8::is_ascii_punctuation).map(char::from)
+    }
+
+    fn is_near(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
-        let first = *self.needs.first()?;
         let near = |at: usize| bytes.get(at..at + self.needs.len()).is_some_and(|b| b.eq_ignore_ascii_case(&self.needs));
-        if !bytes.iter().enumerate().any(|(at, b)| b.eq_ignore_ascii_case(&first) && near(at)) {
+        match self.mark() {
+            Some(mark) => text.match_indices(mark).any(|(at, _)| near(at)),
+            None => (0..bytes.len()).any(near),
+        }
+    }
+
+    fn apply(&self, text: &str) -> Option<String> {
+        if !self.is_near(text) {
             return None;
         }
         let with = self.with.to_text();
@@ -255,8 +266,19 @@ impl Grammar for Table {
 
 fn rewrite_all(rewrites: &[Rewrite], text: &str) -> Option<String> {
     let mut done: Option<String> = None;
+    // rewritings that look for the same mark stand together; one look tells for all of them
+    let mut absent: Option<char> = None;
     for rewrite in rewrites {
-        if let Some(next) = rewrite.apply(done.as_deref().unwrap_or(text)) {
+        let now = done.as_deref().unwrap_or(text);
+        let mark = rewrite.mark();
+        if mark.is_some() && mark == absent {
+            continue;
+        }
+        absent = mark.filter(|mark| !now.contains(*mark));
+        if absent.is_some() {
+            continue;
+        }
+        if let Some(next) = rewrite.apply(now) {
             done = Some(next);
         }
     }
