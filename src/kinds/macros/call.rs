@@ -123,12 +123,6 @@ impl Call<'_> {
     pub fn draw(&self) -> f64 {
         self.st.draws.borrow_mut().draw(&self.row.stream)
     }
-
-    /// The offset of the macro in UTF-16 units.
-    #[must_use]
-    pub fn place(&self) -> usize {
-        self.source.get(..self.at).map_or(self.at, js::length)
-    }
 }
 
 /// Whether an argument is of a kind.

@@ -2,8 +2,8 @@
 
 use super::call::{Call, says};
 use crate::model::Value;
-use crate::text::{dice, js, seedrandom};
 use crate::text::macros::MacroResult;
+use crate::text::{dice, js, seedrandom};
 
 /// The things to choose from. A single argument is parted: at `::`, or else at commas that no backslash stands before.
 fn items(call: &Call<'_>) -> Vec<String> {
@@ -61,7 +61,7 @@ pub(super) fn stable(call: &Call<'_>) -> MacroResult {
     };
     let part = |part: &Value| match part.as_str() {
         Some("text") => seedrandom::hash(call.given, 0).to_string(),
-        Some("offset") => call.place().to_string(),
+        Some("offset") => call.called.place().to_string(),
         _ => part.to_text().to_string(),
     };
     let parts: Vec<String> = stable.as_list().unwrap_or(&[]).iter().map(part).filter(|p| !p.is_empty()).collect();

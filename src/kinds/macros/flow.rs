@@ -24,12 +24,12 @@ pub(super) fn condition(call: &Call<'_>) -> MacroResult {
         Some(rest) => (true, condition.behind(written.len() - js::trim_start(rest).len())),
         None => (false, condition),
     };
-    let said: Arc<str> = walk.resolve(bare).into();
+    let said: Arc<str> = walk.resolve(bare, call.called.place()).into();
     let said = named(call, &said).unwrap_or(said);
     let marker = call.text("marker").unwrap_or_default();
     let (first, second) = content.split(&marker, &call.row.name);
     let taken = if is_off(&said) == inverted { Some(first) } else { second };
-    let text = taken.map(|branch| walk.resolve(branch)).unwrap_or_default();
+    let text = taken.map(|branch| walk.resolve(branch, call.called.place())).unwrap_or_default();
     says(if call.called.keeps { text } else { dedent(&text) })
 }
 

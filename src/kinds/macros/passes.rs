@@ -72,7 +72,8 @@ impl Passes {
     /// A row that gives what another pass gives gives the very same: worked out once, replaced by the same given name.
     fn share(&mut self, cells: &[Value]) {
         let named: Vec<_> = self.rows.iter().map(|row| row.name.clone()).collect();
-        let of = |name: &Arc<str>| cells.iter().find(|c| c.get("name").is_some_and(|n| n.to_text() == *name))?.get("as").map(Value::to_text);
+        let of =
+            |name: &Arc<str>| cells.iter().find(|c| c.get("name").is_some_and(|n| n.to_text() == *name))?.get("as").map(Value::to_text);
         for (pass, name) in self.passes.iter_mut().zip(&named) {
             if let Some(other) = of(name).and_then(|of| named.iter().position(|n| *n == of)) {
                 pass.row = other;
@@ -206,7 +207,7 @@ fn shown(value: &Value) -> Arc<str> {
 }
 
 fn called<'a>(row: &'a Row, args: &'a [Arc<str>], at: usize, source: &'a Arc<str>) -> Called<'a> {
-    Called { name: &row.name, id: Some(row.id), args, branches: &[], block: false, keeps: false, at, source, walk: None }
+    Called { name: &row.name, id: Some(row.id), args, branches: &[], block: false, keeps: false, at, origin: (0, 0), source, walk: None }
 }
 
 impl Macros<'_> {

@@ -358,7 +358,12 @@ fn rewrite(cells: &Value) -> Result<Rewrite, Wrong> {
     let needs = cells.get("needs").map_or_else(|| find.clone(), Value::to_text);
     if needs.is_empty() {
         let message = "a rewriting needs a text to look for".to_owned();
-        return Err(Wrong { cell: "needs", code: Code::TermMissing, message, help: Some("add `needs = …`: what every match holds".into()) });
+        return Err(Wrong {
+            cell: "needs",
+            code: Code::TermMissing,
+            message,
+            help: Some("add `needs = …`: what every match holds".into()),
+        });
     }
     Ok(Rewrite { find: pattern, with: cells.get("with").cloned().unwrap_or_default(), needs: needs.to_ascii_lowercase().into_bytes() })
 }

@@ -245,8 +245,17 @@ pub(super) fn name_of(text: &str) -> &str {
 
 /// What stands behind the braces at `start`: the macro so far, how its arguments are read, and where they begin.
 fn header(text: &str, start: usize, grammar: &dyn Grammar) -> (Node, Mode, usize) {
-    let mut node =
-        Node { start, end: start, name: "".into(), found: None, closes: false, keeps: false, variable: None, args: Vec::new(), closer: None };
+    let mut node = Node {
+        start,
+        end: start,
+        name: "".into(),
+        found: None,
+        closes: false,
+        keeps: false,
+        variable: None,
+        args: Vec::new(),
+        closer: None,
+    };
     let from = |at: usize| text.get(at..).unwrap_or_default();
     let skip = |at: usize| text.len() - js::trim_start(from(at)).len();
     let mut at = skip(start + 2);

@@ -91,10 +91,21 @@ pub struct Called<'a> {
     pub keeps: bool,
     /// Where its `{{` stands in `source`.
     pub at: Offset,
+    /// From where in `source` its place counts, and the place of that.
+    pub origin: (Offset, usize),
     /// The text at hand, as it was after it was rewritten beforehand.
     pub source: &'a Arc<str>,
     /// Who evaluates branches; nothing where the walk has none.
     pub walk: Option<&'a Walk<'a>>,
+}
+
+impl Called<'_> {
+    /// The place of the macro in UTF-16 units: in the whole text, or as a text in it was resolved with its own.
+    #[must_use]
+    pub fn place(&self) -> usize {
+        let (from, place) = self.origin;
+        place + self.source.get(from..self.at).map_or(0, js::length)
+    }
 }
 
 /// One expansion of a text.
@@ -106,6 +117,7 @@ pub struct Walk<'a> {
     steps: Cell<usize>,
     depth: Cell<usize>,
     stopped: Cell<bool>,
+    origin: Cell<(Offset, usize)>,
     pub(super) warnings: RefCell<Vec<String>>,
 }
 
@@ -118,6 +130,7 @@ impl<'a> Walk<'a> {
             steps: Cell::new(0),
             depth: Cell::new(0),
             stopped: Cell::new(false),
+            origin: Cell::default(),
             warnings: RefCell::default(),
         }
     }
@@ -129,12 +142,15 @@ impl<'a> Walk<'a> {
         (!self.stopped.get()).then_some(out)
     }
 
-    /// Evaluates a branch as a text of its own: with the rewriting that follows.
+    /// Evaluates a branch as a text of its own that begins at `place`: with the rewriting that follows.
     #[must_use]
-    pub fn resolve(&self, branch: Branch<'_>) -> String {
+    pub fn resolve(&self, branch: Branch<'_>, place: usize) -> String {
         let mut out = String::new();
+        let outside = self.origin.replace((branch.from, place));
+        let done = self.list(branch, &mut out);
+        self.origin.set(outside);
         // the limit is told once, by the outermost text
-        if self.list(branch, &mut out).is_err() {
+        if done.is_err() {
             return String::new();
         }
         self.host.after(&out).unwrap_or(out)
@@ -294,9 +310,8 @@ impl<'a> Walk<'a> {
 
     fn ask(&self, source: &Arc<str>, node: &Node, block: bool, args: &[Arc<str>], branches: &[Branch<'_>]) -> MacroResult {
         let id = node.found.map(|f| f.id);
-        let called =
-            Called { name: &node.name, id, args, branches, block, keeps: node.keeps, at: node.start, source, walk: Some(self) };
-        self.host.call(&called)
+        let (at, origin) = (node.start, self.origin.get());
+        self.host.call(&Called { name: &node.name, id, args, branches, block, keeps: node.keeps, at, origin, source, walk: Some(self) })
     }
 
     /// The macro as it stands, what was expanded inside it expanded. Of a body that nobody wanted the end is cut short.
