@@ -144,20 +144,11 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Expands the text of `macros` in the ordered flavour.
-pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits) -> Expanded {
+/// Expands the text of `macros` in the ordered flavour; `inside` a macro of another text.
+pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits, inside: bool) -> Expanded {
     if macros.given.is_empty() {
         return Flat::new(&macros.given, limits).done();
     }
-    let expanding = macros.st.expanding.get();
-    macros.st.expanding.set(expanding + 1);
-    let done = passed(macros, limits, expanding > 0);
-    macros.st.expanding.set(expanding);
-    done
-}
-
-/// The text after all passes; `inside` that of another text's macro.
-fn passed(macros: &Macros<'_>, limits: MacroLimits, inside: bool) -> Expanded {
     let passes = macros.table.passes();
     let hidden = |pass: &Pass| inside && pass.outer;
     for n in &passes.eager {
