@@ -1,6 +1,6 @@
 //! Macros in the ordered flavour: a pack's own passes, the passes of the exact pack, and hostile texts.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
 use tapster::diag::Report;
@@ -67,9 +67,10 @@ fn a_pass_waits_for_braces_unless_it_says_otherwise() {
 
 #[test]
 fn groups_are_arguments_trimmed_and_parted_as_the_row_says() {
-    let rows = |more: &str| format!("[[macro_pass]]\nname = \"pick one\"\nfind = '/\\{{\\{{of ([^}}]*)\\}}\\}}/g'\nas = \"random\"\n{more}");
+    let rows =
+        |more: &str| format!("[[macro_pass]]\nname = \"pick one\"\nfind = '/\\{{\\{{of ([^}}]*)\\}}\\}}/g'\nas = \"random\"\n{more}");
     let pick = |rows: &str| {
-        let scene = Scene::new(&json!({})).draws(vec![0.9]);
+        let scene = Scene { draws: Some(vec![0.9]), ..Scene::new(&json!({})) };
         expand_texts(&load(rows).unwrap(), &scene, &[("{{of  a | b }}", Value::Null)]).unwrap().texts[0].to_string()
     };
     assert_eq!(pick(&rows("split = \"|\"\n")), " b ");
@@ -162,7 +163,7 @@ fn older_macros_of_the_exact_pack() {
         ("{{reverse::ab}} {{reverse:c}}", "ba: c"),
         ("{{newline::2}}{{random}}{{banned x}}{{banned \"x\"}} \"y\"}}", "{{newline::2}}{{random}}{{banned x}}"),
         ("{{addvar::l::2}}{{getvar::l}}", "[1,\"2\"]"),
-        ("{{setvar::s:: v }}[{{getvar::s}}]{{setvar::a}b::c}}", "[ v ]{{setvar::a}b::c}}"),
+        ("{{setvar::s:: v }}[{{getvar::s}}]{{setvar::a::b}c}}", "[ v ]{{setvar::a::b}c}}"),
         ("{{time_utc+2}} {{time_UTC+99999999999}} {{datetimeformat::YYYY}}", "4:07 PM Invalid date {{datetimeformat::YYYY}}"),
         ("{{currentSwipeId}}{{lastSwipeId}}", "NaN"),
         ("a\r\n{{trim}}\n\nb{{getvar::{{random:a}}}}", "ab}}"),

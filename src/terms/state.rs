@@ -88,15 +88,10 @@ pub struct State {
     visits: Cell<u64>,
     /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
     most_visits: Cell<Option<u64>>,
-    depth: Cell<u32>,
-    /// Texts whose macros are being expanded, one inside another, and how many there have been inside the outermost.
-    expanding: Cell<(u32, u32)>,
+    pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
 }
-
-/// Texts that may be expanded inside one text.
-const MOST_TEXTS: u32 = 10_000;
 
 /// How a text is expanded: the text languages, handed in from above.
 pub type Renderer = Rc<dyn Fn(&Map, &State) -> Result<Value, Fault>>;
@@ -135,8 +130,7 @@ impl State {
             patterns: RefCell::default(),
             visits: Cell::new(0),
             most_visits: Cell::new(None),
-            depth: Cell::new(0),
-            expanding: Cell::default(),
+            nesting: super::nesting::Nesting::default(),
             next_seq: Cell::new(0),
             renderer: None,
         }
@@ -171,40 +165,6 @@ impl State {
             return Err(Fault::bound(format!("a text grew beyond {} bytes", self.rules.limits.text_bytes)));
         }
         Ok(())
-    }
-
-    /// One level of values that refer to values deeper; false when that is too deep.
-    pub(crate) fn deeper(&self) -> bool {
-        let fine = self.depth.get() < 48;
-        if fine {
-            self.depth.set(self.depth.get() + 1);
-        }
-        fine
-    }
-
-    /// One level up again.
-    pub(crate) fn shallower(&self) {
-        self.depth.set(self.depth.get().saturating_sub(1));
-    }
-
-    /// Begins to expand a text; says whether it is inside another one whose macros are being expanded. Nothing when
-    /// that is too deep, or when there have been too many inside one text.
-    pub(crate) fn begin_text(&self) -> Option<bool> {
-        let (open, all) = match self.expanding.get() {
-            (0, _) => (0, 0),
-            within => within,
-        };
-        (all < MOST_TEXTS && self.deeper()).then(|| {
-            self.expanding.set((open + 1, all + 1));
-            open > 0
-        })
-    }
-
-    /// Ends the text that was begun last.
-    pub(crate) fn end_text(&self) {
-        let (open, all) = self.expanding.get();
-        self.expanding.set((open.saturating_sub(1), all));
-        self.shallower();
     }
 
     /// Raises a warning of the running pass.

@@ -52,7 +52,7 @@ impl<'a> Macros<'a> {
     /// Expands the text.
     #[must_use]
     pub fn run(&self) -> Arc<str> {
-        let Some(inside) = self.st.begin_text() else {
+        let Some(inside) = self.st.nesting.begin_text() else {
             self.st.warn(Code::MacroFailed, "texts are expanded inside texts too deeply or too often; one is left as it is");
             return self.given.clone();
         };
@@ -62,7 +62,7 @@ impl<'a> Macros<'a> {
             true => passes::run(self, limits, inside),
             false => expand(&self.given, self, &limits),
         };
-        self.st.end_text();
+        self.st.nesting.end_text();
         for warning in done.warnings {
             self.st.warn(Code::MacroFailed, warning);
         }
