@@ -127,7 +127,9 @@ fn rows_that_cannot_be_used_are_refused() {
         ("name = \"a\"\nfind = \"/(.*)*x/g\"\ntext = \"\"", "regex.bad"),
         ("name = \"a\"\nfind = \"/(a)(b)/g\"\nas = \"reverse\"", "term.type"),
         ("name = \"a\"\nfn = \"no_such\"", "name.unknown"),
-        ("name = \"a\"\nfind = true", "schema.value"),
+        ("name = \"a\"", "name.unknown"),
+        ("name = \"a\"\nas = \"no_such\"", "name.unknown"),
+        ("name = \"a\"\nfind = true\ntext = \"\"", "schema.value"),
         ("name = \"a\"\nblock = true", "schema.unknown_key"),
     ] {
         let wrong = load(&format!("[[macro_pass]]\n{row}\n")).err().unwrap();
