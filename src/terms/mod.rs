@@ -16,6 +16,7 @@ pub mod ledger;
 pub mod library;
 pub mod lists;
 pub mod names;
+mod nesting;
 pub mod parse;
 pub mod place;
 pub mod rules;

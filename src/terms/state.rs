@@ -90,9 +90,7 @@ pub struct State {
     visits: Cell<u64>,
     /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
     most_visits: Cell<Option<u64>>,
-    depth: Cell<u32>,
-    /// Texts whose macros are being expanded, one inside another.
-    pub(crate) expanding: Cell<u32>,
+    pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
 }
@@ -135,8 +133,7 @@ impl State {
             patterns: RefCell::default(),
             visits: Cell::new(0),
             most_visits: Cell::new(None),
-            depth: Cell::new(0),
-            expanding: Cell::new(0),
+            nesting: super::nesting::Nesting::default(),
             next_seq: Cell::new(0),
             renderer: None,
         }
@@ -171,20 +168,6 @@ impl State {
             return Err(Fault::bound(format!("a text grew beyond {} bytes", self.rules.limits.text_bytes)));
         }
         Ok(())
-    }
-
-    /// One level of values that refer to values deeper; false when that is too deep.
-    pub(crate) fn deeper(&self) -> bool {
-        let fine = self.depth.get() < 48;
-        if fine {
-            self.depth.set(self.depth.get() + 1);
-        }
-        fine
-    }
-
-    /// One level up again.
-    pub(crate) fn shallower(&self) {
-        self.depth.set(self.depth.get().saturating_sub(1));
     }
 
     /// Raises a warning of the running pass.

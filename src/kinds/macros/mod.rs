@@ -53,17 +53,17 @@ impl<'a> Macros<'a> {
     /// Expands the text.
     #[must_use]
     pub fn run(&self) -> Arc<str> {
-        if !self.st.deeper() {
-            self.st.warn(Code::MacroFailed, "texts are expanded inside texts too deeply; one is left as it is");
+        let Some(inside) = self.st.nesting.begin_text() else {
+            self.st.warn(Code::MacroFailed, "texts are expanded inside texts too deeply or too often; one is left as it is");
             return self.given.clone();
-        }
+        };
         let limits = MacroLimits { output: self.st.rules.limits.text_bytes, ..MacroLimits::default() };
         let flavour = self.st.lookup(&["macro_flavour".into()], None);
         let done = match self.table.is_ordered(flavour.as_str().unwrap_or_default()) {
-            true => passes::run(self, limits),
+            true => passes::run(self, limits, inside),
             false => expand(&self.given, self, &limits),
         };
-        self.st.shallower();
+        self.st.nesting.end_text();
         for warning in done.warnings {
             self.st.warn(Code::MacroFailed, warning);
         }

@@ -47,47 +47,74 @@ impl Passes {
     /// Compiles table `macro_pass`; complains about rows that are wrong.
     pub(super) fn compile(table: &Table, rules: &Rules, pack: &Pack, report: &mut Report) -> Self {
         let mut made = Self::default();
-        let cells = rules.table("macro_pass");
-        let cells = cells.as_list().unwrap_or(&[]);
-        let mut eager = Vec::new();
-        for cells in cells {
-            let id = table.len() + made.rows.len();
-            let of = cells.get("as").or_else(|| cells.get("name")).map(Value::to_text).unwrap_or_default();
-            let row = table::row(&definition(table, cells, &of), u32::try_from(id).unwrap_or(u32::MAX));
-            match row.and_then(|row| pass(cells, &row, made.rows.len()).map(|pass| (row, pass))) {
+        let all = rules.table("macro_pass");
+        let all = all.as_list().unwrap_or(&[]);
+        let (mut used, mut eager): (Vec<&Value>, Vec<(i64, usize)>) = (Vec::new(), Vec::new());
+        for cells in all {
+            let number = made.rows.len();
+            let id = u32::try_from(table.len() + number).unwrap_or(u32::MAX);
+            let row = definition(table, cells, all).and_then(|cells| table::row(&cells, id));
+            match row.and_then(|row| pass(cells, &row, number).map(|pass| (row, pass))) {
                 Ok((row, pass)) => {
-                    eager.extend(cells.get("eager").and_then(Value::as_i64).map(|order| (order, made.rows.len())));
+                    eager.extend(cells.get("eager").and_then(Value::as_i64).map(|order| (order, number)));
+                    used.push(cells);
                     made.rows.push(row);
                     made.passes.push(pass);
                 }
                 Err(wrong) => report.push(table::complaint(&wrong, "macro_pass", cells, pack)),
             }
         }
-        made.share(cells);
+        made.share(&used);
+        for (pass, cells) in made.passes.iter().zip(&used) {
+            if let Err(wrong) = made.fits(pass) {
+                report.push(table::complaint(&wrong, "macro_pass", cells, pack));
+            }
+        }
         eager.sort_unstable();
         made.eager = eager.into_iter().map(|(_, n)| n).collect();
         made
     }
 
     /// A row that gives what another pass gives gives the very same: worked out once, replaced by the same given name.
-    fn share(&mut self, cells: &[Value]) {
-        let named: Vec<_> = self.rows.iter().map(|row| row.name.clone()).collect();
-        let of =
-            |name: &Arc<str>| cells.iter().find(|c| c.get("name").is_some_and(|n| n.to_text() == *name))?.get("as").map(Value::to_text);
-        for (pass, name) in self.passes.iter_mut().zip(&named) {
-            if let Some(other) = of(name).and_then(|of| named.iter().position(|n| *n == of)) {
+    fn share(&mut self, used: &[&Value]) {
+        for (pass, cells) in self.passes.iter_mut().zip(used) {
+            let of = cells.get("as").map(Value::to_text);
+            if let Some(other) = of.and_then(|of| self.rows.iter().position(|row| row.name == of)) {
                 pass.row = other;
             }
         }
     }
+
+    /// Whether a pass has as many groups as its macro takes arguments.
+    fn fits(&self, pass: &Pass) -> Result<(), Wrong> {
+        let groups = pass.find.as_ref().map_or(0, |find| find.names().len());
+        let takes = self.rows.get(pass.row).is_none_or(|row| row.shape.takes(groups));
+        if pass.find.is_none() || pass.split.is_some() || takes {
+            return Ok(());
+        }
+        Err(Wrong {
+            cell: "find",
+            code: Code::TermType,
+            message: format!("the pattern has {groups} groups, but the macro does not take so many arguments"),
+            help: Some("name its arguments with `args`, or write groups that are no arguments as `(?:…)`".into()),
+        })
+    }
 }
 
 /// What a row gives: what it says itself, else what the macro of that name does, with its own cells on top.
-fn definition(table: &Table, cells: &Value, of: &str) -> Value {
+fn definition(table: &Table, cells: &Value, all: &[Value]) -> Result<Value, Wrong> {
     let own = ["read", "text", "fn", "script", "given"].iter().any(|key| cells.get(key).is_some());
-    match table.named(of).filter(|_| !own) {
-        Some(below) => cells.clone().over(below.cells.clone()),
-        None => cells.clone(),
+    let of = cells.get("as").or_else(|| cells.get("name")).map(Value::to_text).unwrap_or_default();
+    let shared = cells.get("as").is_some() && all.iter().any(|pass| pass.get("name").is_some_and(|name| name.to_text() == of));
+    match table.named(&of) {
+        _ if own || shared => Ok(cells.clone()),
+        Some(below) => Ok(cells.clone().over(below.cells.clone())),
+        None => Err(Wrong {
+            cell: if cells.get("as").is_some() { "as" } else { "name" },
+            code: Code::NameUnknown,
+            message: format!("there is no macro `{of}` that the pass could take its meaning from"),
+            help: Some("say what the pass gives with `read`, `text`, `fn` or `script`, or name a macro with `as`".into()),
+        }),
     }
 }
 
@@ -110,15 +137,6 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
         help: Some("see docs/language.md for the patterns that there are".into()),
     })?;
     let split = cells.get("split").map(Value::to_text).filter(|text| !text.is_empty());
-    let groups = find.as_ref().map_or(0, |find| find.names().len());
-    if find.is_some() && split.is_none() && !row.shape.takes(groups) {
-        return Err(Wrong {
-            cell: "find",
-            code: Code::TermType,
-            message: format!("the pattern has {groups} groups, but the macro does not take so many arguments"),
-            help: Some("name its arguments with `args`, or write groups that are no arguments as `(?:…)`".into()),
-        });
-    }
     let trim = cells.get("trim");
     Ok(Pass {
         find,
@@ -144,20 +162,11 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Expands the text of `macros` in the ordered flavour.
-pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits) -> Expanded {
+/// Expands the text of `macros` in the ordered flavour; `inside` a macro of another text.
+pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits, inside: bool) -> Expanded {
     if macros.given.is_empty() {
         return Flat::new(&macros.given, limits).done();
     }
-    let expanding = macros.st.expanding.get();
-    macros.st.expanding.set(expanding + 1);
-    let done = passed(macros, limits, expanding > 0);
-    macros.st.expanding.set(expanding);
-    done
-}
-
-/// The text after all passes; `inside` that of another text's macro.
-fn passed(macros: &Macros<'_>, limits: MacroLimits, inside: bool) -> Expanded {
     let passes = macros.table.passes();
     let hidden = |pass: &Pass| inside && pass.outer;
     for n in &passes.eager {

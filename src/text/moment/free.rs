@@ -152,8 +152,23 @@ impl<'t> Reader<'t> {
         skips
     }
 
+    /// A year of four digits at the very start, and a month and a day of two behind it, are what they are.
+    fn standard_date(&mut self) -> bool {
+        for (digits, most) in [(4, 9999), (2, 12), (2, 31)] {
+            match self.peek() {
+                Some(Token::Number(n, written)) if written == digits && (digits == 4 || (1..=most).contains(&n)) => self.days.push(n),
+                _ => break,
+            }
+            self.at += 1;
+            if !self.skip('-') {
+                break;
+            }
+        }
+        !self.days.is_empty()
+    }
+
     fn read(&mut self) -> Option<()> {
-        let mut numbers = false;
+        let mut numbers = self.standard_date();
         while let Some(token) = self.next() {
             match token {
                 Token::Number(n, _) => {
