@@ -35,13 +35,23 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         outlets: st.lookup(&names("outlet"), None),
         trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages),
         trim_report: report,
-        patch: st.set.borrow().get("state").cloned().unwrap_or_default(),
+        patch: patch(st),
         set: st.set.borrow().clone(),
         lost: st.lost.borrow().clone(),
         fingerprint: rules.fingerprint().to_owned(),
         scene: st.scene.clone(),
         given: Scene::default(),
     })
+}
+
+/// What is to be stored: `$state`, and the variables that macros have written.
+pub(super) fn patch(st: &State) -> Value {
+    let set = st.set.borrow();
+    let state = set.get("state").cloned().unwrap_or_default();
+    match set.get("vars") {
+        Some(vars) => Value::map([(Arc::from("vars"), vars.clone())].into_iter().collect()).over(state),
+        None => state,
+    }
 }
 
 fn report(st: &State, blocks: &[Block], records: Vec<EvictionRecord>, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
@@ -67,7 +77,8 @@ pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages:
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
-    Some(Trace { passes, draws, read_whole, stages, steps: st.steps.borrow().clone(), stats: stats(st, report), reasons: reasons(st) })
+    let (steps, macros) = (st.steps.borrow().clone(), st.macros.borrow().clone());
+    Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros })
 }
 
 /// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
@@ -170,6 +181,6 @@ impl Outcome {
     /// What to write into the chat's store (`$state`).
     #[must_use]
     pub fn patch(&self) -> Value {
-        self.st.set.borrow().get("state").cloned().unwrap_or_default()
+        patch(&self.st)
     }
 }

@@ -122,6 +122,22 @@ pub struct Stat {
     pub value: Value,
 }
 
+/// A macro that was evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Expansion {
+    /// Its name, as written.
+    pub name: String,
+    /// Its arguments, expanded; those that it takes unexpanded are empty.
+    pub args: Vec<String>,
+    /// What stands in its place; nothing if it stayed as written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// Where it stood in its text, in bytes.
+    pub at: usize,
+    /// The pass that had the text expanded.
+    pub pass: String,
+}
+
 /// What was watched; only there when the scene asked for it.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Trace {
@@ -139,6 +155,8 @@ pub struct Trace {
     pub steps: Vec<Step>,
     /// What stages, hooks and passes noted: `trim` of the stage that trimmed, and everything that passes set under `$stat`.
     pub stats: Vec<Stat>,
+    /// The first macros that were evaluated, in order.
+    pub macros: Vec<Expansion>,
 }
 
 /// One block of the plan.
@@ -191,7 +209,8 @@ pub struct Plan {
     pub outlets: Value,
     /// What trimming did; nothing where no pass trims.
     pub trim_report: Option<TrimReport>,
-    /// What to write into the chat's store once the build is accepted (`$state`).
+    /// What to write into the chat's store once the build is accepted: `$state`, and under `vars` the variables that macros
+    /// have written, by store and name (one that was removed is there as nothing).
     pub patch: Value,
     /// Everything that passes have set (`$name`).
     pub set: Value,

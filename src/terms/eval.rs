@@ -185,9 +185,9 @@ impl<'a> Env<'a> {
     /// A compiled cell of the pack's own values, worked out.
     fn settle(&self, value: Value) -> Result<Value, Fault> {
         match value {
-            Value::Rule(RuleRef::Expr(n)) if self.st.deeper() => {
+            Value::Rule(RuleRef::Expr(n)) if self.st.nesting.deeper() => {
                 let result = self.st.rules.expr(n).eval(self);
-                self.st.shallower();
+                self.st.nesting.shallower();
                 result
             }
             Value::Rule(RuleRef::Expr(_)) => Err(Fault::bound("values refer to each other too deeply")),

@@ -8,6 +8,7 @@ mod hooks;
 mod imports;
 mod injection;
 mod lore;
+mod macros;
 mod notes;
 mod parts;
 mod pipeline;
@@ -50,6 +51,7 @@ const ADAPTERS: &[Adapter] = &[
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
+    adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
 ];
 
