@@ -51,6 +51,7 @@ const ADAPTERS: &[Adapter] = &[
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
+    adapter("sillytavern-raw", "", text::raw),
     adapter("sillytavern-text-completion", "", text::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
 ];

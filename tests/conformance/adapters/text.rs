@@ -33,6 +33,37 @@ fn told(expected: &mut Json, actual: &Json) {
     both.for_each(|(turn, actual)| told(turn, actual));
 }
 
+/// Which instruct preset a model selects.
+pub(crate) fn raw(case: &Case) -> Vec<Check> {
+    let input = &case.input;
+    if !input["model_id"].is_string() {
+        return vec![Check::broken("", case, "no adapter for this kind yet")];
+    }
+    let data = json!({
+        "formats": shipped(), "provider": { "model": input["model_id"] }, "story": { "name": input["current_context"] },
+        "instruct": { "enabled": input["instruct_enabled"], "bind": input["bind_to_context"] },
+    });
+    let actual = match engine::run(EXACT, "activate", Scene::new(data), &[]) {
+        Ok(ran) => {
+            let chosen = ran.get("instruct.chosen");
+            let named = if chosen.is_string() { &chosen } else { &input["current_instruct"] };
+            json!({ "found": chosen.is_string(), "instruct_preset": named, "context_preset": input["current_context"] })
+        }
+        Err(error) => error,
+    };
+    vec![case.check(actual, same)]
+}
+
+/// The presets of a fresh install: their names and patterns.
+fn shipped() -> Json {
+    let root = std::env::var("TAPSTER_CONFORMANCE").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance").to_owned());
+    let folder = std::path::Path::new(&root).join("../real/sillytavern/instruct");
+    let mut files: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|f| f.path()).collect();
+    files.sort();
+    let presets = files.iter().filter_map(|f| serde_json::from_slice::<Json>(&std::fs::read(f).ok()?).ok());
+    presets.map(|p| json!({ "name": p["name"], "activation": p["activation_regex"] })).collect()
+}
+
 fn generation(input: &Json) -> Result<Json, Json> {
     if !input["group"].is_object() {
         let speaker = chat::speaker(input);
@@ -130,7 +161,7 @@ fn world_info(built: &engine::Built) -> Json {
     let mut out = json!({
         "before": text(&built.set("lore.before")), "after": text(&built.set("lore.after")), "activated": activated, "depth": depth,
         "examples": examples.as_array().into_iter().flatten().map(example).collect::<Json>(),
-        "an_top": text(&built.set("lore.note_top")), "an_bottom": text(&built.set("lore.note_bottom")), "outlets": built.outlets(),
+        "an_top": text(&built.set("lore.note_top")), "an_bottom": text(&built.set("lore.note_bottom")), "outlets": Some(built.outlets()).filter(Json::is_object).unwrap_or_else(|| json!({})),
     });
     crate::compare::unordered(&mut out, "depth");
     out
@@ -154,12 +185,11 @@ fn scene(input: &Json) -> Result<Json, Json> {
     parts::copy(&input["reasoning"], &mut data, &[("add_to_prompts", "reasoning.add_to_prompts"), ("max_additions", "reasoning.max_additions")]);
     parts::put(&mut data, "type", input.get("type").cloned().unwrap_or_else(|| json!("normal")));
     parts::put(&mut data, "chat.id", input.get("chat_id").cloned().unwrap_or_else(|| json!("oracle-chat")));
-    parts::put(&mut data, "chat.total", json!(input["chat"].as_array().map_or(0, Vec::len)));
     parts::put(&mut data, "now", input.get("now").cloned().unwrap_or_else(|| json!("2024-03-05T14:07:09Z")));
     for (key, path, default) in [("max_context", "context.window", 8192), ("max_response", "context.reserve", 350)] {
         parts::put(&mut data, path, input.get(key).cloned().unwrap_or_else(|| json!(default)));
     }
-    parts::copy(&input["quiet"], &mut data, &[("to_loud", "quiet_loud"), ("name", "quiet_name"), ("skip_wian", "quiet_bare")]);
+    parts::copy(&input["quiet"], &mut data, &[("to_loud", "quiet_loud"), ("name", "quiet_name")]);
     let names = [
         ("token_padding", "preset.token_padding"),
         ("custom_stopping_strings", "story.custom_stops"),
