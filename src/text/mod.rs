@@ -5,7 +5,9 @@
 //! message or a product; all treat their input as hostile, so each has a bound and an answer for reaching it.
 
 pub mod functions;
+pub mod handlebars;
 pub mod js;
+mod kept;
 pub mod keys;
 pub mod macros;
 pub mod pattern;

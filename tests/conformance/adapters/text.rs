@@ -154,10 +154,9 @@ fn world_info(built: &engine::Built) -> Json {
     let activated: Json = built.set("lore.active").as_array().into_iter().flatten().map(named).collect();
     let examples = built.set("lore.examples");
     let example = |e: &Json| json!({ "position": i32::from(e["position"] == json!("em_bottom")), "content": e["text"] });
-    let registered = built.set("text.injections");
-    let depth = registered.as_array().into_iter().flatten().filter(|i| i["id"].as_str().is_some_and(|id| id.starts_with("customDepthWI")));
+    let in_chat = built.set("lore.in_chat");
     let role = |b: &Json| ROLES.iter().position(|r| b["role"] == json!(r));
-    let depth: Json = depth.map(|b| json!({ "depth": b["depth"], "role": role(b), "entries": b["text"] })).collect();
+    let depth: Json = in_chat.as_array().into_iter().flatten().map(|b| json!({ "depth": b["depth"], "role": role(b), "entries": b["text"] })).collect();
     let mut out = json!({
         "before": text(&built.set("lore.before")), "after": text(&built.set("lore.after")), "activated": activated, "depth": depth,
         "examples": examples.as_array().into_iter().flatten().map(example).collect::<Json>(),
