@@ -89,6 +89,8 @@ pub struct State {
     /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
     most_visits: Cell<Option<u64>>,
     depth: Cell<u32>,
+    /// Texts whose macros are being expanded, one inside another.
+    pub(crate) expanding: Cell<u32>,
     pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
 }
@@ -131,6 +133,7 @@ impl State {
             visits: Cell::new(0),
             most_visits: Cell::new(None),
             depth: Cell::new(0),
+            expanding: Cell::new(0),
             next_seq: Cell::new(0),
             renderer: None,
         }

@@ -130,6 +130,14 @@ impl Ran {
     }
 }
 
+/// Expands texts, each with the same names for it alone.
+pub(crate) fn expand(name: &str, scene: Scene, texts: &[&str], names: &Json) -> Result<Json, Json> {
+    let texts: Vec<_> = texts.iter().map(|text| (*text, tapster::Value::from(names))).collect();
+    let done = tapster::expand_texts(&pack(name)?, &scene.into_scene(), &texts).map_err(|e| error(&e))?;
+    let warnings: Vec<_> = done.warnings.iter().map(|w| &w.message).collect();
+    Ok(json!({ "texts": done.texts, "patch": done.patch.to_json(), "draws": done.draws, "warnings": warnings }))
+}
+
 /// A finished plan.
 pub(crate) struct Built {
     pack: Ruleset,

@@ -8,6 +8,7 @@ mod hooks;
 mod imports;
 mod injection;
 mod lore;
+mod macros;
 mod notes;
 mod parts;
 mod pipeline;
@@ -53,6 +54,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-group-cards", "", st_group::cards),
     adapter("sillytavern-raw", "", text::raw),
     adapter("sillytavern-text-completion", "", text::recorded),
+    adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
 ];
 
