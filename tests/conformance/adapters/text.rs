@@ -167,7 +167,10 @@ fn world_info(built: &engine::Built) -> Json {
 }
 
 fn scene(input: &Json) -> Result<Json, Json> {
-    let mut data = json!({ "dialect": "text", "instruct": { "enabled": false }, "story": { "system_enabled": false } });
+    let mut data = json!({
+        "dialect": "text", "instruct": { "enabled": false }, "story": { "system_enabled": false },
+        "stored": { "instruct": { "enabled": false }, "sysprompt": { "enabled": false } },
+    });
     parts::lay(&mut data, imports::card(EXACT, &chat::speaker(input))?);
     parts::lay(&mut data, imports::chat(EXACT, &chat::chat(input))?);
     parts::put(&mut data, "books", imports::books(EXACT, &chat::world_info(input))?);
@@ -177,9 +180,6 @@ fn scene(input: &Json) -> Result<Json, Json> {
         if input[key].is_object() {
             parts::lay(&mut data, engine::import(EXACT, format, &input[key])?);
         }
-    }
-    if input["sysprompt"].is_object() {
-        parts::put(&mut data, "story.system_enabled", json!(true));
     }
     parts::copy(&input["reasoning"], &mut data, &[("add_to_prompts", "reasoning.add_to_prompts"), ("max_additions", "reasoning.max_additions")]);
     parts::put(&mut data, "type", input.get("type").cloned().unwrap_or_else(|| json!("normal")));
