@@ -84,6 +84,8 @@ struct Path {
     data: bool,
     /// One plain name: a helper or a field.
     simple: bool,
+    /// That name is a helper's.
+    helper: bool,
     /// As a caller is asked for it.
     name: Box<str>,
 }

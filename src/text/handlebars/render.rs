@@ -26,8 +26,6 @@ pub(super) struct Render<'r> {
 
 type Rendered<T> = Result<T, TemplateError>;
 
-const HELPERS: &[&str] = &["if", "unless", "each", "with", "lookup", "log", "trim"];
-
 impl<'r> Render<'r> {
     pub(super) fn new(root: &Value, unknown: &'r mut dyn FnMut(&str) -> Arc<str>) -> Self {
         Self { contexts: vec![root.clone()], rounds: Vec::new(), unknown, out: String::new(), depth: 0 }
@@ -44,9 +42,9 @@ impl<'r> Render<'r> {
                 Node::Text(text) => self.out.push_str(text),
                 Node::Put(call) => {
                     // the usual case copies nothing
-                    if call.path.simple && call.args.is_empty() && call.named.is_empty()
+                    if call.path.simple && !call.path.data && call.args.is_empty() && call.named.is_empty()
                         && let Some(Value::Text(text)) = call.path.parts.first().and_then(|n| self.contexts.last()?.get(n))
-                        && !is_helper(&call.path)
+                        && !call.path.helper
                     {
                         self.out.push_str(text);
                     } else {
@@ -86,7 +84,7 @@ impl<'r> Render<'r> {
         if !call.path.simple {
             return Ok(self.value(&call.path));
         }
-        if is_helper(&call.path) {
+        if call.path.helper {
             return self.helper(call);
         }
         match self.value(&call.path) {
@@ -105,7 +103,7 @@ impl<'r> Render<'r> {
             ("trim", _) if call.path.simple => Ok(Value::text("{{trim}}")),
             ("log", _) if call.path.simple => Ok(Value::Null),
             ("lookup", [of, key]) if call.path.simple => Ok(if truthy(of) { property(of, &key.to_text()) } else { of.clone() }),
-            (name, _) if is_helper(&call.path) => {
+            (name, _) if call.path.helper => {
                 Err(TemplateError::new(call.offset, format!("`{name}` is not used as a block, or has not its one argument")))
             }
             _ if truthy(&self.value(&call.path)) => {
@@ -160,12 +158,12 @@ impl<'r> Render<'r> {
 
     fn block(&mut self, block: &Block) -> Rendered<()> {
         let call = &block.call;
-        let word = if call.path.simple { &*call.path.name } else { "" };
+        let word = if call.path.helper { &*call.path.name } else { "" };
         match word {
             "if" | "unless" => {
                 let value = self.one(call)?;
-                let zero = self.named(call, "includeZero")?;
-                let holds = truthy(&value) || (truthy(&zero) && value.as_f64() == Some(0.0));
+                let zero = |value: &Value| value.as_f64() == Some(0.0);
+                let holds = truthy(&value) || (zero(&value) && truthy(&self.named(call, "includeZero")?));
                 self.branch(if holds == (word == "if") { &block.then } else { &block.otherwise })
             }
             "each" => {
@@ -176,7 +174,7 @@ impl<'r> Render<'r> {
                 let value = self.one(call)?;
                 if truthy(&value) || value.as_f64() == Some(0.0) { self.within(value, &block.then) } else { self.branch(&block.otherwise) }
             }
-            _ if !call.args.is_empty() || !call.named.is_empty() || is_helper(&call.path) => {
+            _ if !call.args.is_empty() || !call.named.is_empty() || call.path.helper => {
                 let value = self.helper(call)?;
                 self.put(&value);
                 Ok(())
@@ -199,6 +197,9 @@ impl<'r> Render<'r> {
     }
 
     fn one(&mut self, call: &Call) -> Rendered<Value> {
+        if let ([arg], []) = (&call.args[..], &call.named[..]) {
+            return self.arg(arg);
+        }
         match &self.args(call)?[..] {
             [value] => Ok(value.clone()),
             _ => Err(TemplateError::new(call.offset, format!("`#{}` takes one argument", call.path.name))),
@@ -231,7 +232,11 @@ impl<'r> Render<'r> {
         Ok(())
     }
 
+    /// A step into the value at hand is none: `..` does not lead back out of it.
     fn within(&mut self, value: Value, nodes: &Option<Vec<Node>>) -> Rendered<()> {
+        if self.contexts.last().is_some_and(|now| is_same(now, &value)) {
+            return self.branch(nodes);
+        }
         self.contexts.push(value);
         let done = self.branch(nodes);
         self.contexts.pop();
@@ -250,8 +255,14 @@ impl<'r> Render<'r> {
     }
 }
 
-fn is_helper(path: &Path) -> bool {
-    path.simple && HELPERS.contains(&&*path.name)
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Map(a), Value::Map(b)) => Arc::ptr_eq(a, b),
+        (Value::List(a), Value::List(b)) => Arc::ptr_eq(a, b),
+        (Value::Text(a), Value::Text(b)) => a == b,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        _ => a.as_f64().is_some_and(|a| b.as_f64() == Some(a)),
+    }
 }
 
 /// As JavaScript sees it, but for empty lists, which count as nothing.

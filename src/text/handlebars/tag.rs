@@ -48,6 +48,7 @@ pub(super) fn read(text: &str, at: usize) -> Result<Tag, TemplateError> {
     if r.rest().starts_with('*') || r.rest().starts_with("#*") {
         return Err(r.refused("decorators are not supported"));
     }
+    let mut raw = false;
     let kind = if r.take("#") {
         Kind::Open(r.call()?)
     } else if r.take("/") {
@@ -59,18 +60,22 @@ pub(super) fn read(text: &str, at: usize) -> Result<Tag, TemplateError> {
         r.blank();
         if r.at_end() { Kind::Else } else { Kind::Chain(r.call()?) }
     } else {
-        let raw = r.take("{");
+        raw = r.take("{");
         if !raw {
             r.take("&");
         }
         let call = r.call()?;
         r.blank();
-        if raw && !r.take("}") {
+        if r.rest().starts_with("}}}}") || (raw && !r.take("}")) {
             return Err(r.unreadable());
         }
         Kind::Put(call)
     };
     r.blank();
+    // the end of `{{{name}}}` ends nothing else
+    if !raw && !matches!(kind, Kind::Else) && (r.rest().starts_with("}}}") || r.rest().starts_with("}~}}")) {
+        return Err(r.unreadable());
+    }
     strip.close = r.take("~");
     if !r.take("}}") {
         return Err(r.unreadable());
@@ -284,8 +289,9 @@ impl<'t> Reader<'t> {
                 _ => break,
             }
         }
-        let simple = parts.len() == 1 && up == 0 && !scoped && !data;
-        Ok(Path { up, parts, data, simple, name: name.into() })
+        let simple = parts.len() == 1 && up == 0 && !scoped;
+        let helper = simple && is_helper(&name);
+        Ok(Path { up, parts, data, simple, helper, name: name.into() })
     }
 
     /// One step of a path, and whether it stood in brackets.
@@ -317,5 +323,9 @@ impl<'t> Reader<'t> {
 
 /// A path of one name.
 fn plain(name: &str) -> Path {
-    Path { up: 0, parts: vec![name.into()], data: false, simple: true, name: name.into() }
+    Path { up: 0, parts: vec![name.into()], data: false, simple: true, helper: is_helper(name), name: name.into() }
+}
+
+fn is_helper(name: &str) -> bool {
+    ["if", "unless", "each", "with", "lookup", "log", "trim"].contains(&name)
 }

@@ -76,7 +76,11 @@ fn generation(input: &Json) -> Result<Json, Json> {
         parts::set(&mut now, "speaker", name.clone());
         turns.push(turn(&now, &speaker)?);
         let reply = input.get("reply").cloned().unwrap_or_else(|| json!("Fixed reply."));
+        let typed = now["user_input"].take();
         if let Some(chat) = now["chat"].as_array_mut() {
+            if typed.is_string() {
+                chat.push(json!({ "is_user": true, "mes": typed }));
+            }
             chat.push(json!({ "name": name, "mes": reply }));
         }
     }
@@ -94,9 +98,8 @@ fn speakers(input: &Json) -> Result<Vec<Json>, Json> {
 
 fn turn(input: &Json, speaker: &Json) -> Result<Json, Json> {
     let mut scene = Scene::new(scene(input)?);
-    if let Some(draws) = input["random"].as_array() {
-        scene.draws = Some(draws.iter().filter_map(Json::as_f64).chain([0.0; 64]).collect());
-    }
+    let draws = input["random"].as_array().into_iter().flatten().filter_map(Json::as_f64);
+    scene.draws = Some(draws.chain([0.0; 64]).collect());
     let built = engine::build(EXACT, scene)?;
     let payload = built.emit("text")?;
     let blocks = built.blocks();
@@ -199,6 +202,9 @@ fn scene(input: &Json) -> Result<Json, Json> {
         if input["variables"][scope].is_object() {
             parts::put(&mut data, &format!("vars.{scope}"), input["variables"][scope].clone());
         }
+    }
+    if input["engine"] == json!("legacy") || input["power_user"]["experimental_macro_engine"] == json!(false) {
+        parts::put(&mut data, "macro_flavour", json!("passes"));
     }
     words::persona(&input["persona"], &mut data);
     words::note(&input["authors_note"], &mut data);
