@@ -539,7 +539,7 @@ mod templates {
         template.render(&tapster::Value::from(fields), &mut |name| Arc::from(format!("<{name}>"))).map_err(|e| e.to_string())
     }
 
-    /// The rows were made at random, and what they give was told by the language's own implementation (4.7.8).
+    /// The rows were made at random, and what they give was told by the language's own implementation (4.7.10).
     #[test]
     fn templates_render_as_the_language_has_it() {
         let fields = json!({ "a": "A", "b": "", "c": "one\ntwo", "n": "x" });
