@@ -42,7 +42,10 @@ impl<'r> Render<'r> {
                 Node::Text(text) => self.out.push_str(text),
                 Node::Put(call) => {
                     // the usual case copies nothing
-                    if call.path.simple && !call.path.data && call.args.is_empty() && call.named.is_empty()
+                    if call.path.simple
+                        && !call.path.data
+                        && call.args.is_empty()
+                        && call.named.is_empty()
                         && let Some(Value::Text(text)) = call.path.parts.first().and_then(|n| self.contexts.last()?.get(n))
                         && !call.path.helper
                     {

@@ -95,10 +95,14 @@ fn block(block: &mut BlockPart) -> Wish {
         if middle.open {
             end_left(first_of(block), true);
         }
-        if middle.close && let Some(inverse) = first_inverse(block) {
+        if middle.close
+            && let Some(inverse) = first_inverse(block)
+        {
             take_right(inverse, 0, true);
         }
-        if closes.open && let Some(inverse) = last_inverse(block) {
+        if closes.open
+            && let Some(inverse) = last_inverse(block)
+        {
             end_left(inverse, true);
         }
         // an `{{else}}` alone on its line

@@ -56,7 +56,8 @@ pub(crate) fn raw(case: &Case) -> Vec<Check> {
 
 /// The presets of a fresh install: their names and patterns.
 fn shipped() -> Json {
-    let root = std::env::var("TAPSTER_CONFORMANCE").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance").to_owned());
+    let root =
+        std::env::var("TAPSTER_CONFORMANCE").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance").to_owned());
     let folder = std::path::Path::new(&root).join("../real/sillytavern/instruct");
     let mut files: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|f| f.path()).collect();
     files.sort();
@@ -142,7 +143,8 @@ fn registered(list: &Json) -> Json {
         if key.starts_with("customDepthWI_") {
             key = ROLES.iter().enumerate().fold(key, |key, (n, role)| key.replace(role, &n.to_string()));
         }
-        let position = [("none", -1), ("after", 0), ("chat", 1), ("before", 2)].iter().find(|(w, _)| row["position"] == json!(w)).map(|(_, n)| *n);
+        let position =
+            [("none", -1), ("after", 0), ("chat", 1), ("before", 2)].iter().find(|(w, _)| row["position"] == json!(w)).map(|(_, n)| *n);
         let value = json!({
             "value": row["text"], "position": position, "depth": row["depth"], "scan": row["scan"] == json!(true), "role": number(&row["role"]),
         });
@@ -159,7 +161,8 @@ fn world_info(built: &engine::Built) -> Json {
     let example = |e: &Json| json!({ "position": i32::from(e["position"] == json!("em_bottom")), "content": e["text"] });
     let in_chat = built.set("lore.in_chat");
     let role = |b: &Json| ROLES.iter().position(|r| b["role"] == json!(r));
-    let depth: Json = in_chat.as_array().into_iter().flatten().map(|b| json!({ "depth": b["depth"], "role": role(b), "entries": b["text"] })).collect();
+    let depth: Json =
+        in_chat.as_array().into_iter().flatten().map(|b| json!({ "depth": b["depth"], "role": role(b), "entries": b["text"] })).collect();
     let mut out = json!({
         "before": text(&built.set("lore.before")), "after": text(&built.set("lore.after")), "activated": activated, "depth": depth,
         "examples": examples.as_array().into_iter().flatten().map(example).collect::<Json>(),
@@ -179,12 +182,18 @@ fn scene(input: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "books", imports::books(EXACT, &chat::world_info(input))?);
     parts::put(&mut data, "names", chat::names(input));
     chat::settings(input, &mut data);
-    for (key, format) in [("context", "st_context"), ("instruct", "st_instruct"), ("sysprompt", "st_sysprompt"), ("reasoning", "st_reasoning")] {
+    for (key, format) in
+        [("context", "st_context"), ("instruct", "st_instruct"), ("sysprompt", "st_sysprompt"), ("reasoning", "st_reasoning")]
+    {
         if input[key].is_object() {
             parts::lay(&mut data, engine::import(EXACT, format, &input[key])?);
         }
     }
-    parts::copy(&input["reasoning"], &mut data, &[("add_to_prompts", "reasoning.add_to_prompts"), ("max_additions", "reasoning.max_additions")]);
+    parts::copy(
+        &input["reasoning"],
+        &mut data,
+        &[("add_to_prompts", "reasoning.add_to_prompts"), ("max_additions", "reasoning.max_additions")],
+    );
     parts::put(&mut data, "type", input.get("type").cloned().unwrap_or_else(|| json!("normal")));
     parts::put(&mut data, "chat.id", input.get("chat_id").cloned().unwrap_or_else(|| json!("oracle-chat")));
     parts::put(&mut data, "now", input.get("now").cloned().unwrap_or_else(|| json!("2024-03-05T14:07:09Z")));
