@@ -3,7 +3,7 @@
 //! The presets are not part of the project: without `../shared/real` (or `$TAPSTER_REAL`) the test says so and passes.
 //! The table of all pairs goes to `target/presets.tsv`: sizes of the prompt and of its stop strings, or the error.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test ends where it fails")]
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -92,8 +92,8 @@ fn built(pack: &Ruleset, data: &Json) -> (usize, usize, String) {
         Ok(payload) => payload,
         Err(error) => return (0, 0, error.to_string()),
     };
-    let prompt = payload["prompt"].as_str().unwrap_or_default();
-    let stops = payload["stop"].as_array().map_or(0, Vec::len);
+    let prompt = payload.get("prompt").and_then(Json::as_str).unwrap_or_default();
+    let stops = payload.get("stop").and_then(Json::as_array).map_or(0, Vec::len);
     // what every prompt must say, and what no prompt may still hold
     let missing =
         ["Ann mends clocks.", "Come in.", "It rains.", "Is it done?", "Quietly.", "Be brief."].iter().find(|t| !prompt.contains(**t));

@@ -60,9 +60,7 @@ fn first_of(block: &mut BlockPart) -> &mut [Part] {
 
 /// What stands behind the first `{{else …}}`: in a chain the inside of its first block.
 fn first_inverse(block: &mut BlockPart) -> Option<&mut Vec<Part>> {
-    if block.then.is_none() {
-        return None;
-    }
+    block.then.as_ref()?;
     if block.chained {
         let Some(Part::Block(inner)) = block.otherwise.as_mut().and_then(|o| o.first_mut()) else { return None };
         return inner.then.as_mut();
