@@ -527,6 +527,52 @@ mod macros {
     }
 }
 
+mod templates {
+    use std::sync::Arc;
+
+    use super::table;
+    use serde_json::json;
+    use tapster::text::handlebars::Template;
+
+    fn render(template: &str, fields: &serde_json::Value) -> Result<String, String> {
+        let template = Template::known(template).map_err(|e| e.to_string())?;
+        template.render(&tapster::Value::from(fields), &mut |name| Arc::from(format!("<{name}>"))).map_err(|e| e.to_string())
+    }
+
+    /// The rows were made at random, and what they give was told by the language's own implementation (4.7.10).
+    #[test]
+    fn templates_render_as_the_language_has_it() {
+        let fields = json!({ "a": "A", "b": "", "c": "one\ntwo", "n": "x" });
+        for row in table("handlebars.json") {
+            let got = render(row["template"].as_str().unwrap(), &fields);
+            match row["gives"].as_str() {
+                Some(gives) => assert_eq!(got.as_deref(), Ok(gives), "{row}"),
+                None => assert!(got.is_err(), "{row} gives {got:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn lists_and_tables_are_gone_through() {
+        let fields = json!({ "list": ["x", "y"], "table": { "k": 1, "m": "z" }, "none": [] });
+        assert_eq!(render("{{#each list}}{{@index}}{{this}}{{#unless @last}},{{/unless}}{{/each}}", &fields).unwrap(), "0x,1y");
+        assert_eq!(render("{{#each table}}{{@key}}={{.}};{{/each}}", &fields).unwrap(), "k=1;m=z;");
+        assert_eq!(render("{{#if none}}a{{else}}b{{/if}}{{list}}{{table.m}}{{list.1}}{{list.length}}", &fields).unwrap(), "bx,yzy2");
+        assert_eq!(render("{{#with table}}{{m}}{{../list.0}}{{/with}}{{lookup table 'm'}}", &fields).unwrap(), "zxz");
+    }
+
+    #[test]
+    fn hostile_templates_end_in_errors() {
+        let deep = format!("{}{}", "{{#if a}}".repeat(5_000), "{{/if}}".repeat(5_000));
+        assert!(render(&deep, &json!({})).unwrap_err().contains("deeper than 64"));
+        assert!(render(&format!("{{{{#if {}a{}}}}}{{{{/if}}}}", "(x ".repeat(90), ")".repeat(90)), &json!({})).is_err());
+        assert!(render(&"{{#if ".repeat(50_000), &json!({})).is_err());
+        assert!(render(&"{{".repeat(100_000), &json!({})).is_err());
+        assert!(render(&"x".repeat(2 << 20), &json!({})).unwrap_err().contains("longer than"));
+        assert!(render(&"{{a}}".repeat(200), &json!({ "a": "x".repeat(1 << 20) })).unwrap_err().contains("longer than"));
+    }
+}
+
 mod stories {
     use std::sync::Arc;
 

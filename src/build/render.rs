@@ -1,10 +1,11 @@
-//! The text languages, as the terms reach them: macro, outlet, story; whatever else is named is left as it is.
+//! The text languages, as the terms reach them: macro, outlet, story, handlebars; whatever else is named is left as it is.
 
 use std::sync::Arc;
 
 use crate::kinds::macros::{Macros, OutletHost, Table};
 use crate::model::{Map, Value};
 use crate::terms::{Fault, State};
+use crate::text::handlebars::Template;
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
 
@@ -16,6 +17,7 @@ pub(super) fn render(args: &Map, st: &State, table: &Table) -> Result<Value, Fau
         Some("macro") => Ok(Value::Text(macros(&text, &with, st, table))),
         Some("outlet") => Ok(Value::Text(outlets(&text, st))),
         Some("story") => story(&text, &with),
+        Some("handlebars") => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str) == Some("macro"), st, table),
         Some("rhai") => script(args, &text, st),
         _ => Ok(Value::Text(text)),
     }
@@ -34,9 +36,20 @@ fn outlets(text: &Arc<str>, st: &State) -> Arc<str> {
 }
 
 fn story(template: &str, with: &Value) -> Result<Value, Fault> {
-    let story = Story::parse(template).map_err(|e| Fault::template(e.message))?;
+    let story = Story::known(template).map_err(|e| Fault::template(e.message))?;
     let lookup = |name: &str| with.get(name).map(Value::to_text);
     story.render(&lookup, false).map(Value::text).map_err(|e| Fault::template(e.message))
+}
+
+/// With `macros` a name that is no field is a macro; else it stays as a tag.
+fn handlebars(template: &str, with: &Value, macros: bool, st: &State, table: &Table) -> Result<Value, Fault> {
+    let nothing = Value::default();
+    let mut unknown = |name: &str| {
+        let tag: Arc<str> = format!("{{{{{name}}}}}").into();
+        if macros { self::macros(&tag, &nothing, st, table) } else { tag }
+    };
+    let text = Template::known(template).and_then(|template| template.render(with, &mut unknown));
+    text.map(Value::text).map_err(|e| Fault::template(e.message))
 }
 
 fn script(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {

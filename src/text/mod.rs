@@ -6,7 +6,9 @@
 
 pub mod dice;
 pub mod functions;
+pub mod handlebars;
 pub mod js;
+mod kept;
 pub mod keys;
 pub mod macros;
 pub mod moment;

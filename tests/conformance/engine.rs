@@ -202,6 +202,11 @@ impl Built {
         self.plan.warnings.iter().map(|w| w.message.clone()).collect()
     }
 
+    /// A value that the build has set.
+    pub(crate) fn set(&self, path: &str) -> Json {
+        path.split('.').try_fold(self.plan.set.clone(), |value, key| value.get(key).cloned()).unwrap_or_default().to_json()
+    }
+
     /// The named outlets.
     pub(crate) fn outlets(&self) -> Json {
         json!(self.plan.outlets)

@@ -191,7 +191,7 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
         ("custom_prompt_post_processing", "post.mode"),
     ];
     parts::copy(input, data, &names);
-    parts::copy(&input["quiet"], data, &[("prompt", "quiet_prompt")]);
+    parts::copy(&input["quiet"], data, &[("prompt", "quiet_prompt"), ("skip_wian", "quiet_bare")]);
     let metadata =
         [("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example"), ("system_prompt", "overrides.system_prompt")];
     parts::copy(&input["chat_metadata"], data, &metadata);

@@ -24,7 +24,7 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
 }
 
 /// The recorded answer in the form that is compared: lists of texts joined, effects without their hashes.
-fn told(expected: &Json) -> Json {
+pub(crate) fn told(expected: &Json) -> Json {
     let mut out = without(expected, UNTOLD);
     for key in ["an_top", "an_bottom"] {
         if let Some(list) = out.get(key) {

@@ -15,6 +15,7 @@ mod pipeline;
 mod post;
 mod st_group;
 mod story;
+mod text;
 mod trim;
 mod words;
 
@@ -51,6 +52,8 @@ const ADAPTERS: &[Adapter] = &[
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
+    adapter("sillytavern-raw", "", text::raw),
+    adapter("sillytavern-text-completion", "", text::recorded),
     adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
 ];

@@ -37,6 +37,12 @@ fn without_log(expected: &Json, input: &Json) -> Json {
     crate::compare::without(expected, keys)
 }
 
+/// The members who speak, in order, by their files.
+pub(crate) fn chosen(input: &Json) -> Result<Vec<Json>, Json> {
+    let ran = engine::run(EXACT, "schedule", Scene { draws: Some(vec![0.0; 64]), ..Scene::new(activation_scene(input)?) }, &[])?;
+    Ok(ran.column("chosen", "id").as_array().cloned().unwrap_or_default())
+}
+
 fn activation_scene(input: &Json) -> Result<Json, Json> {
     let mut data = json!({ "type": input.get("type").cloned().unwrap_or_else(|| json!("normal")) });
     chat::group(input, &mut data)?;
