@@ -70,7 +70,8 @@ fn trace(st: &State, report: &TrimReport, stages: Vec<(String, Vec<Value>)>) -> 
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
-    Some(Trace { passes, draws, read_whole, stages, steps: st.steps.borrow().clone(), stats: stats(st, report), reasons: reasons(st) })
+    let (steps, rewrites) = (st.steps.borrow().clone(), st.rewrites.borrow().clone());
+    Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), rewrites })
 }
 
 /// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.

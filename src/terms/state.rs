@@ -8,9 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::Code;
-use crate::model::plan::{Stat as Note, Step, Warning};
+use crate::model::plan::{Rewrite, Stat as Note, Step, Warning};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
+use crate::text::pattern::{Pattern, PatternError};
 
 use super::draws::Draws;
 use super::eval::{Cur, Env, Fault, Memo};
@@ -82,9 +83,11 @@ pub struct State {
     pub because: RefCell<Option<Arc<str>>>,
     /// Why items fared as they did, when tracing.
     pub reasons: RefCell<Vec<Reason>>,
+    /// What scripts made of texts, in order.
+    pub rewrites: RefCell<Vec<Rewrite>>,
     /// What lookups of keys have read so far, by pass.
     pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
-    patterns: RefCell<rustc_hash::FxHashMap<String, Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError>>>,
+    patterns: RefCell<rustc_hash::FxHashMap<String, Result<Pattern, PatternError>>>,
     visits: Cell<u64>,
     /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
     most_visits: Cell<Option<u64>>,
@@ -126,6 +129,7 @@ impl State {
             lost: RefCell::default(),
             because: RefCell::default(),
             reasons: RefCell::default(),
+            rewrites: RefCell::default(),
             lookups: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),
@@ -465,12 +469,15 @@ impl State {
     }
 
     /// A pattern that data brings, compiled once a build.
-    pub fn pattern(&self, text: &str) -> Result<crate::text::pattern::Pattern, crate::text::pattern::PatternError> {
-        if let Some(found) = self.patterns.borrow().get(text) {
+    ///
+    /// With `flags` the text is a bare pattern; without, it may be `/pattern/flags` or a plain text.
+    pub fn pattern(&self, text: &str, flags: Option<&str>) -> Result<Pattern, PatternError> {
+        let key = flags.map_or_else(|| text.to_owned(), |flags| format!("/{text}/{flags}\0"));
+        if let Some(found) = self.patterns.borrow().get(&key) {
             return found.clone();
         }
-        let made = crate::text::pattern::Pattern::parse(text);
-        self.patterns.borrow_mut().insert(text.to_owned(), made.clone());
+        let made = flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags));
+        self.patterns.borrow_mut().insert(key, made.clone());
         made
     }
 

@@ -18,6 +18,7 @@ pub mod repeat;
 pub mod require;
 pub mod reserve;
 pub mod run;
+mod scripts;
 pub mod set;
 pub mod shape;
 pub mod split;
@@ -52,7 +53,7 @@ pub const VERBS: &[Info] = &[
     Info {
         name: "set",
         doc: "sets fields of the selected; `$name` keys once a pass, `$state.x` into the patch",
-        terms: &["set"],
+        terms: &["set", "number"],
         cost: "the selected",
     },
     Info {

@@ -161,7 +161,7 @@ impl<'a> Scan<'a> {
     /// A pattern; the error says whether it is none at all (and not merely too costly).
     fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
         let st = self.env.st;
-        st.pattern(word).map_err(|error| {
+        st.pattern(word, None).map_err(|error| {
             if self.warned.insert(word.clone()) {
                 let id = item.get(core::ID).map(Value::to_text).unwrap_or_default();
                 st.warn(Code::RegexBad, format!("key `{word}` of entry `{id}` is no usable pattern: {}", error.reason));
