@@ -48,7 +48,7 @@ impl BuildError {
         Self {
             kind: kind.to_owned(),
             stage: stage.map(str::to_owned),
-            message: message.into(),
+            message: crate::diag::short::cut(message),
             max_tokens: None,
             reserve_tokens: None,
             estimated_tokens: None,

@@ -97,6 +97,7 @@ fn stats(st: &State, report: &TrimReport) -> Vec<Stat> {
 fn reasons(st: &State) -> Vec<Reason> {
     let told = st.reasons.borrow();
     let reasons = told.iter().map(|r| Reason {
+        item: r.item,
         list: r.list.to_string(),
         id: r.id.to_string(),
         book: r.book.to_string(),

@@ -25,6 +25,7 @@ const TEXT: usize = 60;
   tapster explain --rules slot/main_prompt --pack base  one row of a table
   tapster explain examples/hello --rules lore           the rules that an example is built with
   tapster explain examples/hello --lore                 why each lore entry is in the prompt, or is not
+  tapster explain examples/hello --lore --format json   the same with every reason, its rule and its details
   tapster explain examples/hello --format json")]
 pub(super) struct Explain {
     #[command(flatten)]

@@ -66,7 +66,7 @@ impl Import {
 fn report(brought: &Brought, imported: &Imported, file: &Path, show: &mut Show<'_, '_>) {
     let skipped = imported.skipped;
     if show.is_json() {
-        let mut out = json!({ "file": file, "format": brought.format, "skipped": skipped });
+        let mut out = json!({ "file": file, "format": brought.format, "kept": imported.kept, "skipped": skipped });
         if let Json::Object(out) = &mut out {
             out.insert("fields".to_owned(), json!(brought.fields));
             out.insert("warnings".to_owned(), json!(brought.warnings));
@@ -78,7 +78,7 @@ fn report(brought: &Brought, imported: &Imported, file: &Path, show: &mut Show<'
         brought.fields.iter().map(|f| vec![fate(f.fate).to_owned(), head(&f.field, 40), head(&f.to, 40), head(&f.note, 80)]).collect();
     let of = |fate: Fate| brought.fields.iter().filter(|f| f.fate == fate).count();
     let counts = [Fate::Kept, Fate::Mapped, Fate::Approximated, Fate::Dropped].map(|f| format!("{} {}", of(f), fate(f))).join(", ");
-    let lines = if skipped > 0 { format!("; {skipped} lines skipped") } else { String::new() };
+    let lines = if skipped > 0 { format!("; {} lines kept, {skipped} skipped", imported.kept) } else { String::new() };
     show.result(&format!("format {}\n{}{counts}{lines}\n", brought.format, table(&rows)));
 }
 

@@ -60,7 +60,7 @@ impl Note {
             message: warning.message.clone(),
             place: place_of(rules, &warning.pass),
             rule: Some(format!("pass `{}`", warning.pass)),
-            help: None,
+            help: remedy(&warning.code).map(str::to_owned),
             more: Json::Null,
         }
     }
@@ -99,6 +99,15 @@ impl Note {
             }
         }
         out
+    }
+}
+
+/// What to do about a warning that is about what a file brought.
+fn remedy(code: &str) -> Option<&'static str> {
+    match code {
+        "regex.bad" => Some("correct the pattern in the file that brought it"),
+        "regex.unsafe" => Some("write the pattern without repeats inside repeats, or as plain words"),
+        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod codes;
 pub mod inside;
 pub mod render;
+pub mod short;
 pub mod source;
 pub mod suggest;
 
@@ -24,7 +25,7 @@ pub enum Severity {
     Error,
 }
 
-/// One complaint.
+/// One complaint. Its texts are bounded: of an overlong one the middle is left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
     /// How bad.
@@ -54,7 +55,7 @@ impl Diagnostic {
         Self {
             severity: code.severity(),
             code,
-            message: message.into(),
+            message: short::cut(message),
             span: None,
             label: None,
             rule: None,
@@ -74,21 +75,21 @@ impl Diagnostic {
     /// What stands under the carets.
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
-        self.label = Some(text.into());
+        self.label = Some(short::cut(text));
         self
     }
 
     /// The rule concerned.
     #[must_use]
     pub fn rule(mut self, text: impl Into<String>) -> Self {
-        self.rule = Some(text.into());
+        self.rule = Some(short::cut(text));
         self
     }
 
     /// What to do about it.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
-        self.help = Some(text.into());
+        self.help = Some(short::cut(text));
         self
     }
 
@@ -102,7 +103,7 @@ impl Diagnostic {
     /// Another place that belongs to it.
     #[must_use]
     pub fn related(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.related.push((span, text.into()));
+        self.related.push((span, short::cut(text)));
         self
     }
 }

@@ -122,11 +122,12 @@ pub(super) struct Reader {
     left: usize,
     twice: Vec<String>,
     mended: usize,
+    rounded: usize,
 }
 
 impl Default for Reader {
     fn default() -> Self {
-        Self { left: MAX_VALUES, twice: Vec::new(), mended: 0 }
+        Self { left: MAX_VALUES, twice: Vec::new(), mended: 0, rounded: 0 }
     }
 }
 
@@ -163,6 +164,10 @@ impl Reader {
                 Diagnostic::new(Code::ImportValue, format!("`{name}` writes a key twice in one object: {keys}; the last value is used"))
                     .help("remove the value that is not meant"),
             );
+        }
+        if self.rounded > 0 {
+            let message = format!("`{name}` holds whole numbers above {}, which are rounded: {}", i64::MAX, self.rounded);
+            report.push(Diagnostic::new(Code::ImportValue, message).help("write what is no quantity, such as an id, as a text"));
         }
         if self.mended > 0 {
             let message = format!("`{name}` holds {} half characters (lone surrogates), replaced by U+FFFD", self.mended);
@@ -207,6 +212,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
+        self.0.rounded += usize::from(i64::try_from(n).is_err());
         Ok(Value::from(n))
     }
 

@@ -13,6 +13,7 @@ mod sniff;
 
 pub use png::write_card;
 
+use crate::diag::short::{listed, word as shown};
 use crate::diag::{Code, Diagnostic, Report, Severity};
 
 /// Largest file that is looked at, in bytes.
@@ -133,26 +134,4 @@ fn too_large(name: &str, what: &str, limit: usize) -> Diagnostic {
 /// The same complaint about something that could be read all the same.
 fn tolerated(diagnostic: Diagnostic) -> Diagnostic {
     Diagnostic { severity: Severity::Warning, ..diagnostic }
-}
-
-/// A foreign word as it may stand in a message: bounded, without control characters.
-fn shown(word: &str) -> String {
-    let clean: String = word.chars().take(60).map(|c| if c.is_control() || c == '`' { '?' } else { c }).collect();
-    if word.chars().nth(60).is_some() { format!("{clean}…") } else { clean }
-}
-
-/// A few foreign words for a message, in backticks.
-fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    const FEW: usize = 8;
-    let mut all: Vec<&str> = Vec::new();
-    for word in words {
-        if all.len() > FEW {
-            break;
-        }
-        if !all.contains(&word) {
-            all.push(word);
-        }
-    }
-    let text = all.iter().take(FEW).map(|w| format!("`{}`", shown(w))).collect::<Vec<_>>().join(", ");
-    if all.len() > FEW { format!("{text} and more") } else { text }
 }

@@ -81,6 +81,9 @@ pub struct PassStat {
 /// Why something became of an item.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Reason {
+    /// The item's number in this build, ascending as items are made: two items may have the same list, book and id. 0
+    /// for an item that the scene holds and no pass has made.
+    pub item: u32,
     /// The item's list: `entries`, `blocks` …
     pub list: String,
     /// The item's id.
@@ -92,7 +95,8 @@ pub struct Reason {
     pub pass: String,
     /// The pass's `because`; the codes of lore are in `docs/lore.md`.
     pub because: String,
-    /// What the verb knows about it, such as the key that was found and where.
+    /// What the verb knows about it, such as the key that was found and where, the draw, what was left of an account or
+    /// who won instead, and what the pass adds by `why`.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub detail: Value,
 }

@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+/// Deepest value, in levels of lists and tables, that a file may hold or a pass may set.
+pub const MAX_DEPTH: usize = 128;
+
 /// A table of values, in the order written.
 pub type Map = IndexMap<Arc<str>, Value, rustc_hash::FxBuildHasher>;
 

@@ -166,8 +166,7 @@ pub fn read_folder(folder: &Path, report: &mut Report) -> Option<PackFiles> {
     let root = match fs::canonicalize(folder) {
         Ok(root) if root.is_dir() => root,
         Ok(_) => {
-            let message = format!("`{}` is not a folder", shown(folder));
-            report.push(Diagnostic::new(Code::FileMissing, message).help("a pack is a folder with a `pack.toml`"));
+            report.push(no_folder(&shown(folder)));
             return None;
         }
         Err(error) => {
@@ -180,6 +179,13 @@ pub fn read_folder(folder: &Path, report: &mut Report) -> Option<PackFiles> {
     walk.all();
     walk.pack.sort();
     Some(walk.pack)
+}
+
+/// The complaint about a file where a pack's folder is wanted.
+pub(super) fn no_folder(path: &str) -> Diagnostic {
+    Diagnostic::new(Code::FileMissing, format!("`{path}` is a file, not the folder of a pack")).help(
+        "a pack is a folder with a `pack.toml`; a single rule file ends in `.toml` or `.json`, and other files are for `tapster import`",
+    )
 }
 
 struct Walk<'a> {

@@ -6,9 +6,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Severity, SourceId, Span, Table};
-
-/// Deepest nesting of tables and lists in a JSON text.
-pub const MAX_DEPTH: usize = 128;
+use crate::model::value::MAX_DEPTH;
 
 /// Complaints that do not end the reading (duplicate keys, half surrogates) and are reported for one text.
 const MAX_COMPLAINTS: usize = 20;

@@ -138,6 +138,10 @@ fn open(start: &Start, library: &dyn Library, report: &mut Report) -> Option<Pac
     if found.is_none() {
         let names = library.names();
         let help = suggest::help(name, names.iter().map(String::as_str));
+        if Path::new(name).is_file() {
+            report.push(files::no_folder(name));
+            return None;
+        }
         let complaint = Diagnostic::new(Code::PackMissing, format!("pack `{name}` is not found"));
         report.push(complaint.help(help.unwrap_or_else(|| "name a pack, or write the path of its folder".to_owned())));
     }

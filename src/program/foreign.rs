@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{Code, Node};
+use crate::diag::{Code, Node, short};
 use crate::model::{Map, Value};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
@@ -39,6 +39,8 @@ struct Mapping {
     /// Why the value is only approximated, or dropped.
     approximate: Option<Arc<str>>,
     drop: Option<Arc<str>>,
+    /// What is said of the value, or of each of its elements, in place of putting it anywhere.
+    warn: Option<Arc<str>>,
 }
 
 /// What became of one field of the document.
@@ -127,6 +129,7 @@ pub fn compile(cx: &mut Cx<'_>) -> Vec<Format> {
             when: row.fields.get("when").map(|f| cx.cond(&f.node, Mode::Item)),
             approximate: text("approximate"),
             drop: dropped,
+            warn: text("warn"),
         });
         if let Some(format) = formats.get_mut(owner) {
             format.maps.push(mapping);
@@ -191,6 +194,10 @@ impl Format {
                 continue;
             }
             let raw = env.eval(&map.from)?;
+            if let Some(what) = &map.warn {
+                out.warnings.extend(told(what, &raw));
+                continue;
+            }
             let value = self.coded(map, &raw, st, &mut out);
             let value = match (&value, &map.default) {
                 (Value::Null, Some(default)) => env.eval(default)?,
@@ -216,7 +223,8 @@ impl Format {
         let values = st.rules.row("code", code).and_then(|row| row.get("values").cloned()).unwrap_or_default();
         let found = values.get(&raw.to_text()).cloned();
         if found.is_none() {
-            out.warnings.push(format!("`{}`: `{}` is no value that `{code}` knows; the default is used", map.name, raw.to_text()));
+            let word = short::word(&raw.to_text());
+            out.warnings.push(format!("`{}`: `{word}` is no value that `{code}` knows; the default is used", map.name));
         }
         found.unwrap_or_default()
     }
@@ -235,6 +243,16 @@ impl Mapping {
         };
         FieldReport { field, fate, to, note }
     }
+}
+
+/// A warning about what is wrong with a document; nothing where there is nothing to name.
+fn told(what: &str, wrong: &Value) -> Option<String> {
+    let words: Vec<Arc<str>> = match wrong {
+        Value::List(list) => list.iter().map(Value::to_text).collect(),
+        _ if wrong.is_empty() => Vec::new(),
+        one => vec![one.to_text()],
+    };
+    (!words.is_empty()).then(|| format!("{what}: {}", short::listed(words.iter().map(AsRef::as_ref))))
 }
 
 /// The fields of the document that no rule reads.

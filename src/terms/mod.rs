@@ -17,6 +17,7 @@ pub mod library;
 pub mod lists;
 pub mod names;
 pub mod parse;
+pub mod patterns;
 pub mod place;
 pub mod rules;
 pub mod select;

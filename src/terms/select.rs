@@ -191,10 +191,17 @@ impl Select {
 
     /// The chosen elements of each part (one part without `per`).
     pub fn parts(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {
+        // taken at once: the queries inside this selection tell nothing
+        let telling = outer.st.telling.take();
         let candidates = self.candidates(seq, outer)?;
         let mut parts = self.split(seq, &candidates, outer)?;
         for part in &mut parts {
-            self.pick(seq, part, outer)?;
+            let all = if telling { part.clone() } else { Vec::new() };
+            self.pick(seq, part, outer, telling)?;
+            // a roll decides about each item by itself: nobody wins
+            if telling && !matches!(self.draw, Some(Draw::Roll { .. })) {
+                outer.st.tell_losers(seq, &all, part);
+            }
         }
         if !self.others {
             return Ok(parts);
@@ -255,11 +262,11 @@ impl Select {
         Ok(parts.into_values().collect())
     }
 
-    fn pick(&self, seq: Seq<'_>, part: &mut Vec<usize>, outer: &Env<'_>) -> Result<(), Fault> {
+    fn pick(&self, seq: Seq<'_>, part: &mut Vec<usize>, outer: &Env<'_>, telling: bool) -> Result<(), Fault> {
         if !self.by.is_empty() {
             super::keys::sort(part, &self.by, seq, outer)?;
         }
-        self.chance(seq, part, outer)?;
+        self.chance(seq, part, outer, telling)?;
         if self.from == End::Last && self.run.is_none() {
             part.reverse();
         }
@@ -287,7 +294,7 @@ impl Select {
         Ok(())
     }
 
-    fn chance(&self, seq: Seq<'_>, part: &mut Vec<usize>, outer: &Env<'_>) -> Result<(), Fault> {
+    fn chance(&self, seq: Seq<'_>, part: &mut Vec<usize>, outer: &Env<'_>, telling: bool) -> Result<(), Fault> {
         let st: &State = outer.st;
         match &self.draw {
             None => {}
@@ -302,6 +309,9 @@ impl Select {
                 for n in part.iter() {
                     let chance = outer.inner(seq.cur(*n)).eval(chance)?.as_f64().unwrap_or(0.0);
                     let draw = st.draws.borrow_mut().draw(&self.stream);
+                    if let (true, Cur::Item(item, _)) = (telling, seq.cur(*n)) {
+                        st.tell(item, [("draw", Value::Num(draw)), ("chance", Value::Num(chance))]);
+                    }
                     if draw < chance || (!strict && draw <= chance) {
                         kept.push(*n);
                     }
@@ -314,7 +324,14 @@ impl Select {
                 for n in part.iter() {
                     weights.push(outer.inner(seq.cur(*n)).eval(weight)?.as_f64().unwrap_or(0.0).max(0.0));
                 }
-                let mark = st.draws.borrow_mut().draw(&self.stream) * weights.iter().sum::<f64>();
+                let draw = st.draws.borrow_mut().draw(&self.stream);
+                let total = weights.iter().sum::<f64>();
+                for (n, weight) in part.iter().zip(&weights).filter(|_| telling) {
+                    if let Cur::Item(item, _) = seq.cur(*n) {
+                        st.tell(item, [("draw", Value::Num(draw)), ("weight", Value::Num(*weight)), ("total", Value::Num(total))]);
+                    }
+                }
+                let mark = draw * total;
                 let mut sum = 0.0;
                 let won = weights.iter().position(|w| {
                     sum += w;

@@ -7,20 +7,17 @@ use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diag::Code;
+use crate::diag::{Code, short};
 use crate::model::plan::{Rewrite, Stat as Note, Step, Warning};
 use crate::model::scene::HostFn;
-use crate::model::{Item, Map, Value};
-use crate::text::pattern::{Pattern, PatternError};
+use crate::model::{Item, Map, Value, value::MAX_DEPTH};
 
 use super::draws::Draws;
 use super::eval::{Cur, Env, Fault, Memo};
 use super::ledger::Ledger;
 use super::lists::{Lazy, List, Load, Shape};
+use super::patterns::Patterns;
 use super::{Cond, Rules};
-
-/// Deepest value that a pass may set.
-const MAX_DEPTH: usize = 128;
 
 /// Most parts of a value that a pass may set.
 const MAX_NODES: usize = 4_000_000;
@@ -28,7 +25,7 @@ const MAX_NODES: usize = 4_000_000;
 /// From this many elements on, a source is read lazily; below it the bookkeeping would cost more than it saves.
 const LAZY_FROM: usize = 48;
 
-pub use super::trail::{Event, Reason, Stat};
+pub use super::trail::{Because, Event, Reason, Stat};
 pub use super::trees::put;
 pub(super) use super::trees::walk;
 use super::trees::{decides, elements, is_place};
@@ -80,14 +77,18 @@ pub struct State {
     /// Items that lost their place: id, and the pass that would have placed them.
     pub lost: RefCell<Vec<(String, String)>>,
     /// What `because` of the running pass says.
-    pub because: RefCell<Option<Arc<str>>>,
+    pub because: RefCell<Option<Arc<Because>>>,
+    pub(super) facts: super::trail::Facts,
+    /// The next selection is the one of a pass that gives reasons.
+    pub telling: Cell<bool>,
     /// Why items fared as they did, when tracing.
     pub reasons: RefCell<Vec<Reason>>,
     /// What scripts made of texts, in order.
     pub rewrites: RefCell<Vec<Rewrite>>,
     /// What lookups of keys have read so far, by pass.
     pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
-    patterns: RefCell<rustc_hash::FxHashMap<String, Result<Pattern, PatternError>>>,
+    /// Patterns that data brings.
+    pub(super) patterns: RefCell<Patterns>,
     visits: Cell<u64>,
     /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
     most_visits: Cell<Option<u64>>,
@@ -128,6 +129,8 @@ impl State {
             marks: RefCell::default(),
             lost: RefCell::default(),
             because: RefCell::default(),
+            facts: super::trail::Facts::default(),
+            telling: Cell::new(false),
             reasons: RefCell::default(),
             rewrites: RefCell::default(),
             lookups: RefCell::default(),
@@ -193,7 +196,7 @@ impl State {
     /// Raises a warning under a code that a pack names.
     pub fn warn_as(&self, code: &str, message: impl Into<String>) {
         let pass = self.pass.borrow().to_string();
-        self.warnings.borrow_mut().push(Warning { code: code.to_owned(), message: message.into(), pass });
+        self.warnings.borrow_mut().push(Warning { code: code.to_owned(), message: short::cut(message), pass });
     }
 
     /// Renders a text in one of the text languages.
@@ -466,19 +469,6 @@ impl State {
         list.items.clear();
         list.append(items);
         list.lazy = None;
-    }
-
-    /// A pattern that data brings, compiled once a build.
-    ///
-    /// With `flags` the text is a bare pattern; without, it may be `/pattern/flags` or a plain text.
-    pub fn pattern(&self, text: &str, flags: Option<&str>) -> Result<Pattern, PatternError> {
-        let key = flags.map_or_else(|| text.to_owned(), |flags| format!("/{text}/{flags}\0"));
-        if let Some(found) = self.patterns.borrow().get(&key) {
-            return found.clone();
-        }
-        let made = flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags));
-        self.patterns.borrow_mut().insert(key, made.clone());
-        made
     }
 
     /// Notes that an item lost its place and is gone.

@@ -1,11 +1,18 @@
 //! The trail: what passes did to which items, and why. Kept only when tracing; otherwise it costs a look at one flag.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use crate::model::plan::Rewrite;
-use crate::model::{Item, Value};
+use crate::model::{Item, Map, Value};
 
 use super::State;
+use super::eval::{Cur, Env, Memo};
+use super::expr::Expr;
+use super::select::Seq;
 
 /// Most rewritten texts that a trail keeps.
 const MOST_REWRITES: usize = 10_000;
@@ -30,9 +37,29 @@ pub struct Stat {
     pub items: usize,
 }
 
+/// What a pass says of itself: the code of what it does to items, and what more it tells of each.
+#[derive(Debug)]
+pub struct Because {
+    /// The code.
+    pub code: Arc<str>,
+    /// Worked out for each item that a reason is given for; a table is laid over what the verb tells.
+    pub why: Option<Expr>,
+}
+
+/// What the running pass has found out for its reasons. Only kept when tracing.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// What has decided about items, by their numbers.
+    told: RefCell<FxHashMap<u32, Map>>,
+    /// What `why` has worked out.
+    memo: RefCell<Rc<Memo>>,
+}
+
 /// Why something became of an item: the code of a pass, and what it found. Only kept when tracing.
 #[derive(Debug, Clone)]
 pub struct Reason {
+    /// The item, by its number: two items may have the same book and id.
+    pub item: u32,
     /// The item's list.
     pub list: Arc<str>,
     /// The item's id.
@@ -74,15 +101,68 @@ impl State {
         }
     }
 
+    /// Whether the running pass gives reasons.
+    #[must_use]
+    pub fn tells(&self) -> bool {
+        self.trail.is_some() && self.because.borrow().is_some()
+    }
+
+    /// From here on the running pass gives this as its reason.
+    pub fn begin_reasons(&self, because: Option<Arc<Because>>) {
+        *self.because.borrow_mut() = because;
+        if self.trail.is_some() {
+            self.facts.told.borrow_mut().clear();
+            self.facts.memo.replace(Rc::default());
+        }
+    }
+
+    /// Keeps what decided about an item until the running pass gives a reason for it.
+    pub fn tell<const N: usize>(&self, item: &Item, facts: [(&str, Value); N]) {
+        if item.seq != 0 && self.tells() {
+            let facts = facts.into_iter().map(|(name, value)| (Arc::from(name), value));
+            self.facts.told.borrow_mut().entry(item.seq).or_default().extend(facts);
+        }
+    }
+
+    /// Tells the items of a part that a selection has left out who was chosen first instead.
+    pub(super) fn tell_losers(&self, seq: Seq<'_>, part: &[usize], chosen: &[usize]) {
+        let Some(Cur::Item(winner, _)) = chosen.first().map(|n| seq.cur(*n)) else { return };
+        let names = ["book", "id"].into_iter().filter_map(|name| Some((Arc::from(name), winner.get(self.rules.fields.id(name)?)?.clone())));
+        let winner = Value::map(names.collect());
+        let chosen: FxHashSet<usize> = chosen.iter().copied().collect();
+        for n in part.iter().filter(|n| !chosen.contains(n)) {
+            if let Cur::Item(item, _) = seq.cur(*n) {
+                self.tell(item, [("winner", winner.clone())]);
+            }
+        }
+    }
+
     /// Notes why, when a trail is kept and the running pass says `because`.
     pub fn explain(&self, item: &Item, detail: Value) {
         if self.trail.is_none() {
             return;
         }
         let Some(because) = self.because.borrow().clone() else { return };
+        let detail = self.detail(item, &because, detail);
+        let code = because.code.clone();
         let list = self.rules.lists.get(usize::from(item.list)).map_or_else(|| Arc::from(""), |l| l.name.clone());
         let id = item.get(crate::model::item::core::ID).map(Value::to_text).unwrap_or_default();
         let book = self.rules.fields.id("book").and_then(|f| item.get(f)).map(Value::to_text).unwrap_or_default();
-        self.reasons.borrow_mut().push(Reason { list, id, book, pass: self.pass.borrow().clone(), because, detail });
+        let reason = Reason { item: item.seq, list, id, book, pass: self.pass.borrow().clone(), because: code, detail };
+        self.reasons.borrow_mut().push(reason);
+    }
+
+    /// What was told of the item, what the verb says, and what the pass adds, laid over each other.
+    fn detail(&self, item: &Item, because: &Because, said: Value) -> Value {
+        let mut out: Map = self.facts.told.borrow().get(&item.seq).cloned().unwrap_or_default();
+        let memo = self.facts.memo.borrow().clone();
+        let env = Env { st: self, cur: Cur::None, outer: None, memo: &memo, part: None };
+        // a reason that cannot be worked out must not fail a build that succeeds without a trace
+        let why = because.why.as_ref().and_then(|why| env.inner(Cur::Item(item, 0)).eval(why).ok());
+        for part in [Some(said), why].into_iter().flatten() {
+            let known = part.as_map().into_iter().flat_map(|m| m.iter()).filter(|(_, value)| !value.is_null());
+            out.extend(known.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        if out.is_empty() { Value::Null } else { Value::map(out) }
     }
 }

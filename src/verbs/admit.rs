@@ -12,6 +12,7 @@ use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
 use crate::terms::ledger;
 use crate::terms::select::{End, Seq, pass_env};
+use crate::terms::state::Because;
 use crate::terms::{Cond, Cur, Cx, Memo, State};
 
 use super::evict::{account, newest_read, record, switch_off};
@@ -28,6 +29,8 @@ pub struct Admit {
     leave: bool,
     exempt: Option<Cond>,
     set: Option<Set>,
+    /// The code that a trace gives for what is let in.
+    admitted: Option<Arc<Because>>,
 }
 
 /// What a unit means that does not fit.
@@ -54,7 +57,8 @@ impl Admit {
         });
         let set = fields.get("set").map(|f| Set::of(cx, &f.node, scope));
         let unit = Unit::of(word("unit"));
-        Self { account, unit, misfit, strict: word("fits") == Some("lt"), leave: word("rest") == Some("leave"), exempt, set }
+        let admitted = super::reason::code(fields.get("admitted").map(|f| &f.node));
+        Self { account, unit, misfit, strict: word("fits") == Some("lt"), leave: word("rest") == Some("leave"), exempt, set, admitted }
     }
 
     /// Lets units in.
@@ -78,6 +82,9 @@ impl Admit {
                         cost += ledger::cost(&env, self.account, item)?;
                         exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(Cur::Item(item, *n)).holds(c))?;
                     }
+                }
+                for item in group.members.iter().filter_map(|n| items.items.get(*n)) {
+                    st.tell(item, [("needs", Value::Num(cost)), ("left", Value::Num(size - spent)), ("size", Value::Num(size))]);
                 }
                 // an exempt unit is let in whether it fits or not, and costs all the same
                 if exempt || (!full && self.fits(cost, size - spent)) {
@@ -118,6 +125,8 @@ impl Admit {
     fn finish(&self, st: &mut State, list: usize, spent: f64, admitted: &[usize]) {
         let before = st.ledger.borrow().spent(self.account);
         st.ledger.borrow_mut().spend(self.account, spent - before);
+        // `because` is why something is refused
+        let because = st.because.replace(self.admitted.clone());
         for n in admitted {
             if let Some(item) = st.list_mut(list).items.get_mut(*n) {
                 item.set(core::ADMITTED, Value::Bool(true));
@@ -125,6 +134,7 @@ impl Admit {
                 st.note(&item, "admitted");
             }
         }
+        st.because.replace(because);
     }
 
     /// Reads an unread history as far as it can be let in, and one message further.

@@ -209,6 +209,7 @@ impl Evict {
                 for n in &group.members {
                     if let Some(item) = items.items.get(*n).filter(|i| i.enabled()) {
                         let cost = ledger::cost(&env, self.account, item)?;
+                        st.tell(item, [("needs", Value::Num(cost)), ("over", Value::Num(total - size)), ("size", Value::Num(size))]);
                         total -= cost;
                         off.push((*n, record(item, cost, group.bundled, &pass.id)));
                     }

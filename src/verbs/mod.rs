@@ -14,6 +14,7 @@ pub mod order;
 pub mod pass;
 pub mod place;
 pub mod reach;
+pub mod reason;
 pub mod repeat;
 pub mod require;
 pub mod reserve;
@@ -91,7 +92,7 @@ pub const VERBS: &[Info] = &[
     Info {
         name: "admit",
         doc: "lets units in until one does not fit",
-        terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set"],
+        terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set", "admitted"],
         cost: "what is admitted, and one",
     },
     Info { name: "evict", doc: "switches units off until the list fits", terms: &["account", "unit", "spare"], cost: "what fits" },
@@ -111,7 +112,7 @@ pub const VERBS: &[Info] = &[
 ];
 
 /// Terms that a pass of any verb may have.
-pub const SHARED: &[&str] = &["name", "about", "do", "when", "then", "list", "failing", "because"];
+pub const SHARED: &[&str] = &["name", "about", "do", "when", "then", "list", "failing", "because", "why"];
 
 /// Who can run another program: the room above.
 pub trait Caller {

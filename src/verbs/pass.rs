@@ -8,6 +8,7 @@ use crate::terms::cx::Scope;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Cx, Fault, Memo, Select, State};
 
+use super::reason::{self, Reason};
 use super::{Caller, Info, SHARED, VERBS};
 use super::{add, admit, drop, evict, matching, merge, order, place, reach, repeat, require, reserve, run, set, shape, split};
 
@@ -96,7 +97,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    fn take(cx: &mut Cx<'_>) -> Self {
+    pub(super) fn take(cx: &mut Cx<'_>) -> Self {
         Self { whole: std::mem::take(&mut cx.reads), account: std::mem::take(&mut cx.reads_account), tails: std::mem::take(&mut cx.tails) }
     }
 
@@ -134,8 +135,8 @@ pub struct Pass {
     pub stop: bool,
     /// What a failure means.
     pub failing: Failing,
-    /// The code that a trace gives as the reason for what it does to items.
-    pub because: Option<Arc<str>>,
+    /// What a trace gives as the reason for what it does to items.
+    pub reason: Option<Reason>,
     /// What its gate reads of lists.
     pub gate_reads: Reads,
     /// What its other terms read of lists.
@@ -185,25 +186,11 @@ impl Pass {
             Some("keep") => Failing::Keep,
             _ => Failing::Error,
         };
-        let because = node("because").and_then(Node::as_text).map(Arc::from);
         let stop = node("then").and_then(Node::as_text) == Some("stop");
-        cx.memo = None;
         let (reads, cells) = (Reads::take(cx), std::mem::take(&mut cx.cells));
-        Some(Self {
-            id: id.clone(),
-            span,
-            word: info.name,
-            when,
-            select,
-            list: own,
-            stop,
-            failing,
-            because,
-            gate_reads,
-            reads,
-            cells,
-            verb,
-        })
+        let reason = Reason::parse(cx, fields, &scope);
+        cx.memo = None;
+        Some(Self { id: id.clone(), span, word: info.name, when, select, list: own, stop, failing, reason, gate_reads, reads, cells, verb })
     }
 
     /// Runs the pass over `list` (its own list wins).
@@ -219,7 +206,7 @@ impl Pass {
         self.reads.ready(st)?;
         st.sparing.set(self.failing == Failing::Spare);
         let list = self.list.unwrap_or(list);
-        st.because.borrow_mut().clone_from(&self.because);
+        reason::begin(self.reason.as_ref(), st)?;
         let result = self.work(st, list, caller);
         *st.because.borrow_mut() = None;
         st.sparing.set(false);
@@ -279,6 +266,7 @@ impl Pass {
     /// The chosen items of the list, by index, in visiting order.
     pub fn chosen(&self, st: &State, list: usize, memo: &Memo) -> Result<Vec<usize>, Fault> {
         let list = st.list(list);
+        st.telling.set(st.tells());
         self.select.run(Seq::Items(&list.items), &pass_env(st, memo))
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Node, Span, Table};
-use crate::model::{FieldId, Item, Value};
+use crate::model::{FieldId, Item, Value, value::MAX_DEPTH};
 use crate::terms::cx::Scope;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cur, Cx, Env, Expr, Fault, Memo, State};
@@ -35,9 +35,11 @@ impl Set {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
             cx.fields.intern(name)
         });
+        let nothing = Self { fields: Vec::new(), number, globals: Vec::new() };
         match fields.get("set").map(|f| &f.node) {
+            Some(node) if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) => Some(nothing),
             Some(node) => Some(Self { number, ..Self::of(cx, node, scope) }),
-            None if number.is_some() => Some(Self { fields: Vec::new(), number, globals: Vec::new() }),
+            None if number.is_some() => Some(nothing),
             None => {
                 cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
                 None
@@ -57,6 +59,10 @@ impl Set {
             );
             return set;
         };
+        if table.is_empty() {
+            let help = "write `set = { field = value }`; only a `set` with `because` may set nothing".to_owned();
+            cx.fail(Code::TermMissing, node.span, "`set` names no field", Some(help));
+        }
         for (key, field) in table {
             cx.within(scope.clone(), |cx| match key.strip_prefix('$') {
                 Some(path) => {
@@ -103,6 +109,9 @@ impl Set {
             self.apply(st, list, &chosen, memo)?;
         }
         if self.globals.is_empty() {
+            if !self.has_fields() && st.tells() {
+                self.give_reasons(pass, st, list, memo)?;
+            }
             return Ok(());
         }
         if pass.select.per.is_none() {
@@ -111,6 +120,16 @@ impl Set {
         let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
         for part in parts {
             self.apply_globals(st, list, &part, memo)?;
+        }
+        Ok(())
+    }
+
+    /// A pass that sets nothing is there for its reason, so it works only where a trace is kept.
+    fn give_reasons(&self, pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+        let chosen = pass.chosen(st, list, memo)?;
+        let items = st.list(list);
+        for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
+            st.explain(item, Value::Null);
         }
         Ok(())
     }
@@ -175,7 +194,7 @@ impl Set {
     fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, Fault> {
         let here = env.inner(Cur::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
-        if values.iter().any(|v| !v.fits(128, 1_000_000)) {
+        if values.iter().any(|v| !v.fits(MAX_DEPTH, 1_000_000)) {
             return Err(Fault::bound("a field would nest too deeply or grow too large"));
         }
         Ok(values)

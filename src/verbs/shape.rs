@@ -8,7 +8,7 @@ use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
 use crate::terms::select::pass_env;
 use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
-use crate::text::js;
+use crate::text::{functions, js};
 use crate::text::pattern::Pattern;
 
 use super::scripts::Scripts;
@@ -41,6 +41,8 @@ pub struct Shape {
 pub(super) struct Step {
     when: Option<Cond>,
     with: Option<Expr>,
+    /// Function of the library that every value of a macro goes through.
+    values: Option<Arc<str>>,
     what: What,
 }
 
@@ -144,7 +146,7 @@ pub(super) fn through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<A
 
 fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
     let table = node.as_table()?;
-    let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with" | "then"));
+    let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with" | "then" | "values"));
     let Some((word, own)) = word.and_then(|w| Some((w.as_ref(), &table.get(w)?.node))) else {
         cx.fail(Code::TermType, node.span, "a step needs one key that says what it does", Some("for example `{ trim = \"both\" }`".into()));
         return None;
@@ -186,7 +188,18 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
             return None;
         }
     };
-    Some(Step { when, with, what })
+    let values = table.get("values").map(|f| pure_function(cx, &f.node));
+    Some(Step { when, with, values, what })
+}
+
+/// A function of the library that takes nothing but a text.
+fn pure_function(cx: &mut Cx<'_>, node: &Node) -> Arc<str> {
+    let name = cx.literal(node, "a function's name");
+    if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
+        let known = functions::FUNCTIONS.iter().map(|f| f.name);
+        cx.fail(Code::NameUnknown, node.span, format!("no function `{name}` takes a text alone"), suggest::help(&name, known));
+    }
+    name
 }
 
 fn replace(cx: &mut Cx<'_>, own: &Node) -> Option<What> {
@@ -263,6 +276,9 @@ impl Step {
         args.insert("of".into(), Value::Text(text.clone()));
         if let Some(with) = &self.with {
             args.insert("with".into(), env.eval(with)?);
+        }
+        if let Some(values) = &self.values {
+            args.insert("values".into(), Value::Text(values.clone()));
         }
         if let Some(function) = function {
             args.insert("function".into(), Value::Text(function.clone()));

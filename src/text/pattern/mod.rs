@@ -64,6 +64,12 @@ pub enum Bound {
     /// Too many attempts.
     #[error("the pattern took too many steps on this text")]
     Steps,
+    /// So many patterns ran away before that this one, which could do so too, is not tried.
+    #[error("{limit} patterns have run away before, so it is not tried")]
+    Patterns {
+        /// How many may.
+        limit: usize,
+    },
     /// The text that a replacement makes grows too long.
     #[error("the replaced text is longer than {limit} bytes")]
     Output {
@@ -194,6 +200,12 @@ impl Pattern {
     #[must_use]
     pub fn engine(&self) -> &'static str {
         self.0.engines.name()
+    }
+
+    /// Whether its engine may need more than one look at each character.
+    #[must_use]
+    pub fn may_run_away(&self) -> bool {
+        matches!(self.engine(), "bounded" | "javascript")
     }
 
     /// Whether the text holds a match.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
-use crate::model::{Item, Map, Value, item::core};
+use crate::model::{Item, Value};
 use crate::terms::expr::Root;
 use crate::terms::select::{Seq, count};
 use crate::terms::{Cond, Env, Expr, Fault};
@@ -13,6 +13,8 @@ use crate::text::keys::{Edge, Hit, Key, Lookup};
 
 use super::super::shape::through;
 use super::{How, Match, Profile, Ready, Source, Windows};
+
+mod told;
 
 /// What one item asks for.
 pub(super) struct Asked {
@@ -54,7 +56,6 @@ pub(super) struct Scan<'a> {
     profiles: FxHashMap<Profile, usize>,
     known: FxHashMap<(usize, usize), Prepared>,
     joined: FxHashMap<(usize, Windows), Arc<str>>,
-    warned: rustc_hash::FxHashSet<Arc<str>>,
 }
 
 impl<'a> Scan<'a> {
@@ -75,7 +76,6 @@ impl<'a> Scan<'a> {
             profiles: FxHashMap::default(),
             known: FxHashMap::default(),
             joined: FxHashMap::default(),
-            warned: rustc_hash::FxHashSet::default(),
         })
     }
 
@@ -162,10 +162,7 @@ impl<'a> Scan<'a> {
     fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
         let st = self.env.st;
         st.pattern(word, None).map_err(|error| {
-            if self.warned.insert(word.clone()) {
-                let id = item.get(core::ID).map(Value::to_text).unwrap_or_default();
-                st.warn(Code::RegexBad, format!("key `{word}` of entry `{id}` is no usable pattern: {}", error.reason));
-            }
+            st.warn_of_key(Code::RegexBad, item, word, &format!("is no usable pattern: {}", error.reason));
             error.fault == crate::text::pattern::Fault::Bad
         })
     }
@@ -274,28 +271,10 @@ impl<'a> Scan<'a> {
             return Ok(None);
         }
         if self.env.st.trail.is_some() {
-            self.env.st.explain(item, self.told(&self.env_keys(env)?, key, at));
+            let told = self.told(asked, key, at, &windows, env)?;
+            self.env.st.explain(item, told);
         }
         Ok(Some(primary + secondary))
-    }
-
-    fn env_keys(&self, env: &Env<'_>) -> Result<Value, Fault> {
-        env.eval(&self.of.keys)
-    }
-
-    /// What a trace says of a find: the key as written, and the source, text and bytes where it stands.
-    fn told(&self, keys: &Value, key: usize, at: Option<(usize, Hit)>) -> Value {
-        let mut out = Map::default();
-        let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
-        out.insert("key".into(), keys.as_list().and_then(|l| l.get(key)).cloned().unwrap_or_default());
-        if let Some((source, hit)) = at {
-            let name = self.of.sources.get(source).map_or_else(|| Arc::from("grown"), |s| s.name.clone());
-            out.insert("source".into(), Value::Text(name));
-            for (field, n) in [("text", hit.text), ("start", hit.start), ("end", hit.end)] {
-                out.insert(field.into(), number(n));
-            }
-        }
-        Value::map(out)
     }
 
     /// Whether a key is in the texts, and where if that is known.
@@ -310,14 +289,10 @@ impl<'a> Scan<'a> {
             Ready::Lines(lookup, key) => key.is_in(&self.text(*lookup, windows)?).then_some(None),
             Ready::Pattern(pattern) => {
                 let text = self.text(self.of.matchers.len(), windows)?;
-                match pattern.is_match(&text) {
+                match self.env.st.is_match(pattern, &text) {
                     Ok(found) => found.then_some(None),
                     Err(bound) => {
-                        if self.warned.insert(pattern.text().into()) {
-                            let id = item.get(core::ID).map(Value::to_text).unwrap_or_default();
-                            let key = pattern.text();
-                            self.env.st.warn(Code::RegexUnsafe, format!("key `{key}` of entry `{id}` was given up: {bound}"));
-                        }
+                        self.env.st.warn_of_key(Code::RegexUnsafe, item, pattern.text(), &format!("was given up: {bound}"));
                         None
                     }
                 }

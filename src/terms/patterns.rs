@@ -1,0 +1,81 @@
+//! Patterns that data brings: each is compiled once a build, and one that ran away is not tried again.
+//!
+//! One attempt is bounded by its engine. What bounds the build is kept here: after [`MOST_GIVEN_UP`] patterns that ran
+//! away, those that could do so too are refused untried.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::diag::{Code, short};
+use crate::model::{Item, Value, item::core};
+use crate::text::pattern::{Bound, Pattern, PatternError};
+
+use super::State;
+
+/// Most patterns that may run away in one build.
+const MOST_GIVEN_UP: usize = 50;
+
+/// What a build knows of the patterns that data brings.
+#[derive(Default)]
+pub(super) struct Patterns {
+    known: FxHashMap<String, Result<Pattern, PatternError>>,
+    given_up: FxHashSet<String>,
+    told: FxHashSet<(Code, String)>,
+}
+
+impl State {
+    /// A pattern that data brings, compiled once a build. With `flags` the text is a bare pattern; without, it may be
+    /// `/pattern/flags` or a plain text.
+    ///
+    /// # Errors
+    /// A text that is no pattern, or one that cannot be matched in bounded time.
+    pub fn pattern(&self, text: &str, flags: Option<&str>) -> Result<Pattern, PatternError> {
+        let key = flags.map_or_else(|| text.to_owned(), |flags| format!("/{text}/{flags}\0"));
+        if let Some(found) = self.patterns.borrow().known.get(&key) {
+            return found.clone();
+        }
+        let made = flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags));
+        self.patterns.borrow_mut().known.insert(key, made.clone());
+        made
+    }
+
+    /// Whether the text holds a match of a pattern that data brings.
+    ///
+    /// # Errors
+    /// A bound that was reached, now or earlier in this build.
+    pub fn is_match(&self, pattern: &Pattern, text: &str) -> Result<bool, Bound> {
+        {
+            let given_up = &self.patterns.borrow().given_up;
+            if given_up.contains(pattern.text()) {
+                return Err(Bound::Steps);
+            }
+            if given_up.len() >= MOST_GIVEN_UP && pattern.may_run_away() {
+                return Err(Bound::Patterns { limit: MOST_GIVEN_UP });
+            }
+        }
+        let found = pattern.is_match(text);
+        if found == Err(Bound::Steps) {
+            self.patterns.borrow_mut().given_up.insert(pattern.text().to_owned());
+        }
+        found
+    }
+
+    /// Warns of the key of an item, once a build: the message names the item and its book.
+    pub fn warn_of_key(&self, code: Code, item: &Item, key: &str, what: &str) {
+        let message = format!("key `{}` of {} {what}", short::word(key), self.named(item));
+        if self.patterns.borrow_mut().told.insert((code, message.clone())) {
+            self.warn(code, message);
+        }
+    }
+
+    /// An item as a message names it: by its id, its name and its book, as far as it has them.
+    fn named(&self, item: &Item) -> String {
+        let word = |name: &str| {
+            let value = self.rules.fields.id(name).and_then(|f| item.get(f)).map(Value::to_text).unwrap_or_default();
+            Some(short::word(&value)).filter(|text| !text.is_empty())
+        };
+        let id = item.get(core::ID).map(|id| short::word(&id.to_text())).unwrap_or_default();
+        let name = word("name").map(|name| format!(" (`{name}`)")).unwrap_or_default();
+        let book = word("book").map(|book| format!(" of book `{book}`")).unwrap_or_default();
+        format!("entry `{id}`{name}{book}")
+    }
+}

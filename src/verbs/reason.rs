@@ -1,0 +1,59 @@
+//! Why a pass does what it does: its code `because`, and `why`, what it tells of each item. Only a trace asks for them.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, Table};
+use crate::terms::cx::Scope;
+use crate::terms::state::Because;
+use crate::terms::{Cx, Fault, State};
+
+use super::pass::Reads;
+
+/// The terms `because` and `why` of a pass.
+pub struct Reason {
+    because: Arc<Because>,
+    /// What `why` reads of lists.
+    reads: Reads,
+}
+
+impl Reason {
+    /// Reads the terms; `None` for a pass without `because`.
+    pub(super) fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
+        let why = fields.get("why");
+        let Some(code) = fields.get("because").and_then(|f| f.node.as_text()) else {
+            if let Some(why) = why {
+                let help = Some("add `because = \"…\"`, the code that `why` belongs to".into());
+                cx.fail(Code::TermMissing, why.key, "`why` needs `because`", help);
+            }
+            return None;
+        };
+        // its memo is its own: without a trace nothing of it is worked out
+        cx.memo = Some(0);
+        let mut told = |node: &Node| {
+            let expr = cx.within(scope.clone(), |cx| cx.expr(node));
+            cx.sealed(expr)
+        };
+        let expr = why.map(|f| (told(&f.node), f.node.span));
+        if let Some((_, span)) = expr.as_ref().filter(|(e, _)| e.draws()) {
+            let help = Some("a build must come out alike with and without a trace; the draws of a selection are told by themselves".into());
+            cx.fail(Code::TermType, *span, "`why` may not draw", help);
+        }
+        let because = Arc::new(Because { code: code.into(), why: expr.map(|(e, _)| e) });
+        cx.cells.clear();
+        Some(Self { because, reads: Reads::take(cx) })
+    }
+}
+
+/// From here on the running pass gives this reason, or none.
+pub(super) fn begin(reason: Option<&Reason>, st: &State) -> Result<(), Fault> {
+    if let (Some(reason), true) = (reason, st.trail.is_some()) {
+        reason.reads.ready(st)?;
+    }
+    st.begin_reasons(reason.map(|r| r.because.clone()));
+    Ok(())
+}
+
+/// A code that a verb names in a term of its own.
+pub(super) fn code(node: Option<&Node>) -> Option<Arc<Because>> {
+    node.and_then(Node::as_text).map(|code| Arc::new(Because { code: code.into(), why: None }))
+}
