@@ -16,7 +16,7 @@ pub mod text;
 pub mod verbs;
 
 pub use build::{BuildError, Outcome, bring, build, run, run_all};
-pub use emit::emit;
+pub use emit::{Emitted, emit};
 pub use model::{Hook, HookView, Plan, Scene, Value};
 pub use pack::{Rejected, Ruleset};
 pub use text::functions::fingerprint;

@@ -17,8 +17,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("file.outside", "tests/pack/bad_input.rs: it takes a link on disk"),
     ("file.too_large", "tests/pack/bad_input.rs and tests/import: it takes a large file"),
     ("scene.field", "the command line raises it: src/cli/scene.rs"),
-    ("place.lost", "the plan lists lost items (`Plan::lost`, tests/cases/verbs/place.toml); nothing warns of them yet"),
-    ("cost.whole_history", "nothing warns of it yet"),
 ];
 
 /// What a pack of a case says where it has no `pack.toml` of its own.

@@ -60,7 +60,7 @@ fn hello_is_sent_as_the_real_program_sends_it() {
     scene.merge((&json!({ "input": "Hello", "chat": { "greeting": 0 } })).into());
     let plan = build(&rules, &scene).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(plan.warnings, []);
-    let sent = emit(&rules, &plan, "openai").unwrap();
+    let sent = emit(&rules, &plan, "openai").unwrap().payload;
     let expected: Value = serde_json::from_slice(&std::fs::read(real.join("expected-hello.json")).unwrap()).unwrap();
     let (sent, expected) = (sent["messages"].as_array().unwrap(), expected["messages"].as_array().unwrap());
     for (n, (sent, expected)) in sent.iter().zip(expected).enumerate() {

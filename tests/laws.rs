@@ -98,7 +98,7 @@ proptest! {
     fn the_same_scene_gives_the_same_bytes(data in scene()) {
         let scene = Scene::new(&data);
         if let (Ok(a), Ok(b)) = (build(&LAZY[1], &scene), build(&LAZY[1], &scene)) {
-            prop_assert_eq!(emit(&LAZY[1], &a, "openai").ok().map(|p| p.to_string()), emit(&LAZY[1], &b, "openai").ok().map(|p| p.to_string()));
+            prop_assert_eq!(emit(&LAZY[1], &a, "openai").ok().map(|e| e.payload.to_string()), emit(&LAZY[1], &b, "openai").ok().map(|e| e.payload.to_string()));
         }
     }
 

@@ -67,16 +67,12 @@ impl BuildError {
             Halt::Warned => Self::strict(st, stage),
             Halt::Host(message) => Self::plain("pipeline", stage, message),
             Halt::Fault(fault) => Self::plain(fault.kind, stage, fault.message),
-            Halt::Refused { code, message, estimated } => {
+            Halt::Refused { code, message, room } => {
                 let mut error = Self::plain(&code, stage, message);
-                if let Some(estimated) = estimated {
-                    let number = |path: &str| {
-                        let names: Vec<_> = path.split('.').map(std::sync::Arc::from).collect();
-                        st.lookup(&names, None).as_f64()
-                    };
-                    error.max_tokens = number("context.window");
-                    error.reserve_tokens = number("context.reserve");
-                    error.estimated_tokens = Some(estimated);
+                if let Some(room) = room {
+                    error.max_tokens = room.window;
+                    error.reserve_tokens = room.reserve;
+                    error.estimated_tokens = Some(room.estimated);
                 }
                 error
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::plan::{Event, EvictionRecord, PassStat, Reason, Stat, Trace, TrimReport, Warning};
-use crate::model::{Block, Item, Plan, Value};
+use crate::model::{Block, Item, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::ledger;
 use crate::terms::select::pass_env;
@@ -40,6 +40,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         lost: st.lost.borrow().clone(),
         fingerprint: rules.fingerprint().to_owned(),
         scene: st.scene.clone(),
+        given: Scene::default(),
     })
 }
 
@@ -65,7 +66,7 @@ fn history(st: &State, item: &Item) -> Vec<Event> {
     events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
 }
 
-fn trace(st: &State, report: &TrimReport, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
+pub(crate) fn trace(st: &State, report: &TrimReport, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
     st.trail.as_ref()?;
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
@@ -109,7 +110,7 @@ fn reasons(st: &State) -> Vec<Reason> {
 }
 
 /// The live blocks of the running program's list, as far as they have been read.
-pub(super) fn live(st: &State) -> Vec<Value> {
+pub(crate) fn live(st: &State) -> Vec<Value> {
     let list = st.list(st.current.get());
     list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&st.rules.fields)).collect()
 }

@@ -34,6 +34,22 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
         return Err(BuildError::call(format!("pack `{}` has no program `{ENTRY}`", rules.pack().name)));
     };
     let mut st = state(rules, scene);
+    let stages = watched(rules, entry, scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(short(&pass)), &st))?;
+    let plan = gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages)?;
+    // what was still unread is made for the plan, and may warn too
+    if st.refuses() {
+        let pass = st.warnings.borrow().first().map(|w| w.pass.clone()).unwrap_or_default();
+        return Err(BuildError::of(Halt::Warned, Some(short(&pass)), &st));
+    }
+    let given = Scene { data: Value::Null, draws: st.draws.borrow().rest(), ..scene.clone() };
+    Ok(Plan { given, ..plan })
+}
+
+/// The live blocks after each stage, where a trace is kept.
+pub(crate) type Stages = Vec<(String, Vec<Value>)>;
+
+/// Runs an outermost program with the hooks of a scene, and watches its stages.
+pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut State) -> Result<Stages, (Halt, std::sync::Arc<str>)> {
     let stages = std::cell::RefCell::new(Vec::new());
     let watch = |pass: &str, st: &mut State| {
         if scene.trace {
@@ -41,11 +57,9 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
         }
     };
     let hooks = |ask: &Ask<'_>, list: usize, st: &mut State| scripts::run(&scene.hooks, ask, list, st);
-    let machine = Machine::new(programs).with_hooks(&hooks).with_watch(&watch);
-    if let Err((halt, pass)) = machine.run(entry, &mut st) {
-        return Err(BuildError::of(halt, Some(short(&pass)), &st));
-    }
-    gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages.into_inner())
+    let machine = Machine::new(rules.programs()).with_hooks(&hooks).with_watch(&watch);
+    machine.run(program, st)?;
+    Ok(stages.into_inner())
 }
 
 /// Runs one program of the pack, or one pass (`program/pass`), over given lists.

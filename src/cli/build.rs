@@ -54,7 +54,13 @@ impl Build {
             show.note(&Note::of_warning(warning, &rules));
         }
         let json = match &self.dump {
-            Link::Payload => crate::emit(&rules, &plan, &dialect(&scene)).map_err(|e| Stop::build(&e, Some(&rules)))?,
+            Link::Payload => {
+                let emitted = crate::emit(&rules, &plan, &dialect(&scene)).map_err(|e| Stop::build(&e, Some(&rules)))?;
+                for warning in &emitted.warnings {
+                    show.note(&Note::of_warning(warning, &rules));
+                }
+                emitted.payload
+            }
             Link::Plan => serde_json::to_value(&plan).unwrap_or(Json::Null),
             Link::Draft(stage) => draft(&plan, stage)?,
         };

@@ -78,7 +78,6 @@ codes! {
     CalcBad = "calc.bad", Error, "an arithmetic expression cannot be read";
     ReferenceBad = "reference.bad", Error, "a reference cannot be read";
     ScriptBad = "script.bad", Error, "a script cannot be compiled";
-    WholeHistory = "cost.whole_history", Warning, "a pass forces the whole chat to be read before trimming";
     // building
     BoundExceeded = "bound.exceeded", Error, "a limit on work or size was reached";
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";
@@ -88,7 +87,6 @@ codes! {
     DecisionMismatch = "group.decision_mismatch", Warning, "the application's decision differs from the computed one";
     PositionUnknown = "injection.unknown_position", Warning, "a position has no meaning in this pack";
     DepthNegative = "injection.negative_depth", Warning, "a negative depth is never reached";
-    PlaceLost = "place.lost", Warning, "an item lost its place and was dropped";
     RequireFailed = "require.failed", Error, "a pack's own requirement is not met";
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";

@@ -3,18 +3,32 @@
 //! A dialect is a program of the pack over list `messages`, and a form `<dialect>/payload` that says what the JSON
 //! holds. This room fills the list, runs the program and evaluates the form; it knows no provider.
 
-use crate::build::{self, BuildError};
-use crate::model::{Map, Plan, Scene, Value};
+use crate::build::{self, BuildError, gather};
+use crate::model::plan::{Trace, TrimReport, Warning};
+use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
-use crate::program::Machine;
 use crate::terms::select::pass_env;
-use crate::terms::{Cur, Memo};
+use crate::terms::{Cur, Memo, State};
+use crate::verbs::Halt;
 
-/// The payload of a plan in a dialect (`openai` …).
+/// What a plan is in a dialect.
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct Emitted {
+    /// What is sent to the provider.
+    pub payload: serde_json::Value,
+    /// What was odd on the way from the plan to it; what was odd before is in the plan.
+    pub warnings: Vec<Warning>,
+    /// What was watched; only there when the plan's scene asked for a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+}
+
+/// The payload of a plan in a dialect (`openai` …), with the seed, host functions, hooks and strictness of its build.
 ///
 /// # Errors
-/// The pack has no such dialect, or one of its passes fails.
-pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<serde_json::Value, BuildError> {
+/// The pack has no such dialect, one of its passes fails, or (strict) one warns. The stage is `dialect/pass`, or
+/// `dialect/payload` for the form.
+pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, BuildError> {
     let programs = rules.programs();
     let form_name = format!("{dialect}/payload");
     let form = programs.rules.forms.iter().position(|f| f.name.as_ref() == form_name);
@@ -23,22 +37,27 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<serde_json::V
         let help = crate::diag::suggest::help(dialect, known.iter().map(String::as_str)).map(|h| format!("; {h}")).unwrap_or_default();
         return Err(BuildError::unknown_dialect(format!("pack `{}` has no dialect `{dialect}`{help}", rules.pack().name)));
     };
-    let scene = Scene { data: plan.scene.clone(), ..Scene::default() };
+    let scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
     let mut st = build::state(rules, &scene);
     *st.set.borrow_mut() = plan.set.clone();
-    let messages = plan.blocks.iter().filter(|b| b.enabled()).map(|b| message(&b.fields)).collect::<Vec<_>>();
     let list = programs.list.get(program).map_or(0, |p| p.list);
-    let items = messages.iter().map(|m| crate::model::Item::from_value(m, &st.rules.fields)).collect();
+    let items = plan.blocks.iter().filter(|b| b.enabled()).map(|b| message(&b.fields, list, &st)).collect();
     st.restore(list, items);
-    let machine = Machine::new(programs);
-    if let Err((halt, pass)) = machine.run(program, &mut st) {
-        return Err(BuildError::of(halt, Some(&pass), &st));
-    }
+    let stages = build::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
+    let failed = |halt: Halt| BuildError::of(halt, Some(&form_name), &st);
+    let payload = payload(form, &st).map_err(failed)?;
+    let trace = gather::trace(&st, &TrimReport::default(), stages);
+    let warnings = st.warnings.take();
+    Ok(Emitted { payload, warnings, trace })
+}
+
+/// What the form of a dialect gives.
+fn payload(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
     let memo = Memo::default();
-    let env = pass_env(&st, &memo);
+    let env = pass_env(st, &memo);
     let nothing = Value::map(Map::default());
-    let payload = programs.rules.form(form, &env.inner(Cur::Value(&nothing, 0)));
-    payload.map(|v| v.to_json()).map_err(|f| BuildError::of(f.into(), Some(dialect), &st))
+    let payload = st.rules.form(form, &env.inner(Cur::Value(&nothing, 0)))?;
+    if st.refuses() { Err(Halt::Warned) } else { Ok(payload.to_json()) }
 }
 
 /// The dialects of a pack: programs that have a payload form.
@@ -48,9 +67,10 @@ pub fn dialects(rules: &Ruleset) -> Vec<String> {
     forms.filter(|d| rules.programs().find(d).is_some()).map(str::to_owned).collect()
 }
 
-/// A block as a message of a dialect: what it says, without what the prompt's passes kept about it.
-fn message(fields: &Value) -> Value {
-    let keep = ["id", "role", "name", "text", "parts", "tool_calls", "tool_call_id", "meta"];
-    let map = keep.iter().filter_map(|k| Some((std::sync::Arc::from(*k), fields.get(k)?.clone())));
-    Value::map(map.collect())
+/// A block as a message of a dialect: the fields that the pack declares for the items of the dialect's list.
+fn message(fields: &Value, list: usize, st: &State) -> Item {
+    let types = st.rules.lists.get(list).map(|l| l.rows.as_slice());
+    let own = fields.as_map().into_iter().flat_map(|m| m.iter());
+    let declared = own.filter(|(name, _)| st.rules.names.knows_field(types, name));
+    Item::from_value(&Value::map(declared.map(|(k, v)| (k.clone(), v.clone())).collect()), &st.rules.fields)
 }

@@ -1,6 +1,6 @@
 //! What a build gives: ordered blocks, what was left out and why, and everything a caller may want to keep.
 
-use super::{Map, Value};
+use super::{Map, Scene, Value};
 
 /// One warning of a build.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -220,6 +220,10 @@ pub struct Plan {
     /// The scene that was built from, for the dialect's forms.
     #[serde(skip)]
     pub scene: Value,
+    /// What else the build was given and a dialect may use: seed, host functions, hooks, strictness, whether to trace.
+    /// Its `data` is empty, see `scene`; its draws are those that the build has left.
+    #[serde(skip)]
+    pub given: Scene,
 }
 
 impl Plan {

@@ -12,6 +12,7 @@ use crate::text::pattern::Pattern;
 
 use super::Cond;
 use super::expr::{Expr, FieldRef, Path, Root, Seg};
+use super::looks::Looks;
 use super::names::Names;
 use super::rules::ListInfo;
 
@@ -63,6 +64,8 @@ pub struct Cx<'p> {
     pub fields: Fields,
     /// Declared names.
     pub names: Names,
+    /// Values and rows that look at the item at hand.
+    pub looks: Looks,
     /// The lists.
     pub lists: Vec<ListInfo>,
     /// Accounts, rulers and forms by name, in the order of their numbers.
@@ -89,6 +92,8 @@ pub struct Cx<'p> {
     pub reads: Vec<usize>,
     /// The pass at hand asks what is left of an account, which counts the whole list.
     pub reads_account: bool,
+    /// The pass at hand asks for the place of an item in its list.
+    pub reads_index: bool,
     /// Queries of the pass at hand that look only at the newest end of a list.
     pub tails: Vec<(usize, super::Select)>,
     /// What the memo cells of the pass at hand hold.
@@ -121,6 +126,7 @@ impl<'p> Cx<'p> {
             report: Report::default(),
             fields,
             names,
+            looks: Looks::of(pack),
             lists: lists(pack),
             accounts: rows("account"),
             rulers: rows("ruler"),
@@ -134,6 +140,7 @@ impl<'p> Cx<'p> {
             conds: Vec::new(),
             reads: Vec::new(),
             reads_account: false,
+            reads_index: false,
             tails: Vec::new(),
             cells: Vec::new(),
             fact_stack: Vec::new(),
@@ -280,8 +287,12 @@ impl<'p> Cx<'p> {
                 (Root::Scene { list }, 0)
             }
         };
+        let looks = match first {
+            "table" | "code" => self.looks.table(if first == "code" { first } else { second }),
+            _ => self.looks.path(&fixed),
+        };
         let segs = segs.into_iter().skip(used).collect();
-        Expr::Path(Arc::new(Path { text: text.into(), root, segs }))
+        Expr::Path(Arc::new(Path { text: text.into(), root, segs, looks }))
     }
 
     /// The list whose name a path begins with, longest first, and how many steps the name takes.
@@ -319,6 +330,7 @@ impl<'p> Cx<'p> {
 
     /// Whether items here may have a field; complains if not.
     pub fn check_field(&mut self, up: u8, name: &str, span: Span) {
+        self.reads_index |= name == "index";
         let types = match self.scope(up) {
             None => {
                 let help = Some(format!("`@{name}` needs an item at hand; a path of the scene is written `${name}`"));

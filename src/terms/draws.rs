@@ -68,6 +68,12 @@ impl Draws {
         self.script.as_ref().map_or(0, std::collections::VecDeque::len)
     }
 
+    /// The scripted numbers that are left, for a run that goes on from this one.
+    #[must_use]
+    pub fn rest(&self) -> Option<Vec<f64>> {
+        self.script.as_ref().map(|script| script.iter().copied().collect())
+    }
+
     /// Every draw so far, with the stream that asked.
     #[must_use]
     pub fn taken(&self) -> &[(Arc<str>, f64)] {

@@ -340,7 +340,7 @@ impl Expr {
                 }
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,
-            Expr::Cells(table, cell) => cells(table, cell, env)?,
+            Expr::Cells(table, cell, _) => cells(table, cell, env)?,
             Expr::Memo(slot, inner) => match env.memo.get(*slot) {
                 Some(v) => v,
                 None => {

@@ -40,8 +40,8 @@ pub enum Expr {
     Fn(Box<Call>),
     /// `{ form = name }`: the item in the shape of a form.
     Form(usize),
-    /// `{ table = name, value = cell }`: one cell of each row of a table, by the row's name.
-    Cells(Arc<str>, Arc<str>),
+    /// `{ table = name, value = cell }`: one cell of each row of a table, by the row's name; how far the rows look, as in [`Path::looks`].
+    Cells(Arc<str>, Arc<str>, u8),
     /// A part that looks at no item: worked out once a pass.
     Memo(u32, Box<Expr>),
 }
@@ -55,6 +55,8 @@ pub struct Path {
     pub root: Root,
     /// The steps below the root.
     pub segs: Box<[Seg]>,
+    /// How far what it leads to looks by itself: 0 at no item, 1 at the item at hand, 2 at the one around it.
+    pub looks: u8,
 }
 
 /// Where a `$path` begins.
@@ -176,8 +178,9 @@ impl Expr {
     pub fn refers(&self, depth: u8) -> bool {
         let any = |list: &[Expr]| list.iter().any(|e| e.refers(depth));
         match self {
-            Expr::Const(_) | Expr::Memo(..) | Expr::Cells(..) => false,
-            Expr::Path(p) => p.segs.iter().any(|s| s.refers(depth)),
+            Expr::Const(_) | Expr::Memo(..) => false,
+            Expr::Cells(_, _, looks) => *looks > depth,
+            Expr::Path(p) => p.looks > depth || p.segs.iter().any(|s| s.refers(depth)),
             Expr::Field(f) => f.up >= depth || f.rest.iter().any(|s| s.refers(depth)),
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => any(l),
             Expr::Table(t) => t.iter().any(|(_, e)| e.refers(depth)),

@@ -24,6 +24,21 @@ pub struct Account {
     pub cap: Option<Expr>,
     /// What an item costs.
     pub ruler: usize,
+    /// What an error about it calls the whole window.
+    pub window: Option<Expr>,
+    /// What an error about it calls the room kept for the answer.
+    pub reserve: Option<Expr>,
+}
+
+/// What an error says about room: that of an account, and what was to stand in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Room {
+    /// The whole window, where the account says.
+    pub window: Option<f64>,
+    /// What of it is kept for the answer, where the account says.
+    pub reserve: Option<f64>,
+    /// What was to be sent.
+    pub estimated: f64,
 }
 
 /// What one item costs.
@@ -93,6 +108,15 @@ pub fn size(env: &Env<'_>, account: usize) -> Result<f64, Fault> {
         None => None,
     };
     Ok(cap.map_or(size, |cap| size.min(cap)))
+}
+
+/// What an error says about an account in which `estimated` tokens were to stand.
+pub fn room(env: &Env<'_>, account: usize, estimated: f64) -> Result<Room, Fault> {
+    let account = env.st.rules.accounts.get(account);
+    let number = |e: Option<&Expr>| e.map(|e| env.eval(e)).transpose().map(|v| v.and_then(|v| v.as_f64()));
+    let window = number(account.and_then(|a| a.window.as_ref()))?;
+    let reserve = number(account.and_then(|a| a.reserve.as_ref()))?;
+    Ok(Room { window, reserve, estimated })
 }
 
 /// `$account.NAME.what`: `size`, `spent`, or `left` = size - spent - what the current list's live, unadmitted items cost.

@@ -47,6 +47,15 @@ pub struct Lazy {
     pub effects: std::cell::OnceCell<bool>,
 }
 
+impl Lazy {
+    /// Whether unread elements may come to nothing, so that those behind them move up.
+    #[must_use]
+    pub fn leaves_out(&self) -> bool {
+        let unread = self.source.get(..self.remaining).unwrap_or(&[]);
+        self.steps.len() > 1 || unread.iter().any(|e| e.get("enabled") == Some(&Value::Bool(false)))
+    }
+}
+
 /// Something that happens to one item, looking only at it and at the scene.
 pub trait Local {
     /// The item that comes of it; nothing if it is dropped.

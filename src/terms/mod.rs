@@ -15,6 +15,7 @@ pub mod keys;
 pub mod ledger;
 pub mod library;
 pub mod lists;
+mod looks;
 pub mod names;
 pub mod parse;
 pub mod patterns;

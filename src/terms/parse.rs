@@ -145,7 +145,8 @@ impl Cx<'_> {
                     self.unknown("table", &name, own.span, known.iter().map(AsRef::as_ref));
                 }
                 let cell = table.get("value").and_then(|f| f.node.as_text()).unwrap_or("value");
-                Expr::Cells(name.into(), cell.into())
+                let looks = self.looks.table(&name);
+                Expr::Cells(name.into(), cell.into(), looks)
             }
             "read" => Expr::Read(Box::new(self.expr(own))),
             _ => Expr::Const(Value::Null),

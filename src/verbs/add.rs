@@ -25,6 +25,8 @@ pub struct Add {
     at: Place,
     /// `at` looks at the item that is placed.
     at_varies: bool,
+    /// The template asks for the place of its element.
+    index: bool,
     /// What the memo cells of the template hold.
     cells: Vec<crate::terms::cx::Cell>,
 }
@@ -66,11 +68,14 @@ impl Add {
             Some(_) => Scope::Open,
         };
         let target = to.map(|n| cx.rows_of(n));
+        let before = std::mem::take(&mut cx.reads_index);
         let template = cx.within(scope, |cx| template(cx, item, target.as_ref()));
+        let index = cx.reads_index;
+        cx.reads_index |= before;
         let placed = target.clone().unwrap_or(Scope::Open);
         let at = fields.get("at").map(|f| cx.within(Scope::Open, |cx| cx.place(&f.node, &placed)));
         let at_varies = fields.get("at").is_some_and(|f| mentions_item(&f.node));
-        Some(Self { each, template: Arc::new(template), to, at: at.unwrap_or(Place::End), at_varies, cells: cx.cells.clone() })
+        Some(Self { each, template: Arc::new(template), to, at: at.unwrap_or(Place::End), at_varies, index, cells: cx.cells.clone() })
     }
 
     /// Makes the items.
@@ -116,6 +121,9 @@ impl Add {
                 let held = st.list(*id);
                 let Some(lazy) = &held.lazy else { return Ok(false) };
                 if lazy.at != 0 {
+                    return Ok(false);
+                }
+                if self.index && lazy.leaves_out() {
                     return Ok(false);
                 }
                 steps.extend(lazy.steps.iter().cloned());

@@ -94,7 +94,11 @@ impl Admit {
                 }
                 if self.misfit == Misfit::Fail {
                     let message = format!("{} more tokens are needed where {} are left", cost, size - spent);
-                    let refusal = Halt::Refused { code: "max_tokens_exceeded".into(), message, estimated: Some(spent + cost) };
+                    let refusal = Halt::Refused {
+                        code: "max_tokens_exceeded".into(),
+                        message,
+                        room: Some(ledger::room(&env, self.account, spent + cost)?),
+                    };
                     drop(items);
                     self.finish(st, list, spent, &admitted);
                     return Err(refusal);

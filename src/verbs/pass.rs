@@ -5,12 +5,13 @@ use std::sync::Arc;
 use crate::diag::{Code, Node, Span, Table, suggest};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
+use crate::terms::ledger::Room;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Cx, Fault, Memo, Select, State};
 
 use super::reason::{self, Reason};
 use super::{Caller, Info, SHARED, VERBS};
-use super::{add, admit, drop, evict, matching, merge, order, place, reach, repeat, require, reserve, run, set, shape, split};
+use super::{add, admit, drop, evict, matching, merge, misuse, order, place, reach, repeat, require, reserve, run, set, shape, split};
 
 /// What a failing script, filter or program means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +41,8 @@ pub enum Halt {
         code: String,
         /// What is wrong.
         message: String,
-        /// What the prompt costs, where it is about room.
-        estimated: Option<f64>,
+        /// What there was room for, where it is about room.
+        room: Option<Room>,
     },
 }
 
@@ -92,13 +93,20 @@ pub struct Reads {
     pub whole: Vec<usize>,
     /// What is left of an account is asked for, which counts the whole current list.
     pub account: bool,
+    /// The place of an item in its list is asked for, which takes the whole list.
+    pub index: bool,
     /// Lists of which only the newest end is looked at, and by which selection.
     pub tails: Vec<(usize, Select)>,
 }
 
 impl Reads {
     pub(super) fn take(cx: &mut Cx<'_>) -> Self {
-        Self { whole: std::mem::take(&mut cx.reads), account: std::mem::take(&mut cx.reads_account), tails: std::mem::take(&mut cx.tails) }
+        Self {
+            whole: std::mem::take(&mut cx.reads),
+            account: std::mem::take(&mut cx.reads_account),
+            index: std::mem::take(&mut cx.reads_index),
+            tails: std::mem::take(&mut cx.tails),
+        }
     }
 
     /// Has the lists read as far as the queries will look.
@@ -162,11 +170,13 @@ impl Pass {
             return None;
         };
         check_terms(cx, info, fields);
+        misuse::check(cx, info.name, fields);
         cx.memo = Some(0);
         cx.cells.clear();
         cx.reads.clear();
         cx.tails.clear();
         cx.reads_account = false;
+        cx.reads_index = false;
         cx.scopes.clear();
         let own = node("list").map(|n| {
             let name = n.as_text().unwrap_or("").to_owned();

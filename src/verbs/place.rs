@@ -1,4 +1,4 @@
-//! `place`: moves the selected, or copies of them, to a place of a list.
+//! `place`: moves the selected, or copies of them, to a place of a list; with `field`, elements of theirs ([`Parts`]).
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use crate::terms::cx::Scope;
 use crate::terms::select::in_list_order;
 use crate::terms::{Cx, Memo, State};
 
+use super::parts::Parts;
 use super::{Halt, Pass};
 
 /// The terms of `place`.
@@ -16,29 +17,35 @@ pub struct Place {
     at: crate::terms::Place,
     now: bool,
     copy: bool,
+    parts: Option<Parts>,
 }
 
 impl Place {
     /// Reads the terms.
     pub fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Self {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
-        let to = node("to").and_then(|n| {
+        let parts = Parts::parse(cx, fields, scope);
+        let to = node("to").filter(|_| parts.is_none()).and_then(|n| {
             let name = n.as_text()?.to_owned();
             Some(cx.list(&name, n.span))
         });
         let target = to.map_or_else(|| scope.clone(), |n| cx.rows_of(n));
-        let at = node("at").map(|n| cx.within(scope.clone(), |cx| cx.place(n, &target)));
+        let at = node("at").filter(|_| parts.is_none()).map(|n| cx.within(scope.clone(), |cx| cx.place(n, &target)));
         let flag = |key: &str| node(key).and_then(Node::as_bool).unwrap_or(false);
         Self {
             to,
             at: at.unwrap_or(crate::terms::Place::End),
             now: node("against").and_then(Node::as_text) == Some("now"),
             copy: flag("copy"),
+            parts,
         }
     }
 
     /// Moves them.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+        if let Some(parts) = &self.parts {
+            return parts.run(pass, st, list, memo, self.copy);
+        }
         let chosen = pass.chosen(st, list, memo)?;
         let to = self.to.unwrap_or(list);
         let moved: Vec<Item> = {

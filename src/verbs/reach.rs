@@ -19,7 +19,7 @@ pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result
     if st.list(list).lazy.is_none() || looks_at_none(pass) || untouched(pass, st, list, memo)? {
         return Ok(());
     }
-    if pass.select.is_local() && is_local(pass, st, list) {
+    if pass.select.is_local() && is_local(pass, st, list) && !pass.reads.index {
         // a history is read from its newest end: effects in that order happen as it is read
         let in_order = pass.select.from == End::First;
         if in_order && matches!(&pass.verb, Verb::Shape(shape) if shape.expands_macros()) && st.unread_has_effects(list) {

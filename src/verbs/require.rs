@@ -83,8 +83,8 @@ impl Require {
                 Level::Stop => return Err(Halt::Stop),
                 Level::Warn => st.warn_as(&self.error, message),
                 Level::Error => {
-                    let estimated = self.estimate(st, list)?;
-                    return Err(Halt::Refused { code: self.error.to_string(), message, estimated });
+                    let room = self.room(st, list)?;
+                    return Err(Halt::Refused { code: self.error.to_string(), message, room });
                 }
             }
         }
@@ -98,8 +98,8 @@ impl Require {
         })
     }
 
-    /// What the live list costs, where the requirement is about an account.
-    fn estimate(&self, st: &State, list: usize) -> Result<Option<f64>, Halt> {
+    /// What the live list costs and what there is room for, where the requirement is about an account.
+    fn room(&self, st: &State, list: usize) -> Result<Option<ledger::Room>, Halt> {
         let Some(account) = account_of(&self.that) else { return Ok(None) };
         st.force(list)?;
         let memo = Memo::default();
@@ -108,7 +108,7 @@ impl Require {
         for item in st.list(list).items.iter().filter(|i| i.enabled()) {
             sum += ledger::cost(&env, account, item)?;
         }
-        Ok(Some(sum))
+        Ok(Some(ledger::room(&env, account, sum)?))
     }
 }
 

@@ -201,7 +201,7 @@ impl Built {
 
     /// The payload for a provider.
     pub(crate) fn emit(&self, dialect: &str) -> Result<Json, Json> {
-        tapster::emit(&self.pack, &self.plan, dialect).map_err(|e| error(&e))
+        tapster::emit(&self.pack, &self.plan, dialect).map(|e| e.payload).map_err(|e| error(&e))
     }
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn emit_messages(name: &str, overlay: &str, messages: Json, dialect: 
     let block = |m: &Json| tapster::model::Block { fields: tapster::Value::from(m), tokens: 0.0, history: Vec::new() };
     let blocks = messages.as_array().into_iter().flatten().map(block).collect();
     let plan = tapster::Plan { blocks, ..Default::default() };
-    tapster::emit(&pack_with(name, overlay)?, &plan, dialect).map_err(|e| error(&e))
+    tapster::emit(&pack_with(name, overlay)?, &plan, dialect).map(|e| e.payload).map_err(|e| error(&e))
 }
 
 /// The stages of a build, by name, in order.
