@@ -204,8 +204,8 @@ pub struct Plan {
     pub warnings: Vec<Warning>,
     /// Texts for named outlets.
     pub outlets: Value,
-    /// What trimming did.
-    pub trim_report: TrimReport,
+    /// What trimming did; nothing where no pass trims.
+    pub trim_report: Option<TrimReport>,
     /// What to write into the chat's store once the build is accepted (`$state`).
     pub patch: Value,
     /// Everything that passes have set (`$name`).
@@ -227,6 +227,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What trimming took out, in order.
+    #[must_use]
+    pub fn evicted(&self) -> &[EvictionRecord] {
+        self.trim_report.as_ref().map_or(&[], |report| &report.records)
+    }
+
     /// What the pack tells about the plan beside its blocks (`$plan.NAME`): `assistant_prefill`, `continue_postfix` …;
     /// nothing where it does not say.
     #[must_use]

@@ -7,8 +7,8 @@ use crate::case::{Case, Check};
 use crate::compare::{fits, without};
 use crate::engine::{self, EXACT, Scene};
 
-/// What a scan is made of, in the order of the pipeline.
-const PROGRAMS: &[&str] = &["turn", "card_texts", "regex_prompt", "registry", "notes", "lore", "note_edges"];
+/// The stage that uses up what a scan has put together; the build is looked at before it.
+const USED_BY: &str = "injection";
 /// What explains, and texts of the recorder's own: not compared.
 const UNTOLD: &[&str] = &["scanned", "max_context", "random_log", "warnings", "failed_probability"];
 
@@ -177,7 +177,7 @@ fn handed(list: &Json) -> Result<Json, Json> {
 }
 
 fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, usize), Json> {
-    let ran = engine::run_all(EXACT, PROGRAMS, Scene { draws: Some(draws), ..Scene::new(scene(input, timed)?) })?;
+    let ran = engine::run_before(EXACT, USED_BY, Scene { draws: Some(draws), ..Scene::new(scene(input, timed)?) })?;
     let number = |n: &Json| n.as_str().and_then(|t| t.parse::<i64>().ok()).map_or_else(|| n.clone(), |n| json!(n));
     let named = |e: &Json| json!({ "world": e["book"], "uid": number(&e["id"]), "content": e["text"] });
     let activated: Json = ran.get("lore.active").as_array().into_iter().flatten().map(named).collect();
@@ -192,7 +192,8 @@ fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, u
         .map(|e| json!({ "position": i32::from(e["position"] == json!("em_bottom")), "content": e["text"] }))
         .collect();
     let note = ran.list("injections").into_iter().find(|i| i["id"] == json!("2_floating_prompt"));
-    let rows = ran.list("state.timed");
+    let kept = ran.patch()["timed"].clone();
+    let rows: Vec<&Json> = kept.as_array().into_iter().flatten().collect();
     let effects = |effect: &str| -> Json {
         let of = rows.iter().filter(|r| r["effect"] == json!(effect));
         let row = |r: &Json| json!({ "start": r["start"], "end": r["end"], "protected": r["protected"] == json!(true) });
@@ -208,5 +209,5 @@ fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, u
         "timed": { "sticky": effects("sticky"), "cooldown": effects("cooldown") },
     });
     crate::compare::unordered(&mut out, "depth");
-    Ok((out, Json::Array(rows.clone()), ran.draws_left()))
+    Ok((out, kept, ran.draws_left()))
 }
