@@ -12,6 +12,7 @@ mod notes;
 mod parts;
 mod pipeline;
 mod post;
+mod rewrite;
 mod st_group;
 mod story;
 mod trim;
@@ -50,6 +51,7 @@ const ADAPTERS: &[Adapter] = &[
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
+    adapter("sillytavern-raw", "", rewrite::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
 ];
 
