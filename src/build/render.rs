@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::kinds::macros::{Macros, OutletHost};
 use crate::model::{Map, Value};
 use crate::terms::{Fault, State};
-use crate::text::macros::{MacroLimits, expand};
+use crate::text::macros::{MacroLimits, expand, is_plain};
 use crate::text::story::Story;
 
 /// `{ lang, of, with? }` to a text.
@@ -22,7 +22,7 @@ pub(super) fn render(args: &Map, st: &State) -> Result<Value, Fault> {
 }
 
 fn macros(text: &Arc<str>, with: &Value, st: &State) -> Arc<str> {
-    if !text.contains("{{") && !text.contains('<') {
+    if is_plain(text) {
         return text.clone();
     }
     let mut host = Macros::new(st, with);

@@ -172,7 +172,7 @@ impl Value {
         match self {
             Value::Text(t) => t.clone(),
             Value::Null | Value::Rule(_) => Arc::from(""),
-            Value::Bool(b) => Arc::from(if *b { "true" } else { "false" }),
+            Value::Bool(b) => truth_text(*b),
             Value::Int(n) => Arc::from(n.to_string()),
             Value::Num(n) => Arc::from(number_text(*n)),
             Value::List(_) | Value::Map(_) => Arc::from(self.to_json().to_string()),
@@ -216,6 +216,13 @@ impl Value {
             (top, _) => top,
         }
     }
+}
+
+/// `true` and `false` stand in so many lookups that they are made once.
+fn truth_text(truth: bool) -> Arc<str> {
+    static TEXTS: std::sync::LazyLock<[Arc<str>; 2]> = std::sync::LazyLock::new(|| ["false".into(), "true".into()]);
+    let [no, yes] = &*TEXTS;
+    if truth { yes.clone() } else { no.clone() }
 }
 
 /// A number as JavaScript prints it, for the sizes that occur in prompts.

@@ -273,6 +273,7 @@ impl<'p> Cx<'p> {
                 self.named("code", &codes, second, span);
                 (Root::Code(second.into()), 2)
             }
+            "given" => (Root::Given, 1),
             "account" => {
                 let accounts = self.accounts.clone();
                 self.reads_account |= !matches!(names.get(2).map(AsRef::as_ref), Some("size" | "spent"));

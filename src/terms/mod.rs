@@ -11,6 +11,7 @@ pub mod cx;
 pub mod draws;
 pub mod eval;
 pub mod expr;
+mod glance;
 pub mod keys;
 pub mod ledger;
 pub mod library;

@@ -85,8 +85,8 @@ pub struct State {
     pub reasons: RefCell<Vec<Reason>>,
     /// What scripts made of texts, in order.
     pub rewrites: RefCell<Vec<Rewrite>>,
-    /// What lookups of keys have read so far, by pass.
-    pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
+    /// What passes keep for their next run in this build, by pass.
+    pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
     /// Patterns that data brings.
     pub(super) patterns: RefCell<Patterns>,
     visits: Cell<u64>,
@@ -133,7 +133,7 @@ impl State {
             telling: Cell::new(false),
             reasons: RefCell::default(),
             rewrites: RefCell::default(),
-            lookups: RefCell::default(),
+            kept: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),
             most_visits: Cell::new(None),

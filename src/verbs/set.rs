@@ -136,6 +136,10 @@ impl Set {
 
     /// Sets the fields of these items.
     pub fn apply(&self, st: &mut State, list: usize, chosen: &[usize], memo: &Memo) -> Result<(), Fault> {
+        if let Some(values) = self.literals() {
+            self.apply_literals(st, list, chosen, &values);
+            return Ok(());
+        }
         let mut made = Vec::with_capacity(chosen.len());
         {
             let items = st.list(list);
@@ -155,6 +159,33 @@ impl Set {
             }
         }
         Ok(())
+    }
+
+    /// The values, if they are the same for every item.
+    fn literals(&self) -> Option<Vec<(FieldId, &Value)>> {
+        if self.number.is_some() {
+            return None;
+        }
+        self.fields
+            .iter()
+            .map(|(id, rest, e)| if let (Expr::Const(v), true) = (e, rest.is_empty()) { Some((*id, v)) } else { None })
+            .collect()
+    }
+
+    fn apply_literals(&self, st: &mut State, list: usize, chosen: &[usize], values: &[(FieldId, &Value)]) {
+        if st.trail.is_some() {
+            let items = st.list(list);
+            for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
+                st.note(item, "set");
+            }
+        }
+        let list = st.list_mut(list);
+        for n in chosen {
+            let Some(item) = list.items.get_mut(*n) else { continue };
+            for (id, value) in values {
+                item.set(*id, (*value).clone());
+            }
+        }
     }
 
     /// Sets the `$name` keys; `@` is the first item of the part.

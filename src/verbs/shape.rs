@@ -228,6 +228,23 @@ impl Step {
         }
     }
 
+    /// Whether what it makes of a text depends on that text alone.
+    pub(super) fn is_fixed(&self) -> bool {
+        let literal = |e: &Expr| matches!(e, Expr::Const(_));
+        self.when.is_none()
+            && match &self.what {
+                What::Trim(..) => true,
+                What::Prefix(e) | What::Suffix(e) => literal(e),
+                What::Replace { with, .. } => literal(with),
+                _ => false,
+            }
+    }
+
+    /// Whether it does nothing but expand macros.
+    pub(super) fn expands(&self) -> bool {
+        self.when.is_none() && self.values.is_none() && matches!(&self.what, What::Expand(lang) if lang.as_ref() == "macro")
+    }
+
     fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
         match &self.what {
             What::Inline(joint) => return Ok(inline(&old, joint, env.st)),
@@ -263,6 +280,7 @@ impl Step {
                 let over = env.eval(e)?.to_text();
                 if js::trim(&over).is_empty() { old } else { Value::text(original(&over, &text, env.st)) }
             }
+            What::Expand(lang) if is_plain(lang, &text) => Value::Text(text),
             What::Expand(lang) => self.render(lang, &text, None, env)?,
             What::Run(function) => self.render("rhai", &text, Some(function), env)?,
             What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
@@ -286,6 +304,11 @@ impl Step {
         }
         env.st.render(&args)
     }
+}
+
+/// Whether a text holds nothing that its language would change: most do, and the keys of a large book are many.
+fn is_plain(lang: &str, text: &str) -> bool {
+    lang == "macro" && crate::text::macros::is_plain(text)
 }
 
 /// Whether a replacement mentions a group of the match: `@1`, `@outer.2`.

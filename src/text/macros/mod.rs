@@ -115,6 +115,12 @@ fn work(text: &str, host: &mut dyn MacroHost, limits: &MacroLimits, warnings: &m
     Some(scan::eat_newlines(walked))
 }
 
+/// Whether a text can hold neither a macro nor a marker of an older syntax.
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    !text.contains("{{") && !text.contains('<')
+}
+
 /// Whether a text may call one of the macros `names` (in lower case), judged by a scan. A variable shorthand such
 /// as `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. May say yes for a macro that is never reached.
 #[must_use]
