@@ -87,9 +87,9 @@ fn every_pair_of_shipped_presets_gives_a_prompt() {
 /// The size of the prompt, how many stop strings it has, and what is wrong with it.
 fn built(pack: &Ruleset, data: &Json) -> (usize, usize, String) {
     let scene = Scene { data: Value::from(data), ..Scene::default() };
-    let payload = tapster::build(pack, &scene).and_then(|plan| tapster::emit(pack, &plan, "text"));
-    let payload = match payload {
-        Ok(payload) => payload,
+    let emitted = tapster::build(pack, &scene).and_then(|plan| tapster::emit(pack, &plan, "text"));
+    let payload = match emitted {
+        Ok(emitted) => emitted.payload,
         Err(error) => return (0, 0, error.to_string()),
     };
     let prompt = payload.get("prompt").and_then(Json::as_str).unwrap_or_default();

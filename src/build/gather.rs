@@ -77,8 +77,8 @@ pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages:
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
-    let (steps, macros) = (st.steps.borrow().clone(), st.macros.borrow().clone());
-    Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros })
+    let (steps, macros, rewrites) = (st.steps.borrow().clone(), st.macros.borrow().clone(), st.rewrites.borrow().clone());
+    Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros, rewrites })
 }
 
 /// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.

@@ -138,6 +138,19 @@ pub struct Expansion {
     pub pass: String,
 }
 
+/// What a rewriting script made of a text.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Rewrite {
+    /// The pass.
+    pub pass: String,
+    /// The script.
+    pub script: String,
+    /// The text before.
+    pub before: String,
+    /// The text it made.
+    pub after: String,
+}
+
 /// What was watched; only there when the scene asked for it.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Trace {
@@ -151,6 +164,8 @@ pub struct Trace {
     pub stages: Vec<(String, Vec<Value>)>,
     /// Why items fared as they did, in order: what passes with `because` did.
     pub reasons: Vec<Reason>,
+    /// What rewriting scripts made of texts, in order.
+    pub rewrites: Vec<Rewrite>,
     /// Stages and hooks in the order in which they ran.
     pub steps: Vec<Step>,
     /// What stages, hooks and passes noted: `trim` of the stage that trimmed, and everything that passes set under `$stat`.

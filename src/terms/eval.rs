@@ -206,6 +206,7 @@ impl<'a> Env<'a> {
     pub fn path(&self, path: &Path) -> Result<Value, Fault> {
         match &path.root {
             Root::Table(name) => Ok(self.walk(self.st.rules.table(name), &path.segs)?),
+            Root::Given => self.walk(self.st.scene.clone(), &path.segs),
             Root::Code(name) => {
                 let values = self.st.rules.row("code", name).and_then(|row| row.get("values").cloned());
                 self.walk(values.unwrap_or_default(), &path.segs)

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::{Code, short};
-use crate::model::plan::{Expansion, Stat as Note, Step, Warning};
+use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step, Warning};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value, value::MAX_DEPTH};
 
@@ -85,6 +85,8 @@ pub struct State {
     pub telling: Cell<bool>,
     /// Why items fared as they did, when tracing.
     pub reasons: RefCell<Vec<Reason>>,
+    /// What scripts made of texts, in order.
+    pub rewrites: RefCell<Vec<Rewrite>>,
     /// What passes keep for their next run in this build, by pass.
     pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
     /// Patterns that data brings.
@@ -133,6 +135,7 @@ impl State {
             facts: super::trail::Facts::default(),
             telling: Cell::new(false),
             reasons: RefCell::default(),
+            rewrites: RefCell::default(),
             kept: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),

@@ -34,6 +34,12 @@ const OF: &[(&str, bool)] = &[("of", true)];
 pub const FUNCTIONS: &[Function] = &[
     Function { name: "concat", doc: "the elements of a list as one text, or its lists as one list", args: OF, run: concat },
     Function {
+        name: "escape_pattern",
+        doc: "the text as a piece of a pattern that finds just this text",
+        args: OF,
+        run: |args| Ok(Value::text(pattern::escape(&text(args)))),
+    },
+    Function {
         name: "fingerprint",
         doc: "blake3 over the value's canonical JSON (keys sorted, numbers in their shortest form), in hex",
         args: OF,
@@ -55,6 +61,12 @@ pub const FUNCTIONS: &[Function] = &[
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
+    Function {
+        name: "match",
+        doc: "the first match of `find` (a plain text or `/pattern/flags`) and its groups, as a list; nothing where there is none",
+        args: &[("of", true), ("find", true)],
+        run: first_match,
+    },
     Function { name: "number", doc: "the number that a text says in JavaScript's reading, or nothing", args: OF, run: number },
     Function {
         name: "pairs",
@@ -291,6 +303,15 @@ fn replace(args: &Args) -> Result<Value, String> {
     let with = named(args, "with");
     let replaced = find.replace(&text, times(args)?, |_, out| out.push_str(&with)).map_err(|e| e.to_string())?;
     Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
+}
+
+fn first_match(args: &Args) -> Result<Value, String> {
+    let text = text(args);
+    let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
+    let found = find.captures_all(&text, 1).map_err(|e| e.to_string())?;
+    let Some(found) = found.first() else { return Ok(Value::Null) };
+    let group = |m: &Option<pattern::Match>| m.map_or(Value::Null, |m| Value::text(m.of(&text)));
+    Ok(Value::list(std::iter::once(&Some(found.whole)).chain(&found.groups).map(group).collect()))
 }
 
 fn split(args: &Args) -> Result<Value, String> {

@@ -208,7 +208,7 @@ impl<'a> Scan<'a> {
     /// A pattern; the error says whether it is none at all (and not merely too costly).
     fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
         let st = self.env.st;
-        st.pattern(word).map_err(|error| {
+        st.pattern(word, None).map_err(|error| {
             st.warn_of_key(Code::RegexBad, item, word, &format!("is no usable pattern: {}", error.reason));
             error.fault == crate::text::pattern::Fault::Bad
         })

@@ -148,7 +148,7 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     note(&input["authors_note"], &mut data);
     group(input, &mut data)?;
     parts::put(&mut data, "injections", extension_prompts(&input["extension_prompts"]));
-    parts::put(&mut data, "scripts", super::lore::scripts(&input["regex_scripts"]));
+    parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
     Ok(data)
 }
 

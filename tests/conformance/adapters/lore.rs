@@ -134,29 +134,9 @@ fn scene(input: &Json, timed: &Json) -> Result<Json, Json> {
             parts::put(&mut data, &format!("vars.{scope}"), input["variables"][scope].clone());
         }
     }
-    parts::put(&mut data, "scripts", scripts(&input["regex_scripts"]));
+    parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
     parts::put(&mut data, "lore.handed", handed(&input["forced_activations"])?);
     Ok(data)
-}
-
-/// Text scripts, their numbers as words.
-pub(crate) fn scripts(list: &Json) -> Json {
-    let words = |s: &Json| -> Json {
-        let of = |n: &Json| match n.as_i64() {
-            Some(1) => "user",
-            Some(2) => "reply",
-            Some(5) => "lore",
-            _ => "other",
-        };
-        s["placement"].as_array().into_iter().flatten().map(of).collect()
-    };
-    let script = |s: &Json| {
-        json!({
-            "name": s["scriptName"], "find": s["findRegex"], "with": s["replaceString"], "placement": words(s),
-            "disabled": s["disabled"] == json!(true), "prompt_only": s["promptOnly"] == json!(true), "display_only": s["markdownOnly"] == json!(true),
-        })
-    };
-    list.as_array().into_iter().flatten().map(script).collect()
 }
 
 /// Entries that an extension hands over, through the pack's map of books.

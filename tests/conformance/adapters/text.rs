@@ -219,6 +219,6 @@ fn scene(input: &Json) -> Result<Json, Json> {
     words::note(&input["authors_note"], &mut data);
     chat::group(input, &mut data)?;
     parts::put(&mut data, "injections", words::extension_prompts(&input["extension_prompts"]));
-    parts::put(&mut data, "scripts", lore::scripts(&input["regex_scripts"]));
+    parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
     Ok(data)
 }
