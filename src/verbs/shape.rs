@@ -8,8 +8,8 @@ use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
 use crate::terms::select::pass_env;
 use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
-use crate::text::{functions, js};
 use crate::text::pattern::Pattern;
+use crate::text::{functions, js};
 
 use super::scripts::Scripts;
 use super::{Halt, Pass};
