@@ -6,6 +6,7 @@
 
 pub mod dice;
 pub mod functions;
+pub mod halves;
 pub mod handlebars;
 pub mod js;
 mod kept;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Node, Table};
 use crate::model::Value;
 use crate::terms::{Cx, Env, Expr, Fault};
+use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
 
 use super::shape::{self, Step};
@@ -46,6 +47,20 @@ impl Scripts {
     }
 
     fn run(&self, script: &Script, text: &Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
+        if !halves::has_any(text) {
+            return self.replace(script, text, env);
+        }
+        match script.pattern(env) {
+            Ok(pattern) if !pattern.flags().unicode => {
+                let apart = script.by_halves();
+                let new = self.replace(&apart, &halves::apart(text).into(), env)?;
+                Ok(halves::together(&new).into())
+            }
+            _ => self.replace(script, text, env),
+        }
+    }
+
+    fn replace(&self, script: &Script, text: &Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
         let pattern = match script.pattern(env) {
             Ok(pattern) => pattern,
             Err(reason) => {
@@ -96,6 +111,17 @@ impl Script {
         let trim = row.get("trim").and_then(Value::as_list).unwrap_or(&[]);
         let trim = trim.iter().map(Value::to_text).filter(|t| !t.is_empty()).collect();
         Self { name: field("name"), find: field("find"), flags, with: field("with"), trim }
+    }
+
+    /// The script for a text whose UTF-16 halves are characters.
+    fn by_halves(&self) -> Self {
+        let (find, flags) = match (&self.flags, Pattern::split(&self.find)) {
+            (Some(flags), _) => (halves::pattern(&self.find), Some(flags.clone())),
+            (None, Some((source, flags))) => (halves::pattern(source), Some(flags.into())),
+            (None, None) => (halves::apart(&self.find).into_owned(), None),
+        };
+        let trim = self.trim.iter().map(|t| halves::apart(t).into()).collect();
+        Self { name: self.name.clone(), find: find.into(), flags, with: halves::apart(&self.with).into(), trim }
     }
 
     fn pattern(&self, env: &Env<'_>) -> Result<Pattern, String> {

@@ -1,0 +1,73 @@
+//! UTF-16 halves as characters, for patterns that JavaScript matches by units of 16 bits (those without flag `u`).
+//!
+//! A character beyond U+FFFF is two units there, and a pattern may find one of them. Here each half becomes a
+//! character of its own, in a private range that no engine gives a meaning, and afterwards two halves become one again.
+
+use std::borrow::Cow;
+
+/// Stands for the half U+D800; the 2,048 halves follow each other, up to the last character there is.
+const FIRST: u32 = 0x0010_F800;
+const HALVES: std::ops::RangeInclusive<u32> = 0xD800..=0xDFFF;
+
+/// Whether a text has characters of two units.
+#[must_use]
+pub fn has_any(text: &str) -> bool {
+    // such characters, and no others, begin with a byte from 0xF0 on in UTF-8
+    text.bytes().any(|b| b >= 0xF0)
+}
+
+/// The text with each half as a character.
+#[must_use]
+pub fn apart(text: &str) -> Cow<'_, str> {
+    if !has_any(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut units = [0; 2];
+    let halves = |c: char| c.encode_utf16(&mut units).iter().copied().map(|unit| half(unit).unwrap_or(c)).collect::<String>();
+    Cow::Owned(text.chars().map(halves).collect())
+}
+
+/// The source of a pattern that looks at halves: its own characters apart, and escapes such as `\uD83D` as halves.
+#[must_use]
+pub fn pattern(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        out.push_str(&apart(before));
+        let unit = escape.strip_prefix('u').and_then(|hex| hex.get(..4)).and_then(|hex| u16::from_str_radix(hex, 16).ok());
+        if let Some(half) = unit.and_then(half) {
+            out.push(half);
+            rest = escape.get(5..).unwrap_or_default();
+        } else {
+            let end = escape.chars().next().map_or(0, char::len_utf8);
+            out.push('\\');
+            out.push_str(&apart(escape.get(..end).unwrap_or_default()));
+            rest = escape.get(end..).unwrap_or_default();
+        }
+    }
+    out.push_str(&apart(rest));
+    out
+}
+
+/// The text with halves that belong together as one character; a lone half cannot be in a text and becomes U+FFFD.
+#[must_use]
+pub fn together(text: &str) -> String {
+    let units = text.chars().flat_map(|c| {
+        let mut units = [0; 2];
+        match unit(c) {
+            Some(unit) => vec![unit],
+            None => c.encode_utf16(&mut units).to_vec(),
+        }
+    });
+    char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}
+
+/// The character that stands for a half; nothing for a unit that is a character by itself.
+fn half(unit: u16) -> Option<char> {
+    let unit = u32::from(unit);
+    HALVES.contains(&unit).then(|| char::from_u32(FIRST + (unit - HALVES.start()))).flatten()
+}
+
+fn unit(c: char) -> Option<u16> {
+    u32::from(c).checked_sub(FIRST).and_then(|n| u16::try_from(n + HALVES.start()).ok())
+}
