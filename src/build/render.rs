@@ -1,10 +1,12 @@
-//! The text languages, as the terms reach them: macro, outlet, story; whatever else is named is left as it is.
+//! The text languages, as the terms reach them: macro, outlet, story, liquid; whatever else is named is left as it is.
 
 use std::sync::Arc;
 
+use crate::diag::Code;
 use crate::kinds::macros::{Macros, OutletHost};
 use crate::model::{Map, Value};
 use crate::terms::{Fault, State};
+use crate::text::liquid::{Liquid, LiquidError, Options};
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
 
@@ -16,6 +18,7 @@ pub(super) fn render(args: &Map, st: &State) -> Result<Value, Fault> {
         Some("macro") => Ok(Value::Text(macros(&text, &with, st))),
         Some("outlet") => Ok(Value::Text(outlets(&text, st))),
         Some("story") => story(&text, &with),
+        Some("liquid") => liquid(&text, &with, st),
         Some("rhai") => script(args, &text, st),
         _ => Ok(Value::Text(text)),
     }
@@ -28,7 +31,7 @@ fn macros(text: &Arc<str>, with: &Value, st: &State) -> Arc<str> {
     let mut host = Macros::new(st, with);
     let done = expand(text, &mut host, &limits(st));
     for warning in done.warnings {
-        st.warn(crate::diag::Code::MacroFailed, warning);
+        st.warn(Code::MacroFailed, warning);
     }
     done.text
 }
@@ -48,6 +51,22 @@ fn story(template: &str, with: &Value) -> Result<Value, Fault> {
     let story = Story::parse(template).map_err(|e| Fault::template(e.message))?;
     let lookup = |name: &str| with.get(name).map(Value::to_text);
     story.render(&lookup, false).map(Value::text).map_err(|e| Fault::template(e.message))
+}
+
+fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault> {
+    if !template.contains("{{") && !template.contains("{%") {
+        return Ok(Value::Text(template.clone()));
+    }
+    let fault = |error: LiquidError| {
+        let message = format!("in a Liquid template, {error}");
+        if error.bound { Fault::bound(message) } else { Fault::template(message) }
+    };
+    let liquid = Liquid::cached(template).map_err(fault)?;
+    for name in liquid.unknown_filters() {
+        st.warn(Code::MacroFailed, format!("Liquid knows no filter `{name}`; what is piped into it stays as it is"));
+    }
+    let options = Options { output: st.rules.limits.text_bytes, ..Options::default() };
+    liquid.render(with, &options).map(Value::text).map_err(fault)
 }
 
 fn script(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {

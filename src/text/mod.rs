@@ -7,6 +7,7 @@
 pub mod functions;
 pub mod js;
 pub mod keys;
+pub mod liquid;
 pub mod macros;
 pub mod pattern;
 pub mod script;
