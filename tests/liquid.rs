@@ -122,7 +122,7 @@ fn no_template_runs_away() {
         ("{% for a in l %}{% for b in l %}{% for c in l %}{% endfor %}{% endfor %}{% endfor %}", steps),
         ("{% for a in l %}{% for b in l %}{% for c in l %}x{% endfor %}{% endfor %}{% endfor %}", steps),
         ("{% assign s = 'xxxxxxxx' %}{% for i in (1..60) %}{% assign s = s | append: s %}{% endfor %}", "longer than"),
-        ("{% assign a = 'x' %}{% for i in (1..200) %}{% assign a = a | append: big %}{% endfor %}", "longer than"),
+        ("{% assign a = 'x' %}{% for i in (1..200) %}{% assign a = a | append: big %}{% endfor %}", steps),
         ("{% for i in (1..1000) %}{{ big }}{% endfor %}", "longer than"),
         ("{% for i in (1..1000) %}{% capture c %}{{ big }}{% endcapture %}{% endfor %}", steps),
         ("{{ big | replace: 'x', big }}", "longer than"),
@@ -146,7 +146,7 @@ fn no_template_runs_away() {
         "{{ 'a' | truncate: -5 }}{{ 'a' | truncate: 99999999999999999999 }}{{ 'abc' | slice: -9223372036854775808, 9223372036854775807 }}",
         "{{ l | slice: 9223372036854775807, 9223372036854775807 }}{{ 1 | round: 400 }}{{ 1 | round: -400 }}{{ 5 | modulo: 0 }}",
         "{% tablerow i in l cols: 0 limit: 1 %}{% endtablerow %}{% for i in l limit: -1 offset: -5 %}{% endfor %}",
-        "{{ 1e400 }}{{ 1 | times: 1e308 | times: 1e308 | to_integer }}{{ 99999999999999999999 | date }}{{ l | sort: 'a.b' | first }}",
+        "{{ 10 | times: 1000000000000000000000 | times: 'Infinity' | to_integer }}{{ 99999999999999999999 | date }}{{ l | sort: 'a.b' | first }}",
     ] {
         let got = render(template, &names);
         assert!(got.is_ok(), "{template}: {got:?}");

@@ -1,6 +1,7 @@
 //! What the benches beside other template engines share: turns taken in turn, and the table at the end.
 
 #![expect(clippy::print_stdout, reason = "the table is for people")]
+#![allow(dead_code, reason = "each bench uses its part")]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
