@@ -98,8 +98,24 @@ fn templates_beyond_a_bound_are_refused() {
 #[test]
 fn no_template_takes_long_to_read() {
     let parts = [
-        " ", "{", "{{", "{%", "{{ '", "{{ a | b ", "{% raw %}", "{% comment %}", "{{a}}", "{%- -%}", "é", "{% if a", "not ", "{{ -",
-        "{% raw %}{% endraw %}", "{% assign a = 1 %}", "}}", "\n",
+        " ",
+        "{",
+        "{{",
+        "{%",
+        "{{ '",
+        "{{ a | b ",
+        "{% raw %}",
+        "{% comment %}",
+        "{{a}}",
+        "{%- -%}",
+        "é",
+        "{% if a",
+        "not ",
+        "{{ -",
+        "{% raw %}{% endraw %}",
+        "{% assign a = 1 %}",
+        "}}",
+        "\n",
     ];
     for part in parts {
         let text = part.repeat(LONGEST / part.len());
