@@ -1,18 +1,22 @@
-//! What a scan of many lore entries over a long chat costs: with nothing remembered, with the keys compiled by an
-//! earlier build, and with one message more than that build saw. Every message is searched, and recursion is on.
+//! What a scan of many lore entries over a long chat costs: with nothing remembered (cold), after an earlier build of
+//! the same scene (warm), and with one message more than that build saw. Every message is searched, recursion is on.
 //!
-//! `benches/rivals` runs other engines on the same inputs: a change of them here is a change of them there.
+//! Prints a table: the best of several runs, on the clock and in time of the processor, which other work on the machine
+//! does not stretch as much. Arguments are sizes (`2000x5000`); none means both. Where `TAPSTER_RIVALS` names a folder in
+//! which the scripts of `benches/rivals` are installed, they run on the same inputs and stand in the table too: a change
+//! of the inputs here is a change of them there.
 
-#![expect(clippy::panic, reason = "a bench that panics has failed")]
-#![allow(missing_docs, reason = "criterion's macros make public items")]
+#![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; its table is for people")]
 
 use std::hint::black_box;
-use std::time::Duration;
+use std::process::Command;
+use std::time::Instant;
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
 use tapster::{Ruleset, Scene, run};
 
+/// Messages, entries, and how often each case is run.
+const SIZES: &[(usize, usize, usize)] = &[(2_000, 5_000, 15), (10_000, 50_000, 3)];
 const PACK: &str = "sillytavern-exact";
 /// Entries that a message names, whatever the size of the books.
 const NAMED: usize = 50;
@@ -75,29 +79,89 @@ fn scan(rules: &Ruleset, scene: &Scene) -> usize {
     outcome.get("lore.active").as_list().map_or(0, <[_]>::len)
 }
 
-fn lore_scan(c: &mut Criterion) {
-    for (messages, entries) in [(2_000, 5_000), (10_000, 50_000)] {
-        let mut group = c.benchmark_group(format!("lore_scan/{messages}x{entries}"));
-        let first = scene(messages, entries, 0);
-        let longer = scene(messages, entries, 1);
-        group.bench_function("cold", |b| b.iter_batched(open, |rules| scan(&rules, &first), BatchSize::PerIteration));
-        let rules = open();
-        assert_eq!(scan(&rules, &first), 2 * NAMED, "the entries that messages name, and those behind them");
-        group.bench_function("warm", |b| b.iter(|| scan(&rules, &first)));
-        // every time from a ruleset that has built the shorter chat only
-        let seen = || {
-            let rules = open();
-            scan(&rules, &first);
-            rules
-        };
-        group.bench_function("one_message_more", |b| b.iter_batched(seen, |rules| scan(&rules, &longer), BatchSize::PerIteration));
-        group.finish();
+/// Milliseconds: on the clock, and of the processor where the system tells.
+#[derive(Clone, Copy)]
+struct Cost {
+    clock: f64,
+    processor: Option<f64>,
+}
+
+impl Cost {
+    fn best(self, other: Self) -> Self {
+        Self { clock: self.clock.min(other.clock), processor: self.processor.zip(other.processor).map(|(a, b)| a.min(b)) }
     }
 }
 
-criterion_group! {
-    name = benches;
-    config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500));
-    targets = lore_scan
+/// Nanoseconds that this thread has run.
+fn processor() -> Option<f64> {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    told.split_whitespace().next()?.parse().ok()
 }
-criterion_main!(benches);
+
+/// The best of `times` runs; what `before` makes is not counted.
+fn best<T>(times: usize, mut before: impl FnMut() -> T, mut run: impl FnMut(&T)) -> Cost {
+    let mut best = Cost { clock: f64::INFINITY, processor: Some(f64::INFINITY) };
+    for _ in 0..times {
+        let made = before();
+        let (clock, used) = (Instant::now(), processor());
+        run(&made);
+        let clock = clock.elapsed().as_secs_f64() * 1e3;
+        best = best.best(Cost { clock, processor: used.zip(processor()).map(|(from, to)| (to - from) / 1e6) });
+    }
+    best
+}
+
+/// Runs the other engine once: a line `… 12.3 ms, 45.6 ms cpu, 100 active`.
+fn rival(messages: usize, entries: usize) -> Option<Cost> {
+    let folder = std::env::var("TAPSTER_RIVALS").ok()?;
+    let args = ["fast-tavern.mjs".to_owned(), messages.to_string(), entries.to_string(), "1".to_owned()];
+    let told = Command::new("node").args(args).current_dir(folder).output().unwrap_or_else(|e| panic!("node: {e}"));
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let words: Vec<&str> = told.split_whitespace().collect();
+    let mut numbers = words.windows(2).filter(|w| matches!(w, [_, "ms" | "ms,"])).filter_map(|w| w.first()?.parse().ok());
+    assert!(told.contains(&format!(" {} active", 2 * NAMED)), "the same work: {told}");
+    Some(Cost { clock: numbers.next()?, processor: numbers.next() })
+}
+
+fn row(name: &str, cost: Cost, of: Option<Cost>) {
+    let number = |n: Option<f64>| n.map_or_else(|| "-".to_owned(), |n| format!("{n:.1}"));
+    let ratio = of.map(|of| of.clock / cost.clock);
+    let used = of.and_then(|of| Some(of.processor? / cost.processor?));
+    let ratio =
+        ratio.map_or_else(String::new, |r| format!("  {r:>7.0}x  {:>7}x", used.map_or_else(|| "-".to_owned(), |u| format!("{u:.0}"))));
+    println!("{name:<20}{:>12}{:>12}{ratio}", number(Some(cost.clock)), number(cost.processor));
+}
+
+fn measure(messages: usize, entries: usize, times: usize) {
+    let first = scene(messages, entries, 0);
+    let longer = scene(messages, entries, 1);
+    let warmed = || {
+        let rules = open();
+        assert_eq!(scan(&rules, &first), 2 * NAMED, "the entries that messages name, and those behind them");
+        rules
+    };
+    let few = times.min(5);
+    let cold = best(few, open, |rules| _ = scan(rules, &first));
+    let rules = warmed();
+    let warm = best(times, || (), |()| _ = scan(&rules, &first));
+    // every time from a ruleset that has built the shorter chat only
+    let more = best(few, warmed, |rules| _ = scan(rules, &longer));
+    let rival = (messages <= 2_000).then(|| rival(messages, entries)).flatten();
+    println!("\n{messages} messages x {entries} entries");
+    println!("{:<20}{:>12}{:>12}", "", "clock ms", "cpu ms");
+    for (name, cost) in [("cold", cold), ("warm", warm), ("one message more", more)] {
+        row(name, cost, rival);
+    }
+    if let Some(rival) = rival {
+        row("fast-tavern", rival, None);
+    }
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    for (messages, entries, times) in SIZES {
+        if wanted.is_empty() || wanted.contains(&format!("{messages}x{entries}")) {
+            measure(*messages, *entries, *times);
+        }
+    }
+}

@@ -15,7 +15,7 @@ pub mod terms;
 pub mod text;
 pub mod verbs;
 
-pub use build::{BuildError, Outcome, bring, build, run, run_all};
+pub use build::{BuildError, Outcome, Texts, bring, build, expand_texts, run, run_all};
 pub use emit::{Emitted, emit};
 pub use model::{Hook, HookView, Plan, Scene, Value};
 pub use pack::{Rejected, Ruleset};

@@ -350,63 +350,98 @@ mod scripts {
 }
 
 mod macros {
+    use std::cell::{Cell, RefCell};
     use std::collections::HashMap;
     use std::sync::Arc;
 
     use super::table;
-    use tapster::text::macros::{LegacyMarker, MacroHost, MacroLimits, MacroResult, expand, may_have_effects};
+    use tapster::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Shape, expand, may_have_effects};
+    use tapster::text::pattern::{Captures, Pattern};
 
     /// A small table of macros, as a pack could declare them.
     struct Table {
-        variables: HashMap<String, Arc<str>>,
-        original: Option<Arc<str>>,
-        markers: Vec<LegacyMarker>,
-        calls: usize,
+        variables: RefCell<HashMap<String, Arc<str>>>,
+        original: Cell<Option<&'static str>>,
+        calls: Cell<usize>,
         unescapes: bool,
     }
 
     impl Table {
         fn new() -> Self {
-            let markers =
-                [("<USER>", "{{user}}"), ("<CHAR>", "{{char}}")].map(|(find, with)| LegacyMarker { find: find.into(), with: with.into() });
-            Self { variables: HashMap::new(), original: Some("BASE".into()), markers: markers.into(), calls: 0, unescapes: false }
+            Self { variables: RefCell::default(), original: Cell::new(Some("BASE")), calls: Cell::new(0), unescapes: false }
+        }
+    }
+
+    const NAMES: &[(&str, usize, usize)] = &[
+        ("user", 0, 0),
+        ("char", 0, 0),
+        ("noop", 0, 0),
+        ("//", 1, 1),
+        ("tricky", 0, 0),
+        ("spaces", 0, 0),
+        ("line", 0, 0),
+        ("at", 0, 0),
+        ("reverse", 1, 1),
+        ("args", 0, usize::MAX),
+        ("trim", 0, 1),
+        ("original", 0, 0),
+        ("setvar", 2, 2),
+        ("getvar", 1, 1),
+        ("big", 0, 0),
+        ("fails", 0, usize::MAX),
+    ];
+
+    impl Grammar for Table {
+        fn find(&self, name: &str) -> Option<Found> {
+            let id = NAMES.iter().position(|(known, ..)| known.eq_ignore_ascii_case(name))?;
+            let (_, least, most) = NAMES[id];
+            Some(Found { id: u32::try_from(id).unwrap(), shape: Shape { least, most, block: most < 9, raw: 0 } })
         }
     }
 
     impl MacroHost for Table {
-        fn call(&mut self, name: &str, args: &[Arc<str>], at: usize) -> MacroResult {
-            self.calls += 1;
+        fn call(&self, called: &Called<'_>) -> MacroResult {
+            self.calls.set(self.calls.get() + 1);
             let text = |text: &str| MacroResult::Text(text.into());
-            match (name, args) {
-                ("user", []) => text("Ilse"),
-                ("char", []) => text("Brom"),
-                ("noop", []) | ("//", [_]) => text(""),
-                ("tricky", []) => text("{{user}}::x }}"),
-                ("spaces", []) => text("  "),
-                ("line", []) => text("\n"),
-                ("at", []) => text(&at.to_string()),
+            let Some(id) = called.id else { return MacroResult::Unknown };
+            match (NAMES[id as usize].0, called.args) {
+                ("user", _) => text("Ilse"),
+                ("char", _) => text("Brom"),
+                ("noop" | "//", _) => text(""),
+                ("tricky", _) => text("{{user}}::x }}"),
+                ("spaces", _) => text("  "),
+                ("line", _) => text("\n"),
+                ("at", _) => text(&called.at.to_string()),
                 ("reverse", [one]) => text(&one.chars().rev().collect::<String>()),
                 ("args", list) => text(&format!("{list:?}")),
-                ("trim", _) => MacroResult::EatNewlines,
-                ("original", []) => MacroResult::Text(self.original.replace("".into()).unwrap_or_default()),
+                ("trim", [body]) if called.block => text(body),
+                ("trim", _) => text("{{trim}}"),
+                ("original", _) => text(self.original.replace(Some("")).unwrap()),
                 ("setvar", [name, value]) => {
-                    self.variables.insert(name.to_string(), value.clone());
+                    self.variables.borrow_mut().insert(name.to_string(), value.clone());
                     text("")
                 }
-                ("getvar", [name]) => MacroResult::Text(self.variables.get(&**name).cloned().unwrap_or_default()),
-                ("big", []) => text(&"x".repeat(1 << 20)),
-                ("fails", _) => MacroResult::Failed("it failed".into()),
-                _ => MacroResult::Unknown,
+                ("getvar", [name]) => MacroResult::Text(self.variables.borrow().get(&**name).cloned().unwrap_or_default()),
+                ("big", _) => text(&"x".repeat(1 << 20)),
+                _ => MacroResult::Failed("it failed".into()),
             }
         }
 
-        fn legacy_markers(&self) -> &[LegacyMarker] {
-            &self.markers
+        fn before(&self, text: &str) -> Option<String> {
+            rewritten(text, "/<(USER|CHAR)>/gi", |hit| format!("{{{{{hit}}}}}"))
         }
 
-        fn unescapes(&self) -> bool {
-            self.unescapes
+        fn after(&self, text: &str) -> Option<String> {
+            let plain = self.unescapes.then(|| rewritten(text, r"/\\([{}])/g", str::to_owned)).flatten();
+            let trim = r"/(?:\r?\n)*\{\{trim\}\}(?:\r?\n)*/g";
+            rewritten(plain.as_deref().unwrap_or(text), trim, |_| String::new()).or(plain)
         }
+    }
+
+    /// The text with each match replaced by what `with` makes of its first group.
+    fn rewritten(text: &str, find: &str, with: impl Fn(&str) -> String) -> Option<String> {
+        let group = |hit: &Captures| hit.groups.first().copied().flatten().map_or("", |m| m.of(text));
+        Pattern::parse(find).unwrap().replace(text, None, |hit, out| out.push_str(&with(group(hit)))).unwrap()
     }
 
     #[test]
@@ -415,7 +450,7 @@ mod macros {
             let mut host = Table::new();
             host.unescapes = row["unescapes"] == true;
             let text: Arc<str> = row["text"].as_str().unwrap().into();
-            let done = expand(&text, &mut host, &MacroLimits::default());
+            let done = expand(&text, &host, &MacroLimits::default());
             assert_eq!(&*done.text, row["gives"].as_str().unwrap(), "{row}");
             assert_eq!(done.changed, done.text != text, "{row}");
             assert_eq!(done.changed, !Arc::ptr_eq(&done.text, &text), "{row}");
@@ -424,19 +459,19 @@ mod macros {
 
     #[test]
     fn a_text_without_macros_is_not_touched() {
-        let mut host = Table::new();
+        let host = Table::new();
         for text in ["", "plain { text }", "a < b", "}} only closed"] {
             let text: Arc<str> = text.into();
-            assert!(Arc::ptr_eq(&expand(&text, &mut host, &MacroLimits::default()).text, &text));
+            assert!(Arc::ptr_eq(&expand(&text, &host, &MacroLimits::default()).text, &text));
         }
-        assert_eq!(host.calls, 0);
+        assert_eq!(host.calls.get(), 0);
     }
 
     #[test]
     fn limits_leave_the_text_and_say_so() {
         let run = |text: String, limits: MacroLimits| {
             let text: Arc<str> = text.into();
-            let done = expand(&text, &mut Table::new(), &limits);
+            let done = expand(&text, &Table::new(), &limits);
             (Arc::ptr_eq(&done.text, &text), done)
         };
         let (same, done) = run("{{big}}".repeat(20), MacroLimits::default());
@@ -453,6 +488,22 @@ mod macros {
         run("{{".repeat(100_000), MacroLimits::default());
         let (same, done) = run("{{fails}}".into(), MacroLimits::default());
         assert!(same && done.warnings == ["it failed"]);
+    }
+
+    #[test]
+    fn hostile_blocks_end() {
+        let run = |text: String| expand(&text.into(), &Table::new(), &MacroLimits::default());
+        // 10,000 blocks inside each other: deeper ones stay as text, and it is said
+        let done = run(format!("{}a{}", "{{trim}}".repeat(10_000), "{{/trim}}".repeat(10_000)));
+        assert!(done.warnings[0].contains("nested deeper than 64"), "{:?}", done.warnings);
+        // openings that no end fits, ends that no opening fits, ends that cross
+        run(format!("{}{}", "{{user}}".repeat(50_000), "{{/user}}".repeat(50_000)));
+        run("{{/trim}}".repeat(50_000));
+        run((0..20_000).map(|n| format!("{{{{a{n}}}}}")).chain((0..20_000).map(|n| format!("{{{{/a{n}}}}}"))).collect());
+        // each doubles what the one before has set
+        let doubling = "{{setvar::x::{{getvar::x}}{{getvar::x}}}}".repeat(60);
+        let done = run(format!("{{{{setvar::x::ab}}}}{doubling}{{{{getvar::x}}}}"));
+        assert!(done.warnings[0].contains("bytes") && !done.changed, "{:?}", done.warnings);
     }
 
     #[test]
@@ -473,6 +524,52 @@ mod macros {
         ] {
             assert_eq!(may_have_effects(text, &names), effects, "{text}");
         }
+    }
+}
+
+mod templates {
+    use std::sync::Arc;
+
+    use super::table;
+    use serde_json::json;
+    use tapster::text::handlebars::Template;
+
+    fn render(template: &str, fields: &serde_json::Value) -> Result<String, String> {
+        let template = Template::known(template).map_err(|e| e.to_string())?;
+        template.render(&tapster::Value::from(fields), &mut |name| Arc::from(format!("<{name}>"))).map_err(|e| e.to_string())
+    }
+
+    /// The rows were made at random, and what they give was told by the language's own implementation (4.7.10).
+    #[test]
+    fn templates_render_as_the_language_has_it() {
+        let fields = json!({ "a": "A", "b": "", "c": "one\ntwo", "n": "x" });
+        for row in table("handlebars.json") {
+            let got = render(row["template"].as_str().unwrap(), &fields);
+            match row["gives"].as_str() {
+                Some(gives) => assert_eq!(got.as_deref(), Ok(gives), "{row}"),
+                None => assert!(got.is_err(), "{row} gives {got:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn lists_and_tables_are_gone_through() {
+        let fields = json!({ "list": ["x", "y"], "table": { "k": 1, "m": "z" }, "none": [] });
+        assert_eq!(render("{{#each list}}{{@index}}{{this}}{{#unless @last}},{{/unless}}{{/each}}", &fields).unwrap(), "0x,1y");
+        assert_eq!(render("{{#each table}}{{@key}}={{.}};{{/each}}", &fields).unwrap(), "k=1;m=z;");
+        assert_eq!(render("{{#if none}}a{{else}}b{{/if}}{{list}}{{table.m}}{{list.1}}{{list.length}}", &fields).unwrap(), "bx,yzy2");
+        assert_eq!(render("{{#with table}}{{m}}{{../list.0}}{{/with}}{{lookup table 'm'}}", &fields).unwrap(), "zxz");
+    }
+
+    #[test]
+    fn hostile_templates_end_in_errors() {
+        let deep = format!("{}{}", "{{#if a}}".repeat(5_000), "{{/if}}".repeat(5_000));
+        assert!(render(&deep, &json!({})).unwrap_err().contains("deeper than 64"));
+        assert!(render(&format!("{{{{#if {}a{}}}}}{{{{/if}}}}", "(x ".repeat(90), ")".repeat(90)), &json!({})).is_err());
+        assert!(render(&"{{#if ".repeat(50_000), &json!({})).is_err());
+        assert!(render(&"{{".repeat(100_000), &json!({})).is_err());
+        assert!(render(&"x".repeat(2 << 20), &json!({})).unwrap_err().contains("longer than"));
+        assert!(render(&"{{a}}".repeat(200), &json!({ "a": "x".repeat(1 << 20) })).unwrap_err().contains("longer than"));
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::plan::{Event, EvictionRecord, PassStat, Reason, Stat, Trace, TrimReport, Warning};
 use crate::model::{Block, Item, Plan, Scene, Value};
 use crate::pack::Ruleset;
-use crate::terms::ledger;
+use crate::terms::ledger::{self, Trimmed};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 
@@ -17,25 +17,25 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
     let items = st.list(list);
     let memo = Memo::default();
     let env = pass_env(st, &memo);
-    let trimmed = st.ledger.borrow().trimmed.clone();
+    let trimmed = st.ledger.borrow().trimmed(list).cloned();
     let mut blocks = Vec::with_capacity(items.items.len());
     for item in &items.items {
         let tokens = match &trimmed {
-            Some((account, _)) => ledger::cost(&env, *account, item).map_err(|f| BuildError::of(f.into(), None, st))?,
+            Some(by) => ledger::cost(&env, by.account, item).map_err(|f| BuildError::of(f.into(), None, st))?,
             None => 0.0,
         };
         blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens, history: history(st, item) });
     }
     let records: Vec<EvictionRecord> = st.ledger.borrow().records.clone();
-    let report = report(st, &blocks, records, trimmed)?;
+    let report = report(st, &blocks, records, trimmed.as_ref())?;
     let names = |name: &str| vec![Arc::<str>::from(name)];
     Ok(Plan {
         blocks,
         warnings: st.warnings.borrow().clone(),
         outlets: st.lookup(&names("outlet"), None),
-        trace: trace(st, &report, stages),
+        trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages),
         trim_report: report,
-        patch: st.set.borrow().get("state").cloned().unwrap_or_default(),
+        patch: patch(st),
         set: st.set.borrow().clone(),
         lost: st.lost.borrow().clone(),
         fingerprint: rules.fingerprint().to_owned(),
@@ -44,20 +44,26 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
     })
 }
 
-fn report(
-    st: &State,
-    blocks: &[Block],
-    records: Vec<EvictionRecord>,
-    trimmed: Option<(usize, Arc<str>)>,
-) -> Result<TrimReport, BuildError> {
-    let Some((account, pass)) = trimmed else { return Ok(TrimReport::default()) };
+/// What is to be stored: `$state`, and the variables that macros have written.
+pub(super) fn patch(st: &State) -> Value {
+    let set = st.set.borrow();
+    let state = set.get("state").cloned().unwrap_or_default();
+    match set.get("vars") {
+        Some(vars) => Value::map([(Arc::from("vars"), vars.clone())].into_iter().collect()).over(state),
+        None => state,
+    }
+}
+
+fn report(st: &State, blocks: &[Block], records: Vec<EvictionRecord>, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
+    let Some(Trimmed { account, pass, .. }) = trimmed else { return Ok(None) };
     let memo = Memo::default();
-    let size = ledger::size(&pass_env(st, &memo), account).map_err(|f| BuildError::of(f.into(), None, st))?;
+    let size = ledger::size(&pass_env(st, &memo), *account).map_err(|f| BuildError::of(f.into(), None, st))?;
     let kept: f64 = blocks.iter().filter(|b| b.enabled()).map(|b| b.tokens).sum();
     let gone: f64 = records.iter().map(|r| r.tokens).sum();
     let strategy = pass.rsplit_once('/').map_or(pass.as_ref(), |(p, _)| p).to_owned();
     let count = records.iter().map(|r| r.unread.unwrap_or(1)).sum();
-    Ok(TrimReport { strategy, budget_tokens: size, initial_tokens: kept + gone, final_tokens: kept, eviction_count: count, records })
+    let initial_tokens = kept + gone;
+    Ok(Some(TrimReport { strategy, budget_tokens: size, initial_tokens, final_tokens: kept, eviction_count: count, records }))
 }
 
 fn history(st: &State, item: &Item) -> Vec<Event> {
@@ -66,18 +72,19 @@ fn history(st: &State, item: &Item) -> Vec<Event> {
     events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
 }
 
-pub(crate) fn trace(st: &State, report: &TrimReport, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
+pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
     st.trail.as_ref()?;
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
-    Some(Trace { passes, draws, read_whole, stages, steps: st.steps.borrow().clone(), stats: stats(st, report), reasons: reasons(st) })
+    let (steps, macros, rewrites) = (st.steps.borrow().clone(), st.macros.borrow().clone(), st.rewrites.borrow().clone());
+    Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros, rewrites })
 }
 
 /// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
-fn stats(st: &State, report: &TrimReport) -> Vec<Stat> {
+fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
     let mut stats = st.notes.borrow().clone();
-    if st.ledger.borrow().trimmed.is_some() {
+    if let Some((report, by)) = report {
         let numbers = [
             ("initial_tokens", Value::Num(report.initial_tokens)),
             ("final_tokens", Value::Num(report.final_tokens)),
@@ -85,8 +92,7 @@ fn stats(st: &State, report: &TrimReport) -> Vec<Stat> {
             ("eviction_count", Value::Int(i64::try_from(report.eviction_count).unwrap_or(i64::MAX))),
         ];
         let value = Value::map(numbers.into_iter().map(|(name, value)| (Arc::from(name), value)).collect());
-        let stage = st.ledger.borrow().trimmed_in.to_string();
-        stats.push(Stat { stage, name: "trim".to_owned(), value });
+        stats.push(Stat { stage: by.stage.to_string(), name: "trim".to_owned(), value });
     }
     let set = st.set.borrow();
     let noted = set.get("stat").and_then(Value::as_map).into_iter().flat_map(|m| m.iter());
@@ -151,11 +157,11 @@ impl Outcome {
         self.st.ledger.borrow().records.clone()
     }
 
-    /// The trim report over a list.
+    /// The trim report over a list; nothing where no pass trimmed.
     ///
     /// # Errors
     /// A cost that cannot be worked out.
-    pub fn trim_report(&self, list: &str) -> Result<TrimReport, BuildError> {
+    pub fn trim_report(&self, list: &str) -> Result<Option<TrimReport>, BuildError> {
         let id = self.st.rules.list_id(list).unwrap_or(0);
         Ok(plan(&self.rules, &self.st, id, Vec::new())?.trim_report)
     }
@@ -175,6 +181,6 @@ impl Outcome {
     /// What to write into the chat's store (`$state`).
     #[must_use]
     pub fn patch(&self) -> Value {
-        self.st.set.borrow().get("state").cloned().unwrap_or_default()
+        patch(&self.st)
     }
 }

@@ -8,6 +8,7 @@ pub mod error;
 pub mod gather;
 pub mod render;
 pub mod scripts;
+pub mod texts;
 
 use crate::model::{Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
@@ -20,6 +21,7 @@ use crate::verbs::Halt;
 pub use bring::bring;
 pub use error::BuildError;
 pub use gather::Outcome;
+pub use texts::{Texts, expand_texts};
 
 /// The entry program of a build.
 const ENTRY: &str = "build";
@@ -134,6 +136,7 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
         st.trail = Some(std::cell::RefCell::default());
     }
     st.strict = scene.strict;
-    st.set_renderer(std::rc::Rc::new(render::render));
+    let table = rules.macros().clone();
+    st.set_renderer(std::rc::Rc::new(move |args, st| render::render(args, st, &table)));
     st
 }

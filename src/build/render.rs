@@ -1,54 +1,46 @@
-//! The text languages, as the terms reach them: macro, outlet, story, liquid; whatever else is named is left as it is.
+//! The text languages, as the terms reach them: macro, outlet, story, handlebars, liquid; whatever
+//! else is named is left as it is.
 
 use std::sync::Arc;
 
 use crate::diag::Code;
-use crate::kinds::macros::{Macros, OutletHost};
+use crate::kinds::macros::{Macros, OutletHost, Table};
 use crate::model::{Map, Value};
 use crate::terms::{Fault, State};
+use crate::text::handlebars::Template;
 use crate::text::liquid::{Liquid, LiquidError, Options};
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
 
 /// `{ lang, of, with? }` to a text.
-pub(super) fn render(args: &Map, st: &State) -> Result<Value, Fault> {
+pub(super) fn render(args: &Map, st: &State, table: &Table) -> Result<Value, Fault> {
     let text = args.get("of").map(Value::to_text).unwrap_or_default();
     let with = args.get("with").cloned().unwrap_or_default();
     match args.get("lang").and_then(Value::as_str) {
-        Some("macro") => Ok(Value::Text(macros(&text, &with, st))),
+        Some("macro") => Ok(Value::Text(macros(&text, &with, st, table))),
         Some("outlet") => Ok(Value::Text(outlets(&text, st))),
         Some("story") => story(&text, &with),
+        Some("handlebars") => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str) == Some("macro"), st, table),
         Some("liquid") => liquid(&text, &with, st),
         Some("rhai") => script(args, &text, st),
         _ => Ok(Value::Text(text)),
     }
 }
 
-fn macros(text: &Arc<str>, with: &Value, st: &State) -> Arc<str> {
-    if !text.contains("{{") && !text.contains('<') {
-        return text.clone();
-    }
-    let mut host = Macros::new(st, with);
-    let done = expand(text, &mut host, &limits(st));
-    for warning in done.warnings {
-        st.warn(Code::MacroFailed, warning);
-    }
-    done.text
+fn macros(text: &Arc<str>, with: &Value, st: &State, table: &Table) -> Arc<str> {
+    Macros::new(st, table, with, text).run()
 }
 
 fn outlets(text: &Arc<str>, st: &State) -> Arc<str> {
     if !text.contains("{{") {
         return text.clone();
     }
-    expand(text, &mut OutletHost::new(st), &limits(st)).text
-}
-
-fn limits(st: &State) -> MacroLimits {
-    MacroLimits { output: st.rules.limits.text_bytes, ..MacroLimits::default() }
+    let limits = MacroLimits { output: st.rules.limits.text_bytes, ..MacroLimits::default() };
+    expand(text, &OutletHost::new(st), &limits).text
 }
 
 fn story(template: &str, with: &Value) -> Result<Value, Fault> {
-    let story = Story::parse(template).map_err(|e| Fault::template(e.message))?;
+    let story = Story::known(template).map_err(|e| Fault::template(e.message))?;
     let lookup = |name: &str| with.get(name).map(Value::to_text);
     story.render(&lookup, false).map(Value::text).map_err(|e| Fault::template(e.message))
 }
@@ -61,12 +53,23 @@ fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault>
         let message = format!("in a Liquid template, {error}");
         if error.bound { Fault::bound(message) } else { Fault::template(message) }
     };
-    let liquid = Liquid::cached(template).map_err(fault)?;
+    let liquid = Liquid::known(template).map_err(fault)?;
     for name in liquid.unknown_filters() {
         st.warn(Code::MacroFailed, format!("Liquid knows no filter `{name}`; what is piped into it stays as it is"));
     }
     let options = Options { output: st.rules.limits.text_bytes, ..Options::default() };
     liquid.render(with, &options).map(Value::text).map_err(fault)
+}
+
+/// With `macros` a name that is no field is a macro; else it stays as a tag.
+fn handlebars(template: &str, with: &Value, macros: bool, st: &State, table: &Table) -> Result<Value, Fault> {
+    let nothing = Value::default();
+    let mut unknown = |name: &str| {
+        let tag: Arc<str> = format!("{{{{{name}}}}}").into();
+        if macros { self::macros(&tag, &nothing, st, table) } else { tag }
+    };
+    let text = Template::known(template).and_then(|template| template.render(with, &mut unknown));
+    text.map(Value::text).map_err(|e| Fault::template(e.message))
 }
 
 fn script(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {

@@ -97,12 +97,11 @@ fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     let on = plan.blocks.iter().filter(|b| b.enabled());
     let tokens: f64 = on.clone().map(|b| b.tokens).sum();
     let mut out = format!("{}\n{} of {} blocks are sent, {tokens} tokens", table(&rows), on.count(), plan.blocks.len());
-    let trim = &plan.trim_report;
-    if !trim.strategy.is_empty() {
+    if let Some(trim) = &plan.trim_report {
         out.push_str(&format!("; {} would fit (`{}`)", trim.budget_tokens, trim.strategy));
     }
     out.push('\n');
-    part(&mut out, "trimmed", trim.records.iter().map(|r| evicted(r, rules)).collect());
+    part(&mut out, "trimmed", plan.evicted().iter().map(|r| evicted(r, rules)).collect());
     part(&mut out, "lost their place", plan.lost.iter().map(|(id, pass)| vec![one_line(id), by(pass, rules)]).collect());
     let warnings = plan.warnings.iter().map(|w| vec![w.code.clone(), one_line(&w.message), by(&w.pass, rules)]);
     part(&mut out, "warnings", warnings.collect());

@@ -4,7 +4,7 @@
 //! holds. This room fills the list, runs the program and evaluates the form; it knows no provider.
 
 use crate::build::{self, BuildError, gather};
-use crate::model::plan::{Trace, TrimReport, Warning};
+use crate::model::plan::{Trace, Warning};
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::select::pass_env;
@@ -46,7 +46,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let stages = build::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
     let failed = |halt: Halt| BuildError::of(halt, Some(&form_name), &st);
     let payload = payload(form, &st).map_err(failed)?;
-    let trace = gather::trace(&st, &TrimReport::default(), stages);
+    let trace = gather::trace(&st, None, stages);
     let warnings = st.warnings.take();
     Ok(Emitted { payload, warnings, trace })
 }

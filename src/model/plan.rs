@@ -122,6 +122,35 @@ pub struct Stat {
     pub value: Value,
 }
 
+/// A macro that was evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Expansion {
+    /// Its name, as written.
+    pub name: String,
+    /// Its arguments, expanded; those that it takes unexpanded are empty.
+    pub args: Vec<String>,
+    /// What stands in its place; nothing if it stayed as written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// Where it stood in its text, in bytes.
+    pub at: usize,
+    /// The pass that had the text expanded.
+    pub pass: String,
+}
+
+/// What a rewriting script made of a text.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Rewrite {
+    /// The pass.
+    pub pass: String,
+    /// The script.
+    pub script: String,
+    /// The text before.
+    pub before: String,
+    /// The text it made.
+    pub after: String,
+}
+
 /// What was watched; only there when the scene asked for it.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Trace {
@@ -135,10 +164,14 @@ pub struct Trace {
     pub stages: Vec<(String, Vec<Value>)>,
     /// Why items fared as they did, in order: what passes with `because` did.
     pub reasons: Vec<Reason>,
+    /// What rewriting scripts made of texts, in order.
+    pub rewrites: Vec<Rewrite>,
     /// Stages and hooks in the order in which they ran.
     pub steps: Vec<Step>,
     /// What stages, hooks and passes noted: `trim` of the stage that trimmed, and everything that passes set under `$stat`.
     pub stats: Vec<Stat>,
+    /// The first macros that were evaluated, in order.
+    pub macros: Vec<Expansion>,
 }
 
 /// One block of the plan.
@@ -189,9 +222,10 @@ pub struct Plan {
     pub warnings: Vec<Warning>,
     /// Texts for named outlets.
     pub outlets: Value,
-    /// What trimming did.
-    pub trim_report: TrimReport,
-    /// What to write into the chat's store once the build is accepted (`$state`).
+    /// What trimming did; nothing where no pass trims.
+    pub trim_report: Option<TrimReport>,
+    /// What to write into the chat's store once the build is accepted: `$state`, and under `vars` the variables that macros
+    /// have written, by store and name (one that was removed is there as nothing).
     pub patch: Value,
     /// Everything that passes have set (`$name`).
     pub set: Value,
@@ -212,6 +246,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What trimming took out, in order.
+    #[must_use]
+    pub fn evicted(&self) -> &[EvictionRecord] {
+        self.trim_report.as_ref().map_or(&[], |report| &report.records)
+    }
+
     /// What the pack tells about the plan beside its blocks (`$plan.NAME`): `assistant_prefill`, `continue_postfix` …;
     /// nothing where it does not say.
     #[must_use]

@@ -172,7 +172,7 @@ impl Value {
         match self {
             Value::Text(t) => t.clone(),
             Value::Null | Value::Rule(_) => Arc::from(""),
-            Value::Bool(b) => Arc::from(if *b { "true" } else { "false" }),
+            Value::Bool(b) => truth_text(*b),
             Value::Int(n) => Arc::from(n.to_string()),
             Value::Num(n) => Arc::from(number_text(*n)),
             Value::List(_) | Value::Map(_) => Arc::from(self.to_json().to_string()),
@@ -218,6 +218,13 @@ impl Value {
     }
 }
 
+/// `true` and `false` stand in so many lookups that they are made once.
+fn truth_text(truth: bool) -> Arc<str> {
+    static TEXTS: std::sync::LazyLock<[Arc<str>; 2]> = std::sync::LazyLock::new(|| ["false".into(), "true".into()]);
+    let [no, yes] = &*TEXTS;
+    if truth { yes.clone() } else { no.clone() }
+}
+
 /// A number as JavaScript prints it, for the sizes that occur in prompts.
 #[must_use]
 pub fn number_text(n: f64) -> String {
@@ -227,6 +234,9 @@ pub fn number_text(n: f64) -> String {
         if n > 0.0 { "Infinity".into() } else { "-Infinity".into() }
     } else if n.fract() == 0.0 && n.abs() < 1e21 {
         format!("{n:.0}").replace("-0", if n == 0.0 { "0" } else { "-0" })
+    } else if n.abs() < 1e-6 || n.abs() >= 1e21 {
+        let text = format!("{n:e}");
+        if n.abs() < 1.0 { text } else { text.replace('e', "e+") }
     } else {
         format!("{n}")
     }

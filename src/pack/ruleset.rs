@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::diag::{Code, Report, Sources, Span};
+use crate::kinds::macros::Table;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
 
@@ -17,6 +18,7 @@ pub struct Ruleset(Arc<Inner>);
 struct Inner {
     pack: Pack,
     programs: Programs,
+    macros: Arc<Table>,
     warnings: Report,
 }
 
@@ -72,13 +74,18 @@ impl Ruleset {
         let Some(pack) = pack else { return Err(Rejected { report, sources }) };
         // what compiling finds is told on top of what loading found, so that one run shows every mistake
         let (programs, mut found) = compile(&pack);
+        let macros = programs.as_ref().map(|p| Table::compile(&p.rules, &pack));
+        let macros = macros.map(|(table, wrong)| {
+            found.extend(wrong);
+            Arc::new(table)
+        });
         unread.excuse(&mut found);
         // of two complaints about one value the compiler's knows more than the schema's
         let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();
         report.retain(|d| !(is_shape(d.code) && d.span.is_some_and(|span| said.contains(&span))));
         report.extend(found);
         match programs.filter(|_| !report.has_errors()) {
-            Some(programs) => Ok(Self(Arc::new(Inner { pack, programs, warnings: report }))),
+            Some(programs) => Ok(Self(Arc::new(Inner { pack, programs, macros: macros.unwrap_or_default(), warnings: report }))),
             None => {
                 report.sort();
                 Err(Rejected { report, sources: pack.sources })
@@ -96,6 +103,12 @@ impl Ruleset {
     #[must_use]
     pub fn programs(&self) -> &Programs {
         &self.0.programs
+    }
+
+    /// The compiled macro table.
+    #[must_use]
+    pub fn macros(&self) -> &Arc<Table> {
+        &self.0.macros
     }
 
     /// What loading and compiling warned of.

@@ -277,7 +277,9 @@ fn check_facts(cx: &mut Cx<'_>) {
             continue;
         };
         let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
-        cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &is.node, mode));
+        // `@outer` in it is whatever stands round the place where it is used, which is checked there
+        let check = |cx: &mut Cx<'_>| cx.named_fact(&row.name, &is.node, mode);
+        cx.within(Scope::Any, |cx| cx.within(Scope::Open, check));
     }
 }
 

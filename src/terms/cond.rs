@@ -224,6 +224,17 @@ impl Cond {
             }
             Cond::Not(c) => !c.holds(env)?,
             Cond::Test { subject, test, condition } => {
+                if let (Expr::Field(field), Test::Is(wanted), false) = (subject, test, *condition)
+                    && env.is_off(field)
+                {
+                    return Ok(!*wanted);
+                }
+                if let (Expr::Field(field), false) = (subject, *condition)
+                    && let Some(value) = env.held(field)
+                    && !matches!(value, Value::Rule(_))
+                {
+                    return test.holds(value, env);
+                }
                 let value = subject.eval(env)?;
                 let value = match value {
                     Value::Rule(RuleRef::Cond(n)) => Value::Bool(env.st.rules.cond(n).holds(env)?),

@@ -273,6 +273,7 @@ impl<'p> Cx<'p> {
                 self.named("code", &codes, second, span);
                 (Root::Code(second.into()), 2)
             }
+            "given" => (Root::Given, 1),
             "account" => {
                 let accounts = self.accounts.clone();
                 self.reads_account |= !matches!(names.get(2).map(AsRef::as_ref), Some("size" | "spent"));
@@ -305,11 +306,11 @@ impl<'p> Cx<'p> {
 
     /// An `@field`.
     pub fn field(&mut self, text: &str, span: Span, node: &Node, offset: usize) -> Expr {
-        let (up, text) = match text.strip_prefix("outer") {
-            Some("") => (1, ""),
-            Some(rest) if rest.starts_with('.') => (1, rest.get(1..).unwrap_or("")),
-            _ => (0, text),
-        };
+        let (mut up, mut text) = (0, text);
+        while let Some(rest) = text.strip_prefix("outer").filter(|rest| rest.is_empty() || rest.starts_with('.')) {
+            up += 1;
+            text = rest.strip_prefix('.').unwrap_or(rest);
+        }
         let mut segs = self.segs(text, node, offset).into_iter();
         let field = match segs.next() {
             Some(Seg::Name(name)) => Some(name),

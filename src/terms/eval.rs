@@ -185,9 +185,9 @@ impl<'a> Env<'a> {
     /// A compiled cell of the pack's own values, worked out.
     fn settle(&self, value: Value) -> Result<Value, Fault> {
         match value {
-            Value::Rule(RuleRef::Expr(n)) if self.st.deeper() => {
+            Value::Rule(RuleRef::Expr(n)) if self.st.nesting.deeper() => {
                 let result = self.st.rules.expr(n).eval(self);
-                self.st.shallower();
+                self.st.nesting.shallower();
                 result
             }
             Value::Rule(RuleRef::Expr(_)) => Err(Fault::bound("values refer to each other too deeply")),
@@ -206,6 +206,7 @@ impl<'a> Env<'a> {
     pub fn path(&self, path: &Path) -> Result<Value, Fault> {
         match &path.root {
             Root::Table(name) => Ok(self.walk(self.st.rules.table(name), &path.segs)?),
+            Root::Given => self.walk(self.st.scene.clone(), &path.segs),
             Root::Code(name) => {
                 let values = self.st.rules.row("code", name).and_then(|row| row.get("values").cloned());
                 self.walk(values.unwrap_or_default(), &path.segs)
@@ -242,7 +243,7 @@ impl<'a> Env<'a> {
                     made
                 }
             };
-            return Ok(set.contains(&super::keys::canonical(subject)));
+            return Ok(!set.is_empty() && set.contains(&super::keys::canonical(subject)));
         }
         Ok(match list.eval(self)? {
             Value::List(l) => l.contains(subject),
@@ -373,6 +374,7 @@ fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for e in list {
         if let Value::Map(map) = e.eval(env)? {
+            out.reserve(map.len());
             for (key, value) in map.iter() {
                 if !value.is_null() {
                     out.insert(key.clone(), value.clone());

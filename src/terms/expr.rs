@@ -67,6 +67,8 @@ pub enum Root {
         /// A list whose name the path begins with, and how many steps that name takes.
         list: Option<(usize, usize)>,
     },
+    /// `$given.PATH`: the scene as it was handed in, whatever passes have made of it.
+    Given,
     /// `$table.NAME`.
     Table(Arc<str>),
     /// `$code.NAME`: the values of a row of table `code`.

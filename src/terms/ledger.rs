@@ -66,10 +66,21 @@ pub struct Ledger {
     spent: Vec<f64>,
     /// What was taken out, in order.
     pub records: Vec<EvictionRecord>,
-    /// The account that was trimmed to last, and the pass that did it.
-    pub trimmed: Option<(usize, Arc<str>)>,
+    /// The lists that were trimmed, each with what did it last.
+    trimmed: Vec<Trimmed>,
+}
+
+/// What trimmed a list.
+#[derive(Debug, Clone)]
+pub struct Trimmed {
+    /// The list.
+    pub list: usize,
+    /// The account that it was trimmed to.
+    pub account: usize,
+    /// The pass that did it.
+    pub pass: Arc<str>,
     /// The stage that it did it in.
-    pub trimmed_in: Arc<str>,
+    pub stage: Arc<str>,
 }
 
 impl Ledger {
@@ -79,10 +90,16 @@ impl Ledger {
         Self { spent: vec![0.0; rules.accounts.len()], ..Self::default() }
     }
 
-    /// Notes that a pass trims to an account.
-    pub fn trim(&mut self, account: usize, pass: Arc<str>, stage: &Arc<str>) {
-        self.trimmed = Some((account, pass));
-        self.trimmed_in = stage.clone();
+    /// Notes that a pass trims a list.
+    pub fn trim(&mut self, by: Trimmed) {
+        self.trimmed.retain(|t| t.list != by.list);
+        self.trimmed.push(by);
+    }
+
+    /// What trimmed a list last; nothing where no pass did.
+    #[must_use]
+    pub fn trimmed(&self, list: usize) -> Option<&Trimmed> {
+        self.trimmed.iter().find(|t| t.list == list)
     }
 
     /// Spends from an account.

@@ -23,13 +23,18 @@ pub(super) struct Patterns {
 }
 
 impl State {
-    /// A pattern that data brings, compiled once a build.
-    pub fn pattern(&self, text: &str) -> Result<Pattern, PatternError> {
-        if let Some(found) = self.patterns.borrow().known.get(text) {
+    /// A pattern that data brings, compiled once a build. With `flags` the text is a bare pattern; without, it may be
+    /// `/pattern/flags` or a plain text.
+    ///
+    /// # Errors
+    /// A text that is no pattern, or one that cannot be matched in bounded time.
+    pub fn pattern(&self, text: &str, flags: Option<&str>) -> Result<Pattern, PatternError> {
+        let key = flags.map_or_else(|| text.to_owned(), |flags| format!("/{text}/{flags}\0"));
+        if let Some(found) = self.patterns.borrow().known.get(&key) {
             return found.clone();
         }
-        let made = Pattern::parse(text);
-        self.patterns.borrow_mut().known.insert(text.to_owned(), made.clone());
+        let made = flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags));
+        self.patterns.borrow_mut().known.insert(key, made.clone());
         made
     }
 

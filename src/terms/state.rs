@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::{Code, short};
-use crate::model::plan::{Stat as Note, Step, Warning};
+use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step, Warning};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value, value::MAX_DEPTH};
 
@@ -72,6 +72,8 @@ pub struct State {
     pub stats: RefCell<Vec<Stat>>,
     /// Passes that had all of a list read, and how many elements that were, when tracing.
     pub read_whole: RefCell<Vec<(Arc<str>, usize)>>,
+    /// Macros that were evaluated, when tracing.
+    pub macros: RefCell<Vec<Expansion>>,
     /// Media parts that stand in a text as marks (`shape` steps `inline` and `outline`).
     pub marks: RefCell<Vec<(Arc<str>, Value)>>,
     /// Items that lost their place: id, and the pass that would have placed them.
@@ -83,14 +85,16 @@ pub struct State {
     pub telling: Cell<bool>,
     /// Why items fared as they did, when tracing.
     pub reasons: RefCell<Vec<Reason>>,
-    /// What lookups of keys have read so far, by pass.
-    pub lookups: RefCell<rustc_hash::FxHashMap<Arc<str>, Vec<crate::text::keys::Lookup>>>,
+    /// What scripts made of texts, in order.
+    pub rewrites: RefCell<Vec<Rewrite>>,
+    /// What passes keep for their next run in this build, by pass.
+    pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
     /// Patterns that data brings.
     pub(super) patterns: RefCell<Patterns>,
     visits: Cell<u64>,
     /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
     most_visits: Cell<Option<u64>>,
-    depth: Cell<u32>,
+    pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
 }
@@ -124,17 +128,19 @@ impl State {
             trail: None,
             stats: RefCell::default(),
             read_whole: RefCell::default(),
+            macros: RefCell::default(),
             marks: RefCell::default(),
             lost: RefCell::default(),
             because: RefCell::default(),
             facts: super::trail::Facts::default(),
             telling: Cell::new(false),
             reasons: RefCell::default(),
-            lookups: RefCell::default(),
+            rewrites: RefCell::default(),
+            kept: RefCell::default(),
             patterns: RefCell::default(),
             visits: Cell::new(0),
             most_visits: Cell::new(None),
-            depth: Cell::new(0),
+            nesting: super::nesting::Nesting::default(),
             next_seq: Cell::new(0),
             renderer: None,
         }
@@ -169,20 +175,6 @@ impl State {
             return Err(Fault::bound(format!("a text grew beyond {} bytes", self.rules.limits.text_bytes)));
         }
         Ok(())
-    }
-
-    /// One level of values that refer to values deeper; false when that is too deep.
-    pub(crate) fn deeper(&self) -> bool {
-        let fine = self.depth.get() < 48;
-        if fine {
-            self.depth.set(self.depth.get() + 1);
-        }
-        fine
-    }
-
-    /// One level up again.
-    pub(crate) fn shallower(&self) {
-        self.depth.set(self.depth.get().saturating_sub(1));
     }
 
     /// Raises a warning of the running pass.

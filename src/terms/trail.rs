@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::model::plan::Rewrite;
 use crate::model::{Item, Map, Value};
 
 use super::State;
 use super::eval::{Cur, Env, Memo};
 use super::expr::Expr;
 use super::select::Seq;
+
+/// Most rewritten texts that a trail keeps.
+const MOST_REWRITES: usize = 10_000;
 
 /// One event of the trail: what a pass did to an item. Only kept when tracing.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -86,6 +90,14 @@ impl State {
         if let Some(trail) = &self.trail {
             trail.borrow_mut().push(Event { item: item.seq, pass: self.pass.borrow().clone(), did });
             self.explain(item, Value::Null);
+        }
+    }
+
+    /// Notes that a script changed a text, when a trail is kept.
+    pub fn rewritten(&self, script: &Arc<str>, before: &Arc<str>, after: &Arc<str>) {
+        if self.trail.is_some() && self.rewrites.borrow().len() < MOST_REWRITES {
+            let (script, before, after) = (script.to_string(), before.to_string(), after.to_string());
+            self.rewrites.borrow_mut().push(Rewrite { pass: self.pass.borrow().to_string(), script, before, after });
         }
     }
 

@@ -6,8 +6,12 @@
 use std::sync::Arc;
 
 use super::js;
+use super::moment::{INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
 use crate::model::{Map, Value};
+
+/// Longer patterns of dates are refused.
+const MOST_PATTERN: usize = 10_000;
 
 /// A function's arguments, evaluated, by name.
 pub type Args = Map;
@@ -30,15 +34,39 @@ const OF: &[(&str, bool)] = &[("of", true)];
 pub const FUNCTIONS: &[Function] = &[
     Function { name: "concat", doc: "the elements of a list as one text, or its lists as one list", args: OF, run: concat },
     Function {
+        name: "escape_pattern",
+        doc: "the text as a piece of a pattern that finds just this text",
+        args: OF,
+        run: |args| Ok(Value::text(pattern::escape(&text(args)))),
+    },
+    Function {
         name: "fingerprint",
         doc: "blake3 over the value's canonical JSON (keys sorted, numbers in their shortest form), in hex",
         args: OF,
         run: |args| Ok(Value::text(fingerprint(of(args)))),
     },
+    Function {
+        name: "format_time",
+        doc: "a date text or milliseconds since 1970 in a pattern of moment.js (ISO 8601 by default); `offset` is the distance from UTC, in hours below 16, else in minutes",
+        args: &[("of", true), ("format", false), ("offset", false)],
+        run: format_time,
+    },
+    Function {
+        name: "hash",
+        doc: "a number of 53 bits for a text, always the same for the same text (cyrb53)",
+        args: OF,
+        run: |args| Ok(Value::Int(i64::try_from(super::seedrandom::hash(&text(args), 0)).unwrap_or(i64::MAX))),
+    },
     Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
+    Function {
+        name: "match",
+        doc: "the first match of `find` (a plain text or `/pattern/flags`) and its groups, as a list; nothing where there is none",
+        args: &[("of", true), ("find", true)],
+        run: first_match,
+    },
     Function { name: "number", doc: "the number that a text says in JavaScript's reading, or nothing", args: OF, run: number },
     Function {
         name: "pairs",
@@ -65,6 +93,12 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "the parts of a text between `sep` (a plain text or `/pattern/flags`), as a list; its characters for an empty `sep`",
         args: &[("of", true), ("sep", true)],
         run: split,
+    },
+    Function {
+        name: "time_difference",
+        doc: "how far `of` is from `from` in words, both a date text or milliseconds: `2 days`; with `suffix` `in 2 days` or `2 days ago`",
+        args: &[("of", true), ("from", true), ("suffix", false)],
+        run: time_difference,
     },
     Function { name: "trim", doc: "the text without white space at both ends", args: OF, run: |args| trimmed(args, js::trim) },
     Function { name: "trim_end", doc: "the text without white space at its end", args: OF, run: |args| trimmed(args, js::trim_end) },
@@ -178,6 +212,29 @@ fn trimmed(args: &Args, trim: fn(&str) -> &str) -> Result<Value, String> {
     Ok(if short.len() == text.len() { Value::Text(text.clone()) } else { Value::text(short) })
 }
 
+fn format_time(args: &Args) -> Result<Value, String> {
+    let pattern = named(args, "format");
+    if pattern.len() > MOST_PATTERN {
+        return Err(format!("`format` is longer than {MOST_PATTERN} bytes"));
+    }
+    let at = Moment::of_value(of(args), 0);
+    let at = match args.get("offset").filter(|v| !v.is_null()) {
+        None => at,
+        Some(offset) => {
+            let offset = offset.as_i64().ok_or("`offset` must be a whole number")?;
+            at.and_then(|at| at.utc_offset(offset))
+        }
+    };
+    Ok(Value::text(at.map_or_else(|| INVALID.into(), |at| at.format(&pattern))))
+}
+
+fn time_difference(args: &Args) -> Result<Value, String> {
+    let from = Moment::of_value(args.get("from").unwrap_or(&Value::Null), 0);
+    let suffix = args.get("suffix").is_some_and(Value::truthy);
+    let between = Moment::of_value(of(args), 0).zip(from).map(|(of, from)| of.difference(from, suffix));
+    Ok(Value::text(between.unwrap_or_else(|| INVALID.into())))
+}
+
 fn words(args: &Args) -> Result<Value, String> {
     let text = text(args);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| !w.is_empty());
@@ -246,6 +303,15 @@ fn replace(args: &Args) -> Result<Value, String> {
     let with = named(args, "with");
     let replaced = find.replace(&text, times(args)?, |_, out| out.push_str(&with)).map_err(|e| e.to_string())?;
     Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
+}
+
+fn first_match(args: &Args) -> Result<Value, String> {
+    let text = text(args);
+    let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
+    let found = find.captures_all(&text, 1).map_err(|e| e.to_string())?;
+    let Some(found) = found.first() else { return Ok(Value::Null) };
+    let group = |m: &Option<pattern::Match>| m.map_or(Value::Null, |m| Value::text(m.of(&text)));
+    Ok(Value::list(std::iter::once(&Some(found.whole)).chain(&found.groups).map(group).collect()))
 }
 
 fn split(args: &Args) -> Result<Value, String> {

@@ -2,6 +2,8 @@
 //!
 //! Prompts were written against programs in JavaScript, so "trimmed" and "length" mean what they mean there.
 
+use crate::model::Value;
+
 /// Whether `\s` and `trim()` of JavaScript count `c` as white space (U+FEFF is, U+0085 is not).
 #[must_use]
 pub fn is_space(c: char) -> bool {
@@ -62,4 +64,62 @@ fn decimal(text: &str) -> f64 {
         _ if text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E')) => text.parse().unwrap_or(f64::NAN),
         _ => f64::NAN,
     }
+}
+
+/// `Number(value)`: a list is read as the text that its elements make.
+#[must_use]
+pub fn to_number(value: &Value) -> f64 {
+    match value {
+        Value::Null => 0.0,
+        Value::Bool(b) => f64::from(u8::from(*b)),
+        Value::Int(_) | Value::Num(_) => value.as_f64().unwrap_or(f64::NAN),
+        Value::Text(text) => number(text),
+        Value::List(_) => number(&string(value)),
+        Value::Map(_) | Value::Rule(_) => f64::NAN,
+    }
+}
+
+/// `String(value)`.
+#[must_use]
+pub fn string(value: &Value) -> String {
+    let element = |v: &Value| if v.is_null() { String::new() } else { string(v) };
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::List(list) => list.iter().map(element).collect::<Vec<_>>().join(","),
+        Value::Map(_) => "[object Object]".to_owned(),
+        other => other.to_text().to_string(),
+    }
+}
+
+/// `Boolean(value)`.
+#[must_use]
+pub fn truthy(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Rule(_) => false,
+        Value::Bool(b) => *b,
+        Value::Text(text) => !text.is_empty(),
+        Value::Int(n) => *n != 0,
+        Value::Num(n) => *n != 0.0 && !n.is_nan(),
+        Value::List(_) | Value::Map(_) => true,
+    }
+}
+
+/// A number as a value: whole numbers as such, and no negative zero.
+#[must_use]
+pub fn value(number: f64) -> Value {
+    let value = Value::Num(number + 0.0);
+    value.as_i64().map_or(value, Value::Int)
+}
+
+/// A number as the place of an element.
+#[must_use]
+pub fn place(number: f64) -> Option<usize> {
+    let whole = number >= 0.0 && number.fract() == 0.0;
+    whole.then(|| Value::Num(number + 0.0).as_i64()).flatten().and_then(|n| usize::try_from(n).ok())
+}
+
+/// `JSON.parse(text)`; nothing where it is no JSON.
+#[must_use]
+pub fn parse_json(text: &str) -> Option<Value> {
+    serde_json::from_str::<serde_json::Value>(text).ok().map(|json| Value::from(&json))
 }

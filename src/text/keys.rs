@@ -8,7 +8,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aho_corasick::AhoCorasick;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+mod memory;
+
+use memory::{Find, Finds, Memory};
 
 /// What must stand on both sides of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,6 +115,18 @@ impl KeySet {
         Ok(Self { folded: Class::new(keys, false)?, exact: Class::new(keys, true)? })
     }
 
+    /// The first find of each key in a text.
+    fn first(&self, text: &str) -> Finds {
+        let mut first = Vec::new();
+        let mut seen = FxHashSet::default();
+        let whole = self.search(text, |key, start, end| {
+            if seen.insert(key) {
+                first.push(Find { key, start, end });
+            }
+        });
+        Finds { first: first.into(), whole }
+    }
+
     /// Calls `found` for every key in the text. False if there were so many finds that the rest was left out.
     pub fn search(&self, text: &str, mut found: impl FnMut(u32, usize, usize)) -> bool {
         let folded = self.folded.as_ref().is_none_or(|class| class.search(&text.to_lowercase(), &mut found));
@@ -150,10 +166,26 @@ impl Class {
     }
 }
 
-/// Compiled sets by what is in them, shared by the builds of a ruleset: a book is compiled once.
+/// Compiled sets by what is in them, and what they found in texts, shared by the builds of a ruleset: a book is compiled
+/// once, and a message searched once.
 #[derive(Debug, Default)]
 pub struct KeySets {
-    made: Mutex<FxHashMap<[u8; 32], Arc<KeySet>>>,
+    made: Mutex<Made>,
+    memory: Memory,
+}
+
+#[derive(Debug, Default)]
+struct Made {
+    sets: FxHashMap<[u8; 32], Numbered>,
+    /// Sets made so far: the number of the next.
+    count: u64,
+}
+
+/// A compiled set, and the number under which its finds are remembered.
+#[derive(Debug, Clone)]
+struct Numbered {
+    number: u64,
+    set: Arc<KeySet>,
 }
 
 impl KeySets {
@@ -161,7 +193,7 @@ impl KeySets {
     ///
     /// # Errors
     /// As [`KeySet::new`].
-    pub fn get(&self, keys: &[Key]) -> Result<Arc<KeySet>, String> {
+    fn get(&self, keys: &[Key]) -> Result<Numbered, String> {
         let mut hash = blake3::Hasher::new();
         for key in keys {
             hash.update(&(key.text.len() as u64).to_le_bytes());
@@ -170,16 +202,18 @@ impl KeySets {
         }
         let name = *hash.finalize().as_bytes();
         // a poisoned lock only means that another build stopped while compiling; the map is whole
-        if let Some(set) = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&name) {
+        if let Some(set) = self.made.lock().unwrap_or_else(PoisonError::into_inner).sets.get(&name) {
             return Ok(set.clone());
         }
         let set = Arc::new(KeySet::new(keys)?);
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if made.len() >= MOST_SETS {
-            made.clear();
+        if made.sets.len() >= MOST_SETS {
+            made.sets.clear();
         }
-        made.insert(name, set.clone());
-        Ok(set)
+        made.count += 1;
+        let numbered = Numbered { number: made.count, set };
+        made.sets.insert(name, numbered.clone());
+        Ok(numbered)
     }
 }
 
@@ -189,9 +223,11 @@ pub struct Lookup {
     numbers: FxHashMap<Key, u32>,
     keys: Vec<Key>,
     /// Compiled sets, each with the number of its first key; the last may still be missing.
-    sets: Vec<(u32, Arc<KeySet>)>,
+    sets: Vec<(u32, Numbered)>,
     compiled: usize,
     sources: Vec<Read>,
+    /// By number: the key was found in some text.
+    anywhere: Vec<bool>,
     /// A text was not searched to its end.
     pub cut_short: bool,
 }
@@ -232,15 +268,16 @@ impl Lookup {
         }
         let set = (u32::try_from(self.compiled).unwrap_or(u32::MAX), sets.get(new)?);
         self.compiled = self.keys.len();
+        self.anywhere.resize(self.compiled, false);
         for read in &mut self.sources {
-            self.cut_short |= !read.search(0, std::slice::from_ref(&set));
+            self.cut_short |= !read.search(0, std::slice::from_ref(&set), sets, &mut self.anywhere);
         }
         self.sets.push(set);
         Ok(())
     }
 
     /// Says what the texts of a source are; reads those that are new.
-    pub fn read(&mut self, source: usize, texts: &[Arc<str>]) {
+    pub fn read(&mut self, source: usize, texts: &[Arc<str>], sets: &KeySets) {
         if self.sources.len() <= source {
             self.sources.resize_with(source + 1, Read::default);
         }
@@ -251,7 +288,13 @@ impl Lookup {
         }
         let from = read.texts.len();
         read.texts.extend(texts.iter().skip(from).cloned());
-        self.cut_short |= !read.search(from, &self.sets);
+        self.cut_short |= !read.search(from, &self.sets, sets, &mut self.anywhere);
+    }
+
+    /// Whether a key stands in any text of any source. May say yes of a text that was there before.
+    #[must_use]
+    pub fn stands(&self, key: u32) -> bool {
+        self.anywhere.get(key as usize).copied().unwrap_or(false)
     }
 
     /// Where a key first stands among the first `count` texts of a source.
@@ -262,13 +305,18 @@ impl Lookup {
 }
 
 impl Read {
-    fn search(&mut self, from: usize, sets: &[(u32, Arc<KeySet>)]) -> bool {
+    fn search(&mut self, from: usize, sets: &[(u32, Numbered)], all: &KeySets, anywhere: &mut [bool]) -> bool {
         let mut whole = true;
-        for (n, text) in self.texts.iter().enumerate().skip(from) {
-            for (base, set) in sets {
-                whole &= set.search(text, |key, start, end| {
-                    self.first.entry(base + key).or_insert(Hit { text: n, start, end });
-                });
+        let texts = self.texts.get(from..).unwrap_or_default();
+        for (base, Numbered { number, set }) in sets {
+            for (n, finds) in all.memory.get(*number, texts, |text| set.first(text)).iter().enumerate() {
+                whole &= finds.whole;
+                for Find { key, start, end } in finds.first.iter().copied() {
+                    self.first.entry(base + key).or_insert(Hit { text: from + n, start, end });
+                    if let Some(found) = anywhere.get_mut((base + key) as usize) {
+                        *found = true;
+                    }
+                }
             }
         }
         whole

@@ -4,12 +4,17 @@
 //! JavaScript means them, the library of pure functions, macros, scripts, story strings. None knows a pack, a
 //! message or a product; all treat their input as hostile, so each has a bound and an answer for reaching it.
 
+pub mod dice;
 pub mod functions;
+pub mod handlebars;
 pub mod js;
+mod kept;
 pub mod keys;
 pub mod liquid;
 pub mod macros;
+pub mod moment;
 pub mod pattern;
 pub mod script;
+pub mod seedrandom;
 pub mod story;
 pub mod tokens;

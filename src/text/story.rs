@@ -4,10 +4,12 @@
 //! A placeholder that is no field stays as it is, for the macros that come later. A block tag alone on its line
 //! takes the line with it. The tokens are `grammar/story.pest`.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use pest::Parser;
 use pest::iterators::Pair;
+
+use super::kept::Kept;
 
 /// Longest template, in bytes.
 const LONGEST: usize = 1 << 20;
@@ -75,6 +77,15 @@ impl Story {
             tree.take(token)?;
         }
         tree.finish().map(|nodes| Self { nodes })
+    }
+
+    /// The compiled template of a text, which is kept for the next time.
+    ///
+    /// # Errors
+    /// As [`Story::parse`].
+    pub fn known(template: &str) -> Result<Arc<Self>, StoryError> {
+        static KNOWN: LazyLock<Kept<Story>> = LazyLock::new(Kept::default);
+        KNOWN.get(template, Self::parse)
     }
 
     /// Fills the template: `lookup` gives a field's value, nothing for a name that is no field. With `normalise` the

@@ -64,7 +64,8 @@ impl Admit {
     /// Lets units in.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
         let memo = Memo::default();
-        st.ledger.borrow_mut().trim(self.account, pass.id.clone(), &st.stage.borrow());
+        let stage = st.stage.borrow().clone();
+        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
         self.read_what_fits(pass, st, list, &memo)?;
         let size = ledger::size(&pass_env(st, &memo), self.account)?;
         let (mut off, mut admitted, mut refused) = (Vec::new(), Vec::new(), Vec::new());

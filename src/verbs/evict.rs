@@ -52,7 +52,8 @@ impl Evict {
     /// Takes units out.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
         let memo = Memo::default();
-        st.ledger.borrow_mut().trim(self.account, pass.id.clone(), &st.stage.borrow());
+        let stage = st.stage.borrow().clone();
+        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
         let size = {
             let env = pass_env(st, &memo);
             ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)

@@ -17,12 +17,15 @@ use crate::terms::select::pass_env;
 use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State, Test};
 use crate::text::keys::{Edge, Key};
 
+mod alike;
 mod scan;
+mod words;
 
 use super::set::Set;
 use super::shape::{Step, steps};
 use super::{Halt, Pass};
-use scan::Scan;
+use scan::{Kept, Scan};
+use words::Words;
 
 /// The terms of `match`.
 pub struct Match {
@@ -35,6 +38,12 @@ pub struct Match {
     matchers: Vec<Matcher>,
     logic: FxHashMap<Arc<str>, (Option<Test>, Option<Test>)>,
     logic_field: FieldId,
+    /// How words are looked up; nothing where that may depend on more than the word.
+    words: Option<Words>,
+    /// What becomes of a word before it is looked up depends on the word alone, if that holds no macro.
+    steady: bool,
+    /// The fields that say how an item searches; nothing where that may depend on more.
+    looked_at: Option<Arc<[FieldId]>>,
 }
 
 /// A row of `scan_source`.
@@ -86,10 +95,10 @@ enum Ready {
 }
 
 /// Which matchers an item's keys may use, and whether case counts there.
-type Profile = Vec<Option<bool>>;
+type Profile = Arc<[Option<bool>]>;
 
 /// How many texts of each source an item searches.
-type Windows = Vec<usize>;
+type Windows = Arc<[usize]>;
 
 impl Match {
     /// Reads the terms and the tables.
@@ -104,32 +113,37 @@ impl Match {
             return None;
         };
         let keys = cx.within(scope.clone(), |cx| cx.expr(&keys.node));
-        let more = fields.get("more").map(|f| cx.within(scope.clone(), |cx| cx.expr(&f.node)));
+        let more = sealed(cx, fields.get("more").map(|f| &f.node), scope);
         let prepare = fields.get("prepare").map(|f| cx.within(scope.clone(), |cx| steps(cx, &f.node))).unwrap_or_default();
         let set = Set::of(cx, &set.node, scope);
         let grow = fields.get("grow").and_then(|f| f.node.as_text()).map(|f| cx.fields.intern(f));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
         let sources = rows("scan_source").iter().filter_map(|r| source(cx, &r.name, &r.fields, scope)).collect();
-        let matchers = rows("matcher").iter().map(|r| matcher(cx, &r.fields, scope)).collect();
+        let matchers: Vec<Matcher> = rows("matcher").iter().map(|r| matcher(cx, &r.fields, scope)).collect();
+        let steady = prepare.iter().all(|step| step.is_fixed() || step.expands());
+        let words = matchers.iter().all(Matcher::looks_at_the_word_alone).then(Words::default);
         let mut logic = FxHashMap::default();
         for row in rows("logic") {
             let mut test = |key: &str| row.fields.get(key).map(|f| cx.test(&f.node, None));
             logic.insert(row.name.clone(), (test("secondary"), test("missing")));
         }
         let logic_field = cx.fields.intern("logic");
-        Some(Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field })
+        let mut made = Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field, words, steady, looked_at: None };
+        made.looked_at = alike::looked_at(&made);
+        Some(made)
     }
 
     /// Looks the keys up.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
         let mut hits = Vec::new();
-        let lookups = st.lookups.borrow_mut().remove(&pass.id).unwrap_or_default();
-        let lookups = {
+        let kept = st.kept.borrow_mut().remove(&pass.id);
+        let kept: Box<Kept> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
+        let kept = {
             let env = pass_env(st, memo);
             let chosen = pass.chosen(st, list, memo)?;
             let items = st.list(list);
-            let mut scan = Scan::new(self, lookups, &env)?;
+            let mut scan = Scan::new(self, *kept, &env)?;
             let mut asked = Vec::with_capacity(chosen.len());
             for n in chosen {
                 if let Some(item) = items.items.get(n) {
@@ -149,7 +163,7 @@ impl Match {
             }
             scan.finish()
         };
-        st.lookups.borrow_mut().insert(pass.id.clone(), lookups);
+        st.kept.borrow_mut().insert(pass.id.clone(), Box::new(kept));
         for (n, found) in &hits {
             if let Some(item) = st.list_mut(list).items.get_mut(*n) {
                 item.set(core::HITS, Value::Int(i64::try_from(*found).unwrap_or(i64::MAX)));
@@ -173,12 +187,20 @@ impl Match {
     }
 }
 
+impl Matcher {
+    /// Whether nothing but a word decides if its keys are looked up here, and as what.
+    fn looks_at_the_word_alone(&self) -> bool {
+        let literal = |test: &Test| test.operands().iter().all(|e| matches!(e, Expr::Const(_)));
+        self.keys.as_ref().is_none_or(literal) && self.key.iter().all(Step::is_fixed)
+    }
+}
+
 fn source(cx: &mut Cx<'_>, name: &Arc<str>, fields: &Table, scope: &Scope) -> Option<Source> {
     let node = |key: &str| fields.get(key).map(|f| &f.node);
     let when = node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene)));
-    let filter = node("where").map(|n| cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item)));
+    let filter = filter(cx, node("where"), scope);
     let each = node("each").map(|n| cx.expr(n));
-    let window = node("window").map(|n| cx.within(scope.clone(), |cx| cx.expr(n)));
+    let window = sealed(cx, node("window"), scope);
     let inner = if each.is_some() { Scope::Open } else { scope.clone() };
     let text = cx.within(inner, |cx| node("text").map(|n| cx.expr(n)))?;
     let newest_first = node("from").and_then(Node::as_text) == Some("last");
@@ -194,12 +216,24 @@ fn source(cx: &mut Cx<'_>, name: &Arc<str>, fields: &Table, scope: &Scope) -> Op
     })
 }
 
+/// A condition on items; its parts that look at no item are worked out once a pass.
+fn filter(cx: &mut Cx<'_>, node: Option<&Node>, scope: &Scope) -> Option<Cond> {
+    let cond = cx.within(scope.clone(), |cx| Some(cx.cond(node?, Mode::Item)))?;
+    Some(cx.sealed_cond(cond))
+}
+
+/// A value of items, likewise.
+fn sealed(cx: &mut Cx<'_>, node: Option<&Node>, scope: &Scope) -> Option<Expr> {
+    let expr = cx.within(scope.clone(), |cx| Some(cx.expr(node?)))?;
+    Some(cx.sealed(expr))
+}
+
 fn matcher(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Matcher {
     let node = |key: &str| fields.get(key).map(|f| &f.node);
     let word = |key: &str| node(key).and_then(Node::as_text);
     Matcher {
         when: node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene))),
-        filter: node("where").map(|n| cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item))),
+        filter: filter(cx, node("where"), scope),
         keys: node("keys").map(|n| cx.test(n, None)),
         how: match word("how") {
             Some("regex") => How::Regex,
@@ -207,7 +241,7 @@ fn matcher(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Matcher {
             Some("any") => How::Any,
             _ => How::Plain,
         },
-        case: node("case").map(|n| cx.within(scope.clone(), |cx| cx.expr(n))),
+        case: sealed(cx, node("case"), scope),
         edge: match word("edge") {
             Some("boundary") => Edge::Boundary,
             Some("space") => Edge::Space,

@@ -21,6 +21,7 @@ pub mod repeat;
 pub mod require;
 pub mod reserve;
 pub mod run;
+mod scripts;
 pub mod set;
 pub mod shape;
 pub mod split;
@@ -55,7 +56,7 @@ pub const VERBS: &[Info] = &[
     Info {
         name: "set",
         doc: "sets fields of the selected; `$name` keys once a pass, `$state.x` into the patch",
-        terms: &["set"],
+        terms: &["set", "number"],
         cost: "the selected",
     },
     Info {

@@ -3,6 +3,7 @@
 //! *Nothing* when no unread item can be selected. *Queued* when each item is judged and changed by itself.
 //! *Tail* when the selection counts from the newest end: just enough is read. Otherwise *all*.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result
     if st.list(list).lazy.is_none() || looks_at_none(pass) || untouched(pass, st, list, memo)? {
         return Ok(());
     }
-    if pass.select.is_local() && is_local(pass) && !pass.reads.index {
+    if pass.select.is_local() && is_local(pass, st, list) && !pass.reads.index {
         // a history is read from its newest end: effects in that order happen as it is read
         let in_order = pass.select.from == End::First;
         if in_order && matches!(&pass.verb, Verb::Shape(shape) if shape.expands_macros()) && st.unread_has_effects(list) {
@@ -53,10 +54,11 @@ fn looks_at_none(pass: &Pass) -> bool {
     }
 }
 
-/// Whether the verb changes each item by itself.
-fn is_local(pass: &Pass) -> bool {
+/// Whether the verb changes each item by itself, or numbers them from the newest end, in which they are read.
+fn is_local(pass: &Pass, st: &State, list: usize) -> bool {
     match &pass.verb {
         Verb::Drop | Verb::Shape(_) => true,
+        Verb::Set(set) if set.numbers() => pass.select.from == End::Last && st.list(list).lazy_at() == Some(0),
         Verb::Set(set) => set.has_fields(),
         _ => false,
     }
@@ -70,7 +72,12 @@ fn queue(pass: &Arc<Pass>, st: &State, list: usize) -> Result<(), Fault> {
             cell.fill(&env)?;
         }
     }
-    st.queue(list, Rc::new(Queued(pass.clone())), Rc::new(memo), &changed(pass));
+    let visited = match &pass.verb {
+        Verb::Set(set) if set.numbers() => pass.chosen(st, list, &memo)?.len(),
+        _ => 0,
+    };
+    let step = Queued { pass: pass.clone(), visited: Cell::new(visited) };
+    st.queue(list, Rc::new(step), Rc::new(memo), &changed(pass));
     Ok(())
 }
 
@@ -84,19 +91,23 @@ fn changed(pass: &Pass) -> Vec<crate::model::FieldId> {
 }
 
 /// A pass that waits for its items to be read.
-struct Queued(Arc<Pass>);
+struct Queued {
+    pass: Arc<Pass>,
+    /// How many items it has changed so far, those among them that had been read before.
+    visited: Cell<usize>,
+}
 
 impl Local for Queued {
     fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
         let Cur::Item(item, place) = cur else { return Ok(None) };
         // the pass speaks for itself, although another one has the item read now
         let st = env.st;
-        let (pass, sparing) = (st.pass.replace(self.0.id.clone()), st.sparing.replace(self.0.failing == super::Failing::Spare));
+        let (pass, sparing) = (st.pass.replace(self.pass.id.clone()), st.sparing.replace(self.pass.failing == super::Failing::Spare));
         let result = self.work(item, place, env);
         st.pass.replace(pass);
         st.sparing.set(sparing);
         match result {
-            Err(fault) if self.0.failing != super::Failing::Error && !fault.bound => {
+            Err(fault) if self.pass.failing != super::Failing::Error && !fault.bound => {
                 st.warn(crate::diag::Code::FilterFailed, fault.message);
                 Ok(Some(item.clone()))
             }
@@ -108,13 +119,16 @@ impl Local for Queued {
 impl Queued {
     fn work(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
         let here = env.inner(Cur::Item(item, place));
-        if !self.0.chooses(&here, item.enabled())? {
+        if !self.pass.chooses(&here, item.enabled())? {
             return Ok(Some(item.clone()));
         }
-        env.st.note(item, super::pass_did(&self.0));
-        match &self.0.verb {
+        env.st.note(item, super::pass_did(&self.pass));
+        match &self.pass.verb {
             Verb::Drop => Ok(None),
-            Verb::Set(set) => Ok(Some(set.changed(item, place, env)?)),
+            Verb::Set(set) => {
+                let nth = self.visited.replace(self.visited.get() + 1);
+                Ok(Some(set.changed(item, place, nth, env)?))
+            }
             Verb::Shape(shape) => Ok(Some(shape.changed(item, place, env)?)),
             _ => Ok(Some(item.clone())),
         }

@@ -16,6 +16,8 @@ use super::{Halt, Pass};
 /// The terms of `set`.
 pub struct Set {
     fields: Vec<(FieldId, Vec<Arc<str>>, Expr)>,
+    /// Gets the place of each selected item in visiting order, from 0.
+    number: Option<FieldId>,
     globals: Vec<(Vec<Step>, Expr)>,
 }
 
@@ -28,19 +30,26 @@ enum Step {
 impl Set {
     /// Reads the terms.
     pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
-        let Some(node) = fields.get("set").map(|f| &f.node) else {
-            cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
-            return None;
-        };
-        if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) {
-            return Some(Self { fields: Vec::new(), globals: Vec::new() });
+        let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
+        let number = number.map(|(name, span)| {
+            cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
+            cx.fields.intern(name)
+        });
+        let nothing = Self { fields: Vec::new(), number, globals: Vec::new() };
+        match fields.get("set").map(|f| &f.node) {
+            Some(node) if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) => Some(nothing),
+            Some(node) => Some(Self { number, ..Self::of(cx, node, scope) }),
+            None if number.is_some() => Some(nothing),
+            None => {
+                cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
+                None
+            }
         }
-        Some(Self::of(cx, node, scope))
     }
 
     /// Reads a table of fields and `$name` keys.
     pub fn of(cx: &mut Cx<'_>, node: &Node, scope: &Scope) -> Self {
-        let mut set = Self { fields: Vec::new(), globals: Vec::new() };
+        let mut set = Self { fields: Vec::new(), number: None, globals: Vec::new() };
         let Some(table) = node.as_table() else {
             cx.fail(
                 Code::TermType,
@@ -78,13 +87,19 @@ impl Set {
     /// Whether it sets fields of items.
     #[must_use]
     pub fn has_fields(&self) -> bool {
-        !self.fields.is_empty()
+        !self.fields.is_empty() || self.number.is_some()
+    }
+
+    /// Whether it numbers what it sets, so that one item's value depends on how many were visited before it.
+    #[must_use]
+    pub fn numbers(&self) -> bool {
+        self.number.is_some()
     }
 
     /// The fields it sets.
     #[must_use]
     pub fn field_ids(&self) -> Vec<FieldId> {
-        self.fields.iter().map(|(id, _, _)| *id).collect()
+        self.fields.iter().map(|(id, _, _)| *id).chain(self.number).collect()
     }
 
     /// Sets them.
@@ -121,25 +136,56 @@ impl Set {
 
     /// Sets the fields of these items.
     pub fn apply(&self, st: &mut State, list: usize, chosen: &[usize], memo: &Memo) -> Result<(), Fault> {
+        if let Some(values) = self.literals() {
+            self.apply_literals(st, list, chosen, &values);
+            return Ok(());
+        }
         let mut made = Vec::with_capacity(chosen.len());
         {
             let items = st.list(list);
             let env = pass_env(st, memo);
-            for n in chosen {
+            for (nth, n) in chosen.iter().enumerate() {
                 if let Some(item) = items.items.get(*n) {
-                    made.push((*n, self.values(item, *n, &env)?));
+                    made.push((*n, nth, self.values(item, *n, &env)?));
                     st.note(item, "set");
                 }
             }
         }
         // in place: copying every item of a large list would cost more than all else a pass does
         let list = st.list_mut(list);
-        for (n, values) in made {
+        for (n, nth, values) in made {
             if let Some(item) = list.items.get_mut(n) {
-                self.assign(item, values);
+                self.assign(item, nth, values);
             }
         }
         Ok(())
+    }
+
+    /// The values, if they are the same for every item.
+    fn literals(&self) -> Option<Vec<(FieldId, &Value)>> {
+        if self.number.is_some() {
+            return None;
+        }
+        self.fields
+            .iter()
+            .map(|(id, rest, e)| if let (Expr::Const(v), true) = (e, rest.is_empty()) { Some((*id, v)) } else { None })
+            .collect()
+    }
+
+    fn apply_literals(&self, st: &mut State, list: usize, chosen: &[usize], values: &[(FieldId, &Value)]) {
+        if st.trail.is_some() {
+            let items = st.list(list);
+            for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
+                st.note(item, "set");
+            }
+        }
+        let list = st.list_mut(list);
+        for n in chosen {
+            let Some(item) = list.items.get_mut(*n) else { continue };
+            for (id, value) in values {
+                item.set(*id, (*value).clone());
+            }
+        }
     }
 
     /// Sets the `$name` keys; `@` is the first item of the part.
@@ -168,11 +214,11 @@ impl Set {
         Ok(())
     }
 
-    /// The item with its fields set.
-    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
+    /// The item with its fields set; it is the `nth` that was visited, from 0.
+    pub fn changed(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Item, Fault> {
         let values = self.values(item, place, env)?;
         let mut changed = item.clone();
-        self.assign(&mut changed, values);
+        self.assign(&mut changed, nth, values);
         Ok(changed)
     }
 
@@ -185,7 +231,10 @@ impl Set {
         Ok(values)
     }
 
-    fn assign(&self, item: &mut Item, values: Vec<Value>) {
+    fn assign(&self, item: &mut Item, nth: usize, values: Vec<Value>) {
+        if let Some(number) = self.number {
+            item.set(number, Value::Int(i64::try_from(nth).unwrap_or(i64::MAX)));
+        }
         for ((id, rest, _), value) in self.fields.iter().zip(values) {
             assign(item, *id, rest, value);
         }

@@ -8,9 +8,10 @@ use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
 use crate::terms::select::pass_env;
 use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
-use crate::text::js;
 use crate::text::pattern::Pattern;
+use crate::text::{functions, js};
 
+use super::scripts::Scripts;
 use super::{Halt, Pass};
 
 /// The steps, for `tapster ops`.
@@ -22,7 +23,7 @@ pub const STEPS: &[(&str, &str)] = &[
     ("replace", "{ find, with, times }: a pattern or a plain text"),
     ("override", "another text unless it is blank; `{{original}}` in it is the text so far"),
     ("expand", "through a text language: macro, outlet, story, cbs, leaf, liquid"),
-    ("scripts", "through rewriting scripts, in order"),
+    ("scripts", "through rewriting scripts, in order; `then` lists steps on what a match puts in"),
     ("inline", "parts to one text, media as marks in it, joined by this"),
     ("outline", "marks back to parts, cut at this"),
     ("parts", "each part by its type"),
@@ -40,6 +41,8 @@ pub struct Shape {
 pub(super) struct Step {
     when: Option<Cond>,
     with: Option<Expr>,
+    /// Function of the library that every value of a macro goes through.
+    values: Option<Arc<str>>,
     what: What,
 }
 
@@ -51,7 +54,7 @@ enum What {
     Replace { find: Arc<Pattern>, with: Expr, times: Option<usize> },
     Override(Expr),
     Expand(Arc<str>),
-    Scripts(Expr),
+    Scripts(Scripts),
     Inline(Arc<str>),
     Outline(Arc<str>),
     Parts(Vec<(Arc<str>, Expr)>),
@@ -73,7 +76,7 @@ impl Shape {
     /// Whether a step expands macros, whose effects must happen in order.
     #[must_use]
     pub fn expands_macros(&self) -> bool {
-        self.steps.iter().any(|s| matches!(&s.what, What::Expand(lang) if matches!(lang.as_ref(), "macro" | "cbs")))
+        self.steps.iter().any(Step::expands_macros)
     }
 
     /// Changes the texts.
@@ -143,7 +146,7 @@ pub(super) fn through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<A
 
 fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
     let table = node.as_table()?;
-    let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with"));
+    let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with" | "then" | "values"));
     let Some((word, own)) = word.and_then(|w| Some((w.as_ref(), &table.get(w)?.node))) else {
         cx.fail(Code::TermType, node.span, "a step needs one key that says what it does", Some("for example `{ trim = \"both\" }`".into()));
         return None;
@@ -167,7 +170,7 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
         "text" => What::Text(value(cx)),
         "override" => What::Override(value(cx)),
         "expand" => What::Expand(cx.literal(own, "a text language")),
-        "scripts" => What::Scripts(value(cx)),
+        "scripts" => What::Scripts(Scripts::parse(cx, own, table)),
         "inline" => What::Inline(cx.literal(own, "a joint")),
         "outline" => What::Outline(cx.literal(own, "a joint")),
         "run" => {
@@ -185,7 +188,18 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
             return None;
         }
     };
-    Some(Step { when, with, what })
+    let values = table.get("values").map(|f| pure_function(cx, &f.node));
+    Some(Step { when, with, values, what })
+}
+
+/// A function of the library that takes nothing but a text.
+fn pure_function(cx: &mut Cx<'_>, node: &Node) -> Arc<str> {
+    let name = cx.literal(node, "a function's name");
+    if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
+        let known = functions::FUNCTIONS.iter().map(|f| f.name);
+        cx.fail(Code::NameUnknown, node.span, format!("no function `{name}` takes a text alone"), suggest::help(&name, known));
+    }
+    name
 }
 
 fn replace(cx: &mut Cx<'_>, own: &Node) -> Option<What> {
@@ -206,6 +220,31 @@ fn replace(cx: &mut Cx<'_>, own: &Node) -> Option<What> {
 }
 
 impl Step {
+    pub(super) fn expands_macros(&self) -> bool {
+        match &self.what {
+            What::Expand(lang) => matches!(lang.as_ref(), "macro" | "cbs"),
+            What::Scripts(scripts) => scripts.expands_macros(),
+            _ => false,
+        }
+    }
+
+    /// Whether what it makes of a text depends on that text alone.
+    pub(super) fn is_fixed(&self) -> bool {
+        let literal = |e: &Expr| matches!(e, Expr::Const(_));
+        self.when.is_none()
+            && match &self.what {
+                What::Trim(..) => true,
+                What::Prefix(e) | What::Suffix(e) => literal(e),
+                What::Replace { with, .. } => literal(with),
+                _ => false,
+            }
+    }
+
+    /// Whether it does nothing but expand macros.
+    pub(super) fn expands(&self) -> bool {
+        self.when.is_none() && self.values.is_none() && matches!(&self.what, What::Expand(lang) if lang.as_ref() == "macro")
+    }
+
     fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
         match &self.what {
             What::Inline(joint) => return Ok(inline(&old, joint, env.st)),
@@ -241,16 +280,10 @@ impl Step {
                 let over = env.eval(e)?.to_text();
                 if js::trim(&over).is_empty() { old } else { Value::text(original(&over, &text, env.st)) }
             }
+            What::Expand(lang) if is_plain(lang, &text) => Value::Text(text),
             What::Expand(lang) => self.render(lang, &text, None, env)?,
             What::Run(function) => self.render("rhai", &text, Some(function), env)?,
-            What::Scripts(e) => {
-                let scripts = env.eval(e)?;
-                let mut text = text;
-                for script in scripts.as_list().unwrap_or(&[]) {
-                    text = rewrite(&text, script, env.st)?;
-                }
-                Value::Text(text)
-            }
+            What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
             _ => old,
         })
     }
@@ -262,12 +295,20 @@ impl Step {
         if let Some(with) = &self.with {
             args.insert("with".into(), env.eval(with)?);
         }
+        if let Some(values) = &self.values {
+            args.insert("values".into(), Value::Text(values.clone()));
+        }
         if let Some(function) = function {
             args.insert("function".into(), Value::Text(function.clone()));
             args.insert("item".into(), env.whole());
         }
         env.st.render(&args)
     }
+}
+
+/// Whether a text holds nothing that its language would change: most do, and the keys of a large book are many.
+fn is_plain(lang: &str, text: &str) -> bool {
+    lang == "macro" && crate::text::macros::is_plain(text)
 }
 
 /// Whether a replacement mentions a group of the match: `@1`, `@outer.2`.
@@ -334,65 +375,6 @@ fn original(over: &str, text: &str, st: &State) -> String {
         .flatten()
     });
     replaced.unwrap_or_else(|| over.to_owned())
-}
-
-/// One rewriting script: `find` (a pattern), `with` (a text with `$1`, `$<name>` and `{{match}}`).
-fn rewrite(text: &Arc<str>, script: &Value, st: &State) -> Result<Arc<str>, Fault> {
-    let field = |key: &str| script.get(key).map(Value::to_text).unwrap_or_default();
-    let pattern = match st.pattern(&field("find")) {
-        Ok(p) => p,
-        Err(error) => {
-            st.warn(Code::RegexBad, format!("script `{}` is passed over: {}", field("name"), error.reason));
-            return Ok(text.clone());
-        }
-    };
-    let with = field("with");
-    let names = pattern.names().to_vec();
-    let done = pattern
-        .replace(text, None, |found, out| {
-            let whole = found.whole.of(text);
-            let group = |n: usize| if n == 0 { Some(whole) } else { found.groups.get(n - 1).map(|g| g.map_or("", |m| m.of(text))) };
-            fill(&with, whole, &group, &|name| names.iter().position(|n| n.as_deref() == Some(name)).and_then(|n| group(n + 1)), out);
-        })
-        .map_err(|b| Fault::failed(format!("script `{}`: {b}", field("name"))));
-    match done {
-        Ok(new) => Ok(new.map_or_else(|| text.clone(), Arc::from)),
-        Err(fault) => {
-            st.warn(Code::RegexUnsafe, fault.message);
-            Ok(text.clone())
-        }
-    }
-}
-
-/// Fills a replacement: `$n`, `$&`, `$<name>`, `{{match}}`.
-fn fill<'t>(
-    with: &str,
-    whole: &'t str,
-    group: &dyn Fn(usize) -> Option<&'t str>,
-    named: &dyn Fn(&str) -> Option<&'t str>,
-    out: &mut String,
-) {
-    let with = with.replace("{{match}}", "$0");
-    let mut rest = with.as_str();
-    while let Some((before, after)) = rest.split_once('$') {
-        out.push_str(before);
-        let digits = after.bytes().take(2).take_while(u8::is_ascii_digit).count();
-        if let Some(name) = after.strip_prefix('<').and_then(|a| a.split_once('>')) {
-            out.push_str(named(name.0).unwrap_or(""));
-            rest = name.1;
-        } else if let Some(after) = after.strip_prefix('&') {
-            out.push_str(whole);
-            rest = after;
-        } else if digits > 0 {
-            let number = after.get(..digits).and_then(|d| d.parse::<usize>().ok()).unwrap_or(0);
-            out.push_str(group(number).unwrap_or(""));
-            rest = after.get(digits..).unwrap_or("");
-        } else {
-            out.push('$');
-            rest = after;
-        }
-    }
-    out.push_str(rest);
 }
 
 /// Parts to one text; what is no text becomes a mark that `outline` finds again.

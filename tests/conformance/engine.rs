@@ -74,6 +74,11 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
         if !overlay.is_empty() {
             overlays.push(("case.toml", overlay));
         }
+        // to see which cases notice a broken rule: `TAPSTER_BREAK=rules.toml cargo test --test conformance -- WORDS`
+        let broken = std::env::var("TAPSTER_BREAK").ok().and_then(|file| std::fs::read_to_string(file).ok());
+        if let Some(broken) = &broken {
+            overlays.push(("broken.toml", broken));
+        }
         Ruleset::open_with(name, &overlays).map_err(|rejected| rejected.to_string())
     });
     entry.clone().map_err(|report| json!({ "error": { "kind": "pack", "message": report } }))
@@ -87,9 +92,13 @@ pub(crate) fn run(name: &str, program: &str, scene: Scene, lists: &[(&str, Json)
     run_with(name, "", program, scene, lists)
 }
 
-/// Runs several programs of a pack one after another over one state.
-pub(crate) fn run_all(name: &str, programs: &[&str], scene: Scene) -> Result<Ran, Json> {
-    tapster::run_all(&pack(name)?, programs, &scene.into_scene(), &[]).map(Ran).map_err(|e| error(&e))
+/// Runs the build of a pack up to one of its stages; the pack says what comes before.
+pub(crate) fn run_before(name: &str, stage: &str, scene: Scene) -> Result<Ran, Json> {
+    let stop = format!(
+        "kind = \"overlay\"\nversion = 1\n[[pass]]\nname = \"build/conformance\"\ndo = \"require\"\nthat = {{ any = [] }}\nlevel = \"stop\"\n\
+         before = \"{stage}\"\n"
+    );
+    run_with(name, &stop, "build", scene, &[])
 }
 
 /// The same with an overlay over the pack.
@@ -109,6 +118,11 @@ impl Ran {
         self.list(name).iter().map(|item| item[field].clone()).collect()
     }
 
+    /// What the run gives back to be stored with the chat.
+    pub(crate) fn patch(&self) -> Json {
+        self.0.patch().to_json()
+    }
+
     /// A value of the scene after the run.
     pub(crate) fn get(&self, path: &str) -> Json {
         self.0.get(path).to_json()
@@ -119,7 +133,7 @@ impl Ran {
         self.0.warnings().iter().map(|w| w.message.clone()).collect()
     }
 
-    /// What trimming did.
+    /// What trimming did; null where nothing trimmed.
     pub(crate) fn trim_report(&self) -> Json {
         self.0.trim_report("blocks").map_or_else(|e| error(&e), |report| json!(report))
     }
@@ -128,6 +142,14 @@ impl Ran {
     pub(crate) fn draws_left(&self) -> usize {
         self.0.draws_left()
     }
+}
+
+/// Expands texts, each with the same names for it alone.
+pub(crate) fn expand(name: &str, scene: Scene, texts: &[&str], names: &Json) -> Result<Json, Json> {
+    let texts: Vec<_> = texts.iter().map(|text| (*text, tapster::Value::from(names))).collect();
+    let done = tapster::expand_texts(&pack(name)?, &scene.into_scene(), &texts).map_err(|e| error(&e))?;
+    let warnings: Vec<_> = done.warnings.iter().map(|w| &w.message).collect();
+    Ok(json!({ "texts": done.texts, "patch": done.patch.to_json(), "draws": done.draws, "warnings": warnings }))
 }
 
 /// A finished plan.
@@ -149,9 +171,19 @@ pub(crate) fn build_with(name: &str, overlay: &str, scene: Scene) -> Result<Buil
 }
 
 impl Built {
-    /// The messages that would be sent.
+    /// The messages of the plan.
     pub(crate) fn messages(&self) -> Json {
-        self.plan.messages().iter().map(|m| message(&m.to_json())).collect()
+        self.plan.messages().iter().map(tapster::Value::to_json).collect()
+    }
+
+    /// The messages that would be sent, as a dialect of the pack writes them.
+    pub(crate) fn sent(&self, dialect: &str) -> Json {
+        self.emit(dialect).map_or_else(|error| error, |payload| payload["messages"].clone())
+    }
+
+    /// A value that passes have set.
+    pub(crate) fn get(&self, path: &str) -> Json {
+        self.plan.set.at(path).map(tapster::Value::to_json).unwrap_or_default()
     }
 
     /// All blocks, those that are switched off too.
@@ -170,12 +202,17 @@ impl Built {
         self.plan.warnings.iter().map(|w| w.message.clone()).collect()
     }
 
+    /// A value that the build has set.
+    pub(crate) fn set(&self, path: &str) -> Json {
+        path.split('.').try_fold(self.plan.set.clone(), |value, key| value.get(key).cloned()).unwrap_or_default().to_json()
+    }
+
     /// The named outlets.
     pub(crate) fn outlets(&self) -> Json {
         json!(self.plan.outlets)
     }
 
-    /// What trimming did.
+    /// What trimming did; null where nothing trimmed.
     pub(crate) fn trim_report(&self) -> Json {
         json!(self.plan.trim_report)
     }
@@ -213,33 +250,10 @@ pub(crate) fn emit_messages(name: &str, overlay: &str, messages: Json, dialect: 
     tapster::emit(&pack_with(name, overlay)?, &plan, dialect).map(|e| e.payload).map_err(|e| error(&e))
 }
 
-/// The stages of a build, by name, in order.
-pub(crate) fn stages(name: &str) -> Result<Vec<String>, Json> {
-    let pack = pack(name)?;
-    let passes = pack.pack().tables.get("pass").into_iter().flat_map(|rows| rows.keys());
-    Ok(passes.filter_map(|pass| pass.strip_prefix("build/")).map(str::to_owned).collect())
-}
-
-/// The names of the rows of a table.
+/// The names of the rows of a table, as the rules see it (`$table.NAME`).
 pub(crate) fn rows(name: &str, table: &str) -> Result<Vec<String>, Json> {
-    Ok(pack(name)?.pack().tables.get(table).into_iter().flat_map(|rows| rows.keys()).map(ToString::to_string).collect())
-}
-
-/// A message as the chat protocol has it: what it carries along stands beside its text.
-fn message(message: &Json) -> Json {
-    let mut out = message.clone();
-    let Json::Object(map) = &mut out else { return out };
-    let Some(Json::Object(meta)) = map.remove("meta") else { return out };
-    for key in ["tool_calls", "tool_call_id", "signature"] {
-        if let Some(value) = meta.get(key) {
-            map.insert(key.to_owned(), value.clone());
-        }
-    }
-    // a message that only calls tools has no content
-    if map.contains_key("tool_calls") && map.get("content") == Some(&json!("")) {
-        map.remove("content");
-    }
-    out
+    let rows = pack(name)?.programs().rules.table(table).to_json();
+    Ok(rows.as_array().into_iter().flatten().filter_map(|row| row["name"].as_str().map(str::to_owned)).collect())
 }
 
 /// Maps a foreign file onto a part of a scene.

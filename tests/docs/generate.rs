@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use tapster::diag::{Code, codes};
 use tapster::kinds::KINDS;
+use tapster::kinds::macros::MACRO_FUNCTIONS;
 use tapster::terms::{calc, cond_parse, select_parse};
 use tapster::text::functions::FUNCTIONS;
 use tapster::verbs::{SHARED, VERBS, shape};
@@ -42,6 +43,13 @@ pub(crate) fn block(what: &str) -> String {
             format!("Names: {}.\n", names.join(", "))
         }
         ("functions", _) => functions(),
+        ("macro_functions", _) => {
+            let effects = |effects: bool| if effects { "yes" } else { "" }.to_owned();
+            table(
+                ["function", "gives", "writes or draws"],
+                MACRO_FUNCTIONS.iter().map(|f| [code(f.name), f.doc.to_owned(), effects(f.effects)]),
+            )
+        }
         ("kinds", _) => {
             let rows = KINDS.iter().map(|(kind, doc)| [format!("[`{kind}`]({kind}.md)"), (*doc).to_owned()]);
             format!("\n{}", table(["kind", "decides"], rows))

@@ -14,10 +14,9 @@ mod run;
 mod texts;
 mod val;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
-use rustc_hash::FxHashMap;
-
+use super::kept::Kept;
 use crate::model::Value;
 use expr::Trouble;
 
@@ -27,8 +26,6 @@ pub const LONGEST: usize = 1 << 20;
 const DEEPEST: usize = 64;
 /// Longest list that a range or a filter may make.
 const MOST_ELEMENTS: usize = 100_000;
-/// Compiled templates that are kept, and how many bytes they may have together.
-const KEPT: (usize, usize) = (256, 8 << 20);
 
 /// Why a template is refused, or could not be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,28 +85,13 @@ impl Liquid {
         }
     }
 
-    /// The compiled template of a text, from a store of bounded size that all share.
+    /// The compiled template of a text, which is kept for the next time.
     ///
     /// # Errors
     /// As [`Liquid::parse`].
-    pub fn cached(template: &Arc<str>) -> Result<Arc<Self>, LiquidError> {
-        type Store = (FxHashMap<Arc<str>, Arc<Liquid>>, usize);
-        static STORE: Mutex<Option<Store>> = Mutex::new(None);
-        let lock = || STORE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = lock().as_ref().and_then(|(kept, _)| kept.get(template)) {
-            return Ok(found.clone());
-        }
-        let made = Arc::new(Self::parse(template)?);
-        let mut store = lock();
-        let (kept, bytes) = store.get_or_insert_with(Store::default);
-        if kept.len() >= KEPT.0 || *bytes + template.len() > KEPT.1 {
-            kept.clear();
-            *bytes = 0;
-        }
-        if kept.insert(template.clone(), made.clone()).is_none() {
-            *bytes += template.len();
-        }
-        Ok(made)
+    pub fn known(template: &str) -> Result<Arc<Self>, LiquidError> {
+        static KNOWN: LazyLock<Kept<Liquid>> = LazyLock::new(Kept::default);
+        KNOWN.get(template, Self::parse)
     }
 
     /// Renders over a table of names.

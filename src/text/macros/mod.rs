@@ -1,13 +1,19 @@
 //! Macros: `{{name::argument}}` in prompts, expanded in one walk from left to right, arguments first.
 //!
-//! The engine knows no macro. A [`MacroHost`] is asked for each one, in the order of the text, and answers with a
-//! text, with "unknown" (the macro stays as written, with what was expanded inside it) or with a failure. What a
-//! macro gives is inserted and not read again. A text without macros is handed back as it came, at the cost of a scan.
+//! The engine knows no macro. A text is read once into a tree ([`parse`]); a [`MacroHost`] tells which names there are
+//! and what they take, and is asked for each macro in the order of the text ([`walk`]). What a macro gives is inserted
+//! and not read again. A text without macros is handed back as it came, at the cost of a scan.
 
-mod scan;
+pub mod indent;
+pub mod parse;
+pub mod passes;
+pub mod walk;
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
+
+pub use parse::{Found, Grammar, Shape, Tree};
+pub use walk::{Branch, Called, Walk};
 
 /// A place in the text that is expanded, in bytes.
 pub type Offset = usize;
@@ -17,37 +23,33 @@ pub type Offset = usize;
 pub enum MacroResult {
     /// The text in its place.
     Text(Arc<str>),
-    /// No such macro, or not with these arguments: it stays as written.
+    /// No such macro, or not with these arguments: it stays as written, what was expanded inside it expanded.
     Unknown,
     /// It stays as written, and this is the warning.
     Failed(String),
-    /// Nothing in its place, and the line ends next to it go too. Inside an argument it stays as written.
-    EatNewlines,
-}
-
-/// A marker of an older syntax and the macro that it stands for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LegacyMarker {
-    /// What is looked for, in ASCII and any letter case: `<USER>`.
-    pub find: Arc<str>,
-    /// What is put there before macros are expanded: `{{user}}`.
-    pub with: Arc<str>,
 }
 
 /// Who knows the macros.
-pub trait MacroHost {
-    /// Evaluates one macro. `name` is in lower case (`//` for a comment), `args` are expanded and trimmed, `at` is where
-    /// its `{{` stands in the text (after legacy markers were replaced).
-    fn call(&mut self, name: &str, args: &[Arc<str>], at: Offset) -> MacroResult;
+pub trait MacroHost: Grammar {
+    /// Evaluates one macro.
+    fn call(&self, called: &Called<'_>) -> MacroResult;
 
-    /// Markers to be replaced beforehand, in this order of precedence.
-    fn legacy_markers(&self) -> &[LegacyMarker] {
-        &[]
+    /// Rewrites a text before its macros are read; nothing if there is nothing to rewrite.
+    fn before(&self, _text: &str) -> Option<String> {
+        None
     }
 
-    /// Whether `\{` and `\}` lose their backslash in the end, also those that came out of macros.
-    fn unescapes(&self) -> bool {
-        false
+    /// Rewrites a text whose macros have been expanded; nothing if there is nothing to rewrite.
+    fn after(&self, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// The tree of a text. A host may remember what it has read.
+    fn tree(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Tree>
+    where
+        Self: Sized,
+    {
+        Arc::new(Tree::parse(text, self, limits.depth))
     }
 }
 
@@ -56,7 +58,7 @@ pub trait MacroHost {
 pub struct MacroLimits {
     /// Nesting; deeper macros stay as text.
     pub depth: usize,
-    /// Macros of one text.
+    /// Macros that are evaluated for one text.
     pub steps: usize,
     /// Bytes that macros may add.
     pub output: usize,
@@ -80,7 +82,7 @@ pub struct Expanded {
 }
 
 /// Expands all macros of a text.
-pub fn expand(text: &Arc<str>, host: &mut dyn MacroHost, limits: &MacroLimits) -> Expanded {
+pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &MacroLimits) -> Expanded {
     let mut warnings = Vec::new();
     let done = work(text, host, limits, &mut warnings).filter(|done| **done != **text);
     let changed = done.is_some();
@@ -88,31 +90,27 @@ pub fn expand(text: &Arc<str>, host: &mut dyn MacroHost, limits: &MacroLimits) -
 }
 
 /// The expanded text, or nothing if it is to stay as it is.
-fn work(text: &str, host: &mut dyn MacroHost, limits: &MacroLimits, warnings: &mut Vec<String>) -> Option<String> {
-    let marked = scan::replace_markers(text, host.legacy_markers());
-    let source = marked.as_deref().unwrap_or(text);
-    let unescapes = host.unescapes() && source.contains('\\');
+fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &MacroLimits, warnings: &mut Vec<String>) -> Option<String> {
+    let marked = host.before(text).map(Arc::<str>::from);
+    let source = marked.as_ref().unwrap_or(text);
     if !source.contains("{{") {
-        let mut plain = scan::Walked { text: marked.or_else(|| unescapes.then(|| text.to_owned()))?, eaters: Vec::new() };
-        if unescapes {
-            scan::unescape(&mut plain);
-        }
-        return Some(plain.text);
+        return host.after(source).or_else(|| marked.map(|m| m.to_string()));
     }
-    let unescapes = host.unescapes();
-    let pairs = scan::pairs(source, limits.depth, warnings);
-    if pairs.len() > limits.steps {
-        warnings.push(format!("the text holds more than {} macros and is left as it was", limits.steps));
-        return None;
+    let tree = host.tree(source, limits);
+    if tree.too_deep {
+        warnings.push(format!("macros nested deeper than {} are left as text", limits.depth));
     }
-    let Ok(mut walked) = scan::Walk::new(source, &pairs, host, limits.output, warnings).run() else {
-        warnings.push(format!("macros would add more than {} bytes; the text is left as it was", limits.output));
-        return None;
-    };
-    if unescapes {
-        scan::unescape(&mut walked);
-    }
-    Some(scan::eat_newlines(walked))
+    let walk = Walk::new(host, *limits);
+    let done = walk.whole(source, &tree);
+    warnings.append(&mut walk.warnings.take());
+    let done = done?;
+    Some(host.after(&done).unwrap_or(done))
+}
+
+/// Whether a text can hold neither a macro, nor an escaped brace, nor a marker of an older syntax.
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    !text.contains(['{', '}', '<'])
 }
 
 /// Whether a text may call one of the macros `names` (in lower case), judged by a scan. A variable shorthand such
@@ -123,11 +121,11 @@ pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::Ha
     text.contains('{')
         && text.match_indices("{{").any(|(at, _)| {
             let inside =
-                text.get(at + 2..).unwrap_or_default().trim_start_matches(|c: char| c == '{' || scan::is_flag(c) || c.is_whitespace());
+                text.get(at + 2..).unwrap_or_default().trim_start_matches(|c: char| c == '{' || parse::is_flag(c) || c.is_whitespace());
             let name = match inside.chars().next() {
                 Some('.') => ".".to_owned(),
                 Some('$') => "$".to_owned(),
-                _ => scan::name_of(inside).to_ascii_lowercase(),
+                _ => parse::name_of(inside).to_ascii_lowercase(),
             };
             !name.is_empty() && names.contains(name.as_str())
         })

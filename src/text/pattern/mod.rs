@@ -107,6 +107,25 @@ pub struct Captures {
     pub groups: Vec<Option<Match>>,
 }
 
+/// A text as a piece of a pattern that finds just this text, also in a class.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            '\0' => out.push_str("\\0"),
+            '.' | '^' | '$' | '*' | '+' | '?' | '{' | '}' | '[' | ']' | '\\' | '/' | '|' | '(' | ')' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// A compiled pattern. Cheap to clone, shared by threads.
 #[derive(Debug, Clone)]
 pub struct Pattern(Arc<Inner>);

@@ -12,6 +12,8 @@ use crate::terms::{Cond, Env, Expr, Fault};
 use crate::text::keys::{Edge, Hit, Key, Lookup};
 
 use super::super::shape::through;
+use super::alike::Alike;
+use super::words::Way;
 use super::{How, Match, Profile, Ready, Source, Windows};
 
 mod told;
@@ -39,6 +41,16 @@ impl Source {
     }
 }
 
+/// What the next run of the pass in the same build may use.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// One for each matcher, and a last one for texts as they are.
+    lookups: Vec<Lookup>,
+    profiles: FxHashMap<Profile, usize>,
+    /// By the address of a list of keys, and the profile.
+    known: FxHashMap<(usize, usize), Prepared>,
+}
+
 /// One run of the pass.
 pub(super) struct Scan<'a> {
     of: &'a Match,
@@ -49,21 +61,24 @@ pub(super) struct Scan<'a> {
     texts: Vec<Vec<Arc<str>>>,
     active: Vec<bool>,
     matchers_on: Vec<bool>,
-    /// One for each matcher, and a last one for texts as they are.
-    lookups: Vec<Lookup>,
+    /// What earlier runs have found out, and what later ones may use.
+    kept: Kept,
     /// Texts that were prepared for each lookup, so far.
     grown: Vec<Arc<str>>,
-    profiles: FxHashMap<Profile, usize>,
+    /// Keys of this run alone: patterns, of which each run complains, and macros, which may give something else next time.
     known: FxHashMap<(usize, usize), Prepared>,
-    joined: FxHashMap<(usize, Windows), Arc<str>>,
+    joined: FxHashMap<(usize, Windows, usize), Arc<str>>,
+    /// What the last item searches: the next is likely to search the same.
+    windows: Windows,
+    alike: Alike,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(of: &'a Match, mut lookups: Vec<Lookup>, env: &'a Env<'a>) -> Result<Self, Fault> {
+    pub(super) fn new(of: &'a Match, mut kept: Kept, env: &'a Env<'a>) -> Result<Self, Fault> {
         let on = |when: &Option<Cond>| when.as_ref().map_or(Ok(true), |c| env.holds(c));
         let active = of.sources.iter().map(|s| on(&s.when)).collect::<Result<Vec<_>, _>>()?;
         let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
-        lookups.resize_with(of.matchers.len() + 1, Lookup::default);
+        kept.lookups.resize_with(of.matchers.len() + 1, Lookup::default);
         Ok(Self {
             of,
             env,
@@ -71,22 +86,24 @@ impl<'a> Scan<'a> {
             texts: vec![Vec::new(); of.sources.len()],
             active,
             matchers_on,
-            lookups,
+            kept,
             grown: Vec::new(),
-            profiles: FxHashMap::default(),
             known: FxHashMap::default(),
             joined: FxHashMap::default(),
+            windows: Arc::from([]),
+            alike: Alike::default(),
         })
     }
 
     /// Makes an item's keys and the texts that it searches ready.
     pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<Asked, Fault> {
+        self.alike.turn(self.of.looked_at.as_deref(), item);
         let keys = self.keys(&self.of.keys, item, env)?;
         let more = match &self.of.more {
             Some(more) if !keys.is_empty() => self.keys(more, item, env)?,
             _ => Arc::from([]),
         };
-        let windows = if keys.is_empty() { Vec::new() } else { self.windows(env)? };
+        let windows = if keys.is_empty() { Arc::from([]) } else { self.windows(env)? };
         Ok(Asked { keys, more, windows })
     }
 
@@ -99,16 +116,27 @@ impl<'a> Scan<'a> {
         let profile = self.profile(env)?;
         // the list of an item stays where it is while the item does; one made on the spot is kept for its address
         let place = (Arc::as_ptr(list).cast::<u8>() as usize, profile.1);
-        if let Some((_, ready)) = self.known.get(&place) {
+        if let Some((_, ready)) = self.kept.known.get(&place).or_else(|| self.known.get(&place)) {
             return Ok(ready.clone());
         }
         let ready = list.iter().map(|key| self.ready(key, &profile.0, item, env)).collect::<Result<Vec<_>, _>>()?;
         let ready: Arc<[Ready]> = ready.into();
-        self.known.insert(place, (value.clone(), ready.clone()));
+        let known = if self.stays(list, &ready) { &mut self.kept.known } else { &mut self.known };
+        known.insert(place, (value.clone(), ready.clone()));
         Ok(ready)
     }
 
+    /// Whether the next run would make the same of these keys, and say as little of them.
+    fn stays(&self, keys: &[Value], ready: &[Ready]) -> bool {
+        let found = |ready: &Ready| matches!(ready, Ready::Any | Ready::Plain(..) | Ready::Lines(..));
+        let plain = |key: &Value| key.as_str().is_some_and(crate::text::macros::is_plain);
+        self.of.steady && self.of.words.is_some() && ready.iter().all(found) && keys.iter().all(plain)
+    }
+
     fn profile(&mut self, env: &Env<'_>) -> Result<(Profile, usize), Fault> {
+        if let Some(known) = &self.alike.profile {
+            return Ok(known.clone());
+        }
         let mut profile = Vec::with_capacity(self.of.matchers.len());
         for (matcher, on) in self.of.matchers.iter().zip(&self.matchers_on) {
             let takes = *on && matcher.filter.as_ref().map_or(Ok(true), |c| env.holds(c))?;
@@ -118,8 +146,10 @@ impl<'a> Scan<'a> {
             };
             profile.push(takes.then_some(case));
         }
-        let next = self.profiles.len();
-        let number = *self.profiles.entry(profile.clone()).or_insert(next);
+        let profile: Profile = profile.into();
+        let next = self.kept.profiles.len();
+        let number = *self.kept.profiles.entry(profile.clone()).or_insert(next);
+        self.alike.profile = Some((profile.clone(), number));
         Ok((profile, number))
     }
 
@@ -128,47 +158,67 @@ impl<'a> Scan<'a> {
         if word.is_empty() {
             return Ok(Ready::Never);
         }
+        if let Some(way) = self.of.words.as_ref().and_then(|words| words.get(profile, &word)) {
+            return Ok(self.on(way));
+        }
         let value = Value::Text(word.clone());
-        for (n, (matcher, case)) in self.of.matchers.iter().zip(profile).enumerate() {
+        let mut warned = false;
+        for (n, (matcher, case)) in self.of.matchers.iter().zip(profile.iter()).enumerate() {
             let Some(case) = *case else { continue };
             if !matcher.keys.as_ref().map_or(Ok(true), |t| t.holds(&value, env))? {
                 continue;
             }
-            let word = through(&matcher.key, word.clone(), env)?;
+            let text = through(&matcher.key, word.clone(), env)?;
             let edge = if matcher.how == How::Word { matcher.edge } else { Edge::None };
-            match matcher.how {
-                How::Any => return Ok(Ready::Any),
-                How::Regex => match self.pattern(&word, item) {
+            let way = match matcher.how {
+                How::Any => Way::Any,
+                // a pattern is told of by every build that finds it bad: it is not remembered
+                How::Regex => match self.pattern(&text, item) {
                     Ok(pattern) => return Ok(Ready::Pattern(pattern)),
-                    Err(true) if matcher.bad_is_next => {}
+                    Err(true) if matcher.bad_is_next => {
+                        warned = true;
+                        continue;
+                    }
                     Err(_) => return Ok(Ready::Never),
                 },
-                How::Plain | How::Word if word.is_empty() => return Ok(Ready::Never),
+                How::Plain | How::Word if text.is_empty() => Way::Never,
                 How::Plain | How::Word => {
                     let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
-                    let key = Key { text: word, case, edge };
-                    if key.text.contains('\n') {
-                        return Ok(Ready::Lines(lookup, key));
-                    }
-                    let Some(keys) = self.lookups.get_mut(lookup) else { return Ok(Ready::Never) };
-                    return Ok(Ready::Plain(lookup, keys.key(key)));
+                    Way::Key(lookup, Key { text, case, edge })
                 }
+            };
+            if let (Some(words), false) = (&self.of.words, warned) {
+                words.put(profile, word, way.clone());
             }
+            return Ok(self.on(way));
         }
         Ok(Ready::Never)
+    }
+
+    /// The key of a word in the lookups of this scan.
+    fn on(&mut self, way: Way) -> Ready {
+        match way {
+            Way::Any => Ready::Any,
+            Way::Never => Ready::Never,
+            Way::Key(lookup, key) if key.text.contains('\n') => Ready::Lines(lookup, key),
+            Way::Key(lookup, key) => self.kept.lookups.get_mut(lookup).map_or(Ready::Never, |keys| Ready::Plain(lookup, keys.key(key))),
+        }
     }
 
     /// A pattern; the error says whether it is none at all (and not merely too costly).
     fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
         let st = self.env.st;
-        st.pattern(word).map_err(|error| {
+        st.pattern(word, None).map_err(|error| {
             st.warn_of_key(Code::RegexBad, item, word, &format!("is no usable pattern: {}", error.reason));
             error.fault == crate::text::pattern::Fault::Bad
         })
     }
 
     fn windows(&mut self, env: &Env<'_>) -> Result<Windows, Fault> {
-        let mut windows = Vec::with_capacity(self.of.sources.len() + 1);
+        if let Some(known) = &self.alike.windows {
+            return Ok(known.clone());
+        }
+        let mut windows = Vec::with_capacity(self.of.sources.len());
         for (n, source) in self.of.sources.iter().enumerate() {
             let used = self.active.get(n).copied().unwrap_or(false) && source.filter.as_ref().map_or(Ok(true), |c| env.holds(c))?;
             let window = match (used, &source.window) {
@@ -178,7 +228,11 @@ impl<'a> Scan<'a> {
             };
             windows.push(self.stretch(n, source, window, env)?);
         }
-        Ok(windows)
+        if *self.windows != *windows {
+            self.windows = windows.into();
+        }
+        self.alike.windows = Some(self.windows.clone());
+        Ok(self.windows.clone())
     }
 
     /// Makes the first `window` texts of a source ready; how many there are of them.
@@ -212,14 +266,14 @@ impl<'a> Scan<'a> {
 
     /// Searches what is new.
     pub(super) fn compile(&mut self) -> Result<(), Fault> {
-        for n in 0..self.lookups.len() {
+        for n in 0..self.kept.lookups.len() {
             for source in 0..self.texts.len() {
                 let texts = self.texts_for(n, source)?;
-                if let Some(lookup) = self.lookups.get_mut(n) {
-                    lookup.read(source, &texts);
+                if let Some(lookup) = self.kept.lookups.get_mut(n) {
+                    lookup.read(source, &texts, &self.env.st.rules.key_sets);
                 }
             }
-            let Some(lookup) = self.lookups.get_mut(n) else { continue };
+            let Some(lookup) = self.kept.lookups.get_mut(n) else { continue };
             lookup.compile(&self.env.st.rules.key_sets).map_err(Fault::bound)?;
             if std::mem::take(&mut lookup.cut_short) {
                 self.env.st.warn(Code::RegexUnsafe, "keys overlap so often that the rest of a text was not searched");
@@ -242,22 +296,21 @@ impl<'a> Scan<'a> {
     pub(super) fn grow(&mut self, text: Arc<str>) {
         self.grown.push(text);
         let source = self.of.sources.len();
-        for (n, lookup) in self.lookups.iter_mut().enumerate() {
+        for (n, lookup) in self.kept.lookups.iter_mut().enumerate() {
             let steps = self.of.matchers.get(n).map(|m| m.text.as_slice()).unwrap_or_default();
             let texts: Vec<Arc<str>> =
                 self.grown.iter().map(|t| through(steps, t.clone(), self.env).unwrap_or_else(|_| t.clone())).collect();
-            lookup.read(source, &texts);
+            lookup.read(source, &texts, &self.env.st.rules.key_sets);
         }
     }
 
     /// The number of keys found, if the item is hit.
     pub(super) fn find(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Option<usize>, Fault> {
-        let mut windows = asked.windows.clone();
-        windows.push(self.grown.len());
+        let windows = &asked.windows;
         let mut primary = 0;
         let mut first = None;
         for (n, key) in asked.keys.iter().enumerate() {
-            if let Some(at) = self.has(key, &windows, item)? {
+            if let Some(at) = self.has(key, windows, item)? {
                 primary += 1;
                 first = first.or(Some((n, at)));
             }
@@ -265,13 +318,13 @@ impl<'a> Scan<'a> {
         let Some((key, at)) = first else { return Ok(None) };
         let mut secondary = 0;
         for key in asked.more.iter() {
-            secondary += usize::from(self.has(key, &windows, item)?.is_some());
+            secondary += usize::from(self.has(key, windows, item)?.is_some());
         }
         if !asked.more.is_empty() && !self.of.combines(item, secondary, asked.more.len(), env)? {
             return Ok(None);
         }
         if self.env.st.trail.is_some() {
-            let told = self.told(asked, key, at, &windows, env)?;
+            let told = self.told(asked, key, at, windows, env)?;
             self.env.st.explain(item, told);
         }
         Ok(Some(primary + secondary))
@@ -283,8 +336,13 @@ impl<'a> Scan<'a> {
             Ready::Any => Some(None),
             Ready::Never => None,
             Ready::Plain(lookup, key) => {
-                let Some(lookup) = self.lookups.get(*lookup) else { return Ok(None) };
-                windows.iter().enumerate().find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
+                let Some(lookup) = self.kept.lookups.get(*lookup).filter(|lookup| lookup.stands(*key)) else { return Ok(None) };
+                let grown = self.grown.len();
+                windows
+                    .iter()
+                    .chain(std::iter::once(&grown))
+                    .enumerate()
+                    .find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
             }
             Ready::Lines(lookup, key) => key.is_in(&self.text(*lookup, windows)?).then_some(None),
             Ready::Pattern(pattern) => {
@@ -302,12 +360,13 @@ impl<'a> Scan<'a> {
 
     /// The texts that an item searches, joined.
     fn text(&mut self, lookup: usize, windows: &Windows) -> Result<Arc<str>, Fault> {
-        let name = (lookup, windows.clone());
+        let grown = self.grown.len();
+        let name = (lookup, windows.clone(), grown);
         if let Some(text) = self.joined.get(&name) {
             return Ok(text.clone());
         }
         let mut pieces: Vec<Arc<str>> = Vec::new();
-        for (source, n) in windows.iter().enumerate() {
+        for (source, n) in windows.iter().chain(std::iter::once(&grown)).enumerate() {
             let texts = if source < self.texts.len() {
                 if lookup < self.of.matchers.len() {
                     self.texts_for(lookup, source)?
@@ -325,8 +384,8 @@ impl<'a> Scan<'a> {
     }
 
     /// What the next run of the pass may build on.
-    pub(super) fn finish(self) -> Vec<Lookup> {
-        self.lookups
+    pub(super) fn finish(self) -> Kept {
+        self.kept
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
 
 fn messages(case: &Case, built: &Built) -> Check {
     let mut expected = json!({ "messages": case.expected["messages"] });
-    let mut actual = json!({ "messages": built.messages() });
+    let mut actual = json!({ "messages": built.sent("openai") });
     if let Some(sent) = case.expected.get("sent_messages") {
         parts::set(&mut expected, "sent_messages", sent.clone());
         parts::set(&mut actual, "sent_messages", sent_messages(case, built));
@@ -51,7 +51,7 @@ fn messages(case: &Case, built: &Built) -> Check {
 
 fn sent_messages(case: &Case, built: &Built) -> Json {
     let data = json!({ "post": { "mode": case.input["custom_prompt_post_processing"] }, "names": names(&case.input) });
-    match engine::run(EXACT, "post", Scene::new(data), &[("messages", post::items(&built.messages()))]) {
+    match engine::run(EXACT, "post", Scene::new(data), &[("messages", post::items(&built.sent("openai")))]) {
         Ok(ran) => post::messages(&ran.list("messages")),
         Err(error) => error,
     }
@@ -65,16 +65,20 @@ fn tokens(case: &Case, built: &Built) -> Check {
         prompts.map(|p| json!({ "group": p["group"], "role": p["role"], "content": p["content"], "tokens": p["tokens"] })).collect();
     let prefill = case.input["preset"]["continue_prefill"] == json!(true);
     let blocks = built.blocks();
-    // the recorder has no group once system messages are squashed, and no content where a message only calls tools
+    // the recorder has no group once system messages are squashed
     let squashed = case.input["preset"]["squash_system_messages"] == json!(true);
     let calls = |b: &Json| b["meta"]["tool_calls"].is_array();
     let live = blocks.iter().filter(|b| b["enabled"] != json!(false) && (b["text"] != json!("") || calls(b)));
+    // what a message says is what the dialect writes of it
+    let sent = built.sent("openai");
+    let sent = sent.as_array().map_or(&[][..], Vec::as_slice);
     let have: Json = live
-        .map(|b| {
+        .enumerate()
+        .map(|(n, b)| {
             let tokens = if counted { b["tokens"].clone() } else { Json::Null };
             let group = if squashed { Json::Null } else { slot(&b["slot"], prefill) };
-            let content = if calls(b) && b["text"] == json!("") { Json::Null } else { b["text"].clone() };
-            json!({ "group": group, "role": b["role"], "content": content, "tokens": tokens })
+            let message = sent.get(n).unwrap_or(&Json::Null);
+            json!({ "group": group, "role": message["role"], "content": message["content"], "tokens": tokens })
         })
         .collect();
     let (expected, actual) = (json!({ "prompts": want }), json!({ "prompts": have }));
@@ -144,7 +148,7 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     note(&input["authors_note"], &mut data);
     group(input, &mut data)?;
     parts::put(&mut data, "injections", extension_prompts(&input["extension_prompts"]));
-    parts::put(&mut data, "scripts", super::lore::scripts(&input["regex_scripts"]));
+    parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
     Ok(data)
 }
 
@@ -187,7 +191,7 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
         ("custom_prompt_post_processing", "post.mode"),
     ];
     parts::copy(input, data, &names);
-    parts::copy(&input["quiet"], data, &[("prompt", "quiet_prompt")]);
+    parts::copy(&input["quiet"], data, &[("prompt", "quiet_prompt"), ("skip_wian", "quiet_bare")]);
     let metadata =
         [("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example"), ("system_prompt", "overrides.system_prompt")];
     parts::copy(&input["chat_metadata"], data, &metadata);
@@ -222,10 +226,6 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
     if let Some(strategy) = input["world_info"]["settings"].get("world_info_character_strategy") {
         parts::put(data, "lore.strategy", parts::code(strategy, &["evenly", "character_first", "global_first"]));
     }
-    let turns = input["chat"].as_array().into_iter().flatten().filter(|m| m["is_user"] == json!(true)).count();
-    let typed = usize::from(input["user_input"].as_str().is_some_and(|t| !t.is_empty()));
-    parts::put(data, "turn_count", json!(turns + typed));
-    parts::put(data, "chat.length", json!(input["chat"].as_array().map_or(0, Vec::len) + typed));
 }
 
 fn tokenizer(given: &Json) -> Json {

@@ -18,7 +18,7 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
         "words" => case.check(words(&input["text"]), fits),
         "repeat" => repeat(case),
         "handshake" => case.check(handshake(input), handshakes_alike),
-        "fingerprint" => case.check(json!({ "equal": fingerprint(input, "a") == fingerprint(input, "b") }), fits),
+        "fingerprint" => case.check(fingerprints(input), fits),
         "fingerprint_recorded" => case.check(recorded(input), fits),
         "build" => case.check(build(input), prompts_alike),
         other => Check::broken("", case, &format!("no adapter for op `{other}` yet")),
@@ -156,21 +156,24 @@ fn handshake(input: &Json) -> Json {
     }
 }
 
-/// The fingerprint of a configuration or a decision.
-fn fingerprint(input: &Json, which: &str) -> Json {
+/// Whether two configurations or decisions have one fingerprint; both must have one.
+fn fingerprints(input: &Json) -> Json {
+    match (fingerprint(input, "a"), fingerprint(input, "b")) {
+        (Ok(a), Ok(b)) => json!({ "equal": a == b }),
+        (Err(error), _) | (_, Err(error)) => error,
+    }
+}
+
+fn fingerprint(input: &Json, which: &str) -> Result<Json, Json> {
     let what = input["what"].as_str().unwrap_or("");
     let mut data = if what == "config" { data(&input[which], &json!({})) } else { json!({}) };
     if what == "decision" {
         parts::put(&mut data, "turn.decision", input[which].clone());
         parts::put(&mut data, "turn.compute", json!(false));
     }
-    let lists = [("members", data["members"].clone())];
-    match engine::run(CONTRACT, "decide", Scene::new(data), if what == "config" { &[] } else { &lists[..] }) {
-        Ok(ran) => match ran.get(&format!("turn.fingerprint.{what}")) {
-            Json::Null => json!([what, which, "no fingerprint"]),
-            found => found,
-        },
-        Err(error) => json!([which, error]),
+    match engine::run(CONTRACT, "decide", Scene::new(data), &[])?.get(&format!("turn.fingerprint.{what}")) {
+        Json::Null => Err(json!("no fingerprint")),
+        found => Ok(found),
     }
 }
 
@@ -196,15 +199,15 @@ fn handshakes_alike(expected: &Json, actual: &Json) -> bool {
 
 fn build(input: &Json) -> Json {
     let mut data = data(&input["config"], &input["turn"]);
-    let speaker = input["speaker"].as_str().unwrap_or("");
     let cards = &input["cards"];
     for member in data["members"].as_array_mut().into_iter().flatten() {
         let id = member["id"].as_str().unwrap_or("").to_owned();
         parts::set(member, "card", cards[id.as_str()].clone());
     }
-    parts::put(&mut data, "card", cards[speaker].clone());
-    parts::put(&mut data, "speaker", json!(speaker));
-    parts::put(&mut data, "names.char", cards[speaker]["name"].clone());
+    // whoever names no decision says who speaks
+    if input["app_decision"].is_null() {
+        parts::put(&mut data, "speaker", input["speaker"].clone());
+    }
     parts::put(&mut data, "group.nudge", input["preset"]["group_nudge_prompt"].clone());
     parts::put(&mut data, "turn.decision", input["app_decision"].clone());
     match engine::build(CONTRACT, Scene::new(data)) {

@@ -70,7 +70,7 @@ fn act(action: &Json, id: &str, view: &mut HookView<'_>, seen: &Seen) -> Result<
         })?,
         // refused, since there are no blocks yet: that is what the case is about
         "set_blocks" => drop(view.set("blocks", Value::from(with))),
-        "add_block" => view.add_block(usize::MAX, block(with))?,
+        "add_block" => view.add_block(place(&action["at"])?, block(with))?,
         "remove_block" => view.remove_block(find(with, view)?)?,
         "modify_block" => view.set_block(find(with, view)?, "text", Value::from(&action["to"]))?,
         "instrument_lazy" => view.instrument("lazy", || {
@@ -119,6 +119,14 @@ fn change(view: &mut HookView<'_>, path: &str, change: impl FnOnce(&mut Vec<Json
     let mut list = view.get(path).to_json().as_array().cloned().unwrap_or_default();
     change(&mut list);
     view.set(path, Value::from(&Json::Array(list)))
+}
+
+fn place(at: &Json) -> Result<usize, String> {
+    match at.as_str() {
+        Some("start") => Ok(0),
+        Some("end") => Ok(usize::MAX),
+        _ => at.as_u64().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| format!("the adapter does not know the place {at}")),
+    }
 }
 
 fn block(message: &Json) -> Value {

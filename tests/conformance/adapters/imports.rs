@@ -25,6 +25,16 @@ pub(crate) fn chat(pack: &str, messages: &Json) -> Result<Json, Json> {
     engine::import(pack, "st_chat", &json!({ "lines": messages }))
 }
 
+/// Regex scripts: a part of a scene with `scripts`.
+pub(crate) fn scripts(pack: &str, list: &Json) -> Result<Json, Json> {
+    if list.is_null() { Ok(json!({})) } else { engine::import(pack, "st_regex", list) }
+}
+
+/// The word for a placement of regex scripts.
+pub(crate) fn placement(code: &Json) -> Json {
+    parts::code(code, &["", "user", "reply", "slash", "", "lore", "reasoning"])
+}
+
 /// Lorebooks of a case, each with whose it is, as list `books`.
 pub(crate) fn books(pack: &str, world_info: &Json) -> Result<Json, Json> {
     let mut books = Vec::new();

@@ -16,7 +16,7 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
     let actual = match case.op() {
         "registry" => registry(input),
         "filter_calls" => filter_calls(input),
-        "in_chat" => in_chat(input, &input["generation_type"], &input["entries"]),
+        "in_chat" => in_chat(input, &input["generation_type"], &registered(&input["entries"])),
         "in_chat_builds" => builds(input),
         "scan" => scan(input),
         "place" => place(input),
@@ -36,33 +36,35 @@ fn alike(expected: &Json, actual: &Json) -> bool {
     fits(&expected, &actual)
 }
 
-/// What the application has registered after its calls; a later registration of an id is left to the rules.
-fn registered(calls: &Json) -> Json {
-    let mut entries: Vec<Json> = Vec::new();
-    for call in calls.as_array().into_iter().flatten() {
-        match call.get("register") {
-            Some(entry) => entries.push(entry.clone()),
-            None => entries.retain(|e| e["id"] != call["remove"]),
-        }
-    }
-    Json::Array(entries)
+/// The calls of the application as the scene hands them over: what is registered in the end is the rules'.
+fn handed(calls: &Json, scene: &mut Scene) -> Json {
+    let call = |call: &Json| match call.get("register") {
+        Some(entry) => entry.clone(),
+        None => json!({ "id": call["remove"], "remove": true }),
+    };
+    injections(&calls.as_array().into_iter().flatten().map(call).collect(), scene)
+}
+
+/// The registry after calls.
+fn iterate(calls: &Json) -> Result<Ran, Json> {
+    let mut scene = Scene::new(json!({}));
+    let entries = handed(calls, &mut scene);
+    parts::put(&mut scene.data, "injections", entries);
+    engine::run(CONTRACT, "registry", scene, &[])
 }
 
 fn registry(input: &Json) -> Json {
-    let iterate = || {
-        let mut scene = Scene::new(json!({}));
-        let entries = injections(&registered(&input["calls"]), &mut scene);
-        parts::put(&mut scene.data, "injections", entries);
-        engine::run(CONTRACT, "registry", scene, &[]).map(|ran| ran.list("injections"))
-    };
-    let (first, second) = match (iterate(), iterate()) {
-        (Ok(first), Ok(second)) => (first, second),
+    let (ran, again) = match (iterate(&input["calls"]), iterate(&input["calls"])) {
+        (Ok(ran), Ok(again)) => (ran, again),
         (Err(error), _) | (_, Err(error)) => return error,
     };
+    let first = ran.list("injections");
     let entries: Json = first.iter().map(entry).collect();
-    let ephemeral: Json = first.iter().filter(|e| e["ephemeral"] == json!(true)).map(|e| e["id"].clone()).collect();
     let helpers: serde_json::Map<String, Json> = first.iter().map(|e| (e["id"].as_str().unwrap_or("").to_owned(), predicates(e))).collect();
-    json!({ "entries": entries, "ephemeral_ids": ephemeral, "helpers": helpers, "second_iteration_equal": first == second })
+    json!({
+        "entries": entries, "ephemeral_ids": ran.get("plan.ephemeral_ids"), "helpers": helpers,
+        "second_iteration_equal": first == again.list("injections"),
+    })
 }
 
 fn entry(item: &Json) -> Json {
@@ -76,46 +78,57 @@ fn predicates(item: &Json) -> Json {
     json!({ "in_chat": item["position"] == json!("chat"), "scan": item["scan"], "ephemeral": item["ephemeral"] })
 }
 
+/// Registers filters that count how often they are asked, then builds.
 fn filter_calls(input: &Json) -> Json {
     let calls = Arc::new(AtomicUsize::new(0));
-    let entries = registered(&input["calls"]);
-    let mut counted = entries.clone();
-    let mut in_each = true;
-    let before = calls.load(Ordering::Relaxed);
-    for _ in 0..input["builds"].as_u64().unwrap_or(0) {
-        let mut scene = Scene::new(json!({ "type": "normal", "dialect": "openai" }));
-        for entry in counted.as_array_mut().into_iter().flatten() {
-            let (calls, returns) = (calls.clone(), entry["filter"]["returns"].clone());
-            let filter = parts::host(
-                &mut scene,
-                Box::new(move || {
-                    calls.fetch_add(1, Ordering::Relaxed);
-                    Ok(if returns.is_null() { json!(true) } else { returns.clone() })
-                }),
-            );
-            parts::set(entry, "filter", filter);
-        }
-        parts::put(&mut scene.data, "injections", counted.clone());
-        let seen = calls.load(Ordering::Relaxed);
-        if let Err(error) = engine::run(CONTRACT, "conformance_inject", scene, &[("blocks", json!([]))]) {
-            return error;
-        }
-        in_each &= calls.load(Ordering::Relaxed) > seen;
+    if let Err(error) = engine::run(CONTRACT, "registry", counting(input, &calls), &[]) {
+        return error;
     }
-    json!({ "calls_after_register": before, "called_in_each_build": in_each, "registered_after": ids(&entries) })
+    let after_register = calls.load(Ordering::Relaxed);
+    let (mut in_each, mut registered) = (true, Json::Null);
+    for _ in 0..input["builds"].as_u64().unwrap_or(0) {
+        let before = calls.load(Ordering::Relaxed);
+        match engine::build(CONTRACT, counting(input, &calls)) {
+            Ok(built) => registered = built.get("plan.registered"),
+            Err(error) => return error,
+        }
+        in_each &= calls.load(Ordering::Relaxed) > before;
+    }
+    json!({ "calls_after_register": after_register, "called_in_each_build": in_each, "registered_after": registered })
 }
 
-fn ids(entries: &Json) -> Json {
-    entries.as_array().into_iter().flatten().map(|e| e["id"].clone()).collect()
-}
-
-/// Runs registry and injection over a chat that stands in the prompt already.
-fn injected(input: &Json, generation_type: &Json, entries: &Json) -> Result<Ran, Json> {
-    let mut scene = Scene::new(json!({ "type": generation_type, "dialect": dialect(input), "history": parts::history(&input["history"]) }));
-    scene.strict = input["strict"] == json!(true);
-    let entries = injections(entries, &mut scene);
+fn counting(input: &Json, calls: &Arc<AtomicUsize>) -> Scene {
+    let mut scene = Scene::new(json!({ "type": "normal", "dialect": "openai" }));
+    let mut entries = handed(&input["calls"], &mut scene);
+    for entry in entries.as_array_mut().into_iter().flatten() {
+        parts::set(entry, "filter", Json::Null);
+    }
+    for (entry, call) in entries.as_array_mut().into_iter().flatten().zip(input["calls"].as_array().into_iter().flatten()) {
+        let filter = &call["register"]["filter"];
+        if filter["counts_calls"] == json!(true) {
+            let (calls, returns) = (calls.clone(), filter.get("returns").cloned().unwrap_or(json!(true)));
+            let asked = move || {
+                calls.fetch_add(1, Ordering::Relaxed);
+                Ok(returns.clone())
+            };
+            parts::set(entry, "filter", parts::host(&mut scene, Box::new(asked)));
+        }
+    }
     parts::put(&mut scene.data, "injections", entries);
-    engine::run(CONTRACT, "conformance_inject", scene, &[("blocks", parts::history_blocks(&input["history"]))])
+    scene
+}
+
+/// A build of a chat and nothing else, with what the application has registered by its calls; it is looked at before
+/// the prompt's end is put together and formatted.
+fn injected(input: &Json, generation_type: &Json, calls: &Json) -> Result<Ran, Json> {
+    let mut scene = Scene::new(json!({
+        "type": generation_type, "dialect": dialect(input), "history": parts::history(&input["history"]),
+        "preset": { "entries": [{ "name": "chat_history" }] },
+    }));
+    scene.strict = input["strict"] == json!(true);
+    let entries = handed(calls, &mut scene);
+    parts::put(&mut scene.data, "injections", entries);
+    engine::run_before(CONTRACT, "plan_assembly", scene)
 }
 
 /// `chat` means any chat dialect.
@@ -127,36 +140,42 @@ fn is_relative(block: &Json) -> bool {
     block["position"] == json!("before") || block["position"] == json!("after")
 }
 
-fn in_chat(input: &Json, generation_type: &Json, entries: &Json) -> Json {
-    match injected(input, generation_type, entries) {
+fn in_chat(input: &Json, generation_type: &Json, calls: &Json) -> Json {
+    match injected(input, generation_type, calls) {
         Ok(ran) => {
             let blocks = ran.list("blocks");
-            let chat = parts::messages(blocks.iter().filter(|b| !is_relative(b)));
-            json!({ "chat": chat, "warnings": ran.warnings().len(), "still_registered": ids(entries) })
+            let chat = parts::messages(blocks.iter().filter(|b| is_chat(b)));
+            json!({ "chat": chat, "warnings": ran.warnings().len(), "still_registered": ran.get("plan.registered") })
         }
         Err(error) => error,
     }
 }
 
+/// Not the story string, not beside the main prompt, and not what only holds a slot's place.
+fn is_chat(block: &Json) -> bool {
+    !is_relative(block) && block["slot"] != json!("story_string") && block["anchor"] != json!(true) && block["enabled"] != json!(false)
+}
+
 fn builds(input: &Json) -> Json {
-    let mut entries = input["entries"].clone();
+    let mut calls = registered(&input["entries"]).as_array().cloned().unwrap_or_default();
     let mut done = Vec::new();
     for build in input["builds"].as_array().into_iter().flatten() {
-        done.push(in_chat(input, &build["generation_type"], &entries));
-        if let (Some(list), Some(gone)) = (entries.as_array_mut(), build["then_remove"].as_array()) {
-            list.retain(|e| !gone.contains(&e["id"]));
-        }
+        done.push(in_chat(input, &build["generation_type"], &json!(calls)));
+        calls.extend(build["then_remove"].as_array().into_iter().flatten().map(|id| json!({ "remove": id })));
     }
-    let list = entries.as_array().into_iter().flatten();
-    let ephemeral: Json = list.filter(|e| e["ephemeral"] == json!(true)).map(|e| e["id"].clone()).collect();
-    json!({ "builds": done, "still_registered": ids(&entries), "ephemeral_ids": ephemeral })
+    match iterate(&json!(calls)) {
+        Ok(ran) => json!({
+            "builds": done, "still_registered": ran.get("plan.registered"), "ephemeral_ids": ran.get("plan.ephemeral_ids"),
+        }),
+        Err(error) => error,
+    }
 }
 
 fn scan(input: &Json) -> Json {
     let mut scene = Scene::new(json!({ "type": input["generation_type"], "dialect": dialect(input) }));
     let entries = injections(&input["entries"], &mut scene);
     parts::put(&mut scene.data, "injections", entries);
-    match engine::run(CONTRACT, "conformance_scan", scene, &[]) {
+    match engine::run(CONTRACT, "build", scene, &[]) {
         Ok(ran) => json!({ "scan_texts": ran.column("scan_texts", "text") }),
         Err(error) => error,
     }
@@ -184,11 +203,16 @@ fn slot_text(input: &Json, slot: &str) -> Json {
 }
 
 fn anchors(input: &Json) -> Json {
-    match injected(input, &input["generation_type"], &input["entries"]) {
+    match injected(input, &input["generation_type"], &registered(&input["entries"])) {
         Ok(ran) => json!({
             "anchorBefore": ran.get("anchor.before"), "anchorAfter": ran.get("anchor.after"),
             "standalone_blocks": ran.list("blocks").iter().filter(|b| is_relative(b)).count(),
         }),
         Err(error) => error,
     }
+}
+
+/// The calls that register entries.
+fn registered(entries: &Json) -> Json {
+    entries.as_array().into_iter().flatten().map(|e| json!({ "register": e })).collect()
 }

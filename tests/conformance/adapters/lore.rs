@@ -7,8 +7,8 @@ use crate::case::{Case, Check};
 use crate::compare::{fits, without};
 use crate::engine::{self, EXACT, Scene};
 
-/// What a scan is made of, in the order of the pipeline.
-const PROGRAMS: &[&str] = &["turn", "card_texts", "regex_prompt", "registry", "notes", "lore", "note_edges"];
+/// The stage that uses up what a scan has put together; the build is looked at before it.
+const USED_BY: &str = "injection";
 /// What explains, and texts of the recorder's own: not compared.
 const UNTOLD: &[&str] = &["scanned", "max_context", "random_log", "warnings", "failed_probability"];
 
@@ -24,7 +24,7 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
 }
 
 /// The recorded answer in the form that is compared: lists of texts joined, effects without their hashes.
-fn told(expected: &Json) -> Json {
+pub(crate) fn told(expected: &Json) -> Json {
     let mut out = without(expected, UNTOLD);
     for key in ["an_top", "an_bottom"] {
         if let Some(list) = out.get(key) {
@@ -134,29 +134,9 @@ fn scene(input: &Json, timed: &Json) -> Result<Json, Json> {
             parts::put(&mut data, &format!("vars.{scope}"), input["variables"][scope].clone());
         }
     }
-    parts::put(&mut data, "scripts", scripts(&input["regex_scripts"]));
+    parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
     parts::put(&mut data, "lore.handed", handed(&input["forced_activations"])?);
     Ok(data)
-}
-
-/// Text scripts, their numbers as words.
-pub(crate) fn scripts(list: &Json) -> Json {
-    let words = |s: &Json| -> Json {
-        let of = |n: &Json| match n.as_i64() {
-            Some(1) => "user",
-            Some(2) => "reply",
-            Some(5) => "lore",
-            _ => "other",
-        };
-        s["placement"].as_array().into_iter().flatten().map(of).collect()
-    };
-    let script = |s: &Json| {
-        json!({
-            "name": s["scriptName"], "find": s["findRegex"], "with": s["replaceString"], "placement": words(s),
-            "disabled": s["disabled"] == json!(true), "prompt_only": s["promptOnly"] == json!(true), "display_only": s["markdownOnly"] == json!(true),
-        })
-    };
-    list.as_array().into_iter().flatten().map(script).collect()
 }
 
 /// Entries that an extension hands over, through the pack's map of books.
@@ -177,7 +157,7 @@ fn handed(list: &Json) -> Result<Json, Json> {
 }
 
 fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, usize), Json> {
-    let ran = engine::run_all(EXACT, PROGRAMS, Scene { draws: Some(draws), ..Scene::new(scene(input, timed)?) })?;
+    let ran = engine::run_before(EXACT, USED_BY, Scene { draws: Some(draws), ..Scene::new(scene(input, timed)?) })?;
     let number = |n: &Json| n.as_str().and_then(|t| t.parse::<i64>().ok()).map_or_else(|| n.clone(), |n| json!(n));
     let named = |e: &Json| json!({ "world": e["book"], "uid": number(&e["id"]), "content": e["text"] });
     let activated: Json = ran.get("lore.active").as_array().into_iter().flatten().map(named).collect();
@@ -192,7 +172,8 @@ fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, u
         .map(|e| json!({ "position": i32::from(e["position"] == json!("em_bottom")), "content": e["text"] }))
         .collect();
     let note = ran.list("injections").into_iter().find(|i| i["id"] == json!("2_floating_prompt"));
-    let rows = ran.list("state.timed");
+    let kept = ran.patch()["timed"].clone();
+    let rows: Vec<&Json> = kept.as_array().into_iter().flatten().collect();
     let effects = |effect: &str| -> Json {
         let of = rows.iter().filter(|r| r["effect"] == json!(effect));
         let row = |r: &Json| json!({ "start": r["start"], "end": r["end"], "protected": r["protected"] == json!(true) });
@@ -208,5 +189,5 @@ fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, u
         "timed": { "sticky": effects("sticky"), "cooldown": effects("cooldown") },
     });
     crate::compare::unordered(&mut out, "depth");
-    Ok((out, Json::Array(rows.clone()), ran.draws_left()))
+    Ok((out, kept, ran.draws_left()))
 }

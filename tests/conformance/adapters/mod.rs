@@ -8,12 +8,15 @@ mod hooks;
 mod imports;
 mod injection;
 mod lore;
+mod macros;
 mod notes;
 mod parts;
 mod pipeline;
 mod post;
+mod rewrite;
 mod st_group;
 mod story;
+mod text;
 mod trim;
 mod words;
 
@@ -50,10 +53,18 @@ const ADAPTERS: &[Adapter] = &[
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
+    adapter("sillytavern-raw", "", raw),
+    adapter("sillytavern-text-completion", "", text::recorded),
+    adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
 ];
 
 /// The adapter of a case, by its kind.
 pub(crate) fn find(case: &Case) -> Option<&'static Adapter> {
     ADAPTERS.iter().find(|a| a.kind == case.kind && case.op().starts_with(a.op))
+}
+
+/// Functions of the program that were called by themselves; the recorded arguments tell which.
+fn raw(case: &Case) -> Vec<Check> {
+    if case.input["placement"].is_null() { text::raw(case) } else { rewrite::recorded(case) }
 }

@@ -10,16 +10,11 @@ use crate::engine::{self, CONTRACT, Scene};
 /// A prompt of main prompt, persona and history, with a note.
 pub(crate) fn contract(case: &Case) -> Vec<Check> {
     let input = &case.input;
-    let actual = match engine::build(CONTRACT, scene(input)) {
-        Ok(built) => {
-            let due = engine::run(CONTRACT, "conformance_scan", scene(input), &[]);
-            let (due, texts) = match &due {
-                Ok(ran) => (ran.get("note.due"), ran.column("scan_texts", "text")),
-                Err(error) => (error.clone(), Json::Null),
-            };
-            json!({ "messages": built.messages(), "note_scheduled": due, "scan_texts": texts })
-        }
-        Err(error) => error,
+    let actual = match (engine::build(CONTRACT, scene(input)), engine::run(CONTRACT, "build", scene(input), &[])) {
+        (Ok(built), Ok(ran)) => json!({
+            "messages": built.messages(), "note_scheduled": ran.get("note.due"), "scan_texts": ran.column("scan_texts", "text"),
+        }),
+        (Err(error), _) | (_, Err(error)) => error,
     };
     vec![case.check(actual, fits)]
 }

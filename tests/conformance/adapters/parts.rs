@@ -10,17 +10,6 @@ pub(crate) fn history(messages: &Json) -> Json {
     messages.map(|(n, m)| json!({ "id": format!("history-{n}"), "role": m["role"], "text": m["content"], "meta": m["metadata"] })).collect()
 }
 
-/// The same, as blocks that stand in the prompt already.
-pub(crate) fn history_blocks(messages: &Json) -> Json {
-    let mut blocks = history(messages);
-    for block in blocks.as_array_mut().into_iter().flatten() {
-        set(block, "slot", json!("chat_history"));
-        set(block, "counted", json!(true));
-        set(block, "group", json!("history"));
-    }
-    blocks
-}
-
 /// Blocks as `{role, content}`.
 pub(crate) fn messages<'a>(blocks: impl IntoIterator<Item = &'a Json>) -> Json {
     blocks.into_iter().map(|b| json!({ "role": b["role"], "content": b["text"] })).collect()

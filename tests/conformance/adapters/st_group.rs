@@ -37,23 +37,21 @@ fn without_log(expected: &Json, input: &Json) -> Json {
     crate::compare::without(expected, keys)
 }
 
+/// The members who speak, in order, by their files.
+pub(crate) fn chosen(input: &Json) -> Result<Vec<Json>, Json> {
+    let ran = engine::run(EXACT, "schedule", Scene { draws: Some(vec![0.0; 64]), ..Scene::new(activation_scene(input)?) }, &[])?;
+    Ok(ran.column("chosen", "id").as_array().cloned().unwrap_or_default())
+}
+
 fn activation_scene(input: &Json) -> Result<Json, Json> {
     let mut data = json!({ "type": input.get("type").cloned().unwrap_or_else(|| json!("normal")) });
     chat::group(input, &mut data)?;
-    let history = history(input);
-    let last = history.as_array().and_then(|h| h.last()).cloned().unwrap_or_default();
-    let typed = input["user_input"].as_str().is_some_and(|t| !t.is_empty()) && input["by_auto_mode"] != json!(true);
-    let heard = if typed { input["user_input"].clone() } else { last["text"].clone() };
-    let turn = json!({
-        "is_user_input": typed, "activation_text": heard, "last_speaker": last["member_id"], "last_name": last["name"],
-        "last_is_user": last["role"] == json!("user"), "last_is_hidden": last["is_system"], "last_is_narrator": last["narrator"],
-    });
-    parts::put(&mut data, "turn", turn);
+    parts::copy(input, &mut data, &[("user_input", "input"), ("by_auto_mode", "turn.automatic")]);
     if let Some(forced) = input.get("speaker").filter(|s| !s.is_null()) {
         let card = chat::cards(input).into_iter().find(|c| c["data"]["name"] == *forced);
         parts::put(&mut data, "turn.forced_speaker", card.map_or_else(|| forced.clone(), |c| chat::file_of(&c)));
     }
-    parts::put(&mut data, "history", history);
+    parts::put(&mut data, "history", history(input));
     Ok(data)
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn budget(case: &Case) -> Vec<Check> {
 
 fn prompt_tokens(data: Json) -> Json {
     let blocks = json!([]);
-    match engine::run(CONTRACT, "group_order", Scene::new(data), &[("blocks", blocks)]) {
+    match engine::run(CONTRACT, "build/trimming", Scene::new(data), &[("blocks", blocks)]) {
         Ok(ran) => json!({
             "max_prompt_tokens": ran.trim_report()["budget_tokens"],
             "context_window_tokens": ran.get("context.window"),

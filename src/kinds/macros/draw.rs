@@ -1,0 +1,74 @@
+//! Chance: one of several things, dice, and choices that stay the same.
+
+use super::call::{Call, says};
+use crate::model::Value;
+use crate::text::macros::MacroResult;
+use crate::text::{dice, js, seedrandom};
+
+/// The things to choose from. A single argument is parted: at `::`, or else at commas that no backslash stands before.
+fn items(call: &Call<'_>) -> Vec<String> {
+    let [one] = call.rest() else { return call.rest().iter().map(ToString::to_string).collect() };
+    if one.contains("::") {
+        return one.split("::").map(|item| js::trim(item).to_owned()).collect();
+    }
+    let mut items = vec![String::new()];
+    let mut chars = one.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, items.last_mut()) {
+            (',', _) => items.push(String::new()),
+            ('\\', Some(item)) if chars.peek() == Some(&',') => {
+                chars.next();
+                item.push(',');
+            }
+            (c, Some(item)) => item.push(c),
+            (_, None) => {}
+        }
+    }
+    items.iter().map(|item| js::trim(item).to_owned()).collect()
+}
+
+/// The thing that a number in [0, 1) chooses.
+fn choose(items: Vec<String>, draw: f64) -> MacroResult {
+    let count = items.len();
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let place = ((draw * count as f64).floor() as usize).min(count.saturating_sub(1));
+    items.into_iter().nth(place).map_or_else(|| says(""), says)
+}
+
+pub(super) fn one(call: &Call<'_>) -> MacroResult {
+    let items = items(call);
+    if items.is_empty() {
+        return says("");
+    }
+    choose(items, call.draw())
+}
+
+pub(super) fn dice(call: &Call<'_>) -> MacroResult {
+    match dice::parse(&call.text("formula").unwrap_or_default()) {
+        Some(dice) => says(dice.roll(|| call.draw()).to_string()),
+        None => says(""),
+    }
+}
+
+pub(super) fn stable(call: &Call<'_>) -> MacroResult {
+    let items = items(call);
+    if items.is_empty() {
+        return says("");
+    }
+    let stable = match call.macros.value(&call.row.stable) {
+        Ok(stable) => stable,
+        Err(message) => return MacroResult::Failed(message),
+    };
+    let part = |part: &Value| match part.as_str() {
+        Some("text") => seedrandom::hash(call.given, 0).to_string(),
+        Some("offset") => call.called.place().to_string(),
+        _ => part.to_text().to_string(),
+    };
+    let parts: Vec<String> = stable.as_list().unwrap_or(&[]).iter().map(part).filter(|p| !p.is_empty()).collect();
+    let seed = seedrandom::hash(&parts.join("-"), 0).to_string();
+    let draw = match call.row.with.get("seed").and_then(Value::as_str) {
+        Some("number") => seedrandom::first_draw_of_number(&seed),
+        _ => seedrandom::first_draw(&seed),
+    };
+    choose(items, draw)
+}

@@ -1,0 +1,54 @@
+//! Times: what a clock shows, and how far two dates are apart.
+
+use std::sync::Arc;
+
+use super::call::{Call, says};
+use crate::model::Value;
+use crate::text::js;
+use crate::text::macros::MacroResult;
+use crate::text::moment::{INVALID, Moment};
+
+/// Minutes that the local clock is east of UTC.
+fn zone(call: &Call<'_>) -> i32 {
+    call.value("zone").and_then(|v| v.as_i64()).and_then(|n| i32::try_from(n).ok()).unwrap_or(0)
+}
+
+/// `UTC+2` as a distance; nothing for anything else.
+fn offset(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix("UTC").filter(|d| d.starts_with(['+', '-']))?;
+    digits.get(1..)?.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+pub(super) fn format(call: &Call<'_>) -> MacroResult {
+    let pattern = call.text("format").unwrap_or_default();
+    if pattern.len() > MOST_PATTERN {
+        return MacroResult::Failed(format!("a date pattern is longer than {MOST_PATTERN} bytes"));
+    }
+    let now = Moment::of_value(&call.value("time").unwrap_or_default(), zone(call));
+    let distance = call.text("distance").and_then(|d| d.parse().ok());
+    let at = match call.text("offset").as_deref().and_then(offset).or(distance) {
+        Some(offset) => now.and_then(|now| now.utc_offset(offset)),
+        None => now,
+    };
+    says(at.map_or_else(|| INVALID.to_owned(), |at| at.format(&pattern)))
+}
+
+/// Longest date pattern.
+const MOST_PATTERN: usize = 10_000;
+
+pub(super) fn difference(call: &Call<'_>) -> MacroResult {
+    let side = |name: &str| call.value(name).filter(|v| !v.is_null() && !matches!(v, Value::List(_)));
+    let none: Option<Arc<str>> = call.row.with.get("otherwise").map(Value::to_text);
+    let (Some(left), Some(right)) = (side("left"), side("right")) else { return MacroResult::Text(none.unwrap_or_default()) };
+    if let Some(none) = none.filter(|_| js::trim(&right.to_text()).is_empty()) {
+        return MacroResult::Text(none);
+    }
+    let stamps = call.row.with.get("stamps") == Some(&Value::Bool(true));
+    let read = |value: &Value| match value {
+        Value::Text(text) if stamps => Moment::parse_stamp(text, zone(call)),
+        other => Moment::of_value(other, zone(call)),
+    };
+    let suffix = call.row.with.get("suffix") == Some(&Value::Bool(true));
+    let words = read(&left).zip(read(&right)).map(|(left, right)| left.difference(right, suffix));
+    says(words.unwrap_or_else(|| INVALID.to_owned()))
+}

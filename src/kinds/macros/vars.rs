@@ -1,0 +1,261 @@
+//! Variables of macros: `$vars.STORE.NAME`, read as numbers where they say numbers.
+//!
+//! What is written goes into the state, and from there into the build's patch: a removed variable is there as nothing.
+//! Numbers and texts turn into each other as in JavaScript.
+
+use std::sync::Arc;
+
+use super::call::{Call, says};
+use crate::model::{Map, Value};
+use crate::text::js;
+use crate::text::macros::MacroResult;
+
+/// Largest place of a list that a macro may set.
+const MOST_PLACES: usize = 10_000;
+
+/// One variable.
+struct Var<'a> {
+    call: &'a Call<'a>,
+    path: [Arc<str>; 3],
+}
+
+impl<'a> Var<'a> {
+    fn of(call: &'a Call<'a>) -> Self {
+        let store = call.text("store").unwrap_or_else(|| "local".into());
+        Self { call, path: ["vars".into(), store, call.text("name").unwrap_or_default()] }
+    }
+
+    /// The value as it is stored; nothing where there is no variable.
+    fn stored(&self) -> Option<Value> {
+        let [vars, store, name] = &self.path;
+        let find = |tree: &Value| tree.get(vars).and_then(|v| v.get(store)).and_then(|s| s.get(name)).cloned();
+        match find(&self.call.st.set.borrow()) {
+            Some(Value::Null) => None,
+            Some(value) => Some(value),
+            None => find(&self.call.st.scene).or_else(|| find(&self.call.st.rules.values)),
+        }
+    }
+
+    /// The value as macros read it.
+    fn read(&self) -> Value {
+        as_read(self.stored())
+    }
+
+    /// A variable without a name cannot be written.
+    fn write(&self, value: Value) -> Result<(), MacroResult> {
+        if self.path.last().is_none_or(|name| name.is_empty()) {
+            return Err(MacroResult::Unknown);
+        }
+        self.call.st.put(&self.path, value);
+        Ok(())
+    }
+
+    fn remove(&self) {
+        let [vars, store, name] = &self.path;
+        let path = [vars.clone(), store.clone()];
+        let mut set = self.call.st.set.borrow().get(vars).and_then(|v| v.get(store)).and_then(Value::as_map).cloned().unwrap_or_default();
+        set.insert(name.clone(), Value::Null);
+        self.call.st.put(&path, Value::map(set));
+    }
+
+    /// Adds: one more element to a list, else a sum, else a longer text. Gives what the variable is then.
+    fn add(&self, by: &Value) -> Result<Value, MacroResult> {
+        let old = self.read();
+        let old = if js::truthy(&old) { old } else { Value::Int(0) };
+        if let Some(Value::List(list)) = js::parse_json(&js::string(&old)) {
+            let mut list = list.as_ref().clone();
+            list.push(by.clone());
+            let list = Value::list(list);
+            self.write(Value::Text(list.to_text()))?;
+            return Ok(list);
+        }
+        let (number, more) = (js::to_number(&old), js::to_number(by));
+        let new = if number.is_nan() || more.is_nan() {
+            let old = if js::truthy(&old) { js::string(&old) } else { String::new() };
+            Value::text(format!("{old}{}", js::string(by)))
+        } else {
+            js::value(number + more)
+        };
+        self.write(new.clone())?;
+        Ok(new)
+    }
+}
+
+/// A stored value as macros read it: a number where it says one.
+fn as_read(stored: Option<Value>) -> Value {
+    let Some(value) = stored else { return Value::text("") };
+    if let Value::Text(text) = &value
+        && js::trim(text).is_empty()
+    {
+        return value;
+    }
+    let number = js::to_number(&value);
+    if number.is_nan() { value } else { js::value(number) }
+}
+
+fn done(result: Result<(), MacroResult>) -> MacroResult {
+    result.err().unwrap_or_else(|| says(""))
+}
+
+/// A value as the text that is put there: lists and tables as JSON, or `plain`, as JavaScript's `String` has them.
+fn shown(call: &Call<'_>, value: &Value) -> MacroResult {
+    match call.row.with.get("plain") {
+        Some(Value::Bool(true)) => says(js::string(value)),
+        _ => MacroResult::Text(value.to_text()),
+    }
+}
+
+pub(super) fn get(call: &Call<'_>) -> MacroResult {
+    let var = Var::of(call);
+    shown(call, &var.read())
+}
+
+pub(super) fn set(call: &Call<'_>) -> MacroResult {
+    done(Var::of(call).write(Value::Text(call.text("value").unwrap_or_default())))
+}
+
+pub(super) fn add(call: &Call<'_>) -> MacroResult {
+    let by = call.value("value").unwrap_or_else(|| Value::text(""));
+    done(Var::of(call).add(&by).map(|_| ()))
+}
+
+pub(super) fn step(call: &Call<'_>) -> MacroResult {
+    let by = call.value("by").unwrap_or(Value::Int(1));
+    Var::of(call).add(&by).map_or_else(|wrong| wrong, |new| shown(call, &new))
+}
+
+pub(super) fn has(call: &Call<'_>) -> MacroResult {
+    says(if Var::of(call).stored().is_some() { "true" } else { "false" })
+}
+
+pub(super) fn delete(call: &Call<'_>) -> MacroResult {
+    Var::of(call).remove();
+    says("")
+}
+
+pub(super) fn get_key(call: &Call<'_>) -> MacroResult {
+    let stored = Var::of(call).stored();
+    let key = call.text("key").unwrap_or_default();
+    let found = match stored.as_ref().map(|v| js::parse_json(&js::string(v))) {
+        // nothing has no fields, but is what is read
+        Some(Some(Value::Null)) => Some(Value::Null),
+        Some(Some(parsed)) => {
+            let part = element(&parsed, &key);
+            match part {
+                Some(part @ (Value::List(_) | Value::Map(_) | Value::Null)) => Some(Value::text(part.to_json().to_string())),
+                part => part,
+            }
+        }
+        _ => stored,
+    };
+    MacroResult::Text(as_read(found).to_text())
+}
+
+/// `value[key]` of JSON data.
+fn element(value: &Value, key: &str) -> Option<Value> {
+    let number = js::number(key);
+    let place = || (number >= 0.0 && number.fract() == 0.0).then(|| js::place(number)).flatten();
+    let name = if number.is_nan() { key.to_owned() } else { crate::model::value::number_text(number + 0.0) };
+    match value {
+        Value::List(list) if name == "length" => i64::try_from(list.len()).ok().map(Value::Int),
+        Value::List(list) => list.get(place()?).cloned(),
+        Value::Map(map) => map.get(name.as_str()).cloned(),
+        Value::Text(text) if name == "length" => i64::try_from(js::length(text)).ok().map(Value::Int),
+        Value::Text(text) => text.chars().nth(place()?).map(|c| Value::text(c.to_string())),
+        _ => None,
+    }
+}
+
+pub(super) fn set_key(call: &Call<'_>) -> MacroResult {
+    let var = Var::of(call);
+    let (key, value) = (call.text("key").unwrap_or_default(), call.value("value").unwrap_or_else(|| Value::text("")));
+    let number = js::number(&key);
+    let old = match var.stored() {
+        None | Some(Value::Null) => Some(Value::Null),
+        Some(stored) => js::parse_json(&js::string(&stored)),
+    };
+    let new = match old {
+        Some(Value::Null) if number.is_nan() => set_field(Map::default(), key, value),
+        Some(Value::Null) => set_place(Vec::new(), number, value),
+        Some(Value::Map(map)) => {
+            let name = if number.is_nan() { key } else { crate::model::value::number_text(number + 0.0).into() };
+            set_field(map.as_ref().clone(), name, value)
+        }
+        Some(Value::List(list)) => set_place(list.as_ref().clone(), number, value),
+        // neither a list nor a table: nothing can be set in it
+        _ => return done(if var.path.last().is_some_and(|n| !n.is_empty()) { Ok(()) } else { Err(MacroResult::Unknown) }),
+    };
+    done(var.write(Value::Text(new.to_text())))
+}
+
+/// Fields whose names are whole numbers stand first, ascending.
+fn set_field(mut map: Map, name: Arc<str>, value: Value) -> Value {
+    let place = |name: &str| name.parse::<u32>().ok().filter(|n| n.to_string() == name);
+    let new = map.insert(name.clone(), value).is_none();
+    if new && place(&name).is_some() {
+        map.sort_by(|a, _, b, _| match (place(a), place(b)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        });
+    }
+    Value::map(map)
+}
+
+fn set_place(mut list: Vec<Value>, number: f64, value: Value) -> Value {
+    if let Some(place) = js::place(number).filter(|n| *n < MOST_PLACES.max(list.len())) {
+        if list.len() <= place {
+            list.resize(place + 1, Value::Null);
+        }
+        if let Some(cell) = list.get_mut(place) {
+            *cell = value;
+        }
+    }
+    Value::list(list)
+}
+
+/// `{{.name}}`, `{{.name = value}}` and the rest of the shorthand.
+pub(super) fn shorthand(call: &Call<'_>) -> MacroResult {
+    let var = Var::of(call);
+    let operator = call.text("operator").unwrap_or_default();
+    let value = || -> Arc<str> {
+        let branch = call.branch("value").filter(|_| call.args.len() > 2);
+        branch.zip(call.called.walk).map(|(branch, walk)| walk.value(branch)).unwrap_or_default().into()
+    };
+    let shown = |value: Value| MacroResult::Text(value.to_text());
+    let or_default = |keep: bool, store: bool| {
+        if keep {
+            return shown(var.read());
+        }
+        let value = value();
+        let wrong = if store { var.write(Value::Text(value.clone())).err() } else { None };
+        wrong.unwrap_or(MacroResult::Text(value))
+    };
+    match operator.as_ref() {
+        "" => shown(var.read()),
+        "=" => done(var.write(Value::Text(value()))),
+        "++" | "--" => var.add(&Value::Int(if operator.as_ref() == "++" { 1 } else { -1 })).map_or_else(|wrong| wrong, shown),
+        "+=" => done(var.add(&Value::Text(value())).map(|_| ())),
+        "-=" => {
+            let left = js::to_number(&var.read()) - js::number(&value());
+            if left.is_nan() { says("") } else { done(var.write(js::value(left))) }
+        }
+        "||" | "||=" => or_default(!super::flow::is_off(&var.read().to_text()), operator.len() > 2),
+        "??" | "??=" => or_default(var.stored().is_some(), operator.len() > 2),
+        _ => compare(&var.read(), &operator, &value()),
+    }
+}
+
+/// Texts are equal or not; numbers are more or less, and what is no number is neither.
+fn compare(left: &Value, operator: &str, right: &str) -> MacroResult {
+    let (a, b) = (js::to_number(left), js::number(right));
+    let holds = match operator {
+        "==" => left.to_text().as_ref() == right,
+        "!=" => left.to_text().as_ref() != right,
+        ">" => a > b,
+        ">=" => a >= b,
+        "<" => a < b,
+        "<=" => a <= b,
+        _ => return MacroResult::Unknown,
+    };
+    says(if holds { "true" } else { "false" })
+}

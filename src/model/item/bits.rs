@@ -1,0 +1,24 @@
+//! A small set of field numbers, held in the item itself: most questions about an item are answered by it without
+//! following a pointer, and a pass over many items asks many of them.
+
+use super::FieldId;
+
+const WORDS: usize = 4;
+
+/// Field numbers below 256; of larger ones it says that it does not know.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Bits([u64; WORDS]);
+
+impl Bits {
+    /// Whether the number is in the set; nothing where that is not known.
+    pub(super) fn has(&self, id: FieldId) -> Option<bool> {
+        self.0.get(usize::from(id.0 / 64)).map(|word| word & (1 << (id.0 % 64)) != 0)
+    }
+
+    pub(super) fn put(&mut self, id: FieldId, is_in: bool) {
+        if let Some(word) = self.0.get_mut(usize::from(id.0 / 64)) {
+            let bit = 1 << (id.0 % 64);
+            *word = if is_in { *word | bit } else { *word & !bit };
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Rendering: one walk over the nodes, with the values that blocks step into on a stack.
+
+use std::sync::Arc;
+
+use super::{Arg, Block, Call, DEEPEST, MOST_OUTPUT, Node, Path, TemplateError};
+use crate::model::Value;
+
+/// What `@key` and its like are in a round of `each`.
+#[derive(Clone, Default)]
+struct Round {
+    key: Value,
+    index: Value,
+    first: Value,
+    last: Value,
+}
+
+/// One rendering.
+pub(super) struct Render<'r> {
+    /// The values that blocks have stepped into; the fields first.
+    contexts: Vec<Value>,
+    rounds: Vec<Round>,
+    unknown: &'r mut dyn FnMut(&str) -> Arc<str>,
+    out: String,
+    depth: usize,
+}
+
+type Rendered<T> = Result<T, TemplateError>;
+
+impl<'r> Render<'r> {
+    pub(super) fn new(root: &Value, unknown: &'r mut dyn FnMut(&str) -> Arc<str>) -> Self {
+        Self { contexts: vec![root.clone()], rounds: Vec::new(), unknown, out: String::new(), depth: 0 }
+    }
+
+    pub(super) fn run(mut self, nodes: &[Node]) -> Rendered<String> {
+        self.nodes(nodes)?;
+        Ok(self.out)
+    }
+
+    fn nodes(&mut self, nodes: &[Node]) -> Rendered<()> {
+        for node in nodes {
+            match node {
+                Node::Text(text) => self.out.push_str(text),
+                Node::Put(call) => {
+                    // the usual case copies nothing
+                    if call.path.simple
+                        && !call.path.data
+                        && call.args.is_empty()
+                        && call.named.is_empty()
+                        && let Some(Value::Text(text)) = call.path.parts.first().and_then(|n| self.contexts.last()?.get(n))
+                        && !call.path.helper
+                    {
+                        self.out.push_str(text);
+                    } else {
+                        let value = self.call(call)?;
+                        self.put(&value);
+                    }
+                    if self.out.len() > MOST_OUTPUT {
+                        return Err(TemplateError::new(call.offset, format!("the rendered text is longer than {MOST_OUTPUT} bytes")));
+                    }
+                }
+                Node::Block(block) => self.block(block)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, value: &Value) {
+        match value {
+            Value::Null => {}
+            Value::Text(text) => self.out.push_str(text),
+            Value::Map(_) => self.out.push_str("[object Object]"),
+            Value::List(list) => {
+                for (n, value) in list.iter().enumerate() {
+                    self.out.push_str(if n == 0 { "" } else { "," });
+                    self.out.push_str(&value.to_text());
+                }
+            }
+            other => self.out.push_str(&other.to_text()),
+        }
+    }
+
+    /// What a call gives where it stands in a text or is handed on.
+    fn call(&mut self, call: &Call) -> Rendered<Value> {
+        if !call.args.is_empty() || !call.named.is_empty() {
+            return self.helper(call);
+        }
+        if !call.path.simple {
+            return Ok(self.value(&call.path));
+        }
+        if call.path.helper {
+            return self.helper(call);
+        }
+        match self.value(&call.path) {
+            Value::Null => Ok(self.ask(call)),
+            value => Ok(value),
+        }
+    }
+
+    fn ask(&mut self, call: &Call) -> Value {
+        Value::Text((self.unknown)(&call.path.name))
+    }
+
+    fn helper(&mut self, call: &Call) -> Rendered<Value> {
+        let args = self.args(call)?;
+        match (&*call.path.name, &args[..]) {
+            ("trim", _) if call.path.simple => Ok(Value::text("{{trim}}")),
+            ("log", _) if call.path.simple => Ok(Value::Null),
+            ("lookup", [of, key]) if call.path.simple => Ok(if truthy(of) { property(of, &key.to_text()) } else { of.clone() }),
+            (name, _) if call.path.helper => {
+                Err(TemplateError::new(call.offset, format!("`{name}` is not used as a block, or has not its one argument")))
+            }
+            _ if truthy(&self.value(&call.path)) => {
+                Err(TemplateError::new(call.offset, format!("`{}` is a field and takes no arguments", call.path.name)))
+            }
+            _ => Ok(self.ask(call)),
+        }
+    }
+
+    fn args(&mut self, call: &Call) -> Rendered<Vec<Value>> {
+        let named = call.named.iter().map(|(_, arg)| arg);
+        let values = call.args.iter().chain(named).map(|arg| self.arg(arg)).collect::<Rendered<Vec<_>>>()?;
+        Ok(values.into_iter().take(call.args.len()).collect())
+    }
+
+    fn arg(&mut self, arg: &Arg) -> Rendered<Value> {
+        match arg {
+            Arg::Path(path) => Ok(self.value(path)),
+            Arg::Value(value) => Ok(value.clone()),
+            // a call in brackets is always a helper's
+            Arg::Call(call) => self.helper(call),
+        }
+    }
+
+    fn value(&self, path: &Path) -> Value {
+        if path.data {
+            return self.data(path);
+        }
+        let Some(base) = (self.contexts.len() - 1).checked_sub(path.up).and_then(|n| self.contexts.get(n)) else { return Value::Null };
+        path.parts.iter().fold(base.clone(), |value, part| property(&value, part))
+    }
+
+    fn data(&self, path: &Path) -> Value {
+        let Some(round) = self.rounds.len().checked_sub(path.up + 1).and_then(|n| self.rounds.get(n)) else {
+            return self.root(path);
+        };
+        match path.parts.first().map(|p| &**p) {
+            Some("key") => round.key.clone(),
+            Some("index") => round.index.clone(),
+            Some("first") => round.first.clone(),
+            Some("last") => round.last.clone(),
+            _ => self.root(path),
+        }
+    }
+
+    fn root(&self, path: &Path) -> Value {
+        match (path.parts.split_first(), self.contexts.first()) {
+            (Some((first, rest)), Some(root)) if &**first == "root" => rest.iter().fold(root.clone(), |v, part| property(&v, part)),
+            _ => Value::Null,
+        }
+    }
+
+    fn block(&mut self, block: &Block) -> Rendered<()> {
+        let call = &block.call;
+        let word = if call.path.helper { &*call.path.name } else { "" };
+        match word {
+            "if" | "unless" => {
+                let value = self.one(call)?;
+                let zero = |value: &Value| value.as_f64() == Some(0.0);
+                let holds = truthy(&value) || (zero(&value) && truthy(&self.named(call, "includeZero")?));
+                self.branch(if holds == (word == "if") { &block.then } else { &block.otherwise })
+            }
+            "each" => {
+                let value = self.one(call)?;
+                self.each(&value, block)
+            }
+            "with" => {
+                let value = self.one(call)?;
+                if truthy(&value) || value.as_f64() == Some(0.0) { self.within(value, &block.then) } else { self.branch(&block.otherwise) }
+            }
+            _ if !call.args.is_empty() || !call.named.is_empty() || call.path.helper => {
+                let value = self.helper(call)?;
+                self.put(&value);
+                Ok(())
+            }
+            _ => {
+                let value = self.call(call)?;
+                self.section(&value, block)
+            }
+        }
+    }
+
+    /// A block that is named after a value.
+    fn section(&mut self, value: &Value, block: &Block) -> Rendered<()> {
+        match value {
+            Value::Bool(true) => self.branch(&block.then),
+            Value::Bool(false) | Value::Null => self.branch(&block.otherwise),
+            Value::List(_) => self.each(value, block),
+            other => self.within(other.clone(), &block.then),
+        }
+    }
+
+    fn one(&mut self, call: &Call) -> Rendered<Value> {
+        if let ([arg], []) = (&call.args[..], &call.named[..]) {
+            return self.arg(arg);
+        }
+        match &self.args(call)?[..] {
+            [value] => Ok(value.clone()),
+            _ => Err(TemplateError::new(call.offset, format!("`#{}` takes one argument", call.path.name))),
+        }
+    }
+
+    fn named(&mut self, call: &Call, name: &str) -> Rendered<Value> {
+        match call.named.iter().find(|(key, _)| &**key == name) {
+            Some((_, arg)) => self.arg(arg),
+            None => Ok(Value::Null),
+        }
+    }
+
+    fn each(&mut self, value: &Value, block: &Block) -> Rendered<()> {
+        let rows: Vec<(Value, Value)> = match value {
+            Value::List(list) => (0_i64..).zip(list.iter()).map(|(n, v)| (Value::Int(n), v.clone())).collect(),
+            Value::Map(map) => map.iter().map(|(key, v)| (Value::Text(key.clone()), v.clone())).collect(),
+            _ => Vec::new(),
+        };
+        if rows.is_empty() {
+            return self.branch(&block.otherwise);
+        }
+        let last = rows.len() - 1;
+        for ((n, (key, value)), index) in rows.into_iter().enumerate().zip(0_i64..) {
+            self.rounds.push(Round { key, index: Value::Int(index), first: Value::Bool(n == 0), last: Value::Bool(n == last) });
+            let done = self.within(value, &block.then);
+            self.rounds.pop();
+            done?;
+        }
+        Ok(())
+    }
+
+    /// A step into the value at hand is none: `..` does not lead back out of it.
+    fn within(&mut self, value: Value, nodes: &Option<Vec<Node>>) -> Rendered<()> {
+        if self.contexts.last().is_some_and(|now| is_same(now, &value)) {
+            return self.branch(nodes);
+        }
+        self.contexts.push(value);
+        let done = self.branch(nodes);
+        self.contexts.pop();
+        done
+    }
+
+    fn branch(&mut self, nodes: &Option<Vec<Node>>) -> Rendered<()> {
+        let Some(nodes) = nodes else { return Ok(()) };
+        if self.depth > DEEPEST {
+            return Err(TemplateError::new(0, format!("blocks are nested deeper than {DEEPEST}")));
+        }
+        self.depth += 1;
+        let done = self.nodes(nodes);
+        self.depth -= 1;
+        done
+    }
+}
+
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Map(a), Value::Map(b)) => Arc::ptr_eq(a, b),
+        (Value::List(a), Value::List(b)) => Arc::ptr_eq(a, b),
+        (Value::Text(a), Value::Text(b)) => a == b,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        _ => a.as_f64().is_some_and(|a| b.as_f64() == Some(a)),
+    }
+}
+
+/// As JavaScript sees it, but for empty lists, which count as nothing.
+fn truthy(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(b) => *b,
+        Value::Text(text) => !text.is_empty(),
+        Value::List(list) => !list.is_empty(),
+        Value::Map(_) => true,
+        other => other.as_f64().is_some_and(|n| n != 0.0 && !n.is_nan()),
+    }
+}
+
+/// A field of a table, an element of a list, a character of a text, or their length.
+fn property(value: &Value, name: &str) -> Value {
+    let place = name.parse::<usize>().ok();
+    match value {
+        Value::Map(map) => map.get(name).cloned().unwrap_or_default(),
+        Value::Text(text) if name == "length" => Value::Int(i64::try_from(text.encode_utf16().count()).unwrap_or(i64::MAX)),
+        Value::Text(text) => place.and_then(|n| text.chars().nth(n)).map(|c| Value::text(c.to_string())).unwrap_or_default(),
+        Value::List(list) if name == "length" => Value::Int(i64::try_from(list.len()).unwrap_or(i64::MAX)),
+        Value::List(list) => place.and_then(|n| list.get(n)).cloned().unwrap_or_default(),
+        _ => Value::Null,
+    }
+}

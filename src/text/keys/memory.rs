@@ -1,0 +1,146 @@
+//! What sets of keys found in texts, remembered by content: a chat that is built from again and again is searched
+//! for its new messages only.
+//!
+//! Two halves: what is asked for stands in the young one; when that is full it becomes the old one, and the old one is
+//! forgotten. So memory is bounded, and what every build asks for stays.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+/// Bytes that each half may hold.
+const MOST: usize = 32 << 20;
+/// What remembering a text costs beside its bytes, about.
+const OVERHEAD: usize = 128;
+
+/// Where a key first stands in a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Find {
+    /// The number of the key in its set.
+    pub(super) key: u32,
+    /// First byte.
+    pub(super) start: usize,
+    /// Behind the last byte.
+    pub(super) end: usize,
+}
+
+/// What a set of keys found in a text.
+#[derive(Debug, Default)]
+pub(super) struct Finds {
+    /// The first find of each key.
+    pub(super) first: Box<[Find]>,
+    /// The text was searched to its end.
+    pub(super) whole: bool,
+}
+
+/// What is remembered, shared by the builds of a ruleset.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    halves: Mutex<Halves>,
+}
+
+#[derive(Debug, Default)]
+struct Halves {
+    young: Half,
+    old: Half,
+}
+
+/// By the number of the set, then by text; hashed with a secret, since texts come from outside.
+#[derive(Debug, Default)]
+struct Half {
+    sets: FxHashMap<u64, HashMap<Arc<str>, Arc<Finds>>>,
+    bytes: usize,
+}
+
+impl Memory {
+    /// What the set found in each of the texts; `search` looks through those that are not known.
+    pub(super) fn get(&self, set: u64, texts: &[Arc<str>], search: impl Fn(&str) -> Finds) -> Vec<Arc<Finds>> {
+        // a poisoned lock only means that another build stopped; each entry is whole
+        let known: Vec<_> = {
+            let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+            texts.iter().map(|text| halves.get(set, text)).collect()
+        };
+        // the lock is free while texts are searched
+        let mut new = Vec::new();
+        let mut all = Vec::with_capacity(texts.len());
+        for (text, known) in texts.iter().zip(known) {
+            all.push(known.unwrap_or_else(|| {
+                let made = Arc::new(search(text));
+                new.push((text, made.clone()));
+                made
+            }));
+        }
+        if !new.is_empty() {
+            let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+            for (text, made) in new {
+                halves.put(set, text.clone(), made);
+            }
+        }
+        all
+    }
+}
+
+impl Halves {
+    fn get(&mut self, set: u64, text: &Arc<str>) -> Option<Arc<Finds>> {
+        if let Some(found) = self.young.sets.get(&set).and_then(|texts| texts.get(text)) {
+            return Some(found.clone());
+        }
+        let (text, found) = self.old.sets.get_mut(&set)?.remove_entry(text)?;
+        self.put(set, text, found.clone());
+        Some(found)
+    }
+
+    fn put(&mut self, set: u64, text: Arc<str>, found: Arc<Finds>) {
+        let bytes = text.len() + found.first.len() * size_of::<Find>() + OVERHEAD;
+        if bytes > MOST {
+            return;
+        }
+        if self.young.bytes + bytes > MOST {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.bytes += bytes;
+        self.young.sets.entry(set).or_default().insert(text, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(memory: &Memory, text: &str) -> bool {
+        let searched = std::cell::Cell::new(false);
+        memory.get(1, &[text.into()], |_| {
+            searched.set(true);
+            Finds::default()
+        });
+        !searched.get()
+    }
+
+    #[test]
+    fn a_text_is_searched_once_for_each_set() {
+        let memory = Memory::default();
+        assert!(!found(&memory, "a"));
+        assert!(found(&memory, "a"));
+        let searched = std::cell::Cell::new(0);
+        memory.get(2, &["a".into(), "b".into()], |_| {
+            searched.set(searched.get() + 1);
+            Finds::default()
+        });
+        assert_eq!(searched.get(), 2);
+    }
+
+    #[test]
+    fn what_is_asked_for_stays_and_the_rest_is_forgotten() {
+        let memory = Memory::default();
+        let large = |letter: &str| letter.repeat(MOST / 2);
+        assert!(!found(&memory, "kept"));
+        for letter in ["a", "b", "c", "d", "e", "f"] {
+            assert!(!found(&memory, &large(letter)));
+            assert!(found(&memory, "kept"));
+        }
+        assert!(!found(&memory, &large("a")));
+        let halves = memory.halves.lock().unwrap();
+        assert!(halves.young.bytes <= MOST && halves.old.bytes <= MOST);
+    }
+}

@@ -1,0 +1,371 @@
+//! From text to a tree: which braces belong together, what is a name, what are arguments, which macros make a block.
+//!
+//! Every text has a tree. Braces that make no macro are text around it; an end that is missing leaves its macro as
+//! text, and what is whole inside it still counts. One walk over the text, no recursion.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::text::js;
+
+/// What a macro takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Fewest arguments.
+    pub least: usize,
+    /// Most arguments.
+    pub most: usize,
+    /// Its last argument may stand as a body: `{{name}}body{{/name}}`.
+    pub block: bool,
+    /// Arguments that are handed over unevaluated, one bit each from the lowest.
+    pub raw: u32,
+}
+
+impl Shape {
+    /// Whether so many arguments are right.
+    #[must_use]
+    pub fn takes(&self, count: usize) -> bool {
+        (self.least..=self.most).contains(&count)
+    }
+
+    /// Whether argument `n` (from 0) is handed over unevaluated.
+    #[must_use]
+    pub fn is_raw(&self, n: usize) -> bool {
+        u32::try_from(n).ok().and_then(|n| self.raw.checked_shr(n)).is_some_and(|bits| bits & 1 == 1)
+    }
+}
+
+/// A macro that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Its number, as its owner counts.
+    pub id: u32,
+    /// What it takes.
+    pub shape: Shape,
+}
+
+/// Who knows which names there are. A variable shorthand is known by its mark: `.` or `$`; it is called with the
+/// variable's name, the operator (empty for reading) and, where there is one, a value.
+pub trait Grammar {
+    /// The macro of a name, as written.
+    fn find(&self, name: &str) -> Option<Found>;
+}
+
+/// An argument or a whole text: from where to where, and the macros in it.
+#[derive(Debug, Default)]
+pub struct Part {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// A macro in a text.
+#[derive(Debug)]
+pub struct Node {
+    /// From its `{{` …
+    pub(super) start: usize,
+    /// … to behind its `}}`.
+    pub(super) end: usize,
+    /// Its name, as written; empty in braces that make no macro.
+    pub(super) name: Arc<str>,
+    pub(super) found: Option<Found>,
+    /// It ends a block: `{{/name}}`.
+    pub(super) closes: bool,
+    /// It keeps white space: `{{#name}}`.
+    pub(super) keeps: bool,
+    /// Of a variable shorthand: the name and the operator.
+    pub(super) variable: Option<[Arc<str>; 2]>,
+    pub(super) args: Vec<Part>,
+    /// The place of its end in the same list, if one follows.
+    pub(super) closer: Option<usize>,
+}
+
+impl Node {
+    /// Whether it stands for something that can be called.
+    pub(super) fn is_macro(&self) -> bool {
+        !self.name.is_empty()
+    }
+
+    /// Whether a body can be its next argument. An unknown macro takes any.
+    pub(super) fn takes_body(&self) -> bool {
+        self.found.is_none_or(|f| f.shape.block && f.shape.takes(self.args.len() + 1))
+    }
+
+    fn opens(&self) -> bool {
+        self.is_macro() && !self.closes && self.variable.is_none()
+    }
+}
+
+/// A text that has been read.
+#[derive(Debug, Default)]
+pub struct Tree {
+    pub(super) whole: Part,
+    /// Some macros were nested too deeply and are text.
+    pub too_deep: bool,
+}
+
+impl Tree {
+    /// Reads a text. Macros nested deeper than `depth` are text.
+    #[must_use]
+    pub fn parse(text: &str, grammar: &dyn Grammar, depth: usize) -> Self {
+        Reader { text, grammar, depth, frames: Vec::new(), nodes: Vec::new(), ignored: 0, too_deep: false }.run()
+    }
+}
+
+/// What separates the arguments of a macro.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// There are none.
+    None,
+    /// `::`
+    List,
+    /// All that follows is one.
+    Rest,
+    /// What follows is passed over.
+    Skip,
+}
+
+/// A macro whose end has not been reached.
+struct Frame {
+    node: Node,
+    mode: Mode,
+    /// The argument that is being read.
+    part: Part,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    grammar: &'a dyn Grammar,
+    depth: usize,
+    frames: Vec<Frame>,
+    /// Macros of the text itself.
+    nodes: Vec<Node>,
+    /// Macros that are open but too deep.
+    ignored: usize,
+    too_deep: bool,
+}
+
+impl Reader<'_> {
+    fn run(mut self) -> Tree {
+        let bytes = self.text.as_bytes();
+        let mut at = 0;
+        loop {
+            if self.frames.is_empty() {
+                // outside of macros only an opening counts
+                match self.text.get(at..).and_then(|rest| rest.find("{{")) {
+                    Some(found) => at += found,
+                    None => break,
+                }
+            }
+            let next = bytes.get(at + 1);
+            at = match bytes.get(at) {
+                None => break,
+                Some(b'{') if next == Some(&b'{') => self.open(at),
+                Some(b'}') if next == Some(&b'}') => self.close(at),
+                Some(b':') if next == Some(&b':') => self.separate(at),
+                Some(_) => at + 1,
+            };
+        }
+        let mut nodes = self.nodes;
+        for mut frame in self.frames {
+            frame.node.args.push(frame.part);
+            nodes.extend(frame.node.args.into_iter().flat_map(|part| part.nodes));
+        }
+        pair(&mut nodes);
+        Tree { whole: Part { from: 0, to: self.text.len(), nodes }, too_deep: self.too_deep }
+    }
+
+    /// The last two of a run of braces open a macro.
+    fn open(&mut self, at: usize) -> usize {
+        let run = self.text.as_bytes().iter().skip(at).take_while(|b| **b == b'{').count();
+        let start = at + run - 2;
+        if self.frames.len() >= self.depth {
+            self.too_deep = true;
+            self.ignored += 1;
+            return start + 2;
+        }
+        let (node, mode, at) = header(self.text, start, self.grammar);
+        self.frames.push(Frame { node, mode, part: Part { from: at, to: at, nodes: Vec::new() } });
+        at
+    }
+
+    fn close(&mut self, at: usize) -> usize {
+        if self.ignored > 0 {
+            self.ignored -= 1;
+            return at + 2;
+        }
+        let Some(mut frame) = self.frames.pop() else { return at + 1 };
+        frame.part.to = at;
+        match frame.mode {
+            Mode::List | Mode::Rest => frame.end_part(at),
+            Mode::None | Mode::Skip => {}
+        }
+        frame.node.end = at + 2;
+        let nodes = self.frames.last_mut().map_or(&mut self.nodes, |parent| &mut parent.part.nodes);
+        nodes.push(frame.node);
+        at + 2
+    }
+
+    fn separate(&mut self, at: usize) -> usize {
+        if let Some(frame) = self.frames.last_mut().filter(|f| f.mode == Mode::List && self.ignored == 0) {
+            frame.end_part(at);
+            return at + 2;
+        }
+        at + 1
+    }
+}
+
+impl Frame {
+    fn end_part(&mut self, at: usize) {
+        let next = Part { from: at + 2, to: at + 2, nodes: Vec::new() };
+        let mut part = std::mem::replace(&mut self.part, next);
+        part.to = at;
+        pair(&mut part.nodes);
+        self.node.args.push(part);
+    }
+}
+
+/// Whether a character may stand before a name.
+pub(super) fn is_flag(c: char) -> bool {
+    matches!(c, '!' | '?' | '~' | '#' | '>' | '/')
+}
+
+/// The name at the start of a text: `//`, or a letter and then letters, digits, `_`, `-`.
+pub(super) fn name_of(text: &str) -> &str {
+    if text.starts_with("//") {
+        return "//";
+    }
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return "";
+    }
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-')).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default()
+}
+
+/// What stands behind the braces at `start`: the macro so far, how its arguments are read, and where they begin.
+fn header(text: &str, start: usize, grammar: &dyn Grammar) -> (Node, Mode, usize) {
+    let mut node = Node {
+        start,
+        end: start,
+        name: "".into(),
+        found: None,
+        closes: false,
+        keeps: false,
+        variable: None,
+        args: Vec::new(),
+        closer: None,
+    };
+    let from = |at: usize| text.get(at..).unwrap_or_default();
+    let skip = |at: usize| text.len() - js::trim_start(from(at)).len();
+    let mut at = skip(start + 2);
+    while let Some(flag) = from(at).chars().next().filter(|c| is_flag(*c)) {
+        if from(at).starts_with("//") && !from(at).starts_with("///") {
+            break;
+        }
+        node.closes |= flag == '/';
+        node.keeps |= flag == '#';
+        at = skip(at + 1);
+    }
+    let mark = from(at).get(..1).filter(|mark| matches!(*mark, "." | "$"));
+    if let Some((mark, found)) = mark.and_then(|mark| Some((mark, grammar.find(mark)?))) {
+        if let Some((variable, mode, at)) = variable(text, skip(at + 1)) {
+            node.name = mark.into();
+            node.found = Some(found);
+            node.variable = Some(variable);
+            return (node, mode, at);
+        }
+        return (node, Mode::Rest, start + 2);
+    }
+    let name = name_of(from(at));
+    if name.is_empty() {
+        // no macro, but its end is its own
+        return (node, Mode::Rest, start + 2);
+    }
+    node.name = name.into();
+    node.found = grammar.find(name);
+    let mut after = at + name.len();
+    if name != "//" {
+        // what follows a name without white space or a colon belongs to nothing
+        after += from(after).find(|c: char| js::is_space(c) || matches!(c, ':' | '|' | '}')).unwrap_or(from(after).len());
+    }
+    let next = skip(after);
+    if from(next).starts_with("::") {
+        (node, Mode::List, next + 2)
+    } else if from(next).starts_with(':') {
+        (node, Mode::Rest, next + 1)
+    } else if from(next).starts_with("}}") || from(next).is_empty() {
+        (node, Mode::None, next)
+    } else {
+        (node, Mode::Rest, after)
+    }
+}
+
+/// Operators of a variable shorthand, the longer ones first.
+const OPERATORS: &[&str] = &["||=", "??=", "++", "--", "+=", "-=", "||", "??", "==", "!=", ">=", "<=", ">", "<", "="];
+
+/// The name and the operator of a variable shorthand whose name begins at `at`; nothing if it is none.
+fn variable(text: &str, at: usize) -> Option<([Arc<str>; 2], Mode, usize)> {
+    let rest = text.get(at..)?;
+    // a dash at the end belongs to an operator
+    let name = match name_of(rest) {
+        "//" => "",
+        name => name.trim_end_matches('-'),
+    };
+    let after = rest.get(name.len()..)?;
+    let behind = js::trim_start(after);
+    let place = text.len() - behind.len();
+    if behind.starts_with("}}") || behind.is_empty() {
+        return Some(([name.into(), "".into()], Mode::None, place));
+    }
+    if name.is_empty() {
+        return None;
+    }
+    if let Some(operator) = OPERATORS.iter().find(|o| behind.starts_with(**o)) {
+        let mode = if matches!(*operator, "++" | "--") { Mode::Skip } else { Mode::Rest };
+        return Some(([name.into(), (*operator).into()], mode, place + operator.len()));
+    }
+    // a second word is passed over
+    let word = behind.len() < after.len() && behind.starts_with(|c: char| c.is_ascii_alphabetic());
+    word.then(|| ([name.into(), "".into()], Mode::Skip, place))
+}
+
+/// For each name: the blocks that are open, and beside each the macros that could not take a body.
+#[derive(Default)]
+struct Open {
+    /// Macros outside of any open block of that name.
+    loose: Vec<usize>,
+    blocks: Vec<(usize, Vec<usize>)>,
+}
+
+/// Finds the end that would close each macro: the next one of its name that no block in between needs.
+fn pair(nodes: &mut [Node]) {
+    if !nodes.iter().any(|n| n.closes && n.is_macro()) {
+        return;
+    }
+    nodes.iter_mut().for_each(|n| n.closer = None);
+    let mut open: FxHashMap<String, Open> = FxHashMap::default();
+    let mut closers = Vec::new();
+    for (n, node) in nodes.iter().enumerate() {
+        if !node.is_macro() || node.variable.is_some() {
+            continue;
+        }
+        let of = open.entry(node.name.to_ascii_lowercase()).or_default();
+        if node.closes {
+            let (block, beside) = match of.blocks.pop() {
+                Some((block, beside)) => (Some(block), beside),
+                None => (None, std::mem::take(&mut of.loose)),
+            };
+            closers.extend(beside.into_iter().chain(block).map(|opener| (opener, n)));
+        } else if node.opens() && node.takes_body() {
+            of.blocks.push((n, Vec::new()));
+        } else {
+            of.blocks.last_mut().map_or(&mut of.loose, |(_, beside)| beside).push(n);
+        }
+    }
+    for (opener, closer) in closers {
+        if let Some(node) = nodes.get_mut(opener) {
+            node.closer = Some(closer);
+        }
+    }
+}

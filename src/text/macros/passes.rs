@@ -1,0 +1,117 @@
+//! The ordered flavour: one pattern after another over the flat text, what a pass inserts being seen by later ones.
+//!
+//! No pass reads what it has inserted itself, and there are as many passes as the caller makes: an expansion ends.
+//! It is bounded in matches and in bytes; a text that grows beyond a bound is left as it was given.
+
+use std::sync::Arc;
+
+use super::{Expanded, MacroLimits, MacroResult, Offset};
+use crate::text::pattern::{Captures, Pattern};
+
+/// Most warnings about one text.
+const MOST_WARNINGS: usize = 20;
+
+/// A match of a pass.
+pub struct Hit<'a> {
+    /// The groups of the pattern from group 1 on, those that took no part being empty.
+    pub groups: Vec<&'a str>,
+    /// Where it begins in `source`, in bytes.
+    pub at: Offset,
+    /// The text as it was before this pass.
+    pub source: &'a Arc<str>,
+}
+
+/// A text under a series of passes.
+pub struct Flat {
+    given: Arc<str>,
+    text: Arc<str>,
+    limits: MacroLimits,
+    /// The text holds `{{`.
+    braces: bool,
+    /// Matches so far.
+    steps: usize,
+    /// A bound was reached.
+    over: bool,
+    warnings: Vec<String>,
+}
+
+impl Flat {
+    /// A text before its first pass.
+    #[must_use]
+    pub fn new(text: &Arc<str>, limits: MacroLimits) -> Self {
+        let braces = text.contains("{{");
+        Self { given: text.clone(), text: text.clone(), limits, braces, steps: 0, over: false, warnings: Vec::new() }
+    }
+
+    /// Whether the text as it is now holds `{{`.
+    #[must_use]
+    pub fn has_braces(&self) -> bool {
+        self.braces
+    }
+
+    /// Whether a pass can still change something.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        !self.over && !self.text.is_empty()
+    }
+
+    /// One pass: every match of `find` is replaced by what `each` answers. A macro that is unknown or fails ends the
+    /// pass, and the text is as it was before it.
+    pub fn pass(&mut self, find: &Pattern, mut each: impl FnMut(&Hit<'_>) -> MacroResult) {
+        if !self.goes_on() {
+            return;
+        }
+        let source = self.text.clone();
+        let most = self.given.len().saturating_add(self.limits.output);
+        let (mut failed, mut ended) = (None, false);
+        let replaced = find.replace(&source, None, |hit, out| {
+            if self.over || ended {
+                return;
+            }
+            self.steps += 1;
+            if self.steps > self.limits.steps {
+                self.over = true;
+                self.warn(format!("more than {} macros; the text is left as it was", self.limits.steps));
+                return;
+            }
+            match each(&hit_of(hit, &source)) {
+                MacroResult::Text(text) => out.push_str(&text),
+                MacroResult::Unknown => ended = true,
+                MacroResult::Failed(why) => (failed, ended) = (Some(why), true),
+            }
+            if out.len() > most {
+                self.over = true;
+                self.warn(format!("macros would add more than {} bytes; the text is left as it was", self.limits.output));
+            }
+        });
+        if let Some(why) = failed {
+            self.warn(why);
+        }
+        match replaced {
+            Err(bound) => self.warn(format!("a macro pass was left out: {bound}")),
+            Ok(Some(text)) if !self.over && !ended => {
+                self.braces = text.contains("{{");
+                self.text = text.into();
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn warn(&mut self, warning: String) {
+        if self.warnings.len() < MOST_WARNINGS {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// The text after its last pass.
+    #[must_use]
+    pub fn done(self) -> Expanded {
+        let text = if self.over { self.given.clone() } else { self.text };
+        Expanded { changed: text != self.given, text, warnings: self.warnings }
+    }
+}
+
+fn hit_of<'a>(hit: &Captures, source: &'a Arc<str>) -> Hit<'a> {
+    let groups = hit.groups.iter().map(|group| group.map_or("", |g| g.of(source))).collect();
+    Hit { groups, at: hit.whole.start, source }
+}

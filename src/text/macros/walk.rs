@@ -1,0 +1,360 @@
+//! The walk over a tree: macros in the order of the text, each after its arguments.
+//!
+//! Bounded in depth, in macros and in what they add. A macro whose arguments are handed over unevaluated gets
+//! [`Branch`]es, and asks the walk for those that it wants.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::indent::dedent;
+use super::parse::{Node, Part, Tree};
+use super::{MacroHost, MacroLimits, MacroResult, Offset};
+use crate::text::js;
+
+/// Most warnings about one text.
+const MOST_WARNINGS: usize = 20;
+
+/// A limit was reached; the text is left as it was.
+struct Stop;
+
+/// A stretch of a text that has not been evaluated: an argument, a body, or a part of one.
+#[derive(Debug, Clone, Copy)]
+pub struct Branch<'a> {
+    source: &'a Arc<str>,
+    /// The list that its macros stand in, and which of them are its.
+    nodes: &'a [Node],
+    first: usize,
+    end: usize,
+    from: usize,
+    to: usize,
+}
+
+impl<'a> Branch<'a> {
+    fn part(source: &'a Arc<str>, part: &'a Part) -> Self {
+        Self { source, nodes: &part.nodes, first: 0, end: part.nodes.len(), from: part.from, to: part.to }
+    }
+
+    /// Its text as written.
+    #[must_use]
+    pub fn text(&self) -> &'a str {
+        self.source.get(self.from..self.to).unwrap_or_default()
+    }
+
+    /// The same without white space at its ends.
+    #[must_use]
+    pub fn trimmed(self) -> Self {
+        let text = self.text();
+        let from = self.from + (text.len() - js::trim_start(text).len());
+        let to = (from + js::trim(text).len()).min(self.to);
+        Self { from, to, ..self }
+    }
+
+    /// The same without its first `bytes`, which belong to no macro.
+    #[must_use]
+    pub fn behind(self, bytes: usize) -> Self {
+        Self { from: (self.from + bytes).min(self.to), ..self }
+    }
+
+    /// Parts it at the first macro `marker` that stands in no block `block` of its own, both in exactly that spelling.
+    #[must_use]
+    pub fn split(self, marker: &str, block: &str) -> (Self, Option<Self>) {
+        let mut open = 0_usize;
+        for (n, node) in self.nodes.iter().enumerate().take(self.end).skip(self.first) {
+            match node.name.as_ref() {
+                name if name == block && node.closes => open = open.saturating_sub(1),
+                name if name == block && node.takes_body() => open += 1,
+                name if name == marker && !node.closes && open == 0 => {
+                    return (Self { end: n, to: node.start, ..self }, Some(Self { first: n + 1, from: node.end, ..self }));
+                }
+                _ => {}
+            }
+        }
+        (self, None)
+    }
+}
+
+/// One call of a macro.
+pub struct Called<'a> {
+    /// The name, as written; `.` and `$` for a variable shorthand.
+    pub name: &'a str,
+    /// The number that the host gave it; nothing for a macro that its grammar does not know.
+    pub id: Option<u32>,
+    /// The arguments, expanded and trimmed; those that are to be handed over unevaluated are empty.
+    pub args: &'a [Arc<str>],
+    /// The arguments as written, for those that are to be handed over unevaluated; empty where there are none.
+    pub branches: &'a [Branch<'a>],
+    /// The last argument stood as a body.
+    pub block: bool,
+    /// The flag `#`: white space is to be kept.
+    pub keeps: bool,
+    /// Where its `{{` stands in `source`.
+    pub at: Offset,
+    /// From where in `source` its place counts, and the place of that.
+    pub origin: (Offset, usize),
+    /// The text at hand, as it was after it was rewritten beforehand.
+    pub source: &'a Arc<str>,
+    /// Who evaluates branches; nothing where the walk has none.
+    pub walk: Option<&'a Walk<'a>>,
+}
+
+impl Called<'_> {
+    /// The place of the macro in UTF-16 units: in the whole text, or as a text in it was resolved with its own.
+    #[must_use]
+    pub fn place(&self) -> usize {
+        let (from, place) = self.origin;
+        place + self.source.get(from..self.at).map_or(0, js::length)
+    }
+}
+
+/// One expansion of a text.
+pub struct Walk<'a> {
+    host: &'a dyn MacroHost,
+    limits: MacroLimits,
+    /// Bytes that macros may still add.
+    left: Cell<usize>,
+    steps: Cell<usize>,
+    depth: Cell<usize>,
+    stopped: Cell<bool>,
+    origin: Cell<(Offset, usize)>,
+    pub(super) warnings: RefCell<Vec<String>>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(host: &'a dyn MacroHost, limits: MacroLimits) -> Self {
+        Self {
+            host,
+            limits,
+            left: Cell::new(limits.output),
+            steps: Cell::new(0),
+            depth: Cell::new(0),
+            stopped: Cell::new(false),
+            origin: Cell::default(),
+            warnings: RefCell::default(),
+        }
+    }
+
+    /// The expanded text; nothing if a limit was reached.
+    pub(super) fn whole(&self, source: &Arc<str>, tree: &Tree) -> Option<String> {
+        let mut out = String::with_capacity(source.len());
+        self.list(Branch::part(source, &tree.whole), &mut out).ok()?;
+        (!self.stopped.get()).then_some(out)
+    }
+
+    /// Evaluates a branch as a text of its own that begins at `place`: with the rewriting that follows.
+    #[must_use]
+    pub fn resolve(&self, branch: Branch<'_>, place: usize) -> String {
+        let mut out = String::new();
+        let outside = self.origin.replace((branch.from, place));
+        let done = self.list(branch, &mut out);
+        self.origin.set(outside);
+        // the limit is told once, by the outermost text
+        if done.is_err() {
+            return String::new();
+        }
+        self.host.after(&out).unwrap_or(out)
+    }
+
+    /// Evaluates a branch and leaves it as it comes, trimmed.
+    #[must_use]
+    pub fn value(&self, branch: Branch<'_>) -> String {
+        let mut out = String::new();
+        if self.list(branch, &mut out).is_err() {
+            return String::new();
+        }
+        js::trim(&out).to_owned()
+    }
+
+    fn stop(&self, why: String) -> Stop {
+        if !self.stopped.replace(true) {
+            self.warn(why);
+        }
+        Stop
+    }
+
+    fn warn(&self, why: String) {
+        let mut warnings = self.warnings.borrow_mut();
+        if warnings.len() < MOST_WARNINGS {
+            warnings.push(why);
+        }
+    }
+
+    fn add(&self, text: &str, out: &mut String) -> Result<(), Stop> {
+        match self.left.get().checked_sub(text.len()) {
+            Some(left) => self.left.set(left),
+            None => return Err(self.stop(format!("macros would add more than {} bytes; the text is left as it was", self.limits.output))),
+        }
+        out.push_str(text);
+        Ok(())
+    }
+
+    fn list(&self, of: Branch<'_>, out: &mut String) -> Result<(), Stop> {
+        let copy = |from: usize, to: usize, out: &mut String| out.push_str(of.source.get(from..to).unwrap_or_default());
+        // ends of blocks that cannot be: they stay as text
+        let mut torn = FxHashSet::default();
+        let (mut at, mut n) = (of.from, of.first);
+        while let Some(node) = of.nodes.get(n).filter(|_| n < of.end) {
+            copy(at, node.start, out);
+            at = node.end;
+            let closer = node.closer.filter(|c| *c < of.end && !torn.contains(c));
+            match closer.and_then(|c| of.nodes.get(c).map(|closer| (c, closer))) {
+                Some((c, closer)) if node.takes_body() && !node.closes => {
+                    let body = Branch { first: n + 1, end: c, from: node.end, to: closer.start, ..of };
+                    self.node(of.source, node, Some(body), out)?;
+                    at = closer.end;
+                    n = c;
+                }
+                Some((c, _)) if node.is_macro() && !node.closes => {
+                    torn.insert(c);
+                    copy(node.start, node.end, out);
+                }
+                _ if node.closes => copy(node.start, node.end, out),
+                _ => self.node(of.source, node, None, out)?,
+            }
+            n += 1;
+        }
+        copy(at, of.to, out);
+        Ok(())
+    }
+
+    /// Evaluates one macro.
+    fn node(&self, source: &Arc<str>, node: &Node, body: Option<Branch<'_>>, out: &mut String) -> Result<(), Stop> {
+        self.steps.set(self.steps.get() + 1);
+        if self.stopped.get() {
+            return Err(Stop);
+        }
+        if self.steps.get() > self.limits.steps {
+            return Err(self.stop(format!("the text holds more than {} macros and is left as it was", self.limits.steps)));
+        }
+        if self.depth.get() > self.limits.depth {
+            self.warn(format!("macros nested deeper than {} are left as text", self.limits.depth));
+            let end = body.map_or(node.end, |b| b.to);
+            return self.add(source.get(node.start..end).unwrap_or_default(), out);
+        }
+        self.depth.set(self.depth.get() + 1);
+        let done = self.inside(source, node, body, out);
+        self.depth.set(self.depth.get() - 1);
+        done
+    }
+
+    fn inside(&self, source: &Arc<str>, node: &Node, body: Option<Branch<'_>>, out: &mut String) -> Result<(), Stop> {
+        let count = node.args.len() + usize::from(body.is_some());
+        let fits = match (node.found, &node.variable) {
+            (Some(found), None) => found.shape.takes(count),
+            _ => node.is_macro(),
+        };
+        let mut given = Given::default();
+        for (n, part) in node.args.iter().enumerate() {
+            let raw = fits && self.is_raw(node, n);
+            self.argument(Branch::part(source, part), raw, &mut given)?;
+        }
+        if let Some(body) = body {
+            if fits && self.is_raw(node, node.args.len()) {
+                given.raw(body, node.args.len());
+            } else {
+                let mut text = String::new();
+                self.list(body, &mut text)?;
+                let text = if node.keeps { text } else { dedent(&text) };
+                given.args.push(text.into());
+            }
+        }
+        let result = if fits { self.call(source, node, body.is_some(), &mut given) } else { MacroResult::Unknown };
+        if self.stopped.get() {
+            return Err(Stop);
+        }
+        match result {
+            MacroResult::Text(text) => return self.add(&text, out),
+            MacroResult::Failed(why) => self.warn(why),
+            MacroResult::Unknown => {}
+        }
+        self.as_written(source, node, body, &given, out)
+    }
+
+    fn is_raw(&self, node: &Node, n: usize) -> bool {
+        let n = if node.variable.is_some() { n + 2 } else { n };
+        node.found.is_some_and(|f| f.shape.is_raw(n))
+    }
+
+    fn argument<'b>(&self, part: Branch<'b>, raw: bool, given: &mut Given<'b>) -> Result<(), Stop> {
+        if raw {
+            given.raw(part.trimmed(), given.args.len());
+            return Ok(());
+        }
+        if part.nodes.is_empty() {
+            given.args.push(js::trim(part.text()).into());
+            return Ok(());
+        }
+        let mut text = String::new();
+        self.list(part, &mut text)?;
+        given.written.resize(given.args.len(), None);
+        given.args.push(js::trim(&text).into());
+        given.written.push(Some(text));
+        Ok(())
+    }
+
+    fn call(&self, source: &Arc<str>, node: &Node, block: bool, given: &mut Given<'_>) -> MacroResult {
+        if let Some([name, operator]) = &node.variable {
+            // what follows the operator is the third argument
+            let shift = [name.clone(), operator.clone()];
+            let args: Vec<Arc<str>> = shift.into_iter().chain(given.args.iter().cloned()).collect();
+            let mut branches = given.branches.clone();
+            if let Some(first) = branches.first().copied() {
+                branches.insert(0, first);
+                branches.insert(0, first);
+            }
+            return self.ask(source, node, block, &args, &branches);
+        }
+        self.ask(source, node, block, &given.args, &given.branches)
+    }
+
+    fn ask(&self, source: &Arc<str>, node: &Node, block: bool, args: &[Arc<str>], branches: &[Branch<'_>]) -> MacroResult {
+        let id = node.found.map(|f| f.id);
+        let (at, origin) = (node.start, self.origin.get());
+        self.host.call(&Called { name: &node.name, id, args, branches, block, keeps: node.keeps, at, origin, source, walk: Some(self) })
+    }
+
+    /// The macro as it stands, what was expanded inside it expanded. Of a body that nobody wanted the end is cut short.
+    fn as_written(
+        &self,
+        source: &Arc<str>,
+        node: &Node,
+        body: Option<Branch<'_>>,
+        given: &Given<'_>,
+        out: &mut String,
+    ) -> Result<(), Stop> {
+        let mut at = node.start;
+        for (n, part) in node.args.iter().enumerate() {
+            out.push_str(source.get(at..part.from).unwrap_or_default());
+            match given.written.get(n) {
+                Some(Some(text)) => self.add(text, out)?,
+                _ => out.push_str(source.get(part.from..part.to).unwrap_or_default()),
+            }
+            at = part.to;
+        }
+        out.push_str(source.get(at..node.end).unwrap_or_default());
+        if body.is_some() {
+            let raw = given.branches.get(node.args.len()).map(Branch::text);
+            self.add(raw.unwrap_or(given.args.last().map_or("", AsRef::as_ref)), out)?;
+            out.push_str("}}");
+        }
+        Ok(())
+    }
+}
+
+/// The arguments of a macro, as far as they have been looked at.
+#[derive(Default)]
+struct Given<'a> {
+    args: Vec<Arc<str>>,
+    branches: Vec<Branch<'a>>,
+    /// What stands in the place of an argument in which something was expanded, white space kept.
+    written: Vec<Option<String>>,
+}
+
+impl<'a> Given<'a> {
+    fn raw(&mut self, branch: Branch<'a>, place: usize) {
+        self.branches.resize(place, branch);
+        self.branches.push(branch);
+        self.args.push("".into());
+    }
+}

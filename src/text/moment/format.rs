@@ -1,0 +1,294 @@
+//! The tokens of moment.js patterns, each with what it shows, in American English.
+
+use jiff::civil::{Date, DateTime};
+
+use super::{INVALID, Moment};
+
+const MONTHS: [&str; 12] =
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/// Tokens that stand for patterns; of several that fit, the first counts.
+const LOCAL: &[(&str, &str)] = &[
+    ("LTS", "h:mm:ss A"),
+    ("LT", "h:mm A"),
+    ("LLLL", "dddd, MMMM D, YYYY h:mm A"),
+    ("LLL", "MMMM D, YYYY h:mm A"),
+    ("LL", "MMMM D, YYYY"),
+    ("L", "MM/DD/YYYY"),
+    ("llll", "ddd, MMM D, YYYY h:mm A"),
+    ("lll", "MMM D, YYYY h:mm A"),
+    ("ll", "MMM D, YYYY"),
+    ("l", "M/D/YYYY"),
+];
+
+/// All other tokens, in the order in which moment.js tries them.
+const TOKENS: &[&str] = &[
+    "Hmmss",
+    "Hmm",
+    "hmmss",
+    "hmm",
+    "Mo",
+    "MMMM",
+    "MMM",
+    "MM",
+    "M",
+    "Do",
+    "DDDo",
+    "DDDD",
+    "DDD",
+    "DD",
+    "D",
+    "dddd",
+    "ddd",
+    "dd",
+    "do",
+    "d",
+    "wo",
+    "w|",
+    "ww",
+    "w",
+    "Wo",
+    "W|",
+    "WW",
+    "W",
+    "Qo",
+    "Q",
+    "NNNNN",
+    "NNNN",
+    "NNN",
+    "NN",
+    "N",
+    "YYYYYY",
+    "YYYYY",
+    "YYYY",
+    "YY",
+    "Y",
+    "yyyy",
+    "yyy",
+    "yy",
+    "yo",
+    "y",
+    "ggggg",
+    "gggg",
+    "gg",
+    "GGGGG",
+    "GGGG",
+    "GG",
+    "e",
+    "E",
+    "a",
+    "A",
+    "hh",
+    "h",
+    "HH",
+    "H",
+    "kk",
+    "k",
+    "mm",
+    "m",
+    "ss",
+    "s",
+    "SSSSSSSSS",
+    "SSSSSSSS",
+    "SSSSSSS",
+    "SSSSSS",
+    "SSSSS",
+    "SSSS",
+    "SSS",
+    "SS",
+    "S",
+    "x",
+    "X",
+    "zz",
+    "z",
+    "ZZ",
+    "Z",
+];
+
+/// A part of a pattern.
+enum Piece<'p> {
+    Token(&'static str),
+    /// `[text]`, brackets included.
+    Literal(&'p str),
+    /// A backslash with the token or the character that it protects.
+    Escaped(&'p str),
+    Plain(char),
+}
+
+/// The moment in a pattern.
+pub(super) fn format(moment: Moment, pattern: &str) -> String {
+    let Some(clock) = moment.clock() else { return INVALID.into() };
+    let mut long = String::new();
+    let local = |rest: &str| LOCAL.iter().map(|(token, _)| *token).find(|token| rest.starts_with(token));
+    pieces(pattern, local, |piece| match piece {
+        Piece::Token(name) => long.push_str(LOCAL.iter().find(|(token, _)| *token == name).map_or("", |(_, pattern)| pattern)),
+        Piece::Literal(text) | Piece::Escaped(text) => long.push_str(text),
+        Piece::Plain(c) => long.push(c),
+    });
+    let shown = Shown { moment, clock };
+    let mut out = String::new();
+    let token = |rest: &str| TOKENS.iter().copied().find(|token| rest.starts_with(token));
+    pieces(&long, token, |piece| match piece {
+        Piece::Token(name) => out.push_str(&shown.token(name)),
+        Piece::Literal(text) => out.push_str(text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)),
+        Piece::Escaped(text) => out.extend(text.chars().filter(|c| *c != '\\')),
+        // moment.js takes patterns apart with a `.`, which line ends are not
+        Piece::Plain(c) if !matches!(c, '\\' | '\n' | '\r' | '\u{2028}' | '\u{2029}') => out.push(c),
+        Piece::Plain(_) => {}
+    });
+    out
+}
+
+/// Takes a pattern apart; `token` tells the token that a text starts with.
+fn pieces<'p>(pattern: &'p str, token: impl Fn(&str) -> Option<&'static str>, mut each: impl FnMut(Piece<'p>)) {
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let (piece, len) = if let Some(len) = literal(rest) {
+            (Piece::Literal(rest.get(..len).unwrap_or_default()), len)
+        } else if let Some(token) = token(rest) {
+            (Piece::Token(token), token.len())
+        } else if let Some(len) = escaped(rest, &token) {
+            (Piece::Escaped(rest.get(..len).unwrap_or_default()), len)
+        } else {
+            (Piece::Plain(c), c.len_utf8())
+        };
+        each(piece);
+        rest = rest.get(len..).unwrap_or_default();
+    }
+}
+
+/// The length of `[text]` at the start: up to the last `]` before another `[`.
+fn literal(rest: &str) -> Option<usize> {
+    let inside = rest.strip_prefix('[')?;
+    let inside = inside.split('[').next().unwrap_or_default();
+    inside.rfind(']').map(|end| end + 2)
+}
+
+fn escaped(rest: &str, token: impl Fn(&str) -> Option<&'static str>) -> Option<usize> {
+    let after = rest.strip_prefix('\\')?;
+    let len = token(after).map(str::len).or_else(|| after.chars().next().filter(|c| *c != '\n').map(char::len_utf8))?;
+    Some(len + 1)
+}
+
+/// A point in time with what its wall clock shows.
+struct Shown {
+    moment: Moment,
+    clock: DateTime,
+}
+
+impl Shown {
+    fn token(&self, token: &str) -> String {
+        let (clock, date) = (self.clock, self.clock.date());
+        let year = i64::from(clock.year());
+        let hour = i64::from(clock.hour());
+        let (minute, second) = (i64::from(clock.minute()), i64::from(clock.second()));
+        let day_of_week = i64::from(date.weekday().to_sunday_zero_offset());
+        let iso = date.iso_week_date();
+        let (week_year, week) = week(date);
+        let quarter = (i64::from(clock.month()) + 2) / 3;
+        let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
+        let twenty_four = if hour == 0 { 24 } else { hour };
+        match token {
+            "M" | "MM" => padded(clock.month().into(), token.len()),
+            "Mo" => ordinal(clock.month().into()),
+            "MMM" => short(name(&MONTHS, i64::from(clock.month()) - 1), 3),
+            "MMMM" => name(&MONTHS, i64::from(clock.month()) - 1).to_owned(),
+            "D" | "DD" => padded(clock.day().into(), token.len()),
+            "Do" => ordinal(clock.day().into()),
+            "DDD" => date.day_of_year().to_string(),
+            "DDDD" => padded(date.day_of_year().into(), 3),
+            "DDDo" => ordinal(date.day_of_year().into()),
+            "d" | "e" => day_of_week.to_string(),
+            "do" => ordinal(day_of_week),
+            "dd" | "ddd" => short(name(&DAYS, day_of_week), token.len()),
+            "dddd" => name(&DAYS, day_of_week).to_owned(),
+            "E" => date.weekday().to_monday_one_offset().to_string(),
+            "w" | "ww" => padded(week, token.len()),
+            "wo" => ordinal(week),
+            "W" | "WW" => padded(iso.week().into(), token.len()),
+            "Wo" => ordinal(iso.week().into()),
+            "Q" => quarter.to_string(),
+            "Qo" => ordinal(quarter),
+            "gg" => padded(week_year % 100, 2),
+            "gggg" | "ggggg" => padded(week_year, token.len()),
+            "GG" => padded(i64::from(iso.year()) % 100, 2),
+            "GGGG" | "GGGGG" => padded(iso.year().into(), token.len()),
+            "YY" => padded(year % 100, 2),
+            "Y" | "YYYY" => padded(year, 4),
+            "YYYYY" => padded(year, 5),
+            "YYYYYY" if year >= 0 => format!("+{year:06}"),
+            "YYYYYY" => padded(year, 6),
+            "y" | "yy" | "yyy" | "yyyy" => padded(era_year(year), token.len()),
+            "yo" => ordinal(era_year(year)),
+            "N" | "NN" | "NNN" | "NNNNN" => if year > 0 { "AD" } else { "BC" }.to_owned(),
+            "NNNN" => if year > 0 { "Anno Domini" } else { "Before Christ" }.to_owned(),
+            "a" => if hour < 12 { "am" } else { "pm" }.to_owned(),
+            "A" => if hour < 12 { "AM" } else { "PM" }.to_owned(),
+            "H" | "HH" => padded(hour, token.len()),
+            "h" | "hh" => padded(twelve, token.len()),
+            "k" | "kk" => padded(twenty_four, token.len()),
+            "m" | "mm" => padded(minute, token.len()),
+            "s" | "ss" => padded(second, token.len()),
+            "hmm" => format!("{twelve}{minute:02}"),
+            "hmmss" => format!("{twelve}{minute:02}{second:02}"),
+            "Hmm" => format!("{hour}{minute:02}"),
+            "Hmmss" => format!("{hour}{minute:02}{second:02}"),
+            "x" => self.moment.ms.to_string(),
+            "X" => self.moment.ms.div_euclid(1000).to_string(),
+            "z" if self.moment.zoned => "UTC".to_owned(),
+            "zz" if self.moment.zoned => "Coordinated Universal Time".to_owned(),
+            "z" | "zz" => String::new(),
+            // tokens to moment.js by a slip in its pattern, which show themselves
+            "w|" | "W|" => token.to_owned(),
+            "Z" => self.offset(":"),
+            "ZZ" => self.offset(""),
+            // S to SSSSSSSSS: so many digits of the second's fraction
+            _ => format!("{:03}000000", clock.millisecond()).chars().take(token.len()).collect(),
+        }
+    }
+
+    fn offset(&self, sep: &str) -> String {
+        let size = self.moment.offset.abs();
+        format!("{}{:02}{sep}{:02}", if self.moment.offset < 0 { '-' } else { '+' }, size / 60, size % 60)
+    }
+}
+
+/// A number with zeros before it; the sign comes first and does not count.
+fn padded(n: i64, width: usize) -> String {
+    format!("{}{:0width$}", if n < 0 { "-" } else { "" }, n.abs())
+}
+
+fn ordinal(n: i64) -> String {
+    let end = match (n / 10 % 10, n % 10) {
+        (1, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{n}{end}")
+}
+
+fn name<'n>(names: &[&'n str], n: i64) -> &'n str {
+    usize::try_from(n).ok().and_then(|n| names.get(n)).copied().unwrap_or_default()
+}
+
+fn short(name: &str, len: usize) -> String {
+    name.chars().take(len).collect()
+}
+
+/// The year counted from its era's start: the year 0 is 1 BC.
+fn era_year(year: i64) -> i64 {
+    if year > 0 { year } else { 1 - year }
+}
+
+/// The American week: weeks start on Sunday, and the week that holds 1 January is the year's first.
+fn week(date: Date) -> (i64, i64) {
+    let sunday_based = |d: Date| i64::from(d.weekday().to_sunday_zero_offset());
+    let year = i64::from(date.year());
+    let week = (i64::from(date.day_of_year()) - 1 + sunday_based(date.first_of_year())).div_euclid(7) + 1;
+    // the last days of December may be in a week that holds the next 1 January
+    let left = i64::from(date.days_in_year()) - i64::from(date.day_of_year());
+    if left + sunday_based(date) < 6 { (year + 1, 1) } else { (year, week) }
+}

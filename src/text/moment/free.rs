@@ -1,0 +1,322 @@
+//! Dates in no standard notation, as the JavaScript engine V8 reads them: `June 19, 2023 2:20pm`, `3/5/2024 10:00`.
+//!
+//! Numbers followed by `:` are times, all other numbers are days, months and years by their size and order. Words
+//! before the first number, and text in parentheses, are passed over; any other unknown word makes it no date.
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+
+use super::millis_of;
+
+const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// Names of zones with their hours from UTC.
+const ZONES: [(&str, i64); 12] = [
+    ("ut", 0),
+    ("utc", 0),
+    ("z", 0),
+    ("gmt", 0),
+    ("est", -5),
+    ("edt", -4),
+    ("cst", -6),
+    ("cdt", -5),
+    ("mst", -7),
+    ("mdt", -6),
+    ("pst", -8),
+    ("pdt", -7),
+];
+
+/// The number, from 1, of a month whose name begins like this word.
+pub(super) fn month(word: &str) -> Option<i64> {
+    place(&MONTHS, word).map(|n| n + 1)
+}
+
+/// The number, from 0 for Sunday, of a weekday whose name begins like this word.
+pub(super) fn weekday(word: &str) -> Option<i64> {
+    place(&WEEKDAYS, word)
+}
+
+/// The minutes from UTC of a zone of that name.
+pub(super) fn zone(word: &str) -> Option<i64> {
+    ZONES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, hours)| hours * 60)
+}
+
+fn place(names: &[&str], word: &str) -> Option<i64> {
+    let found = names.iter().position(|name| word.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)))?;
+    i64::try_from(found).ok()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Token<'t> {
+    /// A number and how many digits it is written with.
+    Number(i64, usize),
+    Word(&'t str),
+    Symbol(char),
+    Space,
+}
+
+impl Token<'_> {
+    fn is(self, symbol: char) -> bool {
+        self == Token::Symbol(symbol)
+    }
+}
+
+/// The milliseconds since 1970; `local` is the local clock's distance from UTC in minutes.
+pub(super) fn parse(text: &str, local: i64) -> Option<i64> {
+    let tokens = tokens(text);
+    let mut reader = Reader { tokens: &tokens, at: 0, days: Vec::new(), month: None, times: Vec::new(), noon: None, zone: Zone::default() };
+    reader.read()?;
+    let date = reader.date()?;
+    millis_of(date, reader.time()?, reader.zone.minutes().unwrap_or(local))
+}
+
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let part = |same: fn(char) -> bool| rest.get(..rest.find(|c| !same(c)).unwrap_or(rest.len())).unwrap_or_default();
+        let (token, len) = match c {
+            '0'..='9' => {
+                let digits = part(|c| c.is_ascii_digit());
+                // nine digits count, as in the original; a longer number is out of every range all the same
+                let value = digits.trim_start_matches('0').get(..9).unwrap_or(digits.trim_start_matches('0')).parse().unwrap_or(0);
+                (Token::Number(value, digits.len()), digits.len())
+            }
+            c if c >= 'A' && !c.is_whitespace() => {
+                let word = part(|c| c >= 'A' && !c.is_whitespace());
+                (Token::Word(word), word.len())
+            }
+            c if c.is_whitespace() => (Token::Space, part(char::is_whitespace).len()),
+            c => (Token::Symbol(c), c.len_utf8()),
+        };
+        found.push(token);
+        rest = rest.get(len..).unwrap_or_default();
+    }
+    found
+}
+
+/// A distance from UTC that is read piece by piece.
+#[derive(Default)]
+struct Zone {
+    sign: i64,
+    hour: Option<i64>,
+    minute: Option<i64>,
+}
+
+impl Zone {
+    fn named(minutes: i64) -> Self {
+        Self { sign: if minutes < 0 { -1 } else { 1 }, hour: Some(minutes.abs() / 60), minute: Some(minutes.abs() % 60) }
+    }
+
+    fn minutes(&self) -> Option<i64> {
+        (self.sign != 0).then(|| self.sign * (self.hour.unwrap_or(0) * 60 + self.minute.unwrap_or(0)))
+    }
+
+    fn is_utc(&self) -> bool {
+        self.hour == Some(0) && self.minute == Some(0)
+    }
+
+    fn waits_for_minutes(&self) -> bool {
+        self.hour.is_some() && self.minute.is_none()
+    }
+}
+
+struct Reader<'t> {
+    tokens: &'t [Token<'t>],
+    at: usize,
+    /// Numbers that are days, months or years, at most three.
+    days: Vec<i64>,
+    month: Option<i64>,
+    /// Hour, minute, second, millisecond, as far as read.
+    times: Vec<i64>,
+    /// Hours that `am` or `pm` adds.
+    noon: Option<i64>,
+    zone: Zone,
+}
+
+impl<'t> Reader<'t> {
+    fn peek(&self) -> Option<Token<'t>> {
+        self.tokens.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<Token<'t>> {
+        let token = self.peek();
+        self.at += 1;
+        token
+    }
+
+    fn skip(&mut self, symbol: char) -> bool {
+        let skips = self.peek().is_some_and(|t| t.is(symbol));
+        self.at += usize::from(skips);
+        skips
+    }
+
+    /// A year of four digits at the very start, and a month and a day of two behind it, are what they are.
+    fn standard_date(&mut self) -> bool {
+        for (digits, most) in [(4, 9999), (2, 12), (2, 31)] {
+            match self.peek() {
+                Some(Token::Number(n, written)) if written == digits && (digits == 4 || (1..=most).contains(&n)) => self.days.push(n),
+                _ => break,
+            }
+            self.at += 1;
+            if !self.skip('-') {
+                break;
+            }
+        }
+        !self.days.is_empty()
+    }
+
+    fn read(&mut self) -> Option<()> {
+        let mut numbers = self.standard_date();
+        while let Some(token) = self.next() {
+            match token {
+                Token::Number(n, _) => {
+                    numbers = true;
+                    self.number(n)?;
+                }
+                Token::Word(word) => self.word(word, numbers)?,
+                Token::Symbol(sign @ ('+' | '-')) if self.zone.is_utc() || !self.times.is_empty() => {
+                    numbers = true;
+                    self.offset(if sign == '+' { 1 } else { -1 })?;
+                }
+                Token::Symbol('+' | '-' | ')') if numbers => return None,
+                Token::Symbol('(') => self.parentheses(),
+                Token::Symbol(_) | Token::Space => {}
+            }
+        }
+        Some(())
+    }
+
+    fn number(&mut self, n: i64) -> Option<()> {
+        if self.skip(':') {
+            if self.skip(':') {
+                self.times.is_empty().then_some(())?;
+                self.times.extend([n, 0]);
+            } else {
+                (self.times.len() < 4).then(|| self.times.push(n))?;
+                self.skip('.');
+            }
+        } else if self.peek().is_some_and(|t| t.is('.')) && self.expects(n) {
+            self.at += 1;
+            self.times.push(n);
+            let Some(Token::Number(fraction, digits)) = self.next() else { return None };
+            self.times.resize(3, 0);
+            self.times.push(millis(fraction, digits));
+        } else if self.zone.waits_for_minutes() {
+            self.zone.minute = Some(n);
+        } else if self.expects(n) {
+            self.times.push(n);
+            self.times.resize(4, 0);
+            let ends = |t: Token| {
+                matches!(t, Token::Space | Token::Symbol('+' | '-')) || matches!(t, Token::Word(w) if w.eq_ignore_ascii_case("z"))
+            };
+            return self.peek().is_none_or(ends).then_some(());
+        } else {
+            self.skip('.');
+            (self.days.len() < 3).then(|| self.days.push(n))?;
+            self.skip('-');
+        }
+        Some(())
+    }
+
+    /// Whether a time has begun that this number can go on.
+    fn expects(&self, n: i64) -> bool {
+        match self.times.len() {
+            1 | 2 => (0..60).contains(&n),
+            3 => (0..1000).contains(&n),
+            _ => false,
+        }
+    }
+
+    fn word(&mut self, word: &str, numbers: bool) -> Option<()> {
+        let noon = ["am", "pm"].iter().position(|name| name.eq_ignore_ascii_case(word));
+        if let Some(noon) = noon.filter(|_| !self.times.is_empty()) {
+            self.noon = Some(if noon == 0 { 0 } else { 12 });
+        } else if let Some(month) = month(word) {
+            self.month = Some(month);
+            self.skip('-');
+        } else if let Some(minutes) = zone(word).filter(|_| numbers) {
+            self.zone = Zone::named(minutes);
+        } else if numbers || matches!(self.peek(), Some(Token::Number(..))) {
+            return None;
+        }
+        Some(())
+    }
+
+    /// What follows the sign of a zone: `+2`, `+02`, `+0230`, `+02:30`.
+    fn offset(&mut self, sign: i64) -> Option<()> {
+        let (n, digits) = match self.peek() {
+            Some(Token::Number(n, digits)) => {
+                self.at += 1;
+                (n, digits)
+            }
+            _ => (0, 0),
+        };
+        let (hour, minute) = match digits {
+            _ if self.peek().is_some_and(|t| t.is(':')) => (n, None),
+            1 | 2 => (n, Some(0)),
+            3 | 4 => (n / 100, Some(n % 100)),
+            _ => return None,
+        };
+        self.zone = Zone { sign, hour: Some(hour), minute };
+        Some(())
+    }
+
+    fn parentheses(&mut self) {
+        let mut depth = 1;
+        while depth > 0
+            && let Some(token) = self.next()
+        {
+            depth += i32::from(token.is('(')) - i32::from(token.is(')'));
+        }
+    }
+
+    /// Day, month and year by order and size: a number above 31 that comes first is a year.
+    fn date(&self) -> Option<Date> {
+        let part = |n: usize| self.days.get(n).copied().unwrap_or(1);
+        self.days.first()?;
+        let leads_with_day = (1..=31).contains(&part(0));
+        let (year, month, day) = match self.month {
+            None if !leads_with_day => (part(0), part(1), part(2)),
+            // without a year the original takes 2001
+            None => (part(2), part(0), part(1)),
+            Some(month) if !leads_with_day => (part(0), month, part(1)),
+            Some(month) => (part(1), month, part(0)),
+        };
+        let year = match year {
+            0..=49 => 2000 + year,
+            50..=99 => 1900 + year,
+            _ => year,
+        };
+        if !(1..=31).contains(&day) {
+            return None;
+        }
+        // 30 February is a day in March
+        let first = Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, 1).ok()?;
+        first.checked_add((day - 1).days()).ok()
+    }
+
+    /// Milliseconds since midnight.
+    fn time(&self) -> Option<i64> {
+        let part = |n: usize| self.times.get(n).copied().unwrap_or(0);
+        let (mut hour, minute, second, milli) = (part(0), part(1), part(2), part(3));
+        if let Some(noon) = self.noon {
+            (hour <= 12).then_some(())?;
+            hour = hour % 12 + noon;
+        }
+        let midnight = hour == 24 && minute + second + milli == 0;
+        let fits = (hour < 24 || midnight) && minute < 60 && second < 60 && milli < 1000;
+        fits.then_some(((hour * 60 + minute) * 60 + second) * 1000 + milli)
+    }
+}
+
+/// The milliseconds that the digits after a second's point say.
+fn millis(fraction: i64, digits: usize) -> i64 {
+    match digits {
+        1 => fraction * 100,
+        2 => fraction * 10,
+        // of a long fraction nine digits were read
+        _ => (3..digits.min(9)).fold(fraction, |n, _| n / 10),
+    }
+}

@@ -1,0 +1,80 @@
+//! Items that search alike: most entries of a book say nothing of their own about matchers and windows, so what was
+//! worked out for one item holds for the next as long as the fields that were looked at are the same.
+
+use std::sync::Arc;
+
+use crate::model::{FieldId, Item, Value, item::core};
+use crate::terms::expr::Seg;
+use crate::terms::{Cond, Expr};
+
+use super::{Match, Profile, Windows};
+
+/// What was worked out for the last item, and the fields that it depends on.
+#[derive(Default)]
+pub(super) struct Alike {
+    /// The last item's values of the fields that are looked at; nothing before the first item.
+    values: Option<Vec<Option<Value>>>,
+    /// Its profile, with the number of it.
+    pub(super) profile: Option<(Profile, usize)>,
+    /// How much of each source it searches.
+    pub(super) windows: Option<Windows>,
+}
+
+impl Alike {
+    /// Turns to an item: what was worked out for the last one stays only if it holds for this one too.
+    pub(super) fn turn(&mut self, looked_at: Option<&[FieldId]>, item: &Item) {
+        let Some(fields) = looked_at else {
+            *self = Self::default();
+            return;
+        };
+        let same = |value: Option<&Value>, old: &Option<Value>| match (value, old) {
+            (Some(Value::Rule(_)), _) => false,
+            (Some(new), Some(old)) => new == old,
+            (new, old) => new.is_none() == old.is_none(),
+        };
+        let stays = self.values.as_ref().is_some_and(|old| fields.iter().zip(old).all(|(f, old)| same(item.get(*f), old)));
+        if !stays {
+            *self = Self { values: Some(fields.iter().map(|f| item.get(*f).cloned()).collect()), ..Self::default() };
+        }
+    }
+}
+
+/// The fields of an item that say which matchers take its keys and what it searches; nothing if that may depend on more.
+pub(super) fn looked_at(of: &Match) -> Option<Arc<[FieldId]>> {
+    let mut fields = vec![core::SELF];
+    let mut conds = of.sources.iter().filter_map(|s| s.filter.as_ref()).chain(of.matchers.iter().filter_map(|m| m.filter.as_ref()));
+    let mut values = of.sources.iter().filter_map(|s| s.window.as_ref()).chain(of.matchers.iter().filter_map(|m| m.case.as_ref()));
+    // the text of a source is worked out for the first item that searches it, whoever comes next
+    let known = conds.all(|c| cond(c, &mut fields));
+    let known = known && values.all(|e| expr(e, &mut fields));
+    fields.sort_unstable();
+    fields.dedup();
+    known.then(|| fields.into())
+}
+
+fn cond(of: &Cond, fields: &mut Vec<FieldId>) -> bool {
+    match of {
+        Cond::Const(_) | Cond::Memo(..) => true,
+        Cond::All(list) | Cond::Any(list) => list.iter().all(|c| cond(c, fields)),
+        Cond::Not(c) => cond(c, fields),
+        Cond::Test { subject, test, condition: false } => expr(subject, fields) && test.operands().into_iter().all(|e| expr(e, fields)),
+        Cond::Test { .. } | Cond::Query(..) | Cond::Rhai(_) | Cond::Host(_) => false,
+    }
+}
+
+fn expr(of: &Expr, fields: &mut Vec<FieldId>) -> bool {
+    let named = |segs: &[Seg]| segs.iter().all(|s| matches!(s, Seg::Name(_)));
+    match of {
+        Expr::Const(_) | Expr::Memo(..) => true,
+        Expr::Path(path) => named(&path.segs),
+        Expr::Field(field) => match &field.field {
+            Some((id, _)) if *id != core::INDEX && field.up == 0 && named(&field.rest) => {
+                fields.push(*id);
+                true
+            }
+            _ => false,
+        },
+        Expr::First(list) | Expr::List(list) | Expr::Text(list) => list.iter().all(|e| expr(e, fields)),
+        _ => false,
+    }
+}

@@ -1,0 +1,58 @@
+//! How the words of keys are looked up, remembered over items, rounds and builds: which matcher takes a word is asked
+//! once, as long as the answer depends on the word alone.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use crate::text::keys::Key;
+
+use super::Profile;
+
+/// Bytes that may be remembered.
+const MOST: usize = 32 << 20;
+/// What remembering a word costs beside its bytes, about.
+const OVERHEAD: usize = 96;
+
+/// How a word is looked up.
+#[derive(Debug, Clone)]
+pub(super) enum Way {
+    /// In every text.
+    Any,
+    /// In no text.
+    Never,
+    /// As a key, in the texts of the lookup of that number.
+    Key(usize, Key),
+}
+
+/// What is remembered: for each profile, by word.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    ways: FxHashMap<Profile, FxHashMap<Arc<str>, Way>>,
+    bytes: usize,
+}
+
+impl Words {
+    pub(super) fn get(&self, profile: &Profile, word: &str) -> Option<Way> {
+        // a poisoned lock only means that another build stopped; each entry is whole
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.ways.get(profile)?.get(word).cloned()
+    }
+
+    pub(super) fn put(&self, profile: &Profile, word: Arc<str>, way: Way) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = 2 * word.len() + OVERHEAD;
+        if known.bytes + bytes > MOST {
+            *known = Known::default();
+        }
+        if bytes <= MOST {
+            known.bytes += bytes;
+            known.ways.entry(profile.clone()).or_default().insert(word, way);
+        }
+    }
+}

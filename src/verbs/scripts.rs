@@ -1,0 +1,197 @@
+//! Rewriting scripts: rows of data (a pattern, what to put instead), run over a text one after another.
+//!
+//! The numbers in a replacement count what JavaScript gives to the function that replaces: the match, its groups, its
+//! offset, the whole text. Which scripts run, and what macros mean in them, is the pack's to say: a query chooses the rows and
+//! may change them, and `then` lists steps on what each match puts in.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, Table};
+use crate::model::Value;
+use crate::terms::{Cx, Env, Expr, Fault};
+use crate::text::pattern::{Captures, Pattern};
+
+use super::shape::{self, Step};
+
+/// The step `scripts`.
+pub(super) struct Scripts {
+    rows: Expr,
+    then: Vec<Step>,
+}
+
+impl Scripts {
+    pub(super) fn parse(cx: &mut Cx<'_>, rows: &Node, step: &Table) -> Self {
+        let rows = cx.expr(rows);
+        let then = step.get("then").map(|f| shape::steps(cx, &f.node)).unwrap_or_default();
+        Self { rows: cx.sealed(rows), then }
+    }
+
+    /// Whether what a match puts in is read for macros.
+    pub(super) fn expands_macros(&self) -> bool {
+        self.then.iter().any(Step::expands_macros)
+    }
+
+    /// The text after all scripts. One that cannot be used is a warning, and leaves the text as it was.
+    pub(super) fn rewrite(&self, mut text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
+        let rows = env.eval(&self.rows)?;
+        for row in rows.as_list().unwrap_or(&[]) {
+            let script = Script::read(row);
+            let new = self.run(&script, &text, env)?;
+            if *new != *text {
+                env.st.rewritten(&script.name, &text, &new);
+            }
+            text = new;
+        }
+        Ok(text)
+    }
+
+    fn run(&self, script: &Script, text: &Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
+        let pattern = match script.pattern(env) {
+            Ok(pattern) => pattern,
+            Err(reason) => {
+                env.st.warn(Code::RegexBad, format!("script `{}` is passed over: {reason}", script.name));
+                return Ok(text.clone());
+            }
+        };
+        let mut fault = None;
+        let names = pattern.names();
+        let done = pattern.replace(text, None, |found, out| {
+            let filled = script.filled(&Found { text, found, names });
+            if self.then.is_empty() {
+                return out.push_str(&filled);
+            }
+            match shape::through(&self.then, filled.into(), env) {
+                Ok(text) => out.push_str(&text),
+                Err(f) => fault = Some(f),
+            }
+        });
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        match done {
+            Ok(new) => Ok(new.map_or_else(|| text.clone(), Arc::from)),
+            Err(bound) => {
+                env.st.warn(Code::RegexUnsafe, format!("script `{}`: {bound}", script.name));
+                Ok(text.clone())
+            }
+        }
+    }
+}
+
+/// One script as its row says it.
+struct Script {
+    name: Arc<str>,
+    find: Arc<str>,
+    /// `find` is a bare pattern with these flags; else it may be `/pattern/flags`.
+    flags: Option<Arc<str>>,
+    with: Arc<str>,
+    /// Texts that are taken out of what a match gives.
+    trim: Vec<Arc<str>>,
+}
+
+impl Script {
+    fn read(row: &Value) -> Self {
+        let field = |key: &str| row.get(key).map(Value::to_text).unwrap_or_default();
+        let flags = row.get("flags").filter(|f| !f.is_null()).map(Value::to_text);
+        let trim = row.get("trim").and_then(Value::as_list).unwrap_or(&[]);
+        let trim = trim.iter().map(Value::to_text).filter(|t| !t.is_empty()).collect();
+        Self { name: field("name"), find: field("find"), flags, with: field("with"), trim }
+    }
+
+    fn pattern(&self, env: &Env<'_>) -> Result<Pattern, String> {
+        env.st.pattern(&self.find, self.flags.as_deref()).map_err(|e| e.reason)
+    }
+
+    /// What is put in place of a match: `$1`, `$<name>`, `{{match}}` filled.
+    fn filled(&self, found: &Found<'_>) -> String {
+        let mut out = String::with_capacity(self.with.len());
+        let mut rest: &str = &self.with;
+        while let Some((at, mark)) = next_mark(rest) {
+            out.push_str(rest.get(..at).unwrap_or_default());
+            match mark {
+                Mark::Number(digits) => out.push_str(&self.trimmed(found.numbered(digits))),
+                Mark::Name(name) => out.push_str(&self.trimmed(found.named(name))),
+                Mark::Whole => out.push_str(&self.trimmed(found.numbered("0"))),
+            }
+            rest = rest.get(at + mark.len()..).unwrap_or_default();
+        }
+        out.push_str(rest);
+        out
+    }
+
+    fn trimmed(&self, text: String) -> String {
+        self.trim.iter().fold(text, |text, piece| if text.contains(piece.as_ref()) { text.replace(piece.as_ref(), "") } else { text })
+    }
+}
+
+/// Something in a replacement that a match fills.
+enum Mark<'t> {
+    /// `$` and all digits behind it.
+    Number(&'t str),
+    /// `$<name>`.
+    Name(&'t str),
+    /// `{{match}}`, in any letter case.
+    Whole,
+}
+
+const WHOLE: &str = "{{match}}";
+
+impl Mark<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Mark::Number(digits) => 1 + digits.len(),
+            Mark::Name(name) => 3 + name.len(),
+            Mark::Whole => WHOLE.len(),
+        }
+    }
+}
+
+/// The first mark in a text, and where it is.
+fn next_mark(text: &str) -> Option<(usize, Mark<'_>)> {
+    text.char_indices().filter(|(_, c)| matches!(c, '$' | '{')).find_map(|(at, _)| Some((at, mark(text.get(at..)?)?)))
+}
+
+fn mark(text: &str) -> Option<Mark<'_>> {
+    if text.get(..WHOLE.len()).is_some_and(|t| t.eq_ignore_ascii_case(WHOLE)) {
+        return Some(Mark::Whole);
+    }
+    let rest = text.strip_prefix('$')?;
+    if let Some((name, _)) = rest.strip_prefix('<').and_then(|r| r.split_once('>')) {
+        return (!name.is_empty()).then_some(Mark::Name(name));
+    }
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    (digits > 0).then(|| Mark::Number(rest.get(..digits).unwrap_or_default()))
+}
+
+/// A match, as JavaScript hands it to a function that replaces.
+struct Found<'t> {
+    text: &'t str,
+    found: &'t Captures,
+    names: &'t [Option<Arc<str>>],
+}
+
+impl Found<'_> {
+    /// The argument of that number: the match, a group, then the offset (nothing where it is 0), then the text.
+    fn numbered(&self, digits: &str) -> String {
+        let groups = self.found.groups.len();
+        match digits.parse::<usize>() {
+            Ok(0) => self.found.whole.of(self.text).to_owned(),
+            Ok(n) if n <= groups => self.group(n - 1),
+            Ok(n) if n == groups + 1 => match self.text.get(..self.found.whole.start).map_or(0, |before| before.encode_utf16().count()) {
+                0 => String::new(),
+                offset => offset.to_string(),
+            },
+            Ok(n) if n == groups + 2 => self.text.to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn named(&self, name: &str) -> String {
+        let place = self.names.iter().position(|n| n.as_deref() == Some(name));
+        place.map(|n| self.group(n)).unwrap_or_default()
+    }
+
+    fn group(&self, n: usize) -> String {
+        self.found.groups.get(n).and_then(|g| *g).map_or_else(String::new, |m| m.of(self.text).to_owned())
+    }
+}
