@@ -7,6 +7,7 @@ use crate::diag::Code;
 use crate::kinds::macros::{Macros, OutletHost, Table};
 use crate::model::{Map, Value};
 use crate::terms::{Fault, State};
+use crate::text::functions;
 use crate::text::handlebars::Template;
 use crate::text::liquid::{Liquid, LiquidError, Options};
 use crate::text::macros::{MacroLimits, expand};
@@ -17,7 +18,10 @@ pub(super) fn render(args: &Map, st: &State, table: &Table) -> Result<Value, Fau
     let text = args.get("of").map(Value::to_text).unwrap_or_default();
     let with = args.get("with").cloned().unwrap_or_default();
     match args.get("lang").and_then(Value::as_str) {
-        Some("macro") => Ok(Value::Text(macros(&text, &with, st, table))),
+        Some("macro") => {
+            let values = args.get("values").and_then(Value::as_str).and_then(functions::find);
+            Ok(Value::Text(Macros::new(st, table, &with, &text).through(values).run()))
+        }
         Some("outlet") => Ok(Value::Text(outlets(&text, st))),
         Some("story") => story(&text, &with),
         Some("handlebars") => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str) == Some("macro"), st, table),

@@ -22,6 +22,7 @@ use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
+use crate::text::functions::Function;
 use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Tree, expand};
 
 pub use call::{Call, MACRO_FUNCTIONS, MacroFn, MacroFunction};
@@ -35,6 +36,8 @@ pub struct Macros<'a> {
     given: Arc<str>,
     /// There are macros of the application.
     own: bool,
+    /// What every value goes through.
+    through: Option<&'static Function>,
     /// What rows with `once` have given.
     known: RefCell<FxHashMap<u32, Arc<str>>>,
     /// How often rows with `uses` have been called.
@@ -47,7 +50,13 @@ impl<'a> Macros<'a> {
     pub fn new(st: &'a State, table: &'a Table, with: &'a Value, given: &Arc<str>) -> Self {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
-        Self { st, table, with, given: given.clone(), own, known: RefCell::default(), used: RefCell::default() }
+        Self { st, table, with, given: given.clone(), own, through: None, known: RefCell::default(), used: RefCell::default() }
+    }
+
+    /// Every value goes through this function of the library before it is put in.
+    #[must_use]
+    pub fn through(self, function: Option<&'static Function>) -> Self {
+        Self { through: function, ..self }
     }
 
     /// Expands the text.
@@ -151,6 +160,13 @@ impl<'a> Macros<'a> {
             self.known.borrow_mut().insert(row.id, text.clone());
         }
         result
+    }
+
+    /// The value after the function that all values go through.
+    fn changed(&self, result: MacroResult) -> MacroResult {
+        let (Some(function), MacroResult::Text(text)) = (self.through, &result) else { return result };
+        let args: Map = [(Arc::from("of"), Value::Text(text.clone()))].into_iter().collect();
+        (function.run)(&args).map_or_else(MacroResult::Failed, |value| MacroResult::Text(value.to_text()))
     }
 
     /// A value of the pack; while it is worked out, `$arg` holds the arguments.
@@ -257,7 +273,7 @@ impl Macros<'_> {
 
 impl MacroHost for Macros<'_> {
     fn call(&self, called: &Called<'_>) -> MacroResult {
-        let result = self.answer(called);
+        let result = self.changed(self.answer(called));
         if self.st.trail.is_some() {
             self.tell(called, &result);
         }
