@@ -1,12 +1,15 @@
-//! The text languages, as the terms reach them: macro, outlet, story, handlebars; whatever else is named is left as it is.
+//! The text languages, as the terms reach them: macro, outlet, story, handlebars, liquid; whatever
+//! else is named is left as it is.
 
 use std::sync::Arc;
 
+use crate::diag::Code;
 use crate::kinds::macros::{Macros, OutletHost, Table};
 use crate::model::{Map, Value};
 use crate::terms::{Fault, State};
 use crate::text::functions;
 use crate::text::handlebars::Template;
+use crate::text::liquid::{Liquid, LiquidError, Options};
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
 
@@ -22,6 +25,7 @@ pub(super) fn render(args: &Map, st: &State, table: &Table) -> Result<Value, Fau
         Some("outlet") => Ok(Value::Text(outlets(&text, st))),
         Some("story") => story(&text, &with),
         Some("handlebars") => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str) == Some("macro"), st, table),
+        Some("liquid") => liquid(&text, &with, st),
         Some("rhai") => script(args, &text, st),
         _ => Ok(Value::Text(text)),
     }
@@ -43,6 +47,22 @@ fn story(template: &str, with: &Value) -> Result<Value, Fault> {
     let story = Story::known(template).map_err(|e| Fault::template(e.message))?;
     let lookup = |name: &str| with.get(name).map(Value::to_text);
     story.render(&lookup, false).map(Value::text).map_err(|e| Fault::template(e.message))
+}
+
+fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault> {
+    if !template.contains("{{") && !template.contains("{%") {
+        return Ok(Value::Text(template.clone()));
+    }
+    let fault = |error: LiquidError| {
+        let message = format!("in a Liquid template, {error}");
+        if error.bound { Fault::bound(message) } else { Fault::template(message) }
+    };
+    let liquid = Liquid::known(template).map_err(fault)?;
+    for name in liquid.unknown_filters() {
+        st.warn(Code::MacroFailed, format!("Liquid knows no filter `{name}`; what is piped into it stays as it is"));
+    }
+    let options = Options { output: st.rules.limits.text_bytes, ..Options::default() };
+    liquid.render(with, &options).map(Value::text).map_err(fault)
 }
 
 /// With `macros` a name that is no field is a macro; else it stays as a tag.

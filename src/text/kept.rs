@@ -4,31 +4,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-/// How much is kept; then it begins anew.
-const MOST: usize = 64;
+/// How much is kept, things and bytes of the texts that they were made of; then it begins anew.
+const MOST: (usize, usize) = (64, 4 << 20);
 
 /// Compiled things by the text that they were made of.
-pub(crate) struct Kept<T>(Mutex<FxHashMap<Box<str>, Arc<T>>>);
+pub(crate) struct Kept<T>(Mutex<Store<T>>);
+
+struct Store<T> {
+    made: FxHashMap<Box<str>, Arc<T>>,
+    bytes: usize,
+}
 
 impl<T> Default for Kept<T> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self(Mutex::new(Store { made: FxHashMap::default(), bytes: 0 }))
     }
 }
 
 impl<T> Kept<T> {
     /// What was made of `text`, or what `make` makes of it now. A failure is not kept.
     pub(crate) fn get<E>(&self, text: &str, make: impl FnOnce(&str) -> Result<T, E>) -> Result<Arc<T>, E> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
         let made = Arc::new(make(text)?);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MOST {
-            kept.clear();
+        if kept.made.len() >= MOST.0 || kept.bytes + text.len() > MOST.1 {
+            kept.made.clear();
+            kept.bytes = 0;
         }
-        kept.insert(text.into(), made.clone());
+        if kept.made.insert(text.into(), made.clone()).is_none() {
+            kept.bytes += text.len();
+        }
         Ok(made)
     }
 }

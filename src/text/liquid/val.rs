@@ -1,0 +1,216 @@
+//! What a value means in Liquid where that differs from a pack: truth, equality, order, printing, properties.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::model::Value;
+use crate::model::value::number_text;
+use crate::text::js;
+
+/// A value while a template is rendered.
+#[derive(Debug, Clone)]
+pub(super) enum Val {
+    /// A name that leads nowhere.
+    Missing,
+    /// The word `nil`.
+    Nil,
+    /// The word `empty`.
+    Empty,
+    /// The word `blank`.
+    Blank,
+    /// Anything that a table can hold; `null` too.
+    Is(Value),
+}
+
+impl Val {
+    pub(super) fn text(text: impl Into<Arc<str>>) -> Self {
+        Val::Is(Value::text(text))
+    }
+
+    pub(super) fn list(list: Vec<Value>) -> Self {
+        Val::Is(Value::list(list))
+    }
+
+    pub(super) fn bool(truth: bool) -> Self {
+        Val::Is(Value::Bool(truth))
+    }
+
+    /// A number; a whole one stays whole, so that it can count and index.
+    pub(super) fn number(n: f64) -> Self {
+        let value = Value::Num(n);
+        Val::Is(value.as_i64().map_or(value, Value::Int))
+    }
+
+    /// The value that a table can hold.
+    pub(super) fn value(&self) -> Value {
+        if let Val::Is(value) = self { value.clone() } else { Value::Null }
+    }
+
+    pub(super) fn is_nil(&self) -> bool {
+        matches!(self, Val::Missing | Val::Nil | Val::Is(Value::Null))
+    }
+
+    /// Only `false` and nothing are not true; 0 and `""` are.
+    pub(super) fn truthy(&self) -> bool {
+        !self.is_nil() && !matches!(self, Val::Is(Value::Bool(false)))
+    }
+
+    /// How it stands in a text.
+    pub(super) fn print(&self) -> Arc<str> {
+        match self {
+            Val::Is(Value::Text(text)) => text.clone(),
+            Val::Is(value) => {
+                let mut out = String::new();
+                print(value, &mut out);
+                out.into()
+            }
+            _ => Arc::from(""),
+        }
+    }
+
+    /// `Number(value)` of JavaScript.
+    pub(super) fn to_number(&self) -> f64 {
+        match self {
+            Val::Is(Value::Null) | Val::Nil => 0.0,
+            Val::Is(Value::Bool(b)) => f64::from(u8::from(*b)),
+            Val::Is(Value::Text(text)) => js::number(text),
+            Val::Is(value) => value.as_f64().unwrap_or(f64::NAN),
+            _ => f64::NAN,
+        }
+    }
+
+    /// As a list: nothing is an empty one, anything else that is none is its only element.
+    pub(super) fn elements(&self) -> Vec<Value> {
+        match self {
+            Val::Is(Value::List(list)) => list.to_vec(),
+            other if other.is_nil() => Vec::new(),
+            other => vec![other.value()],
+        }
+    }
+
+    /// A property: a field, an element (negative from the end), or `size`, `first`, `last`.
+    pub(super) fn property(&self, key: &Val) -> Val {
+        let Val::Is(value) = self else { return Val::Missing };
+        if matches!(key, Val::Is(Value::List(_) | Value::Map(_))) {
+            return Val::Missing;
+        }
+        let name = key.print();
+        let given = |value: Option<&Value>| value.map_or(Val::Missing, |v| Val::Is(v.clone()));
+        let length = |n: usize| Val::Is(Value::Int(i64::try_from(n).unwrap_or(i64::MAX)));
+        match value {
+            Value::Map(map) => match map.get(&name) {
+                None if &*name == "size" => length(map.len()),
+                found => given(found),
+            },
+            Value::List(list) => match &*name {
+                "size" => length(list.len()),
+                "first" => given(list.first()),
+                "last" => given(list.last()),
+                _ => given(index(&name, list.len()).and_then(|n| list.get(n))),
+            },
+            Value::Text(text) if &*name == "size" => length(js::length(text)),
+            Value::Text(text) => {
+                name.parse().ok().and_then(|n: usize| text.chars().nth(n)).map_or(Val::Missing, |c| Val::text(c.to_string()))
+            }
+            _ => Val::Missing,
+        }
+    }
+
+    /// A property along a path with dots.
+    pub(super) fn path(&self, path: &str) -> Val {
+        path.split('.').fold(self.clone(), |value, key| value.property(&Val::text(key)))
+    }
+}
+
+fn index(name: &str, length: usize) -> Option<usize> {
+    let n: i64 = name.parse().ok()?;
+    if n >= 0 { usize::try_from(n).ok() } else { length.checked_sub(usize::try_from(n.checked_neg()?).ok()?) }
+}
+
+/// Lists print as their elements one after another. Depth is bounded by that of values.
+fn print(value: &Value, out: &mut String) {
+    match value {
+        Value::List(list) => list.iter().for_each(|value| print(value, out)),
+        Value::Map(_) => out.push_str("[object Object]"),
+        Value::Num(n) => out.push_str(&number_text(*n)),
+        other => out.push_str(&other.to_text()),
+    }
+}
+
+/// `==`. Tables are equal only to themselves. `seen` grows by the values that were looked at.
+pub(super) fn equals(left: &Val, right: &Val, seen: &mut usize) -> bool {
+    match (left, right) {
+        (Val::Empty, other) | (other, Val::Empty) => is_empty(other),
+        (Val::Blank, other) | (other, Val::Blank) => is_blank(other),
+        (Val::Nil, other) | (other, Val::Nil) => other.is_nil(),
+        (Val::Missing, other) | (other, Val::Missing) => matches!(other, Val::Missing),
+        (Val::Is(left), Val::Is(right)) => same(left, right, seen),
+    }
+}
+
+/// Depth is bounded by that of values.
+pub(super) fn same(left: &Value, right: &Value, seen: &mut usize) -> bool {
+    *seen += 1;
+    match (left, right) {
+        (Value::Map(left), Value::Map(right)) => Arc::ptr_eq(left, right),
+        (Value::List(left), Value::List(right)) => {
+            Arc::ptr_eq(left, right) || left.len() == right.len() && left.iter().zip(right.iter()).all(|(a, b)| same(a, b, seen))
+        }
+        (Value::Text(left), Value::Text(right)) => {
+            *seen += left.len().min(right.len()) / 64;
+            left == right
+        }
+        _ => left == right,
+    }
+}
+
+fn is_empty(value: &Val) -> bool {
+    matches!(value, Val::Is(Value::Text(_) | Value::List(_) | Value::Map(_))) && value.value().is_empty()
+}
+
+fn is_blank(value: &Val) -> bool {
+    match value {
+        Val::Is(Value::Text(text)) => js::trim(text).is_empty(),
+        other => !other.truthy() || is_empty(other),
+    }
+}
+
+/// `<`, `>` and the like; nothing where JavaScript finds neither.
+pub(super) fn compare(left: &Val, right: &Val) -> Option<Ordering> {
+    match (left, right) {
+        (Val::Nil | Val::Empty | Val::Blank, _) | (_, Val::Nil | Val::Empty | Val::Blank) => None,
+        (Val::Is(Value::Text(left)), Val::Is(Value::Text(right))) => Some(left.encode_utf16().cmp(right.encode_utf16())),
+        _ => left.to_number().partial_cmp(&right.to_number()),
+    }
+}
+
+/// `contains`. `seen` grows by the work.
+pub(super) fn contains(left: &Val, right: &Val, seen: &mut usize) -> bool {
+    match (left, right) {
+        (Val::Is(Value::List(list)), right) => list.iter().any(|value| equals(&Val::Is(value.clone()), right, seen)),
+        (Val::Is(Value::Text(text)), Val::Is(Value::Text(part))) => {
+            *seen += text.len() / 32;
+            text.contains(&**part)
+        }
+        (Val::Is(Value::Text(text)), Val::Is(Value::Int(_) | Value::Num(_) | Value::Bool(_))) => {
+            *seen += text.len() / 32;
+            text.contains(&*right.print())
+        }
+        _ => false,
+    }
+}
+
+/// An order of all values, for sorting: numbers, then texts, then the rest as it stood, nothing last.
+pub(super) fn order(left: &Val, right: &Val) -> Ordering {
+    let rank = |value: &Val| match value {
+        Val::Is(Value::Int(_) | Value::Num(_)) => 0,
+        Val::Is(Value::Text(_)) => 1,
+        other if other.is_nil() => 3,
+        _ => 2,
+    };
+    match (rank(left), rank(right)) {
+        (0, 0) => left.to_number().total_cmp(&right.to_number()),
+        (1, 1) => compare(left, right).unwrap_or(Ordering::Equal),
+        (a, b) => a.cmp(&b),
+    }
+}
