@@ -57,7 +57,12 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: |args| Ok(Value::Int(i64::try_from(super::seedrandom::hash(&text(args), 0)).unwrap_or(i64::MAX))),
     },
-    Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
+    Function {
+        name: "json",
+        doc: "the value as compact JSON text, or with `indent` blanks a level on lines of its own",
+        args: &[("of", true), ("indent", false)],
+        run: json,
+    },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
@@ -109,6 +114,12 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "the values of a table as a list: those under whole numbers first, ascending; a list as it is",
         args: OF,
         run: values,
+    },
+    Function {
+        name: "without",
+        doc: "a table without these keys",
+        args: &[("of", true), ("keys", true)],
+        run: without,
     },
     Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },
 ];
@@ -177,6 +188,13 @@ fn values(args: &Args) -> Result<Value, String> {
         Value::List(list) => Value::List(list.clone()),
         other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
     })
+}
+
+fn without(args: &Args) -> Result<Value, String> {
+    let Value::Map(map) = of(args) else { return Ok(of(args).clone()) };
+    let keys = args.get("keys").and_then(Value::as_list).unwrap_or(&[]);
+    let kept = map.iter().filter(|(key, _)| !keys.iter().any(|k| k.as_str() == Some(key.as_ref())));
+    Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
 fn of(args: &Args) -> &Value {
@@ -275,6 +293,16 @@ fn number(args: &Args) -> Result<Value, String> {
 fn parse_json(args: &Args) -> Result<Value, String> {
     let parsed = serde_json::from_str::<serde_json::Value>(&text(args));
     Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
+}
+
+fn json(args: &Args) -> Result<Value, String> {
+    let value = of(args).to_json();
+    let Some(indent) = args.get("indent").and_then(Value::as_i64) else { return Ok(Value::text(value.to_string())) };
+    let blanks = vec![b' '; usize::try_from(indent.clamp(0, 10)).unwrap_or(0)];
+    let mut out = Vec::new();
+    let mut writer = serde_json::Serializer::with_formatter(&mut out, serde_json::ser::PrettyFormatter::with_indent(&blanks));
+    serde::Serialize::serialize(&value, &mut writer).map_err(|e| e.to_string())?;
+    Ok(Value::text(String::from_utf8_lossy(&out)))
 }
 
 fn repeat(args: &Args) -> Result<Value, String> {
