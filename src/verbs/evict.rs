@@ -153,18 +153,8 @@ impl Evict {
                 total += newest_read(st, list, self.account, memo)?;
             }
         }
-        // the last one read did not fit; a bundle that it belongs to is read to its end
-        while self.unit == Unit::Bundle && st.list(list).lazy.is_some() {
-            let bundle = |k: usize| st.list(list).items.get(k).and_then(|i| i.get(core::BUNDLE).cloned()).filter(|b| !b.is_empty());
-            let at = st.list(list).lazy_at().unwrap_or(0);
-            let Some(first) = bundle(at) else { break };
-            if !st.read_one(list)? {
-                continue;
-            }
-            let at = st.list(list).items.len().min(at);
-            if bundle(at) != Some(first) {
-                break;
-            }
+        if self.unit == Unit::Bundle {
+            read_bundle_to_its_end(st, list)?;
         }
         let Some(at) = st.list(list).lazy_at() else { return Ok(()) };
         if total <= size {
@@ -232,6 +222,28 @@ impl Evict {
         }
         Ok(false)
     }
+}
+
+/// The last one read did not fit: the bundle that it belongs to goes with it, so that is read to its end. What other
+/// passes have put in front of it since has no bundle, and is passed over.
+fn read_bundle_to_its_end(st: &State, list: usize) -> Result<(), Fault> {
+    let oldest_bundle = || {
+        let list = st.list(list);
+        let read = list.items.get(list.lazy_at()?..)?;
+        read.iter().find_map(|i| i.get(core::BUNDLE).filter(|b| !b.is_empty()).cloned())
+    };
+    let Some(bundle) = oldest_bundle() else { return Ok(()) };
+    while st.list(list).lazy.is_some() {
+        if st.read_one(list)? && bundle_of_newest_read(st, list).as_ref() != Some(&bundle) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn bundle_of_newest_read(st: &State, list: usize) -> Option<Value> {
+    let list = st.list(list);
+    list.items.get(list.gap)?.get(core::BUNDLE).cloned()
 }
 
 /// What the item costs that has been read last.
