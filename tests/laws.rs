@@ -30,6 +30,9 @@ const CONDITIONS: &[&str] = &[
     "{ priority = { ge = 0 } }",
     "{ priority = { gt = 0, lt = 3 } }",
     "{ priority = 0 }",
+    "{ tokens = { gt = 0 } }",
+    "{ tokens = { gt = -1 } }",
+    "{ tokens = 0 }",
     "{ bundle = \"a\" }",
     "{ bundle = { ne = \"a\" } }",
     "{ bundle = [\"a\", \"\"] }",
@@ -67,13 +70,14 @@ prop_compose! {
         removable in prop::option::of(any::<bool>()),
         enabled in prop::option::of(any::<bool>()),
         priority in prop::option::of(prop::sample::select(vec![json!(-1), json!(0), json!(2), json!(3.5), json!("4")])),
+        tokens in prop::option::of(-1i32..3),
         bundle in prop::option::of(prop::sample::select(vec![json!("a"), json!("ab"), json!(""), json!(1), json!([])])),
         flag in prop::option::of(any::<bool>()),
         aside in any::<bool>(),
     ) -> Json {
         let mut block = json!({});
         for (name, value) in [("protected", protected), ("priority", priority), ("bundle", bundle),
-            ("removable", removable.map(Json::from)), ("enabled", enabled.map(Json::from))] {
+            ("tokens", tokens.map(Json::from)), ("removable", removable.map(Json::from)), ("enabled", enabled.map(Json::from))] {
             if let Some(value) = value { block[name] = value; }
         }
         if let Some(flag) = flag { block["meta"] = json!({ "flag": flag }); }

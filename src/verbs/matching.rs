@@ -97,6 +97,9 @@ enum Ready {
     Lines(usize, Key),
 }
 
+/// An item's keys, ready to be looked up.
+type Keys = Arc<[Ready]>;
+
 /// Which matchers an item's keys may use, and whether case counts there.
 type Profile = Arc<[Option<bool>]>;
 

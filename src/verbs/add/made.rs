@@ -13,6 +13,8 @@ use crate::terms::{Env, Expr, Fault};
 const FROM: usize = 48;
 /// Bytes that a pass may remember, about; the oldest go first.
 const MOST: usize = 128 << 20;
+/// Elements that a pass may remember: all are compared with one that is new.
+const MOST_ELEMENTS: usize = 64;
 /// What remembering an item costs beside the texts that it shares with its element, about.
 const ITEM: usize = 1 << 10;
 /// What a value takes beside its text, about.
@@ -65,13 +67,13 @@ impl Remembered {
         // a poisoned lock only means that another build stopped; each entry is whole
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |k: &&Known| k.element.is_same(element) && k.values.iter().zip(values).all(|(a, b)| a.is_same(b));
-        known.iter().find(same).map(|known| known.items.clone())
+        known.iter().rev().find(same).map(|known| known.items.clone())
     }
 
     fn keep(&self, new: Known) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = known.iter().map(|k| k.bytes).sum::<usize>();
-        while held + new.bytes > MOST && !known.is_empty() {
+        while !known.is_empty() && (held + new.bytes > MOST || known.len() >= MOST_ELEMENTS) {
             held -= known.remove(0).bytes;
         }
         if new.bytes <= MOST {

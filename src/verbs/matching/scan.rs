@@ -15,19 +15,19 @@ use super::super::shape::through;
 use super::alike::Alike;
 use super::before::Before;
 use super::words::Way;
-use super::{How, Match, Profile, Ready, Source, Windows};
+use super::{How, Keys, Match, Profile, Ready, Source, Windows};
 
 mod told;
 
 /// What one item asks for.
 pub(super) struct Asked {
-    keys: Arc<[Ready]>,
-    more: Arc<[Ready]>,
+    keys: Keys,
+    more: Keys,
     windows: Windows,
 }
 
 /// The keys of an item as they were given, and made ready.
-type Prepared = (Value, Arc<[Ready]>);
+type Prepared = (Value, Keys);
 
 impl Source {
     /// The newest rows of a held list that is not read to its end: reading them all would cost the length of the chat.
@@ -74,7 +74,7 @@ pub(super) struct Scan<'a> {
     windows: Windows,
     alike: Alike,
     /// No keys at all.
-    none: Arc<[Ready]>,
+    none: Keys,
 }
 
 impl<'a> Scan<'a> {
@@ -123,13 +123,13 @@ impl<'a> Scan<'a> {
 
     /// The keys that the item has asked for in an earlier run, where it would again. The profile of the item is not
     /// worked out for that: the first of those that are alike always asks anew.
-    fn asked_before(&self, item: &Item) -> Option<(Arc<[Ready]>, Arc<[Ready]>)> {
+    fn asked_before(&self, item: &Item) -> Option<(Keys, Keys)> {
         let (_, profile) = self.alike.profile.as_ref()?;
         self.kept.before.get(item, self.of.keys_from.as_deref()?, *profile)
     }
 
     /// An item's keys, made ready; `stays` becomes false where the next run may make something else of them.
-    fn keys(&mut self, keys: &Expr, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Arc<[Ready]>, Fault> {
+    fn keys(&mut self, keys: &Expr, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Keys, Fault> {
         let value = env.eval(keys)?;
         let Value::List(list) = &value else { return Ok(self.none.clone()) };
         if list.is_empty() {
@@ -146,7 +146,7 @@ impl<'a> Scan<'a> {
             return Ok(ready.clone());
         }
         let ready = list.iter().map(|key| self.ready(key, &profile.0, item, env)).collect::<Result<Vec<_>, _>>()?;
-        let ready: Arc<[Ready]> = ready.into();
+        let ready: Keys = ready.into();
         let stay = self.stays(list, &ready);
         *stays &= stay;
         let known = if stay { &mut self.kept.known } else { &mut self.known };
