@@ -224,21 +224,23 @@ impl Evict {
     }
 }
 
-/// The last one read did not fit: the bundle that it belongs to goes with it, so that is read to its end. What other
-/// passes have put in front of it since has no bundle, and is passed over.
+/// The last one read did not fit: the bundle that it belongs to goes with it, so that is read to its end.
 fn read_bundle_to_its_end(st: &State, list: usize) -> Result<(), Fault> {
-    let oldest_bundle = || {
-        let list = st.list(list);
-        let read = list.items.get(list.lazy_at()?..)?;
-        read.iter().find_map(|i| i.get(core::BUNDLE).filter(|b| !b.is_empty()).cloned())
-    };
-    let Some(bundle) = oldest_bundle() else { return Ok(()) };
+    let Some(bundle) = oldest_read_bundle(st, list) else { return Ok(()) };
     while st.list(list).lazy.is_some() {
         if st.read_one(list)? && bundle_of_newest_read(st, list).as_ref() != Some(&bundle) {
             break;
         }
     }
     Ok(())
+}
+
+/// The bundle that more of may be unread: the first behind the unread stretch. What passes have put in front of it since
+/// it was read has no bundle, and is passed over.
+pub(super) fn oldest_read_bundle(st: &State, list: usize) -> Option<Value> {
+    let list = st.list(list);
+    let read = list.items.get(list.lazy_at()?..)?;
+    read.iter().find_map(|item| item.get(core::BUNDLE).filter(|b| !b.is_empty()).cloned())
 }
 
 fn bundle_of_newest_read(st: &State, list: usize) -> Option<Value> {
