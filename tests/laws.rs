@@ -20,6 +20,72 @@ static LAZY: LazyLock<Vec<Ruleset>> = LazyLock::new(|| vec![open("sillytavern", 
 static EAGER: LazyLock<Vec<Ruleset>> =
     LazyLock::new(|| vec![open("sillytavern", &[("whole.toml", WHOLE)]), open("sillytavern-exact", &[("whole.toml", WHOLE)])]);
 
+/// Conditions on blocks of all kinds that can be answered without being worked out.
+const CONDITIONS: &[&str] = &[
+    "{ protected = true }",
+    "{ protected = false }",
+    "{ removable = true, protected = true }",
+    "{ priority = { gt = 0 } }",
+    "{ priority = { gt = -1 } }",
+    "{ priority = { ge = 0 } }",
+    "{ priority = { gt = 0, lt = 3 } }",
+    "{ priority = 0 }",
+    "{ tokens = { gt = 0 } }",
+    "{ tokens = { gt = -1 } }",
+    "{ tokens = 0 }",
+    "{ bundle = \"a\" }",
+    "{ bundle = { ne = \"a\" } }",
+    "{ bundle = [\"a\", \"\"] }",
+    "{ bundle = { nonempty = true } }",
+    "{ bundle = { exists = true } }",
+    "{ bundle = { exists = false }, protected = true }",
+    "{ bundle = { starts = \"\" } }",
+    "{ bundle = { contains = \"a\" } }",
+    "{ bundle = { matches = \"/^a?$/\" }, priority = { gt = 0 } }",
+    "{ any = [{ protected = true }, { bundle = { nonempty = true } }] }",
+    "{ any = [{ protected = true }, { priority = { lt = 1 } }] }",
+    "{ any = [{ protected = false }, { bundle = \"a\" }], priority = { exists = true } }",
+    "{ any = [] }",
+    "{ not = { protected = true }, bundle = \"a\" }",
+    "{ enabled = true, protected = true }",
+    "{ meta.flag = true, protected = true }",
+];
+
+/// Each condition as it is, and behind two `not`s, where nothing can be known of it beforehand.
+static ASKING: LazyLock<Ruleset> = LazyLock::new(|| {
+    let mut rules = "kind = \"overlay\"\nversion = 1\nname = \"asking\"\n[[program]]\nname = \"asking\"\nover = \"blocks\"\n".to_owned();
+    for (n, condition) in CONDITIONS.iter().enumerate() {
+        let query = |condition: &str| format!("{{ of = \"blocks\", off = true, where = {condition}, get = \"@id\" }}");
+        let (plain, twice) = (query(condition), query(&format!("{{ not = {{ not = {condition} }} }}")));
+        rules +=
+            &format!("[[pass]]\nname = \"asking/{n}\"\ndo = \"set\"\nset = {{ \"$plain.c{n}\" = {plain}, \"$twice.c{n}\" = {twice} }}\n");
+    }
+    open("sillytavern", &[("asking.toml", &rules)])
+});
+
+prop_compose! {
+    /// A block with any of the fields that conditions ask about; some hold what their type does not allow.
+    fn block()(
+        protected in prop::option::of(prop::sample::select(vec![json!(true), json!(false), json!(0), json!("yes"), json!("")])),
+        removable in prop::option::of(any::<bool>()),
+        enabled in prop::option::of(any::<bool>()),
+        priority in prop::option::of(prop::sample::select(vec![json!(-1), json!(0), json!(2), json!(3.5), json!("4")])),
+        tokens in prop::option::of(-1i32..3),
+        bundle in prop::option::of(prop::sample::select(vec![json!("a"), json!("ab"), json!(""), json!(1), json!([])])),
+        flag in prop::option::of(any::<bool>()),
+        aside in any::<bool>(),
+    ) -> Json {
+        let mut block = json!({});
+        for (name, value) in [("protected", protected), ("priority", priority), ("bundle", bundle),
+            ("tokens", tokens.map(Json::from)), ("removable", removable.map(Json::from)), ("enabled", enabled.map(Json::from))] {
+            if let Some(value) = value { block[name] = value; }
+        }
+        if let Some(flag) = flag { block["meta"] = json!({ "flag": flag }); }
+        if aside { block["no field of any row"] = true.into(); }
+        block
+    }
+}
+
 fn words(n: usize) -> String {
     vec!["word"; n].join(" ")
 }
@@ -91,6 +157,21 @@ proptest! {
             prop_assert!(small.len() <= large.len());
             let mut rest = large.iter();
             prop_assert!(small.iter().all(|m| rest.any(|l| l == m)), "what is kept of a smaller prompt is in the larger, in order");
+        }
+    }
+
+    #[test]
+    fn what_a_condition_needs_does_not_change_what_it_chooses(blocks in prop::collection::vec(block(), 33..60)) {
+        let mut blocks = blocks;
+        for (n, block) in blocks.iter_mut().enumerate() {
+            block["id"] = format!("b{n}").into();
+        }
+        let outcome = tapster::run(&ASKING, "asking", &Scene::new(&json!({})), &[("blocks", blocks.into())]).unwrap();
+        let (plain, twice) = (outcome.get("plain").to_json(), outcome.get("twice").to_json());
+        for (n, condition) in CONDITIONS.iter().enumerate() {
+            let name = format!("c{n}");
+            prop_assert!(plain[&name].is_array(), "{}", condition);
+            prop_assert_eq!(&plain[&name], &twice[&name], "{}", condition);
         }
     }
 

@@ -26,6 +26,8 @@ fn scene() -> Json {
     entries.push(json!({ "id": "bad", "keys": ["/(/"], "text": "A bad pattern." }));
     entries.push(json!({ "id": "near", "keys": ["place58"], "scan_depth": 1, "text": "In the newest message only." }));
     entries.push(json!({ "id": "macro", "keys": ["{{user}}"], "text": "A key with a macro." }));
+    // a book of few entries is not remembered
+    entries.extend((0..40).map(|n| json!({ "id": format!("f{n}"), "keys": [format!("far place {n}")], "text": "Far." })));
     json!({
         "type": "normal",
         "names": { "user": "Ann", "char": "Vex" },
@@ -66,6 +68,11 @@ fn a_used_ruleset_says_what_a_fresh_one_says() {
             }
         }),
         ("an edited key", |s| s["books"][0]["entries"][3]["keys"][0] = "place59".into()),
+        ("an edited text", |s| s["books"][0]["entries"][3]["text"] = "Lore 3, near HILL07.".into()),
+        ("a number that prints alike", |s| s["books"][0]["entries"][3]["order"] = json!(100.0)),
+        ("a book of another name", |s| s["books"][0]["id"] = "c".into()),
+        ("a book from elsewhere", |s| s["books"][0]["role"] = "global".into()),
+        ("what entries have when they do not say", |s| s["entry"] = json!({ "constant": true, "order": 7 })),
         ("a key that counts case", |s| s["books"][0]["entries"][40]["case"] = true.into()),
         ("whole words or not", |s| s["lore"]["whole_words"] = false.into()),
         ("keys in another order", |s| {

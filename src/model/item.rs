@@ -13,6 +13,25 @@ mod bits;
 
 use bits::Bits;
 
+/// Fields that an item must have, and fields that must be able to count as true.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    there: Bits,
+    on: Bits,
+}
+
+impl Wanted {
+    /// Wants a field to be there.
+    pub fn there(&mut self, id: FieldId) {
+        self.there.put(id, true);
+    }
+
+    /// Wants a field to count as true.
+    pub fn on(&mut self, id: FieldId) {
+        self.on.put(id, true);
+    }
+}
+
 /// The number of a field name, the same in all lists of one ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FieldId(pub u16);
@@ -122,6 +141,15 @@ impl Item {
     #[must_use]
     pub fn lacks(&self, id: FieldId) -> bool {
         self.there.has(id) == Some(false) && self.there.has(core::SELF) == Some(false) && self.rest.is_none()
+    }
+
+    /// Whether the item may have all that is wanted: no only where that is sure. Defaults of its list are not looked for.
+    #[must_use]
+    pub fn may_have(&self, wanted: &Wanted) -> bool {
+        if self.rest.is_some() || self.there.has(core::SELF) != Some(false) {
+            return !self.there.has_some_without(&wanted.on, &self.on);
+        }
+        self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
     }
 
     fn mark(&mut self, id: FieldId, value: &Value) {

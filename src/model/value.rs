@@ -166,6 +166,28 @@ impl Value {
         walk(self, depth, &mut left)
     }
 
+    /// Whether this is the other value to the letter: equal, of the same kind, tables in the same order.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Value::Null, Value::Null) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Num(a), Value::Num(b)) => a.to_bits() == b.to_bits(),
+            (Value::Text(a), Value::Text(b)) => Arc::ptr_eq(a, b) || a == b,
+            (Value::Rule(a), Value::Rule(b)) => a == b,
+            (Value::List(a), Value::List(b)) => {
+                let same = || a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.is_same(b));
+                Arc::ptr_eq(a, b) || same()
+            }
+            (Value::Map(a), Value::Map(b)) => {
+                let same = || a.len() == b.len() && a.iter().zip(b.iter()).all(|((k, a), (l, b))| k == l && a.is_same(b));
+                Arc::ptr_eq(a, b) || same()
+            }
+            _ => false,
+        }
+    }
+
     /// The value as it stands in a text: texts as they are, numbers in JavaScript's form, nothing for missing.
     #[must_use]
     pub fn to_text(&self) -> Arc<str> {

@@ -3,6 +3,7 @@
 //! A missing value fails every test but `ne`, `= false`, `exists = false` and `nonempty = false`
 //! (the language page, section "Conditions").
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::model::{RuleRef, Value};
@@ -106,7 +107,7 @@ impl Test {
     pub fn holds(&self, subject: &Value, env: &Env<'_>) -> Result<bool, Fault> {
         Ok(match self {
             Test::Is(b) => subject.truthy() == *b,
-            Test::Eq(e) => !subject.is_null() && same(subject, &e.eval(env)?),
+            Test::Eq(e) => !subject.is_null() && same(subject, &*worked_out(e, env)?),
             Test::OneOf(list) => !subject.is_null() && any_same(subject, list, env)?,
             Test::And(list) => {
                 for test in list {
@@ -117,7 +118,7 @@ impl Test {
                 true
             }
             Test::Ne(list) => subject.is_null() || !any_same(subject, list, env)?,
-            Test::Cmp(cmp, e) => match (number(subject), number(&e.eval(env)?)) {
+            Test::Cmp(cmp, e) => match (number(subject), number(&*worked_out(e, env)?)) {
                 (Some(a), Some(b)) => match cmp {
                     Cmp::Gt => a > b,
                     Cmp::Ge => a >= b,
@@ -127,7 +128,7 @@ impl Test {
                 _ => false,
             },
             Test::In(e) => !subject.is_null() && env.is_in(subject, e)?,
-            Test::Contains(e) => contains(subject, &e.eval(env)?),
+            Test::Contains(e) => contains(subject, &*worked_out(e, env)?),
             Test::Meets(e) => match (subject.as_list(), e.eval(env)?.as_list()) {
                 (Some(a), Some(b)) => a.iter().any(|x| b.contains(x)),
                 _ => false,
@@ -135,7 +136,8 @@ impl Test {
             Test::Starts(list) => {
                 let Some(text) = subject.as_str() else { return Ok(false) };
                 for e in list {
-                    let found = match e.eval(env)? {
+                    let found = match &*worked_out(e, env)? {
+                        Value::Text(start) => text.starts_with(start.as_ref()),
                         Value::List(l) => l.iter().any(|p| p.as_str().is_some_and(|p| text.starts_with(p))),
                         other => text.starts_with(other.to_text().as_ref()),
                     };
@@ -175,6 +177,14 @@ impl Test {
     }
 }
 
+/// What a test compares with; a literal is not copied for each item.
+fn worked_out<'e>(e: &'e Expr, env: &Env<'_>) -> Result<Cow<'e, Value>, Fault> {
+    Ok(match e {
+        Expr::Const(value) => Cow::Borrowed(value),
+        other => Cow::Owned(other.eval(env)?),
+    })
+}
+
 fn number(value: &Value) -> Option<f64> {
     value.as_f64()
 }
@@ -198,8 +208,8 @@ fn same(subject: &Value, wanted: &Value) -> bool {
 
 fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, Fault> {
     for e in list {
-        let wanted = e.eval(env)?;
-        let hit = match &wanted {
+        let wanted = worked_out(e, env)?;
+        let hit = match &*wanted {
             Value::List(l) if !matches!(subject, Value::List(_)) => l.iter().any(|w| same(subject, w)),
             other => same(subject, other),
         };

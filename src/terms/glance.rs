@@ -21,7 +21,7 @@ impl<'a> Env<'a> {
     /// Whether a field of the item at hand surely does not count as true: most items of a long list say no to most questions.
     pub(super) fn is_off(&self, r: &FieldRef) -> bool {
         let (Some((id, _)), Cur::Item(item, _), 0, true) = (&r.field, self.cur, r.up, r.rest.is_empty()) else { return false };
-        let lacks = || item.lacks(*id) && *id != core::ENABLED && !self.st.rules.defaults.contains_key(&(item.list, *id));
+        let lacks = || item.lacks(*id) && self.st.rules.is_off_by_default(item.list, *id);
         *id != core::INDEX && (item.is_off(*id) || lacks())
     }
 }

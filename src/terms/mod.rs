@@ -18,6 +18,7 @@ pub mod library;
 pub mod lists;
 mod looks;
 pub mod names;
+mod needs;
 mod nesting;
 pub mod parse;
 pub mod patterns;

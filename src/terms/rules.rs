@@ -189,6 +189,12 @@ impl Rules {
         self.conds.get(n as usize).unwrap_or(&ALWAYS)
     }
 
+    /// Whether a field of an item of a list does not count as true where the item does not say.
+    #[must_use]
+    pub fn is_off_by_default(&self, list: u16, field: crate::model::FieldId) -> bool {
+        field != crate::model::item::core::ENABLED && self.defaults.get(&(list, field)).is_none_or(|value| !value.truthy())
+    }
+
     /// The number of a list.
     #[must_use]
     pub fn list_id(&self, name: &str) -> Option<usize> {

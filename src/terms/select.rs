@@ -10,7 +10,11 @@ use crate::model::{Item, Value};
 use super::eval::{Cur, Env, Fault, Memo};
 use super::expr::Expr;
 use super::keys::Key;
+use super::needs::Needs;
 use super::{Cond, State};
+
+/// From this many items on it is worth finding out what a condition needs.
+const LONG: usize = 32;
 
 /// Which end a selection starts at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -212,7 +216,12 @@ impl Select {
 
     fn candidates(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<usize>, Fault> {
         outer.st.visit(seq.len())?;
-        let mut list: Vec<usize> = (0..seq.len()).filter(|n| self.off || seq.enabled(*n)).collect();
+        let needs = self.needs(seq, outer);
+        let may = |n: usize| match (&needs, seq.cur(n)) {
+            (Some(needs), Cur::Item(item, _)) => needs.may_be_met_by(item),
+            _ => true,
+        };
+        let mut list: Vec<usize> = (0..seq.len()).filter(|n| may(*n) && (self.off || seq.enabled(*n))).collect();
         if let Some(since) = &self.since {
             for (k, n) in list.iter().enumerate().rev() {
                 if outer.inner(seq.cur(*n)).holds(since)? {
@@ -250,6 +259,13 @@ impl Select {
             list = kept;
         }
         Ok(list)
+    }
+
+    /// What items must have to pass `where`, for a list that is long enough for the question to pay.
+    fn needs(&self, seq: Seq<'_>, outer: &Env<'_>) -> Option<Needs> {
+        let (filter, Cur::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
+        let alone = self.since.is_none() && self.run.is_none();
+        (alone && seq.len() >= LONG).then(|| Needs::of(filter, first.list, &outer.st.rules))
     }
 
     fn split(&self, seq: Seq<'_>, candidates: &[usize], outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {

@@ -17,6 +17,10 @@ use crate::terms::{Cur, Cx, Env, Expr, Fault, Memo, Place, State};
 
 use super::Halt;
 
+mod made;
+
+use made::Remembered;
+
 /// The terms of `add`.
 pub struct Add {
     each: Option<Expr>,
@@ -29,6 +33,8 @@ pub struct Add {
     index: bool,
     /// What the memo cells of the template hold.
     cells: Vec<crate::terms::cx::Cell>,
+    /// What has been made of long elements; nothing where that may depend on more than the element and some values.
+    remembered: Option<Remembered>,
 }
 
 /// A template that steps of lazy lists share.
@@ -75,7 +81,12 @@ impl Add {
         let placed = target.clone().unwrap_or(Scope::Open);
         let at = fields.get("at").map(|f| cx.within(Scope::Open, |cx| cx.place(&f.node, &placed)));
         let at_varies = fields.get("at").is_some_and(|f| mentions_item(&f.node));
-        Some(Self { each, template: Arc::new(template), to, at: at.unwrap_or(Place::End), at_varies, index, cells: cx.cells.clone() })
+        let remembered = match &template {
+            Template::Value(value) if !index => Remembered::of(value),
+            _ => None,
+        };
+        let at = at.unwrap_or(Place::End);
+        Some(Self { each, template: Arc::new(template), to, at, at_varies, index, cells: cx.cells.clone(), remembered })
     }
 
     /// Makes the items.
@@ -102,7 +113,11 @@ impl Add {
         st.visit(elements.len())?;
         let mut out = Vec::with_capacity(elements.len());
         for (n, element) in elements.iter().enumerate() {
-            out.extend(self.template.make(&env.inner(Cur::Value(element, n)))?);
+            let here = env.inner(Cur::Value(element, n));
+            match &self.remembered {
+                Some(remembered) => out.extend(remembered.items(element, &here, || self.template.make(&here))?),
+                None => out.extend(self.template.make(&here)?),
+            }
         }
         Ok(out)
     }

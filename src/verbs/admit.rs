@@ -15,7 +15,7 @@ use crate::terms::select::{End, Seq, pass_env};
 use crate::terms::state::Because;
 use crate::terms::{Cond, Cur, Cx, Memo, State};
 
-use super::evict::{account, newest_read, record, switch_off};
+use super::evict::{account, newest_read, oldest_read_bundle, record, switch_off};
 use super::set::Set;
 use super::units::{Unit, units};
 use super::{Halt, Pass};
@@ -181,7 +181,8 @@ impl Admit {
                 }
             }
         }
-        let mut bundle = Value::Null;
+        let of_bundles = self.unit == Unit::Bundle;
+        let mut bundle = if of_bundles { oldest_read_bundle(st, list).unwrap_or_default() } else { Value::Null };
         while st.list(list).lazy.is_some() {
             if left < 0.0 && bundle.is_empty() {
                 break;
@@ -196,7 +197,7 @@ impl Admit {
             if left < 0.0 && !same {
                 break;
             }
-            bundle = if self.unit == Unit::Bundle { item.get(core::BUNDLE).cloned().unwrap_or_default() } else { Value::Null };
+            bundle = if of_bundles { item.get(core::BUNDLE).cloned().unwrap_or_default() } else { Value::Null };
             if pass.chooses(&pass_env(st, memo).inner(Cur::Item(&item, 0)), item.enabled())? {
                 left -= newest_read(st, list, self.account, memo)?;
             }

@@ -153,18 +153,8 @@ impl Evict {
                 total += newest_read(st, list, self.account, memo)?;
             }
         }
-        // the last one read did not fit; a bundle that it belongs to is read to its end
-        while self.unit == Unit::Bundle && st.list(list).lazy.is_some() {
-            let bundle = |k: usize| st.list(list).items.get(k).and_then(|i| i.get(core::BUNDLE).cloned()).filter(|b| !b.is_empty());
-            let at = st.list(list).lazy_at().unwrap_or(0);
-            let Some(first) = bundle(at) else { break };
-            if !st.read_one(list)? {
-                continue;
-            }
-            let at = st.list(list).items.len().min(at);
-            if bundle(at) != Some(first) {
-                break;
-            }
+        if self.unit == Unit::Bundle {
+            read_bundle_to_its_end(st, list)?;
         }
         let Some(at) = st.list(list).lazy_at() else { return Ok(()) };
         if total <= size {
@@ -232,6 +222,30 @@ impl Evict {
         }
         Ok(false)
     }
+}
+
+/// The last one read did not fit: the bundle that it belongs to goes with it, so that is read to its end.
+fn read_bundle_to_its_end(st: &State, list: usize) -> Result<(), Fault> {
+    let Some(bundle) = oldest_read_bundle(st, list) else { return Ok(()) };
+    while st.list(list).lazy.is_some() {
+        if st.read_one(list)? && bundle_of_newest_read(st, list).as_ref() != Some(&bundle) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The bundle that more of may be unread: the first behind the unread stretch. What passes have put in front of it since
+/// it was read has no bundle, and is passed over.
+pub(super) fn oldest_read_bundle(st: &State, list: usize) -> Option<Value> {
+    let list = st.list(list);
+    let read = list.items.get(list.lazy_at()?..)?;
+    read.iter().find_map(|item| item.get(core::BUNDLE).filter(|b| !b.is_empty()).cloned())
+}
+
+fn bundle_of_newest_read(st: &State, list: usize) -> Option<Value> {
+    let list = st.list(list);
+    list.items.get(list.gap)?.get(core::BUNDLE).cloned()
 }
 
 /// What the item costs that has been read last.

@@ -18,6 +18,7 @@ use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State, Test};
 use crate::text::keys::{Edge, Key};
 
 mod alike;
+mod before;
 mod scan;
 mod words;
 
@@ -44,6 +45,8 @@ pub struct Match {
     steady: bool,
     /// The fields that say how an item searches; nothing where that may depend on more.
     looked_at: Option<Arc<[FieldId]>>,
+    /// The fields that an item's keys come from; nothing where they may come from more.
+    keys_from: Option<Box<[FieldId]>>,
 }
 
 /// A row of `scan_source`.
@@ -94,6 +97,9 @@ enum Ready {
     Lines(usize, Key),
 }
 
+/// An item's keys, ready to be looked up.
+type Keys = Arc<[Ready]>;
+
 /// Which matchers an item's keys may use, and whether case counts there.
 type Profile = Arc<[Option<bool>]>;
 
@@ -129,7 +135,9 @@ impl Match {
             logic.insert(row.name.clone(), (test("secondary"), test("missing")));
         }
         let logic_field = cx.fields.intern("logic");
-        let mut made = Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field, words, steady, looked_at: None };
+        let keys_from = alike::keys_from(&keys, more.as_ref());
+        let looked_at = None;
+        let mut made = Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field, words, steady, looked_at, keys_from };
         made.looked_at = alike::looked_at(&made);
         Some(made)
     }

@@ -21,4 +21,14 @@ impl Bits {
             *word = if is_in { *word | bit } else { *word & !bit };
         }
     }
+
+    /// Whether all of these are in the set.
+    pub(super) fn has_all(&self, of: &Self) -> bool {
+        self.0.iter().zip(&of.0).all(|(have, want)| have & want == *want)
+    }
+
+    /// Whether some of these are in the set and not in `other`.
+    pub(super) fn has_some_without(&self, of: &Self, other: &Self) -> bool {
+        self.0.iter().zip(&of.0).zip(&other.0).any(|((have, want), other)| have & want & !other != 0)
+    }
 }

@@ -78,3 +78,24 @@ fn expr(of: &Expr, fields: &mut Vec<FieldId>) -> bool {
         _ => false,
     }
 }
+
+/// The fields of an item that its keys come from; nothing if they may come from anything that changes while a build runs.
+pub(super) fn keys_from(keys: &Expr, more: Option<&Expr>) -> Option<Box<[FieldId]>> {
+    let mut fields = vec![core::SELF];
+    let known = steady(keys, &mut fields) && more.is_none_or(|more| steady(more, &mut fields));
+    fields.sort_unstable();
+    fields.dedup();
+    known.then(|| fields.into())
+}
+
+fn steady(of: &Expr, fields: &mut Vec<FieldId>) -> bool {
+    match of {
+        Expr::Const(_) => true,
+        Expr::Memo(_, inner) => steady(inner, fields),
+        Expr::Field(_) => expr(of, fields),
+        Expr::First(list) | Expr::List(list) | Expr::Text(list) => list.iter().all(|e| steady(e, fields)),
+        Expr::Table(table) => table.iter().all(|(_, e)| steady(e, fields)),
+        Expr::Lookup(l) => steady(&l.key, fields) && steady(&l.table, fields) && l.default.as_ref().is_none_or(|e| steady(e, fields)),
+        _ => false,
+    }
+}

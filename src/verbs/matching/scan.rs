@@ -13,20 +13,21 @@ use crate::text::keys::{Edge, Hit, Key, Lookup};
 
 use super::super::shape::through;
 use super::alike::Alike;
+use super::before::Before;
 use super::words::Way;
-use super::{How, Match, Profile, Ready, Source, Windows};
+use super::{How, Keys, Match, Profile, Ready, Source, Windows};
 
 mod told;
 
 /// What one item asks for.
 pub(super) struct Asked {
-    keys: Arc<[Ready]>,
-    more: Arc<[Ready]>,
+    keys: Keys,
+    more: Keys,
     windows: Windows,
 }
 
 /// The keys of an item as they were given, and made ready.
-type Prepared = (Value, Arc<[Ready]>);
+type Prepared = (Value, Keys);
 
 impl Source {
     /// The newest rows of a held list that is not read to its end: reading them all would cost the length of the chat.
@@ -49,6 +50,7 @@ pub(super) struct Kept {
     profiles: FxHashMap<Profile, usize>,
     /// By the address of a list of keys, and the profile.
     known: FxHashMap<(usize, usize), Prepared>,
+    before: Before,
 }
 
 /// One run of the pass.
@@ -71,6 +73,8 @@ pub(super) struct Scan<'a> {
     /// What the last item searches: the next is likely to search the same.
     windows: Windows,
     alike: Alike,
+    /// No keys at all.
+    none: Keys,
 }
 
 impl<'a> Scan<'a> {
@@ -92,36 +96,60 @@ impl<'a> Scan<'a> {
             joined: FxHashMap::default(),
             windows: Arc::from([]),
             alike: Alike::default(),
+            none: Arc::from([]),
         })
     }
 
     /// Makes an item's keys and the texts that it searches ready.
     pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<Asked, Fault> {
         self.alike.turn(self.of.looked_at.as_deref(), item);
-        let keys = self.keys(&self.of.keys, item, env)?;
+        if let Some((keys, more)) = self.asked_before(item) {
+            return Ok(Asked { keys, more, windows: self.windows(env)? });
+        }
+        let mut stays = true;
+        let keys = self.keys(&self.of.keys, item, env, &mut stays)?;
+        if keys.is_empty() {
+            return Ok(Asked { keys, more: self.none.clone(), windows: Arc::from([]) });
+        }
         let more = match &self.of.more {
-            Some(more) if !keys.is_empty() => self.keys(more, item, env)?,
-            _ => Arc::from([]),
+            Some(more) => self.keys(more, item, env, &mut stays)?,
+            None => self.none.clone(),
         };
-        let windows = if keys.is_empty() { Arc::from([]) } else { self.windows(env)? };
-        Ok(Asked { keys, more, windows })
+        if let (true, Some(from), Some((_, profile))) = (stays, &self.of.keys_from, &self.alike.profile) {
+            self.kept.before.put(item, from, *profile, &keys, &more);
+        }
+        Ok(Asked { keys, more, windows: self.windows(env)? })
     }
 
-    fn keys(&mut self, keys: &Expr, item: &Item, env: &Env<'_>) -> Result<Arc<[Ready]>, Fault> {
+    /// The keys that the item has asked for in an earlier run, where it would again. The profile of the item is not
+    /// worked out for that: the first of those that are alike always asks anew.
+    fn asked_before(&self, item: &Item) -> Option<(Keys, Keys)> {
+        let (_, profile) = self.alike.profile.as_ref()?;
+        self.kept.before.get(item, self.of.keys_from.as_deref()?, *profile)
+    }
+
+    /// An item's keys, made ready; `stays` becomes false where the next run may make something else of them.
+    fn keys(&mut self, keys: &Expr, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Keys, Fault> {
         let value = env.eval(keys)?;
-        let Value::List(list) = &value else { return Ok(Arc::from([])) };
+        let Value::List(list) = &value else { return Ok(self.none.clone()) };
         if list.is_empty() {
-            return Ok(Arc::from([]));
+            return Ok(self.none.clone());
         }
         let profile = self.profile(env)?;
         // the list of an item stays where it is while the item does; one made on the spot is kept for its address
         let place = (Arc::as_ptr(list).cast::<u8>() as usize, profile.1);
-        if let Some((_, ready)) = self.kept.known.get(&place).or_else(|| self.known.get(&place)) {
+        if let Some((_, ready)) = self.kept.known.get(&place) {
+            return Ok(ready.clone());
+        }
+        if let Some((_, ready)) = self.known.get(&place) {
+            *stays = false;
             return Ok(ready.clone());
         }
         let ready = list.iter().map(|key| self.ready(key, &profile.0, item, env)).collect::<Result<Vec<_>, _>>()?;
-        let ready: Arc<[Ready]> = ready.into();
-        let known = if self.stays(list, &ready) { &mut self.kept.known } else { &mut self.known };
+        let ready: Keys = ready.into();
+        let stay = self.stays(list, &ready);
+        *stays &= stay;
+        let known = if stay { &mut self.kept.known } else { &mut self.known };
         known.insert(place, (value.clone(), ready.clone()));
         Ok(ready)
     }

@@ -1,0 +1,126 @@
+//! What was made of a long element is remembered over builds: a book of many entries is the same in build after build.
+//!
+//! Only where a template looks at nothing but its element and at values outside of lists, and as long as both are the
+//! same. Equal is not enough: 3 and 3.0 are equal, but what is made of them is not the same.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::model::{Item, Value, item::core};
+use crate::terms::expr::{FieldRef, Path, Query, Root, Seg, Source};
+use crate::terms::{Env, Expr, Fault};
+
+/// From this many items on, what was made of an element is remembered.
+const FROM: usize = 48;
+/// Bytes that a pass may remember, about; the oldest go first.
+const MOST: usize = 128 << 20;
+/// Elements that a pass may remember: all are compared with one that is new.
+const MOST_ELEMENTS: usize = 64;
+/// What remembering an item costs beside the texts that it shares with its element, about.
+const ITEM: usize = 1 << 10;
+/// What a value takes beside its text, about.
+const VALUE: usize = 64;
+
+/// What one pass remembers.
+pub(super) struct Remembered {
+    /// The values that the template looks at, beside its element.
+    paths: Vec<Arc<Path>>,
+    known: Mutex<Vec<Known>>,
+}
+
+/// What was made of one element.
+struct Known {
+    element: Value,
+    values: Vec<Value>,
+    items: Arc<Vec<Item>>,
+    bytes: usize,
+}
+
+impl Remembered {
+    /// A memory for a template, if that looks at nothing else.
+    pub(super) fn of(template: &Expr) -> Option<Self> {
+        let mut paths = Vec::new();
+        looks_at(template, &mut paths).then(|| Self { paths, known: Mutex::default() })
+    }
+
+    /// The items of an element; `make` makes them if they are not known.
+    pub(super) fn items(
+        &self,
+        element: &Value,
+        env: &Env<'_>,
+        make: impl FnOnce() -> Result<Vec<Item>, Fault>,
+    ) -> Result<Vec<Item>, Fault> {
+        let values = self.paths.iter().map(|path| env.path(path)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(items) = self.find(element, &values) {
+            return Ok(items.to_vec());
+        }
+        let items = make()?;
+        if items.len() >= FROM
+            && let Some(bytes) = bytes(element).zip(values.iter().map(bytes).sum::<Option<usize>>())
+        {
+            let bytes = bytes.0 + bytes.1 + ITEM * items.len();
+            self.keep(Known { element: element.clone(), values, items: Arc::new(items.clone()), bytes });
+        }
+        Ok(items)
+    }
+
+    fn find(&self, element: &Value, values: &[Value]) -> Option<Arc<Vec<Item>>> {
+        // a poisoned lock only means that another build stopped; each entry is whole
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |k: &&Known| k.element.is_same(element) && k.values.iter().zip(values).all(|(a, b)| a.is_same(b));
+        known.iter().rev().find(same).map(|known| known.items.clone())
+    }
+
+    fn keep(&self, new: Known) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = known.iter().map(|k| k.bytes).sum::<usize>();
+        while !known.is_empty() && (held + new.bytes > MOST || known.len() >= MOST_ELEMENTS) {
+            held -= known.remove(0).bytes;
+        }
+        if new.bytes <= MOST {
+            known.push(new);
+        }
+    }
+}
+
+/// What a value takes, about; nothing for one that holds a compiled cell, since what that gives may change.
+fn bytes(value: &Value) -> Option<usize> {
+    let inside = match value {
+        Value::Rule(_) => return None,
+        Value::Text(text) => text.len(),
+        Value::List(list) => list.iter().map(bytes).sum::<Option<usize>>()?,
+        Value::Map(map) => map.iter().map(|(key, value)| Some(key.len() + bytes(value)?)).sum::<Option<usize>>()?,
+        _ => 0,
+    };
+    Some(inside + VALUE)
+}
+
+/// Whether an expression looks at nothing but the element and at values outside of lists, which are noted.
+fn looks_at(of: &Expr, paths: &mut Vec<Arc<Path>>) -> bool {
+    match of {
+        Expr::Const(_) => true,
+        Expr::Memo(_, inner) => looks_at(inner, paths),
+        Expr::Field(field) => is_plain(field),
+        Expr::Path(path) => {
+            paths.push(path.clone());
+            path.root == (Root::Scene { list: None }) && path.looks == 0 && named(&path.segs)
+        }
+        Expr::Text(list) | Expr::List(list) | Expr::First(list) | Expr::Over(list) => list.iter().all(|e| looks_at(e, paths)),
+        Expr::Table(table) => table.iter().all(|(_, e)| looks_at(e, paths)),
+        Expr::Query(query) => looks_at_query(query, paths),
+        _ => false,
+    }
+}
+
+fn looks_at_query(query: &Query, paths: &mut Vec<Arc<Path>>) -> bool {
+    let Source::Value(of) = &query.of else { return false };
+    let plain = query.select.is_all() && query.form.is_none() && query.after.is_none() && query.join.is_none();
+    plain && looks_at(of, paths) && query.get.as_ref().is_none_or(|get| looks_at(get, paths))
+}
+
+fn is_plain(field: &FieldRef) -> bool {
+    named(&field.rest) && field.field.as_ref().is_none_or(|(id, _)| *id != core::INDEX)
+}
+
+fn named(segs: &[Seg]) -> bool {
+    segs.iter().all(|seg| matches!(seg, Seg::Name(_)))
+}

@@ -1,0 +1,52 @@
+//! What an item asked for in an earlier round of a build: most items of a book ask for the same in each.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{FieldId, Item, Value};
+
+use super::Keys;
+
+/// What items have asked for, by the number that follows an item through its build.
+#[derive(Default)]
+pub(super) struct Before(FxHashMap<u32, Known>);
+
+/// What one item has asked for.
+struct Known {
+    /// Its values of the fields that its keys come from.
+    values: Box<[Option<Value>]>,
+    /// The number of the profile that its keys were made ready for.
+    profile: usize,
+    keys: Keys,
+    more: Keys,
+}
+
+impl Before {
+    /// The keys of an item, if it has not changed since and asks as it did.
+    pub(super) fn get(&self, item: &Item, fields: &[FieldId], profile: usize) -> Option<(Keys, Keys)> {
+        let known = self.0.get(&item.seq).filter(|known| known.profile == profile)?;
+        let same = fields.iter().zip(&known.values).all(|(field, old)| is_still(item.get(*field), old.as_ref()));
+        same.then(|| (known.keys.clone(), known.more.clone()))
+    }
+
+    /// Keeps the keys of an item for the next round.
+    pub(super) fn put(&mut self, item: &Item, fields: &[FieldId], profile: usize, keys: &Keys, more: &Keys) {
+        let values: Box<[Option<Value>]> = fields.iter().map(|f| item.get(*f).cloned()).collect();
+        if item.seq != 0 && !values.iter().flatten().any(|v| matches!(v, Value::Rule(_))) {
+            self.0.insert(item.seq, Known { values, profile, keys: keys.clone(), more: more.clone() });
+        }
+    }
+}
+
+/// Whether a field holds what it held: shared values by where they are, which is quick, and errs on the safe side.
+fn is_still(now: Option<&Value>, then: Option<&Value>) -> bool {
+    match (now, then) {
+        (None, None) => true,
+        (Some(Value::Text(a)), Some(Value::Text(b))) => Arc::ptr_eq(a, b),
+        (Some(Value::List(a)), Some(Value::List(b))) => Arc::ptr_eq(a, b),
+        (Some(Value::Map(a)), Some(Value::Map(b))) => Arc::ptr_eq(a, b),
+        (Some(a), Some(b)) => a.is_same(b),
+        _ => false,
+    }
+}
