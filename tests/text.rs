@@ -570,6 +570,11 @@ mod templates {
         assert!(render(&"{{".repeat(100_000), &json!({})).is_err());
         assert!(render(&"x".repeat(2 << 20), &json!({})).unwrap_err().contains("longer than"));
         assert!(render(&"{{a}}".repeat(200), &json!({ "a": "x".repeat(1 << 20) })).unwrap_err().contains("longer than"));
+        // loops in loops: with nothing to show for it, and with a text that no value is in
+        let ten = json!({ "l": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] });
+        let loops = |body: &str| format!("{}{body}{}", "{{#each @root.l}}".repeat(12), "{{/each}}".repeat(12));
+        assert!(render(&loops(""), &ten).unwrap_err().contains("steps"));
+        assert!(render(&loops(&"x".repeat(1 << 18)), &ten).unwrap_err().contains("longer than"));
     }
 }
 

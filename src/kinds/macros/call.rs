@@ -25,8 +25,6 @@ pub struct Call<'a> {
     pub at: Offset,
     /// The text at hand, after it was rewritten beforehand.
     pub source: &'a Arc<str>,
-    /// The text as it was given, before that.
-    pub given: &'a Arc<str>,
     /// All macros of the pack, over this text.
     pub macros: &'a Macros<'a>,
     /// How the macro was called: block, flags, unevaluated arguments.

@@ -60,7 +60,7 @@ pub(super) fn stable(call: &Call<'_>) -> MacroResult {
         Err(message) => return MacroResult::Failed(message),
     };
     let part = |part: &Value| match part.as_str() {
-        Some("text") => seedrandom::hash(call.given, 0).to_string(),
+        Some("text") => call.macros.given_hash().to_string(),
         Some("offset") => call.called.place().to_string(),
         _ => part.to_text().to_string(),
     };

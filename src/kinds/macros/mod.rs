@@ -12,7 +12,7 @@ pub mod text;
 pub mod time;
 pub mod vars;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -24,6 +24,7 @@ use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 use crate::text::functions::Function;
 use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Tree, expand};
+use crate::text::seedrandom;
 
 pub use call::{Call, MACRO_FUNCTIONS, MacroFn, MacroFunction};
 pub use table::{Gives, Row, Table};
@@ -42,6 +43,8 @@ pub struct Macros<'a> {
     known: RefCell<FxHashMap<u32, Arc<str>>>,
     /// How often rows with `uses` have been called.
     used: RefCell<FxHashMap<u32, u32>>,
+    /// The hash of the text, once somebody has asked for it.
+    hash: OnceCell<u64>,
 }
 
 impl<'a> Macros<'a> {
@@ -50,7 +53,8 @@ impl<'a> Macros<'a> {
     pub fn new(st: &'a State, table: &'a Table, with: &'a Value, given: &Arc<str>) -> Self {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
-        Self { st, table, with, given: given.clone(), own, through: None, known: RefCell::default(), used: RefCell::default() }
+        let (known, used, hash) = Default::default();
+        Self { st, table, with, given: given.clone(), own, through: None, known, used, hash }
     }
 
     /// Every value goes through this function of the library before it is put in.
@@ -104,6 +108,11 @@ impl<'a> Macros<'a> {
     /// The text that is given for this text alone under a name.
     pub(crate) fn given_text(&self, name: &str) -> Option<Arc<str>> {
         self.local(name).map(Value::to_text)
+    }
+
+    /// The hash of the text as it was given.
+    pub(crate) fn given_hash(&self) -> u64 {
+        *self.hash.get_or_init(|| seedrandom::hash(&self.given, 0))
     }
 
     /// How often a row with `uses` has been called for this text, this call among them.
@@ -205,16 +214,7 @@ impl<'a> Macros<'a> {
                 }
             }
             Gives::Function(function) => {
-                let call = Call {
-                    st: self.st,
-                    row,
-                    args: called.args,
-                    at: called.at,
-                    source: called.source,
-                    given: &self.given,
-                    macros: self,
-                    called,
-                };
+                let call = Call { st: self.st, row, args: called.args, at: called.at, source: called.source, macros: self, called };
                 (function.run)(&call)
             }
         }
@@ -309,6 +309,11 @@ impl<'a> OutletHost<'a> {
 impl Grammar for OutletHost<'_> {
     fn find(&self, _name: &str) -> Option<Found> {
         None
+    }
+
+    // blocks are for the macros, which are expanded later: their ends must still be there
+    fn has_blocks(&self) -> bool {
+        false
     }
 }
 

@@ -20,6 +20,8 @@ const LONGEST: usize = 1 << 20;
 const DEEPEST: usize = 64;
 /// Longest text that is rendered, in bytes.
 const MOST_OUTPUT: usize = 64 << 20;
+/// Most pieces that one rendering puts in, and rounds of its loops.
+const MOST_STEPS: usize = 1_000_000;
 
 /// Why a template cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Arg, Block, Call, DEEPEST, MOST_OUTPUT, Node, Path, TemplateError};
+use super::{Arg, Block, Call, DEEPEST, MOST_OUTPUT, MOST_STEPS, Node, Path, TemplateError};
 use crate::model::Value;
 
 /// What `@key` and its like are in a round of `each`.
@@ -22,13 +22,15 @@ pub(super) struct Render<'r> {
     unknown: &'r mut dyn FnMut(&str) -> Arc<str>,
     out: String,
     depth: usize,
+    /// Pieces rendered and rounds begun.
+    steps: usize,
 }
 
 type Rendered<T> = Result<T, TemplateError>;
 
 impl<'r> Render<'r> {
     pub(super) fn new(root: &Value, unknown: &'r mut dyn FnMut(&str) -> Arc<str>) -> Self {
-        Self { contexts: vec![root.clone()], rounds: Vec::new(), unknown, out: String::new(), depth: 0 }
+        Self { contexts: vec![root.clone()], rounds: Vec::new(), unknown, out: String::new(), depth: 0, steps: 0 }
     }
 
     pub(super) fn run(mut self, nodes: &[Node]) -> Rendered<String> {
@@ -38,6 +40,7 @@ impl<'r> Render<'r> {
 
     fn nodes(&mut self, nodes: &[Node]) -> Rendered<()> {
         for node in nodes {
+            self.step(0)?;
             match node {
                 Node::Text(text) => self.out.push_str(text),
                 Node::Put(call) => {
@@ -54,12 +57,21 @@ impl<'r> Render<'r> {
                         let value = self.call(call)?;
                         self.put(&value);
                     }
-                    if self.out.len() > MOST_OUTPUT {
-                        return Err(TemplateError::new(call.offset, format!("the rendered text is longer than {MOST_OUTPUT} bytes")));
-                    }
                 }
                 Node::Block(block) => self.block(block)?,
             }
+        }
+        Ok(())
+    }
+
+    /// Loops in loops may do much with nothing to show for it: both are bounded.
+    fn step(&mut self, offset: usize) -> Rendered<()> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            return Err(TemplateError::new(offset, format!("the template takes more than {MOST_STEPS} steps; are loops nested in it?")));
+        }
+        if self.out.len() > MOST_OUTPUT {
+            return Err(TemplateError::new(offset, format!("the rendered text is longer than {MOST_OUTPUT} bytes")));
         }
         Ok(())
     }
@@ -227,6 +239,7 @@ impl<'r> Render<'r> {
         }
         let last = rows.len() - 1;
         for ((n, (key, value)), index) in rows.into_iter().enumerate().zip(0_i64..) {
+            self.step(block.call.offset)?;
             self.rounds.push(Round { key, index: Value::Int(index), first: Value::Bool(n == 0), last: Value::Bool(n == last) });
             let done = self.within(value, &block.then);
             self.rounds.pop();

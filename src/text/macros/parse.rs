@@ -50,6 +50,11 @@ pub struct Found {
 pub trait Grammar {
     /// The macro of a name, as written.
     fn find(&self, name: &str) -> Option<Found>;
+
+    /// Whether `{{/name}}` ends a block; where it does not, ends stay as they are written.
+    fn has_blocks(&self) -> bool {
+        true
+    }
 }
 
 /// An argument or a whole text: from where to where, and the macros in it.
@@ -172,7 +177,9 @@ impl Reader<'_> {
             frame.node.args.push(frame.part);
             nodes.extend(frame.node.args.into_iter().flat_map(|part| part.nodes));
         }
-        pair(&mut nodes);
+        if self.grammar.has_blocks() {
+            pair(&mut nodes);
+        }
         Tree { whole: Part { from: 0, to: self.text.len(), nodes }, too_deep: self.too_deep }
     }
 
@@ -198,7 +205,7 @@ impl Reader<'_> {
         let Some(mut frame) = self.frames.pop() else { return at + 1 };
         frame.part.to = at;
         match frame.mode {
-            Mode::List | Mode::Rest => frame.end_part(at),
+            Mode::List | Mode::Rest => frame.end_part(at, self.grammar),
             Mode::None | Mode::Skip => {}
         }
         frame.node.end = at + 2;
@@ -209,7 +216,7 @@ impl Reader<'_> {
 
     fn separate(&mut self, at: usize) -> usize {
         if let Some(frame) = self.frames.last_mut().filter(|f| f.mode == Mode::List && self.ignored == 0) {
-            frame.end_part(at);
+            frame.end_part(at, self.grammar);
             return at + 2;
         }
         at + 1
@@ -217,11 +224,13 @@ impl Reader<'_> {
 }
 
 impl Frame {
-    fn end_part(&mut self, at: usize) {
+    fn end_part(&mut self, at: usize, grammar: &dyn Grammar) {
         let next = Part { from: at + 2, to: at + 2, nodes: Vec::new() };
         let mut part = std::mem::replace(&mut self.part, next);
         part.to = at;
-        pair(&mut part.nodes);
+        if grammar.has_blocks() {
+            pair(&mut part.nodes);
+        }
         self.node.args.push(part);
     }
 }

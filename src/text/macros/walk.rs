@@ -91,8 +91,8 @@ pub struct Called<'a> {
     pub keeps: bool,
     /// Where its `{{` stands in `source`.
     pub at: Offset,
-    /// From where in `source` its place counts, and the place of that.
-    pub origin: (Offset, usize),
+    /// From how many UTF-16 units of `source` on its place counts, and the place of that.
+    pub origin: (usize, usize),
     /// The text at hand, as it was after it was rewritten beforehand.
     pub source: &'a Arc<str>,
     /// Who evaluates branches; nothing where the walk has none.
@@ -104,7 +104,11 @@ impl Called<'_> {
     #[must_use]
     pub fn place(&self) -> usize {
         let (from, place) = self.origin;
-        place + self.source.get(from..self.at).map_or(0, js::length)
+        let units = match self.walk {
+            Some(walk) => walk.units(self.source, self.at),
+            None => self.source.get(..self.at).map_or(0, js::length),
+        };
+        place + units.saturating_sub(from)
     }
 }
 
@@ -117,7 +121,9 @@ pub struct Walk<'a> {
     steps: Cell<usize>,
     depth: Cell<usize>,
     stopped: Cell<bool>,
-    origin: Cell<(Offset, usize)>,
+    origin: Cell<(usize, usize)>,
+    /// The last place in the text that was asked for, and its UTF-16 units: the next one is mostly near.
+    seen: Cell<(Offset, usize)>,
     pub(super) warnings: RefCell<Vec<String>>,
 }
 
@@ -131,6 +137,7 @@ impl<'a> Walk<'a> {
             depth: Cell::new(0),
             stopped: Cell::new(false),
             origin: Cell::default(),
+            seen: Cell::default(),
             warnings: RefCell::default(),
         }
     }
@@ -146,7 +153,7 @@ impl<'a> Walk<'a> {
     #[must_use]
     pub fn resolve(&self, branch: Branch<'_>, place: usize) -> String {
         let mut out = String::new();
-        let outside = self.origin.replace((branch.from, place));
+        let outside = self.origin.replace((self.units(branch.source, branch.from), place));
         let done = self.list(branch, &mut out);
         self.origin.set(outside);
         // the limit is told once, by the outermost text
@@ -154,6 +161,15 @@ impl<'a> Walk<'a> {
             return String::new();
         }
         self.host.after(&out).unwrap_or(out)
+    }
+
+    /// The UTF-16 units of the text before `at`.
+    fn units(&self, source: &str, at: Offset) -> usize {
+        let (known, units) = self.seen.get();
+        let between = |from: usize, to: usize| source.get(from..to).map_or(0, js::length);
+        let units = if at < known { units.saturating_sub(between(at, known)) } else { units + between(known, at) };
+        self.seen.set((at, units));
+        units
     }
 
     /// Evaluates a branch and leaves it as it comes, trimmed.

@@ -106,7 +106,7 @@ fn turn(input: &Json, speaker: &Json) -> Result<Json, Json> {
     let blocks = built.blocks();
     let of = |slot: &str| blocks.iter().filter(|b| b["slot"] == json!(slot)).map(|b| b["text"].as_str().unwrap_or("")).collect::<String>();
     let mut out = json!({
-        "prompt": payload["prompt"], "stopping_strings": payload["stop"], "speaker": speaker["data"]["name"],
+        "prompt": payload["prompt"], "stopping_strings": payload.get("stop").cloned().unwrap_or_else(|| json!([])), "speaker": speaker["data"]["name"],
         "story_string": text(&built.set("text.story")), "examples": of("chat_examples"), "chat_messages": messages(&blocks),
         "anchors": { "before": text(&built.set("anchor.before")), "after": text(&built.set("anchor.after")) },
         "extension_prompts": registered(&built.set("text.injections")),
