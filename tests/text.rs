@@ -233,7 +233,7 @@ mod functions {
             let Value::Map(args) = Value::from(&row["args"]) else { panic!("{row}") };
             match (function.run)(&args) {
                 Ok(value) => assert_eq!(Some(&value.to_json()), row.get("gives"), "{row}"),
-                Err(error) => assert!(error.contains(row["error"].as_str().unwrap_or("no error expected")), "{row}: {error}"),
+                Err(error) => assert!(error.why().contains(row["error"].as_str().unwrap_or("no error expected")), "{row}: {error:?}"),
             }
         }
     }
@@ -596,7 +596,7 @@ mod stories {
         for row in table("stories.json") {
             match render(row["template"].as_str().unwrap(), &row["fields"]) {
                 Ok(text) => assert_eq!(Some(text.as_str()), row["gives"].as_str(), "{row}"),
-                Err(error) => assert!(error.contains(row["error"].as_str().unwrap_or("no error expected")), "{row}: {error}"),
+                Err(error) => assert!(error.contains(row["error"].as_str().unwrap_or("no error expected")), "{row}: {error:?}"),
             }
         }
     }

@@ -44,9 +44,19 @@ fn outlets(text: &Arc<str>, st: &State) -> Arc<str> {
 }
 
 fn story(template: &str, with: &Value) -> Result<Value, Fault> {
-    let story = Story::known(template).map_err(|e| Fault::template(e.message))?;
+    let story = Story::known(template).map_err(|e| misread(template, e.offset, &e.message))?;
     let lookup = |name: &str| with.get(name).map(Value::to_text);
-    story.render(&lookup, false).map(Value::text).map_err(|e| Fault::template(e.message))
+    story.render(&lookup, false).map(Value::text).map_err(|e| misread(template, e.offset, &e.message))
+}
+
+/// What is wrong with a template, and where: the line and the column, and what stands there.
+fn misread(template: &str, offset: usize, message: &str) -> Fault {
+    let before = template.get(..offset).unwrap_or(template);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let rest: String = template.get(offset..).unwrap_or_default().chars().take_while(|c| *c != '\n').take(40).collect();
+    let here = if rest.is_empty() { "at its end".to_owned() } else { format!("at `{rest}`") };
+    Fault::template(format!("line {line}, column {column} of the template, {here}: {message}"))
 }
 
 fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault> {
@@ -73,7 +83,7 @@ fn handlebars(template: &str, with: &Value, macros: bool, st: &State, table: &Ta
         if macros { self::macros(&tag, &nothing, st, table) } else { tag }
     };
     let text = Template::known(template).and_then(|template| template.render(with, &mut unknown));
-    text.map(Value::text).map_err(|e| Fault::template(e.message))
+    text.map(Value::text).map_err(|e| misread(template, e.offset, &e.message))
 }
 
 fn script(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {

@@ -335,7 +335,7 @@ impl Expr {
                     args.insert(name.clone(), e.eval(env)?);
                 }
                 match call.function {
-                    Function::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| (f.run)(&args)).map_err(Fault::failed)?,
+                    Function::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| env.st.called(f, &args))?,
                     Function::Cost => super::ledger::cost_of(env, &args)?,
                     Function::Render => env.st.render(&args)?,
                 }

@@ -6,10 +6,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Code, short};
-use crate::model::{Item, Value, item::core};
+use crate::model::{Item, Map, Value, item::core};
+use crate::text::functions::{Function, Refusal};
 use crate::text::pattern::{Bound, Pattern, PatternError};
 
-use super::State;
+use super::{Fault, State};
 
 /// Most patterns that may run away in one build.
 const MOST_GIVEN_UP: usize = 50;
@@ -36,6 +37,20 @@ impl State {
         let made = flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags));
         self.patterns.borrow_mut().known.insert(key, made.clone());
         made
+    }
+
+    /// Calls a function of the library; a bound that a text reaches is a warning, and the text stays as it is.
+    ///
+    /// # Errors
+    /// What the function cannot work out.
+    pub fn called(&self, function: &Function, args: &Map) -> Result<Value, Fault> {
+        (function.run)(args).or_else(|refusal| match refusal {
+            Refusal::Failed(why) => Err(Fault::failed(why)),
+            Refusal::Bound { why, instead } => {
+                self.warn(Code::RegexUnsafe, format!("`{}` is passed over: {why}", function.name));
+                Ok(instead)
+            }
+        })
     }
 
     /// Whether the text holds a match of a pattern that data brings.

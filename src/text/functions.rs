@@ -16,6 +16,46 @@ const MOST_PATTERN: usize = 10_000;
 /// A function's arguments, evaluated, by name.
 pub type Args = Map;
 
+/// Why a function gives no value of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    /// It cannot be worked out: a sentence without a full stop.
+    Failed(String),
+    /// A pattern reached its bound on this text. That is the text's doing and no mistake of the rule.
+    Bound {
+        /// A sentence without a full stop.
+        why: String,
+        /// What stands in the place of the value: the text as it was, or nothing.
+        instead: Value,
+    },
+}
+
+impl Refusal {
+    fn bound(bound: &pattern::Bound, instead: Value) -> Self {
+        Self::Bound { why: bound.to_string(), instead }
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Failed(why) | Self::Bound { why, .. } => why,
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(why: &str) -> Self {
+        Self::Failed(why.to_owned())
+    }
+}
+
 /// One function of the library.
 pub struct Function {
     /// Its name in rule files.
@@ -25,7 +65,7 @@ pub struct Function {
     /// Its arguments and whether each must be given.
     pub args: &'static [(&'static str, bool)],
     /// The function; an error is a sentence without a full stop.
-    pub run: fn(&Args) -> Result<Value, String>,
+    pub run: fn(&Args) -> Result<Value, Refusal>,
 }
 
 const OF: &[(&str, bool)] = &[("of", true)];
@@ -115,12 +155,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: values,
     },
-    Function {
-        name: "without",
-        doc: "a table without these keys",
-        args: &[("of", true), ("keys", true)],
-        run: without,
-    },
+    Function { name: "without", doc: "a table without these keys", args: &[("of", true), ("keys", true)], run: without },
     Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },
 ];
 
@@ -183,14 +218,14 @@ fn pair(key: &Arc<str>, value: &Value) -> Value {
     Value::map([(Arc::from("key"), Value::Text(key.clone())), (Arc::from("value"), value.clone())].into_iter().collect())
 }
 
-fn values(args: &Args) -> Result<Value, String> {
+fn values(args: &Args) -> Result<Value, Refusal> {
     Ok(match of(args) {
         Value::List(list) => Value::List(list.clone()),
         other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
     })
 }
 
-fn without(args: &Args) -> Result<Value, String> {
+fn without(args: &Args) -> Result<Value, Refusal> {
     let Value::Map(map) = of(args) else { return Ok(of(args).clone()) };
     let keys = args.get("keys").and_then(Value::as_list).unwrap_or(&[]);
     let kept = map.iter().filter(|(key, _)| !keys.iter().any(|k| k.as_str() == Some(key.as_ref())));
@@ -224,16 +259,16 @@ fn bounded(bytes: usize) -> Result<(), String> {
 }
 
 /// The trimmed text, without a copy where nothing is to trim.
-fn trimmed(args: &Args, trim: fn(&str) -> &str) -> Result<Value, String> {
+fn trimmed(args: &Args, trim: fn(&str) -> &str) -> Result<Value, Refusal> {
     let text = text(args);
     let short = trim(&text);
     Ok(if short.len() == text.len() { Value::Text(text.clone()) } else { Value::text(short) })
 }
 
-fn format_time(args: &Args) -> Result<Value, String> {
+fn format_time(args: &Args) -> Result<Value, Refusal> {
     let pattern = named(args, "format");
     if pattern.len() > MOST_PATTERN {
-        return Err(format!("`format` is longer than {MOST_PATTERN} bytes"));
+        return Err(format!("`format` is longer than {MOST_PATTERN} bytes").into());
     }
     let at = Moment::of_value(of(args), 0);
     let at = match args.get("offset").filter(|v| !v.is_null()) {
@@ -246,25 +281,25 @@ fn format_time(args: &Args) -> Result<Value, String> {
     Ok(Value::text(at.map_or_else(|| INVALID.into(), |at| at.format(&pattern))))
 }
 
-fn time_difference(args: &Args) -> Result<Value, String> {
+fn time_difference(args: &Args) -> Result<Value, Refusal> {
     let from = Moment::of_value(args.get("from").unwrap_or(&Value::Null), 0);
     let suffix = args.get("suffix").is_some_and(Value::truthy);
     let between = Moment::of_value(of(args), 0).zip(from).map(|(of, from)| of.difference(from, suffix));
     Ok(Value::text(between.unwrap_or_else(|| INVALID.into())))
 }
 
-fn words(args: &Args) -> Result<Value, String> {
+fn words(args: &Args) -> Result<Value, Refusal> {
     let text = text(args);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| !w.is_empty());
     Ok(Value::list(words.map(|w| Value::text(w.to_ascii_lowercase())).collect()))
 }
 
-fn lines(args: &Args) -> Result<Value, String> {
+fn lines(args: &Args) -> Result<Value, Refusal> {
     Ok(Value::list(text(args).lines().map(Value::text).collect()))
 }
 
 #[expect(clippy::cast_possible_wrap, reason = "lengths are far below 2^63")]
-fn length(args: &Args) -> Result<Value, String> {
+fn length(args: &Args) -> Result<Value, Refusal> {
     Ok(Value::Int(match of(args) {
         Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
@@ -272,14 +307,14 @@ fn length(args: &Args) -> Result<Value, String> {
     } as i64))
 }
 
-fn reverse(args: &Args) -> Result<Value, String> {
+fn reverse(args: &Args) -> Result<Value, Refusal> {
     Ok(match of(args) {
         Value::List(list) => Value::list(list.iter().rev().cloned().collect()),
         other => Value::text(other.to_text().chars().rev().collect::<String>()),
     })
 }
 
-fn number(args: &Args) -> Result<Value, String> {
+fn number(args: &Args) -> Result<Value, Refusal> {
     let n = match of(args) {
         Value::Text(text) => js::number(text),
         Value::Bool(b) => f64::from(u8::from(*b)),
@@ -290,12 +325,12 @@ fn number(args: &Args) -> Result<Value, String> {
     Ok(if n.is_nan() { Value::Null } else { value.as_i64().map_or(value, Value::Int) })
 }
 
-fn parse_json(args: &Args) -> Result<Value, String> {
+fn parse_json(args: &Args) -> Result<Value, Refusal> {
     let parsed = serde_json::from_str::<serde_json::Value>(&text(args));
     Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
 }
 
-fn json(args: &Args) -> Result<Value, String> {
+fn json(args: &Args) -> Result<Value, Refusal> {
     let value = of(args).to_json();
     let Some(indent) = args.get("indent").and_then(Value::as_i64) else { return Ok(Value::text(value.to_string())) };
     let blanks = vec![b' '; usize::try_from(indent.clamp(0, 10)).unwrap_or(0)];
@@ -305,14 +340,14 @@ fn json(args: &Args) -> Result<Value, String> {
     Ok(Value::text(String::from_utf8_lossy(&out)))
 }
 
-fn repeat(args: &Args) -> Result<Value, String> {
+fn repeat(args: &Args) -> Result<Value, Refusal> {
     let text = text(args);
     let times = times(args)?.unwrap_or(1);
     bounded(text.len().saturating_mul(times))?;
     Ok(Value::text(text.repeat(times)))
 }
 
-fn concat(args: &Args) -> Result<Value, String> {
+fn concat(args: &Args) -> Result<Value, Refusal> {
     let Value::List(list) = of(args) else { return Ok(of(args).clone()) };
     if !list.is_empty() && list.iter().all(|v| matches!(v, Value::List(_))) {
         return Ok(Value::list(list.iter().filter_map(Value::as_list).flatten().cloned().collect()));
@@ -322,27 +357,28 @@ fn concat(args: &Args) -> Result<Value, String> {
     Ok(Value::text(parts.concat()))
 }
 
-fn replace(args: &Args) -> Result<Value, String> {
+fn replace(args: &Args) -> Result<Value, Refusal> {
     let text = text(args);
     let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
     if find.text().is_empty() {
         return Ok(Value::Text(text));
     }
     let with = named(args, "with");
-    let replaced = find.replace(&text, times(args)?, |_, out| out.push_str(&with)).map_err(|e| e.to_string())?;
+    let replaced = find.replace(&text, times(args)?, |_, out| out.push_str(&with));
+    let replaced = replaced.map_err(|e| Refusal::bound(&e, Value::Text(text.clone())))?;
     Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
 }
 
-fn first_match(args: &Args) -> Result<Value, String> {
+fn first_match(args: &Args) -> Result<Value, Refusal> {
     let text = text(args);
     let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
-    let found = find.captures_all(&text, 1).map_err(|e| e.to_string())?;
+    let found = find.captures_all(&text, 1).map_err(|e| Refusal::bound(&e, Value::Null))?;
     let Some(found) = found.first() else { return Ok(Value::Null) };
     let group = |m: &Option<pattern::Match>| m.map_or(Value::Null, |m| Value::text(m.of(&text)));
     Ok(Value::list(std::iter::once(&Some(found.whole)).chain(&found.groups).map(group).collect()))
 }
 
-fn split(args: &Args) -> Result<Value, String> {
+fn split(args: &Args) -> Result<Value, Refusal> {
     let text = text(args);
     let sep = named(args, "sep");
     if sep.is_empty() {
@@ -351,7 +387,8 @@ fn split(args: &Args) -> Result<Value, String> {
     let pattern = pattern::cached(&sep).map_err(|e| format!("`sep` is no usable pattern: {e}"))?;
     let mut parts = Vec::new();
     let mut from = 0;
-    for hit in pattern.find_all(&text, usize::MAX).map_err(|e| e.to_string())? {
+    let hits = pattern.find_all(&text, usize::MAX).map_err(|e| Refusal::bound(&e, Value::list(vec![Value::Text(text.clone())])))?;
+    for hit in hits {
         if hit.end > from && hit.start < text.len() {
             parts.push(Value::text(text.get(from..hit.start).unwrap_or_default()));
             from = hit.end;

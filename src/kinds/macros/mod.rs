@@ -175,7 +175,8 @@ impl<'a> Macros<'a> {
     fn changed(&self, result: MacroResult) -> MacroResult {
         let (Some(function), MacroResult::Text(text)) = (self.through, &result) else { return result };
         let args: Map = [(Arc::from("of"), Value::Text(text.clone()))].into_iter().collect();
-        (function.run)(&args).map_or_else(MacroResult::Failed, |value| MacroResult::Text(value.to_text()))
+        (function.run)(&args)
+            .map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.to_text()))
     }
 
     /// A value of the pack; while it is worked out, `$arg` holds the arguments.
