@@ -82,7 +82,6 @@ fn deepseek_takes_texts_and_goes_on_with_an_answer() {
 fn openrouter_marks_thoughts_and_cached_prefixes() {
     let scene = json!({ "provider": { "model": "anthropic/claude-sonnet-4.5", "cache_system": true } });
     let mut chat = chat();
-    *chat.pointer_mut("/4/meta").unwrap_or(&mut Json::Null) = json!({});
     chat.as_array_mut().unwrap().push(json!({ "role": "user", "text": "Go on", "meta": { "cache": true } }));
     let (payload, _) = sent("openrouter", &scene, &chat);
     let mark = json!({ "type": "ephemeral" });

@@ -21,7 +21,7 @@ const TESTS: &[(&str, &str)] = &[
     ("contains", "the list has this element, the text this piece, the table this key"),
     ("meets", "the two lists have an element in common"),
     ("starts", "the text begins with it, or with one of them"),
-    ("matches", "the text matches `/pattern/flags`, as in JavaScript"),
+    ("matches", "the text matches `/pattern/flags`, as in JavaScript; a reference gives the pattern"),
     ("exists", "there is a value; `false`: there is none"),
     ("nonempty", "there is a value that is not empty; `false`: missing or empty"),
     ("every", "is positive and a multiple of it, which is more than 0: every nth turn"),
