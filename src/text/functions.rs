@@ -57,6 +57,12 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: |args| Ok(Value::Int(i64::try_from(super::seedrandom::hash(&text(args), 0)).unwrap_or(i64::MAX))),
     },
+    Function {
+        name: "inline_refs",
+        doc: "a JSON Schema with what its references (`$ref`) to `$defs` mean in their place, and without `$defs`",
+        args: OF,
+        run: |args| super::schema::inline_refs(of(args)),
+    },
     Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
@@ -76,7 +82,7 @@ pub const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "parse_json",
-        doc: "the value that a JSON text says; `else` (nothing by default) where it is none",
+        doc: "the value that a JSON text says; `else` (nothing by default) where it is none; what is no text stays",
         args: &[("of", true), ("else", false)],
         run: parse_json,
     },
@@ -286,6 +292,9 @@ fn number(args: &Args) -> Result<Value, String> {
 }
 
 fn parse_json(args: &Args) -> Result<Value, String> {
+    if !matches!(of(args), Value::Text(_) | Value::Null) {
+        return Ok(of(args).clone());
+    }
     let parsed = serde_json::from_str::<serde_json::Value>(&text(args));
     Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
 }

@@ -13,6 +13,7 @@ pub mod keys;
 pub mod macros;
 pub mod moment;
 pub mod pattern;
+mod schema;
 pub mod script;
 pub mod seedrandom;
 pub mod story;
