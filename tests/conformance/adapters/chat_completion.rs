@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::words::{extension_prompts, note, persona};
-use super::{imports, parts, post};
+use super::{imports, parts, post, wire_claude};
 use crate::case::{Case, Check};
 use crate::compare::same;
 use crate::engine::{self, Built, EXACT, Scene};
@@ -43,8 +43,8 @@ fn messages(case: &Case, built: &Built) -> Check {
     }
     if let Some(converted) = case.expected.get("anthropic") {
         parts::set(&mut expected, "anthropic", converted.clone());
-        let payload = built.emit("anthropic").unwrap_or_else(|error| error);
-        parts::set(&mut actual, "anthropic", json!({ "messages": payload["messages"], "systemPrompt": payload["system"] }));
+        let (messages, system) = wire_claude::apart(&built.emit("claude").unwrap_or_else(|error| error));
+        parts::set(&mut actual, "anthropic", json!({ "messages": messages, "system": system }));
     }
     Check { level: String::new(), passed: same(&expected, &actual), expected, actual }
 }
