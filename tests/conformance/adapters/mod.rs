@@ -24,6 +24,7 @@ mod wire_openai;
 mod words;
 
 use crate::case::{Case, Check};
+pub(crate) use parts::put;
 
 /// What runs the cases of a kind.
 pub(crate) struct Adapter {

@@ -13,7 +13,6 @@ const PATHS: &[(&str, &str)] = &[
     ("/provider/use_sysprompt", "provider.system_prompt"),
     ("/provider/useTools", "provider.tools_offered"),
     ("/provider/enable_web_search", "provider.web_search"),
-    ("/provider/reverse_proxy", "provider.proxy"),
     ("/provider/stop", "plan.stops"),
     ("/provider/maxTokens", "context.reserve"),
     ("/provider/reasoningEffort", "provider.reasoning_effort"),
@@ -24,9 +23,9 @@ const PATHS: &[(&str, &str)] = &[
     ("/config/promptPlaceholder", "placeholder.text"),
 ];
 
-/// The options of a case as a scene. What a request does not say is no default of ours.
+/// The options of a case as a scene. JavaScript has a word for what a request does not say.
 fn scene(case: &Case) -> Json {
-    let mut scene = json!({ "provider": { "source": "claude", "reasoning_effort": "" } });
+    let mut scene = json!({ "provider": { "source": "claude", "reasoning_effort": "undefined" } });
     parts::lay(&mut scene, wire::scene(case));
     for (from, to) in PATHS {
         if let Some(value) = scene.pointer(from).cloned() {
@@ -101,7 +100,17 @@ pub(crate) fn cached(case: &Case) -> Vec<Check> {
 
 /// A mark on what the assistant has begun to say.
 pub(crate) fn flagged(case: &Case) -> Vec<Check> {
-    wire::converted(case, "assistant_prefix")
+    let property = case.input["options"]["property"].as_str().unwrap_or("prefix");
+    let actual = match engine::run(EXACT, "assistant_prefix", Scene::new(wire::scene(case)), &[("messages", wire::items(&case.input["messages"]))]) {
+        Ok(ran) => json!({ "messages": wire::messages(&ran.list("messages")).as_array().into_iter().flatten().map(|m| named(m, property)).collect::<Json>() }),
+        Err(error) => error,
+    };
+    vec![case.check(actual, wire::fits)]
+}
+
+fn named(message: &Json, property: &str) -> Json {
+    let fields = message.as_object().into_iter().flatten();
+    fields.map(|(key, value)| (if key == "prefill" { property.to_owned() } else { key.clone() }, value.clone())).collect::<serde_json::Map<_, _>>().into()
 }
 
 /// The contract's dialect.
