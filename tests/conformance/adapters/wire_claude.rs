@@ -17,8 +17,7 @@ const PATHS: &[(&str, &str)] = &[
     ("/provider/maxTokens", "context.reserve"),
     ("/provider/reasoningEffort", "provider.reasoning_effort"),
     ("/provider/isAdaptiveModel", "able.adaptive"),
-    ("/provider/cachingAtDepth", "config.claude.cachingAtDepth"),
-    ("/provider/ttl", "cache.ttl"),
+    ("/provider/cache_depth", "config.claude.cachingAtDepth"),
     ("/preset/prefill", "plan.assistant_prefill"),
     ("/config/promptPlaceholder", "placeholder.text"),
 ];
