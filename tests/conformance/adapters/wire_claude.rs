@@ -17,7 +17,6 @@ const PATHS: &[(&str, &str)] = &[
     ("/provider/maxTokens", "context.reserve"),
     ("/provider/reasoningEffort", "provider.reasoning_effort"),
     ("/provider/isAdaptiveModel", "able.adaptive"),
-    ("/provider/cache_depth", "config.claude.cachingAtDepth"),
     ("/preset/prefill", "plan.assistant_prefill"),
     ("/config/promptPlaceholder", "placeholder.text"),
 ];
@@ -87,7 +86,7 @@ pub(crate) fn budget(case: &Case) -> Vec<Check> {
 pub(crate) fn cached(case: &Case) -> Vec<Check> {
     let messages = case.input["messages"].as_array().into_iter().flatten();
     let messages = messages.map(|m| json!({ "role": m["role"], "parts": m["content"] })).collect();
-    let actual = match engine::run(EXACT, "claude_cache", Scene::new(scene(case)), &[("messages", messages)]) {
+    let actual = match engine::run(EXACT, "anthropic_cache", Scene::new(scene(case)), &[("messages", messages)]) {
         Ok(ran) => {
             let back = |m: &Json| json!({ "role": m["role"], "content": m["parts"] });
             json!({ "messages": ran.list("messages").iter().map(back).collect::<Json>() })
