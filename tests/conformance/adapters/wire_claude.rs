@@ -99,8 +99,15 @@ pub(crate) fn cached(case: &Case) -> Vec<Check> {
 /// A mark on what the assistant has begun to say.
 pub(crate) fn flagged(case: &Case) -> Vec<Check> {
     let property = case.input["options"]["property"].as_str().unwrap_or("prefix");
-    let actual = match engine::run(EXACT, "assistant_prefix", Scene::new(wire::scene(case)), &[("messages", wire::items(&case.input["messages"]))]) {
-        Ok(ran) => json!({ "messages": wire::messages(&ran.list("messages")).as_array().into_iter().flatten().map(|m| named(m, property)).collect::<Json>() }),
+    let actual = match engine::run(
+        EXACT,
+        "assistant_prefix",
+        Scene::new(wire::scene(case)),
+        &[("messages", wire::items(&case.input["messages"]))],
+    ) {
+        Ok(ran) => {
+            json!({ "messages": wire::messages(&ran.list("messages")).as_array().into_iter().flatten().map(|m| named(m, property)).collect::<Json>() })
+        }
         Err(error) => error,
     };
     vec![case.check(actual, wire::fits)]
@@ -108,7 +115,10 @@ pub(crate) fn flagged(case: &Case) -> Vec<Check> {
 
 fn named(message: &Json, property: &str) -> Json {
     let fields = message.as_object().into_iter().flatten();
-    fields.map(|(key, value)| (if key == "prefill" { property.to_owned() } else { key.clone() }, value.clone())).collect::<serde_json::Map<_, _>>().into()
+    fields
+        .map(|(key, value)| (if key == "prefill" { property.to_owned() } else { key.clone() }, value.clone()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 /// The contract's dialect.
