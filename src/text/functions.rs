@@ -98,6 +98,12 @@ pub const FUNCTIONS: &[Function] = &[
         run: |args| Ok(Value::Int(i64::try_from(super::seedrandom::hash(&text(args), 0)).unwrap_or(i64::MAX))),
     },
     Function {
+        name: "inline_refs",
+        doc: "a JSON Schema with what its references (`$ref`) to `$defs` mean in their place, and without `$defs`",
+        args: OF,
+        run: |args| super::schema::inline_refs(of(args)).map_err(Refusal::from),
+    },
+    Function {
         name: "json",
         doc: "the value as compact JSON text, or with `indent` blanks a level on lines of its own",
         args: &[("of", true), ("indent", false)],
@@ -121,7 +127,7 @@ pub const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "parse_json",
-        doc: "the value that a JSON text says; `else` (nothing by default) where it is none",
+        doc: "the value that a JSON text says; `else` (nothing by default) where it is none; what is no text stays",
         args: &[("of", true), ("else", false)],
         run: parse_json,
     },
@@ -326,6 +332,9 @@ fn number(args: &Args) -> Result<Value, Refusal> {
 }
 
 fn parse_json(args: &Args) -> Result<Value, Refusal> {
+    if !matches!(of(args), Value::Text(_) | Value::Null) {
+        return Ok(of(args).clone());
+    }
     let parsed = serde_json::from_str::<serde_json::Value>(&text(args));
     Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
 }

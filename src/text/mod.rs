@@ -15,6 +15,7 @@ pub mod liquid;
 pub mod macros;
 pub mod moment;
 pub mod pattern;
+mod schema;
 pub mod script;
 pub mod seedrandom;
 pub mod story;

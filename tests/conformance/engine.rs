@@ -240,6 +240,14 @@ impl Built {
     pub(crate) fn emit(&self, dialect: &str) -> Result<Json, Json> {
         tapster::emit(&self.pack, &self.plan, dialect).map(|e| e.payload).map_err(|e| error(&e))
     }
+
+    /// The same with other values in the scene.
+    pub(crate) fn emit_in(&self, dialect: &str, values: &[(&str, Json)]) -> Result<Json, Json> {
+        let mut scene = self.plan.scene.to_json();
+        values.iter().for_each(|(path, value)| crate::adapters::put(&mut scene, path, value.clone()));
+        let plan = tapster::Plan { scene: tapster::Value::from(&scene), ..self.plan.clone() };
+        tapster::emit(&self.pack, &plan, dialect).map(|e| e.payload).map_err(|e| error(&e))
+    }
 }
 
 /// Finished messages in a dialect of a pack.

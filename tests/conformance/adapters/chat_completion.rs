@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::words::{extension_prompts, note, persona};
-use super::{imports, parts, post};
+use super::{imports, parts, post, wire_claude};
 use crate::case::{Case, Check};
 use crate::compare::same;
 use crate::engine::{self, Built, EXACT, Scene};
@@ -42,10 +42,13 @@ fn messages(case: &Case, built: &Built) -> Check {
         parts::set(&mut expected, "sent_messages", sent.clone());
         parts::set(&mut actual, "sent_messages", sent_messages(case, built));
     }
-    if let Some(converted) = case.expected.get("anthropic") {
-        parts::set(&mut expected, "anthropic", converted.clone());
-        let payload = built.emit("anthropic").unwrap_or_else(|error| error);
-        parts::set(&mut actual, "anthropic", json!({ "messages": payload["messages"], "systemPrompt": payload["system"] }));
+    for (key, tools) in [("anthropic", false), ("anthropic_with_tools", true)] {
+        if let Some(converted) = case.expected.get(key) {
+            parts::set(&mut expected, key, converted.clone());
+            let payload = built.emit_in("claude", &[("provider.tools_offered", json!(tools))]);
+            let (messages, system) = wire_claude::apart(&payload.unwrap_or_else(|error| error));
+            parts::set(&mut actual, key, json!({ "messages": messages, "system": system }));
+        }
     }
     Check { level: String::new(), passed: same(&expected, &actual), expected, actual }
 }

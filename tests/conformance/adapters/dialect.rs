@@ -32,7 +32,8 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
     })]
 }
 
-fn messages(list: &Json) -> Json {
+/// Messages of the contract as items.
+pub(crate) fn messages(list: &Json) -> Json {
     let message = |m: &Json| json!({ "role": m["role"], "text": m["content"], "name": m["name"], "meta": m["metadata"] });
     list.as_array().into_iter().flatten().map(message).collect()
 }
@@ -51,7 +52,7 @@ fn added_dialect(added: &Json) -> String {
 }
 
 /// A text is the list of one text block; an empty text block beside others says nothing; no system is an empty one.
-fn blocks(payload: &mut Json) {
+pub(crate) fn blocks(payload: &mut Json) {
     let system = listed(&payload["system"]);
     parts::set(payload, "system", system);
     for message in payload["messages"].as_array_mut().into_iter().flatten() {
@@ -60,7 +61,8 @@ fn blocks(payload: &mut Json) {
     }
 }
 
-fn listed(content: &Json) -> Json {
+/// Content as a list of blocks.
+pub(crate) fn listed(content: &Json) -> Json {
     let list = match content {
         Json::Null => Vec::new(),
         Json::String(text) => vec![json!({ "type": "text", "text": text })],

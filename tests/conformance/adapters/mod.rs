@@ -19,10 +19,12 @@ mod story;
 mod text;
 mod trim;
 mod wire;
+mod wire_claude;
 mod wire_openai;
 mod words;
 
 use crate::case::{Case, Check};
+pub(crate) use parts::put;
 
 /// What runs the cases of a kind.
 pub(crate) struct Adapter {
@@ -53,6 +55,12 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-story", "", story::contract),
     adapter("contract-dialect-wire", "contract-openai", wire_openai::contract),
     adapter("dialect", "post-", post::recorded),
+    adapter("contract-dialect-wire", "contract-anthropic", wire_claude::contract),
+    adapter("dialect", "claude", wire_claude::converted),
+    adapter("dialect", "body-claude", wire_claude::request),
+    adapter("dialect", "budget-claude", wire_claude::budget),
+    adapter("dialect", "caching-claude-depth", wire_claude::cached),
+    adapter("dialect", "assistant-prefix", wire_claude::flagged),
     adapter("dialect", "body-openai", |case| wire::request(case, "openai")),
     adapter("dialect", "body-openrouter", |case| wire::request(case, "openrouter")),
     adapter("dialect", "body-deepseek", |case| wire::request(case, "deepseek")),
