@@ -18,6 +18,7 @@ mod st_group;
 mod story;
 mod text;
 mod trim;
+mod wire_google;
 mod words;
 
 use crate::case::{Case, Check};
@@ -50,6 +51,9 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-pipeline", "", pipeline::contract),
     adapter("contract-story", "", story::contract),
     adapter("dialect", "post-", post::recorded),
+    adapter("dialect", "google", wire_google::recorded),
+    adapter("dialect", "body-google", wire_google::recorded),
+    adapter("dialect", "budget-google", wire_google::recorded),
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
