@@ -16,6 +16,9 @@ use crate::verbs::Halt;
 pub struct Emitted {
     /// What is sent to the provider.
     pub payload: serde_json::Value,
+    /// Where it is sent: what the form `<dialect>/request` gives (`url`, `headers`). Null where the dialect has none.
+    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
+    pub request: serde_json::Value,
     /// What was odd on the way from the plan to it; what was odd before is in the plan.
     pub warnings: Vec<Warning>,
     /// What was watched; only there when the plan's scene asked for a trace.
@@ -45,19 +48,22 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     st.restore(list, items);
     let stages = build::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
     let failed = |halt: Halt| BuildError::of(halt, Some(&form_name), &st);
-    let payload = payload(form, &st).map_err(failed)?;
+    let payload = formed(form, &st).map_err(failed)?;
+    let request = format!("{dialect}/request");
+    let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
+    let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, &st)).map_err(failed)?;
     let trace = gather::trace(&st, None, stages);
     let warnings = st.warnings.take();
-    Ok(Emitted { payload, warnings, trace })
+    Ok(Emitted { payload, request, warnings, trace })
 }
 
-/// What the form of a dialect gives.
-fn payload(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
+/// What a form of a dialect gives.
+fn formed(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
     let memo = Memo::default();
     let env = pass_env(st, &memo);
     let nothing = Value::map(Map::default());
-    let payload = st.rules.form(form, &env.inner(Cur::Value(&nothing, 0)))?;
-    if st.refuses() { Err(Halt::Warned) } else { Ok(payload.to_json()) }
+    let value = st.rules.form(form, &env.inner(Cur::Value(&nothing, 0)))?;
+    if st.refuses() { Err(Halt::Warned) } else { Ok(value.to_json()) }
 }
 
 /// The dialects of a pack: programs that have a payload form.

@@ -2,31 +2,24 @@
 
 use serde_json::{Value as Json, json};
 
-use super::post::items;
+use super::wire::{fits, items};
 use crate::case::{Case, Check};
-use crate::compare::same;
 use crate::engine::{self, EXACT, Ran, Scene};
-
-/// The whole dialect, and the shapes that it gives.
-const REQUEST: &str = "kind = \"overlay\"\nversion = 1\n[[program]]\nname = \"conformance_google\"\nover = \"messages\"\n\
-    [[pass]]\nname = \"conformance_google/google\"\ndo = \"run\"\nprogram = \"google\"\n\
-    [[pass]]\nname = \"conformance_google/shapes\"\ndo = \"set\"\n\
-    set = { \"$google.sent\" = { of = [\"\"], take = 1, get = { form = \"google/payload\" } }, \
-    \"$google.request\" = { of = [\"\"], take = 1, get = { form = \"google/request\" } } }\n";
 
 /// What is recorded under `input.op`.
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
-    let input = &case.input;
-    let list = [("messages", items(&input["messages"]))];
-    let (options, request) = (&input["options"], &input["options"]["request"]);
-    let ran = match case.op() {
-        "google" => engine::run(EXACT, "google_contents", scene(input, options, &options["names"]), &list).map(|ran| contents(&ran)),
-        "body-google" => engine::run_with(EXACT, REQUEST, "conformance_google", scene(input, request, request), &list)
-            .map(|ran| json!({ "url": ran.get("google.request")["url"], "body": ran.get("google.sent") })),
-        _ => engine::run(EXACT, "google_budget", scene(input, options, options), &list)
-            .map(|ran| json!({ "budget": ran.get("google.budget") })),
+    let (input, options) = (&case.input, &case.input["options"]);
+    let messages = items(&input["messages"]);
+    let run = |program: &str, names: &Json| {
+        engine::run(EXACT, program, Scene::new(scene(input, options, names)), &[("messages", messages.clone())])
     };
-    vec![case.check(ran.unwrap_or_else(|error| error), same)]
+    let ran = match case.op() {
+        "google" => run("google_contents", &options["names"]).map(|ran| contents(&ran)),
+        "body-google" => engine::emit_request(EXACT, scene(input, &options["request"], &options["request"]), messages, "google")
+            .map(|sent| json!({ "url": sent["request"]["url"], "body": sent["payload"] })),
+        _ => run("google_budget", options).map(|ran| json!({ "budget": ran.get("google.budget") })),
+    };
+    vec![case.check(ran.unwrap_or_else(|error| error), fits)]
 }
 
 fn contents(ran: &Ran) -> Json {
@@ -38,7 +31,7 @@ fn contents(ran: &Ran) -> Json {
 }
 
 /// The options of a converter or of a request, under the names of the rules.
-fn scene(input: &Json, options: &Json, names: &Json) -> Scene {
+fn scene(input: &Json, options: &Json, names: &Json) -> Json {
     let config = &input["options"]["config"];
     let named = |a: &str, b: &str| names.get(a).or_else(|| names.get(b)).cloned();
     let option = |a: &str, b: &str| options.get(a).or_else(|| options.get(b)).cloned();
@@ -53,7 +46,8 @@ fn scene(input: &Json, options: &Json, names: &Json) -> Scene {
         ("web_search", option("enable_web_search", "")),
         ("thought_signatures", config.get("gemini.thoughtSignatures").cloned()),
     ];
-    let same = ["temperature", "top_p", "top_k", "stream", "include_reasoning", "tools", "tool_choice", "json_schema", "stop", "request_images"];
+    let same =
+        ["temperature", "top_p", "top_k", "stream", "include_reasoning", "tools", "tool_choice", "json_schema", "stop", "request_images"];
     for (name, value) in renamed.into_iter().chain(same.map(|name| (name, option(name, "")))) {
         if let Some(value) = value {
             provider[name] = value;
@@ -67,5 +61,5 @@ fn scene(input: &Json, options: &Json, names: &Json) -> Scene {
     if let Some(text) = config.get("promptPlaceholder") {
         data["placeholder"] = json!({ "text": text });
     }
-    Scene::new(data)
+    data
 }
