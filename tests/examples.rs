@@ -109,3 +109,31 @@ fn pages_show_what_comes_out() {
         }
     }
 }
+
+/// A provider is one rule file over a pack that does not know it, and what one of its models can do is one line.
+#[test]
+fn a_provider_is_one_file_and_a_flag_is_one_line() {
+    let folder = Path::new("examples/new-provider");
+    let files: Vec<_> = std::fs::read_dir(folder.join("pack")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(files.len(), 2, "the manifest and one rule file: {files:?}");
+
+    let unknown: Vec<OsString> = ["build".into(), folder.into(), "--pack".into(), "sillytavern".into()].into();
+    let (exit, _, err) = tapster(unknown);
+    assert!(exit != 0 && err.contains("no dialect `kite`"), "{err}");
+
+    let turns = |args: &[OsString]| {
+        let (exit, out, err) = tapster([&["build".into(), folder.into()], args].concat());
+        assert_eq!((exit, err.as_str()), (0, ""), "{args:?}");
+        serde_json::from_str::<Json>(&out).unwrap()["turns"].clone()
+    };
+    let begun = turns(&[]);
+    assert_eq!(begun[4], serde_json::json!({ "speaker": "kite", "says": "Well," }));
+
+    let overlay = folder.join("no-prefill.toml");
+    let text = std::fs::read_to_string(&overlay).unwrap();
+    assert_eq!(text.lines().filter(|line| line.contains("prefill = false")).count(), 1);
+    assert_eq!(toml::from_str::<toml::Table>(&text).unwrap()["capability"].as_array().unwrap().len(), 1);
+    let asked = turns(&["--overlay".into(), overlay.into()]);
+    assert_eq!(asked.as_array().unwrap().len(), 4);
+    assert_eq!(asked[3]["says"], "Tove: Is the ferry still running?\n\n[Begin your answer with: Well,]");
+}

@@ -57,7 +57,12 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: |args| Ok(Value::Int(i64::try_from(super::seedrandom::hash(&text(args), 0)).unwrap_or(i64::MAX))),
     },
-    Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
+    Function {
+        name: "json",
+        doc: "the value as compact JSON text, or with `indent` blanks a level on lines of its own",
+        args: &[("of", true), ("indent", false)],
+        run: json,
+    },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
@@ -283,6 +288,16 @@ fn number(args: &Args) -> Result<Value, String> {
 fn parse_json(args: &Args) -> Result<Value, String> {
     let parsed = serde_json::from_str::<serde_json::Value>(&text(args));
     Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
+}
+
+fn json(args: &Args) -> Result<Value, String> {
+    let value = of(args).to_json();
+    let Some(indent) = args.get("indent").and_then(Value::as_i64) else { return Ok(Value::text(value.to_string())) };
+    let blanks = vec![b' '; usize::try_from(indent.clamp(0, 10)).unwrap_or(0)];
+    let mut out = Vec::new();
+    let mut writer = serde_json::Serializer::with_formatter(&mut out, serde_json::ser::PrettyFormatter::with_indent(&blanks));
+    serde::Serialize::serialize(&value, &mut writer).map_err(|e| e.to_string())?;
+    Ok(Value::text(String::from_utf8_lossy(&out)))
 }
 
 fn repeat(args: &Args) -> Result<Value, String> {

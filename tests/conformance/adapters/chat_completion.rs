@@ -24,7 +24,8 @@ const SLOTS: &[(&str, &str)] = &[
     ("newMainChat", "new_chat"),
 ];
 
-/// Messages, and as a stricter level the slots and tokens.
+/// Messages, and as a stricter level the slots and tokens. They are recorded before the server makes them acceptable
+/// (`custom_prompt_post_processing`), which is the next step (`sent_messages`).
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
     let built = scene(&case.input).and_then(|data| engine::build(EXACT, Scene::new(data)));
     let built = match built {
@@ -188,7 +189,6 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
         ("max_response", "context.reserve"),
         ("user_input", "input"),
         ("chat_completion_source", "provider.source"),
-        ("custom_prompt_post_processing", "post.mode"),
     ];
     parts::copy(input, data, &names);
     parts::copy(&input["quiet"], data, &[("prompt", "quiet_prompt"), ("skip_wian", "quiet_bare")]);

@@ -23,6 +23,8 @@ const PATHS: &[(&str, &str)] = &[
     ("custom_prompt_post_processing", "post.mode"),
     ("assistant_prefill", "preset.prefill"),
     ("prefill", "preset.prefill"),
+    ("cachingAtDepth", "provider.cache_depth"),
+    ("ttl", "provider.cache_ttl"),
 ];
 
 /// The options of a case as a scene: `config` with its dotted keys under `config.`, everything else as [`PATHS`] says.
