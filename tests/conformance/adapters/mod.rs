@@ -20,6 +20,7 @@ mod text;
 mod trim;
 mod wire;
 mod wire_claude;
+mod wire_google;
 mod wire_openai;
 mod words;
 
@@ -61,6 +62,9 @@ const ADAPTERS: &[Adapter] = &[
     adapter("dialect", "budget-claude", wire_claude::budget),
     adapter("dialect", "caching-claude-depth", wire_claude::cached),
     adapter("dialect", "assistant-prefix", wire_claude::flagged),
+    adapter("dialect", "google", wire_google::recorded),
+    adapter("dialect", "body-google", wire_google::recorded),
+    adapter("dialect", "budget-google", wire_google::recorded),
     adapter("dialect", "body-openai", |case| wire::request(case, "openai")),
     adapter("dialect", "body-openrouter", |case| wire::request(case, "openrouter")),
     adapter("dialect", "body-deepseek", |case| wire::request(case, "deepseek")),
