@@ -193,13 +193,14 @@ impl Rules {
         self.lists.iter().position(|l| l.name.as_ref() == name)
     }
 
-    /// The item at hand in the shape of a form: keys whose value is empty are left out unless kept.
+    /// The item at hand in the shape of a form: keys whose value is empty are left out unless kept, and always where
+    /// there is none.
     pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, Fault> {
         let Some(form) = self.forms.get(n) else { return Ok(Value::Null) };
         let mut out = Map::default();
         for (key, value) in &form.keys {
             let value = env.eval(value)?;
-            if !value.is_empty() || form.keep.contains(key) {
+            if !value.is_empty() || (!value.is_null() && form.keep.contains(key)) {
                 out.insert(key.clone(), value);
             }
         }

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize as _;
+
 use super::js;
 use super::moment::{INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
@@ -57,7 +59,12 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: |args| Ok(Value::Int(i64::try_from(super::seedrandom::hash(&text(args), 0)).unwrap_or(i64::MAX))),
     },
-    Function { name: "json", doc: "the value as compact JSON text", args: OF, run: |args| Ok(Value::text(of(args).to_json().to_string())) },
+    Function {
+        name: "json",
+        doc: "the value as JSON text; compact, or with `indent` blanks a level (at most 10) on lines of its own",
+        args: &[("of", true), ("indent", false)],
+        run: json,
+    },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
@@ -89,10 +96,22 @@ pub const FUNCTIONS: &[Function] = &[
     },
     Function { name: "reverse", doc: "the characters of a text or the elements of a list from last to first", args: OF, run: reverse },
     Function {
+        name: "sha512",
+        doc: "SHA-512 over the UTF-8 of the text, in hex",
+        args: OF,
+        run: |args| Ok(Value::text(super::sha512::hex(text(args).as_bytes()))),
+    },
+    Function {
         name: "split",
         doc: "the parts of a text between `sep` (a plain text or `/pattern/flags`), as a list; its characters for an empty `sep`",
         args: &[("of", true), ("sep", true)],
         run: split,
+    },
+    Function {
+        name: "string",
+        doc: "the value as JavaScript makes a text of it: `a,b` of a list, `[object Object]` of a table, `undefined` where there is none",
+        args: OF,
+        run: |args| Ok(Value::Text(string(of(args)))),
     },
     Function {
         name: "time_difference",
@@ -109,6 +128,12 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "the values of a table as a list: those under whole numbers first, ascending; a list as it is",
         args: OF,
         run: values,
+    },
+    Function {
+        name: "without",
+        doc: "the table without the fields that `keys` (a name or a list of names) tells",
+        args: &[("of", true), ("keys", true)],
+        run: without,
     },
     Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },
 ];
@@ -275,6 +300,41 @@ fn number(args: &Args) -> Result<Value, String> {
 fn parse_json(args: &Args) -> Result<Value, String> {
     let parsed = serde_json::from_str::<serde_json::Value>(&text(args));
     Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
+}
+
+fn json(args: &Args) -> Result<Value, String> {
+    let json = of(args).to_json();
+    let indent = args.get("indent").and_then(Value::as_i64).and_then(|n| usize::try_from(n.min(10)).ok()).filter(|n| *n > 0);
+    let Some(indent) = indent else { return Ok(Value::text(json.to_string())) };
+    let mut out = Vec::new();
+    let blanks = " ".repeat(indent);
+    let style = serde_json::ser::PrettyFormatter::with_indent(blanks.as_bytes());
+    json.serialize(&mut serde_json::Serializer::with_formatter(&mut out, style)).map_err(|e| e.to_string())?;
+    bounded(out.len())?;
+    Ok(Value::text(String::from_utf8(out).map_err(|e| e.to_string())?))
+}
+
+/// Lists nest no deeper than what was read from files or given by scripts, which is bounded.
+fn string(value: &Value) -> Arc<str> {
+    match value {
+        Value::Null => Arc::from("undefined"),
+        Value::Map(_) => Arc::from("[object Object]"),
+        Value::List(list) => {
+            let element = |v: &Value| if v.is_null() { Arc::from("") } else { string(v) };
+            list.iter().map(element).collect::<Vec<_>>().join(",").into()
+        }
+        other => other.to_text(),
+    }
+}
+
+fn without(args: &Args) -> Result<Value, String> {
+    let Value::Map(table) = of(args) else { return Ok(of(args).clone()) };
+    let keys = args.get("keys").unwrap_or(&Value::Null);
+    let gone = |key: &Arc<str>| match keys {
+        Value::List(list) => list.iter().any(|k| k.as_str() == Some(key)),
+        one => one.as_str() == Some(key),
+    };
+    Ok(Value::map(table.iter().filter(|(key, _)| !gone(key)).map(|(k, v)| (k.clone(), v.clone())).collect()))
 }
 
 fn repeat(args: &Args) -> Result<Value, String> {

@@ -15,5 +15,6 @@ pub mod moment;
 pub mod pattern;
 pub mod script;
 pub mod seedrandom;
+pub mod sha512;
 pub mod story;
 pub mod tokens;

@@ -18,6 +18,7 @@ mod st_group;
 mod story;
 mod text;
 mod trim;
+mod wire_turns;
 mod words;
 
 use crate::case::{Case, Check};
@@ -50,6 +51,14 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-pipeline", "", pipeline::contract),
     adapter("contract-story", "", story::contract),
     adapter("dialect", "post-", post::recorded),
+    adapter("dialect", "mistral", wire_turns::converted),
+    adapter("dialect", "cohere", wire_turns::converted),
+    adapter("dialect", "ai21", wire_turns::converted),
+    adapter("dialect", "xai", wire_turns::converted),
+    adapter("dialect", "body-mistral", wire_turns::body),
+    adapter("dialect", "body-cohere", wire_turns::body),
+    adapter("dialect", "body-ai21", wire_turns::body),
+    adapter("dialect", "body-xai", wire_turns::body),
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
