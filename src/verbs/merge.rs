@@ -49,7 +49,8 @@ impl Merge {
         };
         let absorb = cond(cx, "absorb");
         let stop = cond(cx, "stop");
-        let into = node("into").map(|n| cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item)));
+        // the item that goes stands outside of the one that takes it
+        let into = node("into").map(|n| cx.within(scope.clone(), |cx| cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item))));
         let join = node("join").map_or_else(|| Expr::text(""), |n| cx.expr(n));
         let field = node("field").and_then(Node::as_text).map_or(core::TEXT, |f| cx.fields.intern(f));
         let mut fold = Vec::new();
