@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+
 use super::js;
 use super::moment::{INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
@@ -140,10 +141,22 @@ pub const FUNCTIONS: &[Function] = &[
     },
     Function { name: "reverse", doc: "the characters of a text or the elements of a list from last to first", args: OF, run: reverse },
     Function {
+        name: "sha512",
+        doc: "SHA-512 over the UTF-8 of the text, in hex",
+        args: OF,
+        run: |args| Ok(Value::text(super::sha512::hex(text(args).as_bytes()))),
+    },
+    Function {
         name: "split",
         doc: "the parts of a text between `sep` (a plain text or `/pattern/flags`), as a list; its characters for an empty `sep`",
         args: &[("of", true), ("sep", true)],
         run: split,
+    },
+    Function {
+        name: "string",
+        doc: "the value as JavaScript makes a text of it: `a,b` of a list, `[object Object]` of a table, `undefined` where there is none",
+        args: OF,
+        run: |args| Ok(Value::Text(string(of(args)))),
     },
     Function {
         name: "time_difference",
@@ -337,6 +350,19 @@ fn parse_json(args: &Args) -> Result<Value, Refusal> {
     }
     let parsed = serde_json::from_str::<serde_json::Value>(&text(args));
     Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
+}
+
+/// Lists nest no deeper than what was read from files or given by scripts, which is bounded.
+fn string(value: &Value) -> Arc<str> {
+    match value {
+        Value::Null => Arc::from("undefined"),
+        Value::Map(_) => Arc::from("[object Object]"),
+        Value::List(list) => {
+            let element = |v: &Value| if v.is_null() { Arc::from("") } else { string(v) };
+            list.iter().map(element).collect::<Vec<_>>().join(",").into()
+        }
+        other => other.to_text(),
+    }
 }
 
 fn json(args: &Args) -> Result<Value, Refusal> {

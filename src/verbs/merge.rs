@@ -1,4 +1,5 @@
-//! `merge`: of two selected neighbours with equal `same` fields, the later goes into the earlier.
+//! `merge`: of two selected neighbours with equal `same` fields, the later goes into the earlier; with `into`, each
+//! of the selected goes into the last item before it that takes it.
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ pub struct Merge {
     join: Expr,
     field: FieldId,
     fold: Vec<(FieldId, Fold)>,
+    into: Option<Cond>,
 }
 
 /// What becomes of another field.
@@ -47,6 +49,8 @@ impl Merge {
         };
         let absorb = cond(cx, "absorb");
         let stop = cond(cx, "stop");
+        // the item that goes stands outside of the one that takes it
+        let into = node("into").map(|n| cx.within(scope.clone(), |cx| cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item))));
         let join = node("join").map_or_else(|| Expr::text(""), |n| cx.expr(n));
         let field = node("field").and_then(Node::as_text).map_or(core::TEXT, |f| cx.fields.intern(f));
         let mut fold = Vec::new();
@@ -62,7 +66,7 @@ impl Merge {
             };
             fold.push((cx.fields.intern(name), how));
         }
-        Self { same, absorb, stop, join, field, fold }
+        Self { same, absorb, stop, join, field, fold, into }
     }
 
     /// Joins neighbours.
@@ -77,7 +81,10 @@ impl Merge {
                 }
             }
             let join = env.eval(&self.join)?.to_text();
-            self.fold_all(&items.items, &selected, &join, &env)?
+            match &self.into {
+                Some(into) => self.gather(into, &items.items, &selected, &join, &env)?,
+                None => self.fold_all(&items.items, &selected, &join, &env)?,
+            }
         };
         let list = st.list_mut(list);
         if let Some(lazy) = &mut list.lazy {
@@ -114,20 +121,44 @@ impl Merge {
         Ok(out.into_iter().map(|(item, _)| item).collect())
     }
 
+    /// Each of the selected goes into the last item before it that meets `into`, as that is by then; one that finds
+    /// none stays.
+    fn gather(&self, into: &Cond, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
+        let mut out: Vec<(usize, Item)> = Vec::with_capacity(items.len());
+        for (n, item) in items.iter().enumerate() {
+            let chosen = selected.get(n).copied().unwrap_or(false);
+            let taker = if chosen { self.taker(into, &out, item, n, env)? } else { None };
+            let Some((_, head)) = taker.and_then(|at| out.get_mut(at)) else {
+                out.push((n, item.clone()));
+                continue;
+            };
+            let run = [head.get(self.field).cloned().unwrap_or_default(), item.get(self.field).cloned().unwrap_or_default()];
+            head.set(self.field, joined(&run, join));
+            for (field, how) in &self.fold {
+                fold(head, item, *field, *how);
+            }
+            env.st.small_enough(head.text().len())?;
+            env.st.note(item, "merged");
+        }
+        Ok(out.into_iter().map(|(_, item)| item).collect())
+    }
+
+    fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+        let from = env.inner(Cur::Item(item, n));
+        for (at, (place, head)) in out.iter().enumerate().rev() {
+            let there = from.inner(Cur::Item(head, *place));
+            if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
     fn close(&self, out: &mut [(Item, bool)], run: &mut Vec<Value>, join: &str) {
         if run.is_empty() {
             return;
         }
-        let joined = if run.iter().any(|v| matches!(v, Value::List(_))) {
-            let parts = run.iter().flat_map(|v| match v {
-                Value::List(l) => l.to_vec(),
-                Value::Null => Vec::new(),
-                other => vec![other.clone()],
-            });
-            Value::list(parts.collect())
-        } else {
-            Value::text(run.iter().map(Value::to_text).collect::<Vec<_>>().join(join))
-        };
+        let joined = joined(run, join);
         run.clear();
         if let Some((head, _)) = out.last_mut() {
             head.set(self.field, joined);
@@ -153,6 +184,19 @@ impl Merge {
         }
         Ok(true)
     }
+}
+
+/// Values as one: lists put together, texts with `join` between them.
+fn joined(run: &[Value], join: &str) -> Value {
+    if run.iter().any(|v| matches!(v, Value::List(_))) {
+        let parts = run.iter().flat_map(|v| match v {
+            Value::List(l) => l.to_vec(),
+            Value::Null => Vec::new(),
+            other => vec![other.clone()],
+        });
+        return Value::list(parts.collect());
+    }
+    Value::text(run.iter().map(Value::to_text).collect::<Vec<_>>().join(join))
 }
 
 fn fold(head: &mut Item, item: &Item, field: FieldId, how: Fold) {

@@ -75,7 +75,7 @@ pub const VERBS: &[Info] = &[
     Info {
         name: "merge",
         doc: "neighbours with equal `same` become one",
-        terms: &["same", "absorb", "stop", "join", "field", "fold"],
+        terms: &["same", "absorb", "stop", "join", "field", "fold", "into"],
         cost: "the list and its text",
     },
     Info {

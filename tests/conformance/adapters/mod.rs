@@ -22,6 +22,7 @@ mod wire;
 mod wire_claude;
 mod wire_google;
 mod wire_openai;
+mod wire_turns;
 mod words;
 
 use crate::case::{Case, Check};
@@ -74,6 +75,14 @@ const ADAPTERS: &[Adapter] = &[
     adapter("dialect", "caching-openrouter-depth", |case| wire::converted(case, "cache_depth")),
     adapter("dialect", "caching-openrouter-system", |case| wire::converted(case, "cache_system")),
     adapter("dialect", "text-completion", |case| wire::payload(case, "completion")),
+    adapter("dialect", "mistral", wire_turns::converted),
+    adapter("dialect", "cohere", wire_turns::converted),
+    adapter("dialect", "ai21", wire_turns::converted),
+    adapter("dialect", "xai", wire_turns::converted),
+    adapter("dialect", "body-mistral", wire_turns::body),
+    adapter("dialect", "body-cohere", wire_turns::body),
+    adapter("dialect", "body-ai21", wire_turns::body),
+    adapter("dialect", "body-xai", wire_turns::body),
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
