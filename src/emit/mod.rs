@@ -4,7 +4,7 @@
 //! holds. This room fills the list, runs the program and evaluates the form; it knows no provider.
 
 use crate::build::{self, BuildError, gather};
-use crate::model::plan::{Trace, Warning};
+use crate::model::plan::{Trace, Unchanged, Warning};
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::select::pass_env;
@@ -18,6 +18,9 @@ pub struct Emitted {
     pub payload: serde_json::Value,
     /// What was odd on the way from the plan to it; what was odd before is in the plan.
     pub warnings: Vec<Warning>,
+    /// What of the plan stands as in an earlier one, where the plan says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unchanged: Option<Unchanged>,
     /// What was watched; only there when the plan's scene asked for a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
@@ -48,7 +51,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let payload = payload(form, &st).map_err(failed)?;
     let trace = gather::trace(&st, None, stages);
     let warnings = st.warnings.take();
-    Ok(Emitted { payload, warnings, trace })
+    Ok(Emitted { payload, warnings, unchanged: plan.unchanged.clone(), trace })
 }
 
 /// What the form of a dialect gives.
