@@ -72,10 +72,14 @@ fn ruler(plan: &Plan) -> Estimator {
     Estimator::parse(named.and_then(Value::as_str).unwrap_or("cl100k")).unwrap_or(FALLBACK)
 }
 
-/// Whether a provider reads the same: role, name, content and calls.
+/// What of a block a provider reads.
+const READ: &[&str] =
+    &["role", "name", "text", "parts", "tool_calls", "tool_call_id", "meta.tool_calls", "meta.tool_call_id", "meta.signature"];
+
+/// Whether a provider reads the same.
 fn same(a: &Block, b: &Block) -> bool {
-    ["role", "name", "text", "parts", "meta", "tool_calls", "tool_call_id"].iter().all(|field| {
-        let (a, b) = (a.fields.get(field), b.fields.get(field));
+    READ.iter().all(|field| {
+        let (a, b) = (a.fields.at(field), b.fields.at(field));
         a == b || a.is_none_or(Value::is_empty) && b.is_none_or(Value::is_empty)
     })
 }
@@ -116,7 +120,11 @@ fn new(plan: &Plan, block: &Block, base: Difference) -> Difference {
 fn changed(plan: &Plan, a: &Block, b: &Block, base: Difference) -> Difference {
     let (is, was) = (a.text("text"), b.text("text"));
     let at = common(&is, &was);
-    let mut out = Difference { what: "changed", at: Some(at), pass: wrote(a), from: source(plan, &is), ..base };
+    let from = source(plan, &is);
+    // a text that is a value of the build, word for word, was not written by what shaped it since
+    let pass = if from.is_some() { a.history.first().map(|e| e.pass.clone()) } else { wrote(a) };
+    let at_end = at == is.len() && at == was.len();
+    let mut out = Difference { what: "changed", at: (!at_end).then_some(at), pass, from, ..base };
     if let Some(trace) = &plan.trace {
         let texts = trace.macros.iter().filter_map(|m| Some((m, m.result.as_deref()?)));
         let by = texts.filter(|(_, text)| covers(&is, text, at)).min_by_key(|(_, text)| text.len());
