@@ -258,9 +258,11 @@ fn forms(cx: &mut Cx<'_>) -> Vec<Form> {
         cx.rule = origin(cx, "form", row);
         let keys = row.fields.get("keys").and_then(|f| f.node.as_table()).into_iter().flatten();
         let keys = keys.map(|(k, f)| (k.clone(), cx.within(Scope::Open, |cx| cx.expr(&f.node)))).collect();
-        let keep = row.fields.get("keep").and_then(|f| f.node.as_list()).unwrap_or(&[]);
-        let keep = keep.iter().filter_map(Node::as_text).map(Arc::from).collect();
-        out.push(Form { name: row.name.clone(), keys, keep });
+        let named = |key: &str| {
+            let list = row.fields.get(key).and_then(|f| f.node.as_list()).unwrap_or(&[]);
+            list.iter().filter_map(Node::as_text).map(Arc::from).collect()
+        };
+        out.push(Form { name: row.name.clone(), keys, keep: named("keep"), present: named("present") });
     }
     out
 }

@@ -67,6 +67,8 @@ pub enum Test {
     Starts(Box<[Expr]>),
     /// A text matches.
     Matches(Arc<Pattern>),
+    /// A text matches a pattern that a row or the scene holds.
+    MatchesOf(Expr),
     /// Is there.
     Exists(bool),
     /// Is there and not empty.
@@ -93,7 +95,7 @@ impl Test {
     #[must_use]
     pub fn operands(&self) -> Vec<&Expr> {
         match self {
-            Test::Eq(e) | Test::Cmp(_, e) | Test::In(e) | Test::Contains(e) | Test::Meets(e) | Test::Every(e) => vec![e],
+            Test::Eq(e) | Test::Cmp(_, e) | Test::In(e) | Test::Contains(e) | Test::Meets(e) | Test::Every(e) | Test::MatchesOf(e) => vec![e],
             Test::OneOf(l) | Test::Ne(l) | Test::Starts(l) => l.iter().collect(),
             Test::And(l) => l.iter().flat_map(Test::operands).collect(),
             Test::Is(_) | Test::Matches(_) | Test::Exists(_) | Test::Nonempty(_) => Vec::new(),
@@ -146,6 +148,13 @@ impl Test {
             Test::Matches(pattern) => match subject.as_str() {
                 Some(text) => pattern.is_match(text).map_err(|b| Fault::bound(b.to_string()))?,
                 None => false,
+            },
+            Test::MatchesOf(e) => match (subject.as_str(), e.eval(env)?) {
+                (Some(text), Value::Text(pattern)) => {
+                    let pattern = env.st.pattern(&pattern, None).map_err(|e| Fault::failed(format!("the pattern cannot be used: {}", e.reason)))?;
+                    env.st.is_match(&pattern, text).map_err(|b| Fault::bound(b.to_string()))?
+                }
+                _ => false,
             },
             Test::Exists(b) => subject.is_null() != *b,
             Test::Nonempty(b) => subject.is_empty() != *b,

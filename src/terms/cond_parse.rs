@@ -278,6 +278,7 @@ impl Cx<'_> {
                 Some(l) => l.iter().map(|n| self.expr(n)).collect(),
                 None => Box::new([self.expr(node)]),
             }),
+            "matches" if node.as_text().is_some_and(super::parse::is_reference) => Test::MatchesOf(self.expr(node)),
             "matches" => Test::Matches(self.pattern(node)),
             "exists" => Test::Exists(flag(self)),
             "nonempty" => Test::Nonempty(flag(self)),

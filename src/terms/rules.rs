@@ -89,6 +89,8 @@ pub struct Form {
     pub keys: Vec<(Arc<str>, Expr)>,
     /// Keys that stay even when empty.
     pub keep: Vec<Arc<str>>,
+    /// Keys that stay when their value is empty, but not when there is none.
+    pub present: Vec<Arc<str>>,
 }
 
 /// Bounds on one build, from `[limits]` of the manifests.
@@ -193,13 +195,13 @@ impl Rules {
         self.lists.iter().position(|l| l.name.as_ref() == name)
     }
 
-    /// The item at hand in the shape of a form: keys whose value is empty are left out unless kept.
+    /// The item at hand in the shape of a form: keys whose value is empty are left out unless they stay.
     pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, Fault> {
         let Some(form) = self.forms.get(n) else { return Ok(Value::Null) };
         let mut out = Map::default();
         for (key, value) in &form.keys {
             let value = env.eval(value)?;
-            if !value.is_empty() || form.keep.contains(key) {
+            if !value.is_empty() || form.keep.contains(key) || !value.is_null() && form.present.contains(key) {
                 out.insert(key.clone(), value);
             }
         }

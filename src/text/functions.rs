@@ -110,6 +110,12 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: values,
     },
+    Function {
+        name: "without",
+        doc: "a table without these keys",
+        args: &[("of", true), ("keys", true)],
+        run: without,
+    },
     Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },
 ];
 
@@ -177,6 +183,13 @@ fn values(args: &Args) -> Result<Value, String> {
         Value::List(list) => Value::List(list.clone()),
         other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
     })
+}
+
+fn without(args: &Args) -> Result<Value, String> {
+    let Value::Map(map) = of(args) else { return Ok(of(args).clone()) };
+    let keys = args.get("keys").and_then(Value::as_list).unwrap_or(&[]);
+    let kept = map.iter().filter(|(key, _)| !keys.iter().any(|k| k.as_str() == Some(key.as_ref())));
+    Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
 fn of(args: &Args) -> &Value {

@@ -250,6 +250,14 @@ pub(crate) fn emit_messages(name: &str, overlay: &str, messages: Json, dialect: 
     tapster::emit(&pack_with(name, overlay)?, &plan, dialect).map(|e| e.payload).map_err(|e| error(&e))
 }
 
+/// Finished messages in a dialect of a pack, in a scene: `payload`, and `request` where the dialect has one.
+pub(crate) fn emit_request(name: &str, scene: Json, messages: Json, dialect: &str) -> Result<Json, Json> {
+    let block = |m: &Json| tapster::model::Block { fields: tapster::Value::from(m), tokens: 0.0, history: Vec::new() };
+    let blocks = messages.as_array().into_iter().flatten().map(block).collect();
+    let plan = tapster::Plan { blocks, scene: tapster::Value::from(&scene), ..Default::default() };
+    tapster::emit(&pack(name)?, &plan, dialect).map(|e| json!({ "payload": e.payload, "request": e.request })).map_err(|e| error(&e))
+}
+
 /// The names of the rows of a table, as the rules see it (`$table.NAME`).
 pub(crate) fn rows(name: &str, table: &str) -> Result<Vec<String>, Json> {
     let rows = pack(name)?.programs().rules.table(table).to_json();

@@ -18,6 +18,8 @@ mod st_group;
 mod story;
 mod text;
 mod trim;
+mod wire;
+mod wire_openai;
 mod words;
 
 use crate::case::{Case, Check};
@@ -49,7 +51,17 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-notes", "", notes::contract),
     adapter("contract-pipeline", "", pipeline::contract),
     adapter("contract-story", "", story::contract),
+    adapter("contract-dialect-wire", "contract-openai", wire_openai::contract),
     adapter("dialect", "post-", post::recorded),
+    adapter("dialect", "body-openai", |case| wire::request(case, "openai")),
+    adapter("dialect", "body-openrouter", |case| wire::request(case, "openrouter")),
+    adapter("dialect", "body-deepseek", |case| wire::request(case, "deepseek")),
+    adapter("dialect", "deepseek-reasoning", |case| wire::converted(case, "deepseek_reasoning")),
+    adapter("dialect", "openrouter-media", |case| wire::converted(case, "sound")),
+    adapter("dialect", "openrouter-signatures", |case| wire::converted(case, "openrouter_signatures")),
+    adapter("dialect", "caching-openrouter-depth", |case| wire::converted(case, "cache_depth")),
+    adapter("dialect", "caching-openrouter-system", |case| wire::converted(case, "cache_system")),
+    adapter("dialect", "text-completion", |case| wire::payload(case, "completion")),
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
