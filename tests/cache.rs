@@ -164,7 +164,10 @@ fn who_broke_it_is_named() {
     let (earlier, later) = two(&rules(false), 3, clock);
     let found = unchanged(&later, &earlier.blocks);
     let differs = found.differs.unwrap();
-    assert_eq!((differs.id.as_str(), differs.by_macro.as_deref(), differs.pass.as_deref()), ("main_prompt", Some("time"), Some("expand/text")));
+    assert_eq!(
+        (differs.id.as_str(), differs.by_macro.as_deref(), differs.pass.as_deref()),
+        ("main_prompt", Some("time"), Some("expand/text"))
+    );
     assert!(found.tokens > 0.0 && found.blocks == 0, "{} tokens", found.tokens);
     let (earlier, later) = two(&rules(true), 3, clock);
     assert!(unchanged(&later, &earlier.blocks).blocks > 5);

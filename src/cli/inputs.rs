@@ -8,8 +8,8 @@ use crate::diag::Code;
 use crate::model::{Scene, Value};
 use crate::pack::{Ruleset, Start};
 
-use super::library::DEFAULT_PACK;
 use super::explain_cache::Previous;
+use super::library::DEFAULT_PACK;
 use super::show::Show;
 use super::{Stop, library, scene, scene_file};
 

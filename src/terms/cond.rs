@@ -95,7 +95,9 @@ impl Test {
     #[must_use]
     pub fn operands(&self) -> Vec<&Expr> {
         match self {
-            Test::Eq(e) | Test::Cmp(_, e) | Test::In(e) | Test::Contains(e) | Test::Meets(e) | Test::Every(e) | Test::MatchesOf(e) => vec![e],
+            Test::Eq(e) | Test::Cmp(_, e) | Test::In(e) | Test::Contains(e) | Test::Meets(e) | Test::Every(e) | Test::MatchesOf(e) => {
+                vec![e]
+            }
             Test::OneOf(l) | Test::Ne(l) | Test::Starts(l) => l.iter().collect(),
             Test::And(l) => l.iter().flat_map(Test::operands).collect(),
             Test::Is(_) | Test::Matches(_) | Test::Exists(_) | Test::Nonempty(_) => Vec::new(),
@@ -151,7 +153,8 @@ impl Test {
             },
             Test::MatchesOf(e) => match (subject.as_str(), e.eval(env)?) {
                 (Some(text), Value::Text(pattern)) => {
-                    let pattern = env.st.pattern(&pattern, None).map_err(|e| Fault::failed(format!("the pattern cannot be used: {}", e.reason)))?;
+                    let pattern =
+                        env.st.pattern(&pattern, None).map_err(|e| Fault::failed(format!("the pattern cannot be used: {}", e.reason)))?;
                     env.st.is_match(&pattern, text).map_err(|b| Fault::bound(b.to_string()))?
                 }
                 _ => false,

@@ -110,12 +110,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: values,
     },
-    Function {
-        name: "without",
-        doc: "a table without these keys",
-        args: &[("of", true), ("keys", true)],
-        run: without,
-    },
+    Function { name: "without", doc: "a table without these keys", args: &[("of", true), ("keys", true)], run: without },
     Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },
 ];
 

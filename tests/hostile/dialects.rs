@@ -60,7 +60,11 @@ fn calls_and_results_that_do_not_meet() {
     assert!(warned(&everywhere(&[asked.clone(), calls.clone()]), "lint.unanswered"));
     assert!(warned(&everywhere(&[asked.clone(), result.clone()]), "lint.uncalled"));
     assert!(warned(&everywhere(&[result, calls, asked]), "lint.unanswered"));
-    everywhere(&[json!({ "role": "tool" }), json!({ "role": "assistant", "tool_calls": [] }), json!({ "role": "assistant", "tool_calls": "no list" })]);
+    everywhere(&[
+        json!({ "role": "tool" }),
+        json!({ "role": "assistant", "tool_calls": [] }),
+        json!({ "role": "assistant", "tool_calls": "no list" }),
+    ]);
     everywhere(&[json!({ "role": "assistant", "tool_calls": [null, 1, "x", {}, { "function": null }, { "function": "look" }] })]);
 }
 
