@@ -2,7 +2,7 @@
 //! unchanged beginning of the one before, by the default rules and by the example's overlay; and who is told to have
 //! broken it.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use std::path::Path;
 
