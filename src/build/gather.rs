@@ -39,6 +39,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         set: st.set.borrow().clone(),
         lost: st.lost.borrow().clone(),
         fingerprint: rules.fingerprint().to_owned(),
+        unchanged: None,
         scene: st.scene.clone(),
         given: Scene::default(),
     })

@@ -9,6 +9,7 @@ pub mod gather;
 pub mod render;
 pub mod scripts;
 pub mod texts;
+pub mod unchanged;
 
 use crate::model::{Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
@@ -22,6 +23,7 @@ pub use bring::bring;
 pub use error::BuildError;
 pub use gather::Outcome;
 pub use texts::{Texts, expand_texts};
+pub use unchanged::{blocks_of, unchanged, unchanged_payload};
 
 /// The entry program of a build.
 const ENTRY: &str = "build";

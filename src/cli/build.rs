@@ -9,7 +9,7 @@ use crate::pack::Ruleset;
 
 use super::inputs::Inputs;
 use super::show::{Note, Show};
-use super::{Exit, Stop};
+use super::{Exit, Stop, explain_cache};
 
 /// Build a prompt and print the provider's payload as JSON.
 #[derive(Debug, Args)]
@@ -18,6 +18,8 @@ use super::{Exit, Stop};
   tapster build --pack base --character card.png --message 'Good evening.'
   tapster build examples/hello --overlay tweak.toml --set note.depth=2
   tapster build examples/hello --dump plan
+  tapster build examples/hello --previous plan.json
+  tapster build examples/hello --model claude-opus-4-6 --dialect anthropic
   tapster build examples/hello --dump draft:lore
   echo 'Hello?' | tapster build examples/hello --message -")]
 pub(super) struct Build {
@@ -49,7 +51,9 @@ impl Build {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = matches!(self.dump, Link::Draft(_));
-        let plan = planned(&rules, &scene)?;
+        let mut plan = planned(&rules, &scene)?;
+        let previous = self.inputs.previous(show)?;
+        plan.unchanged = previous.as_ref().and_then(|p| p.compare(&plan, None));
         for warning in &plan.warnings {
             show.note(&Note::of_warning(warning, &rules));
         }
@@ -58,6 +62,10 @@ impl Build {
                 let emitted = crate::emit(&rules, &plan, &dialect(&scene)).map_err(|e| Stop::build(&e, Some(&rules)))?;
                 for warning in &emitted.warnings {
                     show.note(&Note::of_warning(warning, &rules));
+                }
+                let unchanged = emitted.unchanged.or_else(|| previous.as_ref()?.compare(&plan, Some(&emitted.payload)));
+                if let Some(unchanged) = unchanged {
+                    show.note(&Note::told("cache.unchanged", explain_cache::line(&unchanged)));
                 }
                 emitted.payload
             }

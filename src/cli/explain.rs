@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Value as Json, json};
 
+use crate::diag::Code;
 use crate::model::plan::{Event, EvictionRecord};
 use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
@@ -10,10 +11,13 @@ use crate::pack::Ruleset;
 use super::build::planned;
 use super::inputs::Inputs;
 use super::show::{Show, head, one_line, place_of, table};
-use super::{Exit, Stop, explain_lore, rules_page};
+use super::{Exit, Stop, explain_cache, explain_lore, rules_page};
 
 /// How much of a block's text is shown, in characters.
 const TEXT: usize = 60;
+
+/// How a plan is had.
+const PLAN: &str = "write a plan with `tapster build … --dump plan`";
 
 /// Say where each block of a prompt came from: the pass that placed it and that pass's file and line; then what was
 /// trimmed, what lost its place, and every warning.
@@ -26,6 +30,7 @@ const TEXT: usize = 60;
   tapster explain examples/hello --rules lore           the rules that an example is built with
   tapster explain examples/hello --lore                 why each lore entry is in the prompt, or is not
   tapster explain examples/hello --lore --format json   the same with every reason, its rule and its details
+  tapster explain examples/hello --cache --previous plan.json   what a provider's cache can serve, and who broke it
   tapster explain examples/hello --format json")]
 pub(super) struct Explain {
     #[command(flatten)]
@@ -37,6 +42,10 @@ pub(super) struct Explain {
     /// What became of every lore entry, and why; the codes are in docs/lore.md.
     #[arg(long, conflicts_with = "rules")]
     lore: bool,
+    /// How much of the request stands as in the one before, the first block that differs, and the rule or macro that made
+    /// it differ.
+    #[arg(long, requires = "previous", conflicts_with_all = ["rules", "lore"])]
+    cache: bool,
 }
 
 impl Explain {
@@ -48,7 +57,17 @@ impl Explain {
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = true;
         let plan = planned(&rules, &scene)?;
-        if self.lore && show.is_json() {
+        if self.cache {
+            let found = self.inputs.previous(show)?.and_then(|previous| previous.compare(&plan, None));
+            let Some(found) = found else {
+                return Err(Stop::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
+            };
+            if show.is_json() {
+                show.json(&explain_cache::as_json(&found, &plan, &rules));
+            } else {
+                show.result(&explain_cache::as_text(&found, &plan, &rules));
+            }
+        } else if self.lore && show.is_json() {
             show.json(&explain_lore::as_json(&plan, &rules));
         } else if self.lore {
             show.result(&explain_lore::as_text(&plan, &rules));

@@ -8,6 +8,7 @@ use crate::diag::Code;
 use crate::model::{Scene, Value};
 use crate::pack::{Ruleset, Start};
 
+use super::explain_cache::Previous;
 use super::library::DEFAULT_PACK;
 use super::show::Show;
 use super::{Stop, library, scene, scene_file};
@@ -66,6 +67,12 @@ pub(super) struct Inputs {
     /// How tokens are counted: cl100k, o200k, words, chars/4 …
     #[arg(long, value_name = "NAME", help_heading = "Scene")]
     tokenizer: Option<String>,
+    /// The plan of the request before (`--dump plan`), or its payload: tells how much of this one's beginning is as it was.
+    #[arg(long, value_name = "FILE")]
+    previous: Option<PathBuf>,
+    /// The model, as its provider calls it: what it would refuse or change is warned of.
+    #[arg(long, value_name = "NAME", help_heading = "Scene")]
+    model: Option<String>,
     /// Warnings are errors.
     #[arg(long)]
     strict: bool,
@@ -101,6 +108,11 @@ impl Inputs {
         let rules = parts.rules(show)?;
         let scene = scene::of(&parts, &rules, show)?;
         Ok((rules, scene))
+    }
+
+    /// What `--previous` names; nothing without it.
+    pub(super) fn previous(&self, show: &mut Show<'_, '_>) -> Result<Option<Previous>, Stop> {
+        self.previous.as_deref().map(|file| Previous::read(file, show)).transpose()
     }
 
     /// The pack and the overlays alone.
@@ -139,6 +151,9 @@ impl Inputs {
         }
         if let Some(tokenizer) = &self.tokenizer {
             parts.set.push(("context.tokenizer".to_owned(), Value::text(tokenizer.as_str())));
+        }
+        if let Some(model) = &self.model {
+            parts.set.push(("provider.model".to_owned(), Value::text(model.as_str())));
         }
         for set in &self.set {
             parts.set.push(assignment(set)?);

@@ -7,6 +7,7 @@ mod build;
 mod check;
 mod error;
 mod explain;
+mod explain_cache;
 mod explain_lore;
 mod import;
 mod inputs;

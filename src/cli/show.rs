@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use crate::build::BuildError;
-use crate::diag::{Report, Severity, Sources, render};
+use crate::diag::{Report, Sources, render};
 use crate::model::plan::Warning;
 use crate::pack::Ruleset;
 
@@ -25,7 +25,8 @@ pub(super) struct Show<'a, 'io> {
 /// A complaint whose code comes from a pack: what a build warns of or refuses.
 #[derive(Debug)]
 pub(super) struct Note {
-    severity: Severity,
+    /// `error`, `warning`, `note`.
+    word: &'static str,
     code: String,
     message: String,
     place: Option<String>,
@@ -43,7 +44,7 @@ impl Note {
             format!("{n} tokens must be sent, {window} fit, {reserve} of them are kept for the answer")
         });
         Self {
-            severity: Severity::Error,
+            word: "error",
             code: error.kind().to_owned(),
             message: error.message.clone(),
             place,
@@ -55,7 +56,7 @@ impl Note {
 
     pub(super) fn of_warning(warning: &Warning, rules: &Ruleset) -> Self {
         Self {
-            severity: Severity::Warning,
+            word: "warning",
             code: warning.code.clone(),
             message: warning.message.clone(),
             place: place_of(rules, &warning.pass),
@@ -65,16 +66,20 @@ impl Note {
         }
     }
 
+    /// Something worth knowing that nothing is wrong with.
+    pub(super) fn told(code: &str, message: String) -> Self {
+        Self { word: "note", code: code.to_owned(), message, place: None, rule: None, help: None, more: Json::Null }
+    }
+
     fn text(&self, human: bool, paint: bool) -> String {
-        let word = if self.severity == Severity::Error { "error" } else { "warning" };
-        let head = format!("{word}[{}]", self.code);
+        let head = format!("{}[{}]", self.word, self.code);
         let message = one_line(&self.message);
         if !human {
             let place = self.place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default();
             return format!("{place}{head}: {message}\n");
         }
         let color = |code: &str, text: &str| if paint { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() };
-        let head = color(if self.severity == Severity::Error { "1;31" } else { "1;33" }, &head);
+        let head = color(if self.word == "error" { "1;31" } else { "1;33" }, &head);
         let mut out = format!("{head}{}\n", color("1", &format!(": {message}")));
         if let Some(place) = &self.place {
             out.push_str(&format!(" {} {place}\n", color("1;34", "┌─")));
@@ -88,9 +93,8 @@ impl Note {
     }
 
     fn json(&self) -> Json {
-        let severity = if self.severity == Severity::Error { "error" } else { "warning" };
         let mut out = json!({
-            "severity": severity, "code": self.code, "message": self.message,
+            "severity": self.word, "code": self.code, "message": self.message,
             "place": self.place, "rule": self.rule, "help": self.help,
         });
         if let (Json::Object(out), Json::Object(more)) = (&mut out, &self.more) {

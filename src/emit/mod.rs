@@ -4,12 +4,16 @@
 //! holds. This room fills the list, runs the program and evaluates the form; it knows no provider.
 
 use crate::build::{self, BuildError, gather};
-use crate::model::plan::{Trace, Warning};
+use crate::model::plan::{Trace, Unchanged, Warning};
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
+use crate::program::Machine;
 use crate::terms::select::pass_env;
 use crate::terms::{Cur, Memo, State};
 use crate::verbs::Halt;
+
+/// The program that looks at finished messages before they are sent.
+const LINT: &str = "lint";
 
 /// What a plan is in a dialect.
 #[derive(Debug, Clone, Default, serde::Serialize)]
@@ -21,6 +25,9 @@ pub struct Emitted {
     pub request: serde_json::Value,
     /// What was odd on the way from the plan to it; what was odd before is in the plan.
     pub warnings: Vec<Warning>,
+    /// What of the plan stands as in an earlier one, where the plan says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unchanged: Option<Unchanged>,
     /// What was watched; only there when the plan's scene asked for a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
@@ -44,7 +51,8 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let mut st = build::state(rules, &scene);
     *st.set.borrow_mut() = plan.set.clone();
     let list = programs.list.get(program).map_or(0, |p| p.list);
-    let items = plan.blocks.iter().filter(|b| b.enabled()).map(|b| message(&b.fields, list, &st)).collect();
+    let items: Vec<Item> = plan.blocks.iter().filter(|b| b.enabled()).map(|b| message(&b.fields, list, &st)).collect();
+    let mut warnings = lint(rules, plan, &scene, dialect, items.clone())?;
     st.restore(list, items);
     let stages = build::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
     let failed = |halt: Halt| BuildError::of(halt, Some(&form_name), &st);
@@ -53,8 +61,23 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
     let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, &st)).map_err(failed)?;
     let trace = gather::trace(&st, None, stages);
-    let warnings = st.warnings.take();
-    Ok(Emitted { payload, request, warnings, trace })
+    warnings.extend(st.warnings.take());
+    Ok(Emitted { payload, request, warnings, unchanged: plan.unchanged.clone(), trace })
+}
+
+/// What program `lint` of the pack, if it has one, warns of: it looks at the messages that the dialect is given, and
+/// whatever it changes stays with it.
+fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<Item>) -> Result<Vec<Warning>, BuildError> {
+    let programs = rules.programs();
+    let Some(program) = programs.find(LINT) else { return Ok(Vec::new()) };
+    let mut st = build::state(rules, scene);
+    *st.set.borrow_mut() = plan.set.clone();
+    st.change("dialect", Value::text(dialect));
+    st.restore(programs.list.get(program).map_or(0, |p| p.list), items);
+    match Machine::new(programs).run(program, &mut st) {
+        Ok(()) | Err((Halt::Stop, _)) => Ok(st.warnings.take()),
+        Err((halt, pass)) => Err(BuildError::of(halt, Some(&pass), &st)),
+    }
 }
 
 /// What a form of a dialect gives.

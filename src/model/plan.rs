@@ -174,6 +174,50 @@ pub struct Trace {
     pub macros: Vec<Expansion>,
 }
 
+/// How much of a plan or payload stands as it stood in an earlier one: what a provider's cache can serve.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct Unchanged {
+    /// Tokens from the front that are the same; of the first text that differs, those up to the difference.
+    pub tokens: f64,
+    /// Tokens of all.
+    pub total: f64,
+    /// Blocks (of a payload: values) that are wholly the same.
+    pub blocks: usize,
+    /// The first difference; nothing where all is the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differs: Option<Difference>,
+}
+
+/// The first block that is not as it was, and who made it so, as far as the trace tells.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct Difference {
+    /// Its place among the blocks that are sent.
+    pub index: usize,
+    /// Its id, else its slot or role; of a payload the path of the value.
+    pub id: String,
+    /// `changed`, `new`, `gone`, `moved`.
+    pub what: &'static str,
+    /// Where the text begins to differ, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<usize>,
+    /// The pass that wrote, placed or trimmed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<String>,
+    /// The macro that gave the text that differs.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "macro")]
+    pub by_macro: Option<String>,
+    /// The rewriting script that did.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "script")]
+    pub by_script: Option<String>,
+    /// The value of the build that the text is, such as `$lore.before`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The text before; empty for what is new.
+    pub was: String,
+    /// The text now; empty for what is gone.
+    pub is: String,
+}
+
 /// One block of the plan.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Block {
@@ -236,6 +280,9 @@ pub struct Plan {
     /// What was watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// What stands as in an earlier plan, for callers who have compared them (`tapster::unchanged`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unchanged: Option<Unchanged>,
     /// The scene that was built from, for the dialect's forms.
     #[serde(skip)]
     pub scene: Value,

@@ -246,7 +246,8 @@ fn values(args: &Args) -> Result<Value, Refusal> {
 
 fn without(args: &Args) -> Result<Value, Refusal> {
     let Value::Map(map) = of(args) else { return Ok(of(args).clone()) };
-    let keys = args.get("keys").and_then(Value::as_list).unwrap_or(&[]);
+    let keys = args.get("keys").unwrap_or(&Value::Null);
+    let keys = keys.as_list().unwrap_or(std::slice::from_ref(keys));
     let kept = map.iter().filter(|(key, _)| !keys.iter().any(|k| k.as_str() == Some(key.as_ref())));
     Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }

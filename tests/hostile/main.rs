@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by failing")]
 
 mod chats;
+mod dialects;
 mod lore;
 mod presets;
 
