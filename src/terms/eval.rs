@@ -204,6 +204,9 @@ impl<'a> Env<'a> {
 
     /// The value of a `$path`.
     pub fn path(&self, path: &Path) -> Result<Value, Fault> {
+        if let Some((names, list)) = path.literal() {
+            return self.settle(self.st.lookup(names, list));
+        }
         match &path.root {
             Root::Table(name) => Ok(self.walk(self.st.rules.table(name), &path.segs)?),
             Root::Given => self.walk(self.st.scene.clone(), &path.segs),
