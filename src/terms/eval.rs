@@ -204,9 +204,6 @@ impl<'a> Env<'a> {
 
     /// The value of a `$path`.
     pub fn path(&self, path: &Path) -> Result<Value, Fault> {
-        if let Some((names, list)) = path.literal() {
-            return self.settle(self.st.lookup(names, list));
-        }
         match &path.root {
             Root::Table(name) => Ok(self.walk(self.st.rules.table(name), &path.segs)?),
             Root::Given => self.walk(self.st.scene.clone(), &path.segs),
@@ -222,9 +219,11 @@ impl<'a> Env<'a> {
                 super::ledger::read(self, *n, &what)
             }
             Root::Scene { list } => {
+                if let Some(names) = path.names() {
+                    return self.settle(self.st.lookup(names, *list));
+                }
                 let names = path.segs.iter().map(|s| self.seg(s)).collect::<Result<Vec<_>, _>>()?;
-                let found = self.st.lookup(&names, *list);
-                self.settle(found)
+                self.settle(self.st.lookup(&names, *list))
             }
         }
     }

@@ -70,11 +70,10 @@ impl Path {
         Self { text, root, segs, looks, names }
     }
 
-    /// The names along a path of the scene that computes none of them, and the list that it begins with.
+    /// The names along a path of the scene that computes none of them.
     #[must_use]
-    pub fn literal(&self) -> Option<(&[Arc<str>], Option<(usize, usize)>)> {
-        let Root::Scene { list } = &self.root else { return None };
-        Some((self.names.as_deref()?, *list))
+    pub fn names(&self) -> Option<&[Arc<str>]> {
+        self.names.as_deref()
     }
 }
 

@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use crate::diag::Code;
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
+use crate::terms::expr::Root;
 use crate::terms::select::pass_env;
 use crate::terms::{Expr, Memo, State};
 use crate::text::functions::Function;
@@ -186,7 +187,7 @@ impl<'a> Macros<'a> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return None };
         let Expr::Path(path) = self.st.rules.expr(*n) else { return None };
         // a list may be read on at any time
-        let (names, None) = path.literal()? else { return None };
+        let (Root::Scene { list: None }, Some(names)) = (&path.root, path.names()) else { return None };
         let place = row.id as usize;
         let mut texts = self.texts.borrow_mut();
         if texts.at != self.st.writes() {
