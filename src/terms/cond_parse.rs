@@ -363,7 +363,7 @@ fn foreign_subject(path: &str, rules: &Rules) -> Expr {
         }
         None => {
             let path = path.trim_start_matches('$');
-            Expr::Path(Arc::new(Path { text: path.into(), root: Root::Scene { list: None }, segs: segs(path), looks: 0 }))
+            Expr::Path(Arc::new(Path::new(path.into(), Root::Scene { list: None }, segs(path), 0)))
         }
     }
 }

@@ -293,7 +293,7 @@ impl<'p> Cx<'p> {
             _ => self.looks.path(&fixed),
         };
         let segs = segs.into_iter().skip(used).collect();
-        Expr::Path(Arc::new(Path { text: text.into(), root, segs, looks }))
+        Expr::Path(Arc::new(Path::new(text.into(), root, segs, looks)))
     }
 
     /// The list whose name a path begins with, longest first, and how many steps the name takes.

@@ -219,9 +219,11 @@ impl<'a> Env<'a> {
                 super::ledger::read(self, *n, &what)
             }
             Root::Scene { list } => {
+                if let Some(names) = path.names() {
+                    return self.settle(self.st.lookup(names, *list));
+                }
                 let names = path.segs.iter().map(|s| self.seg(s)).collect::<Result<Vec<_>, _>>()?;
-                let found = self.st.lookup(&names, *list);
-                self.settle(found)
+                self.settle(self.st.lookup(&names, *list))
             }
         }
     }

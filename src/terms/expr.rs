@@ -57,6 +57,24 @@ pub struct Path {
     pub segs: Box<[Seg]>,
     /// How far what it leads to looks by itself: 0 at no item, 1 at the item at hand, 2 at the one around it.
     pub looks: u8,
+    /// The steps of a path of the scene that computes none of them.
+    names: Option<Box<[Arc<str>]>>,
+}
+
+impl Path {
+    /// A path as it was read.
+    #[must_use]
+    pub fn new(text: Arc<str>, root: Root, segs: Box<[Seg]>, looks: u8) -> Self {
+        let name = |seg: &Seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None };
+        let names = if let Root::Scene { .. } = root { segs.iter().map(name).collect() } else { None };
+        Self { text, root, segs, looks, names }
+    }
+
+    /// The names along a path of the scene that computes none of them.
+    #[must_use]
+    pub fn names(&self) -> Option<&[Arc<str>]> {
+        self.names.as_deref()
+    }
 }
 
 /// Where a `$path` begins.

@@ -91,6 +91,8 @@ pub struct State {
     pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
     /// Patterns that data brings.
     pub(super) patterns: RefCell<Patterns>,
+    /// How often something was set.
+    writes: Cell<u64>,
     visits: Cell<u64>,
     /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
     most_visits: Cell<Option<u64>>,
@@ -138,6 +140,7 @@ impl State {
             rewrites: RefCell::default(),
             kept: RefCell::default(),
             patterns: RefCell::default(),
+            writes: Cell::new(0),
             visits: Cell::new(0),
             most_visits: Cell::new(None),
             nesting: super::nesting::Nesting::default(),
@@ -466,11 +469,18 @@ impl State {
         self.lost.borrow_mut().push((id, self.pass.borrow().to_string()));
     }
 
+    /// How often something was set: while it stays the same, a path of the scene that leads into no list gives the same.
+    #[must_use]
+    pub fn writes(&self) -> u64 {
+        self.writes.get()
+    }
+
     /// Sets a value along `names`; setting nothing removes it.
     ///
     /// A value that nests too deeply or has grown too large is refused with a warning, and nothing is set.
     pub fn put(&self, names: &[Arc<str>], value: Value) {
         if value.fits(MAX_DEPTH, MAX_NODES) {
+            self.writes.set(self.writes.get() + 1);
             put(&mut self.set.borrow_mut(), names, value);
         } else {
             self.warn(Code::BoundExceeded, format!("`${}` would nest too deeply or grow too large; it is not set", names.join(".")));

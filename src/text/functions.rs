@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-
 use super::js;
 use super::moment::{INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};

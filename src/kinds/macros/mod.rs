@@ -20,10 +20,11 @@ use rustc_hash::FxHashMap;
 use crate::diag::Code;
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
+use crate::terms::expr::Root;
 use crate::terms::select::pass_env;
-use crate::terms::{Memo, State};
+use crate::terms::{Expr, Memo, State};
 use crate::text::functions::Function;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Tree, expand};
+use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Reading, expand};
 use crate::text::seedrandom;
 
 pub use call::{Call, MACRO_FUNCTIONS, MacroFn, MacroFunction};
@@ -41,10 +42,20 @@ pub struct Macros<'a> {
     through: Option<&'static Function>,
     /// What rows with `once` have given.
     known: RefCell<FxHashMap<u32, Arc<str>>>,
+    /// What rows gave that do nothing but read one place.
+    texts: RefCell<Texts>,
     /// How often rows with `uses` have been called.
     used: RefCell<FxHashMap<u32, u32>>,
     /// The hash of the text, once somebody has asked for it.
     hash: OnceCell<u64>,
+}
+
+/// Texts of rows, by their numbers, that count until something is set.
+#[derive(Default)]
+struct Texts {
+    /// [`State::writes`] when the first of them was read.
+    at: u64,
+    rows: Vec<Option<Arc<str>>>,
 }
 
 impl<'a> Macros<'a> {
@@ -53,8 +64,8 @@ impl<'a> Macros<'a> {
     pub fn new(st: &'a State, table: &'a Table, with: &'a Value, given: &Arc<str>) -> Self {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
-        let (known, used, hash) = Default::default();
-        Self { st, table, with, given: given.clone(), own, through: None, known, used, hash }
+        let (known, texts, used, hash) = Default::default();
+        Self { st, table, with, given: given.clone(), own, through: None, known, texts, used, hash }
     }
 
     /// Every value goes through this function of the library before it is put in.
@@ -179,6 +190,35 @@ impl<'a> Macros<'a> {
             .map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.to_text()))
     }
 
+    /// The text at the place that a cell names, if that is all that the cell does and a text or the like stands there:
+    /// a text names many a place many times over.
+    fn literal(&self, row: &Row, cell: &Value) -> Option<Arc<str>> {
+        let Value::Rule(RuleRef::Expr(n)) = cell else { return None };
+        let Expr::Path(path) = self.st.rules.expr(*n) else { return None };
+        // a list may be read on at any time
+        let (Root::Scene { list: None }, Some(names)) = (&path.root, path.names()) else { return None };
+        let place = row.id as usize;
+        let mut texts = self.texts.borrow_mut();
+        if texts.at != self.st.writes() {
+            *texts = Texts { at: self.st.writes(), rows: Vec::new() };
+        }
+        if let Some(Some(text)) = texts.rows.get(place) {
+            return Some(text.clone());
+        }
+        let found = self.st.lookup(names, None);
+        if let Value::Rule(_) = found {
+            return None;
+        }
+        let text = found.to_text();
+        if texts.rows.len() <= place {
+            texts.rows.resize(place + 1, None);
+        }
+        if let Some(known) = texts.rows.get_mut(place) {
+            *known = Some(text.clone());
+        }
+        Some(text)
+    }
+
     /// A value of the pack; while it is worked out, `$arg` holds the arguments.
     fn read(&self, row: &Row, cell: &Value, args: &[Arc<str>]) -> Result<Value, String> {
         if row.args.is_empty() {
@@ -203,10 +243,13 @@ impl<'a> Macros<'a> {
     fn gives(&self, row: &Row, called: &Called<'_>) -> MacroResult {
         match &row.gives {
             Gives::Text(text) => MacroResult::Text(text.clone()),
-            Gives::Read(cell) => match self.read(row, cell, called.args) {
-                Ok(v) => MacroResult::Text(v.to_text()),
-                Err(message) => MacroResult::Failed(message),
-            },
+            Gives::Read(cell) => {
+                let literal = if row.args.is_empty() { self.literal(row, cell) } else { None };
+                match literal.map_or_else(|| self.read(row, cell, called.args).map(|v| v.to_text()), Ok) {
+                    Ok(text) => MacroResult::Text(text),
+                    Err(message) => MacroResult::Failed(message),
+                }
+            }
             Gives::Script(function) => {
                 let args = called.args.iter().cloned().map(Value::Text).collect();
                 match self.st.rules.scripts.call(function, &[Value::list(args), self.st.scene.clone()]) {
@@ -289,8 +332,8 @@ impl MacroHost for Macros<'_> {
         self.table.after(text)
     }
 
-    fn tree(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Tree> {
-        self.table.tree(text, limits)
+    fn reading(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Reading> {
+        self.table.reading(text, limits)
     }
 }
 

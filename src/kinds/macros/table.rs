@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use aho_corasick::AhoCorasick;
 use rustc_hash::FxHashMap;
 
 use super::call::{MACRO_FUNCTIONS, MacroFunction};
@@ -9,11 +10,11 @@ use super::passes::Passes;
 use crate::diag::{Code, Diagnostic, Report, suggest};
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
-use crate::text::macros::{Found, Grammar, MacroLimits, Shape, Tree};
+use crate::text::macros::{Found, Grammar, MacroLimits, Reading, Shape, Tree};
 use crate::text::pattern::Pattern;
 
-/// Most texts whose trees are remembered.
-const MOST_TREES: usize = 256;
+/// Most texts that are remembered as they are read.
+const MOST_READ: usize = 256;
 
 /// What an argument must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,27 +86,13 @@ pub struct Row {
 struct Rewrite {
     find: Pattern,
     with: Value,
-    /// The text must hold this, in lower case, for the pattern to be tried.
-    needs: Vec<u8>,
+    /// The text must hold this, in any letter case, for the pattern to be tried.
+    needs: AhoCorasick,
 }
 
 impl Rewrite {
-    /// What every match begins with, where that is no letter: it is looked for first.
-    fn mark(&self) -> Option<char> {
-        self.needs.first().copied().filter(u8::is_ascii_punctuation).map(char::from)
-    }
-
-    fn is_near(&self, text: &str) -> bool {
-        let bytes = text.as_bytes();
-        let near = |at: usize| bytes.get(at..at + self.needs.len()).is_some_and(|b| b.eq_ignore_ascii_case(&self.needs));
-        match self.mark() {
-            Some(mark) => text.match_indices(mark).any(|(at, _)| near(at)),
-            None => (0..bytes.len()).any(near),
-        }
-    }
-
     fn apply(&self, text: &str) -> Option<String> {
-        if !self.is_near(text) {
+        if !self.needs.is_match(text) {
             return None;
         }
         let with = self.with.to_text();
@@ -132,14 +119,55 @@ impl Rewrite {
     }
 }
 
+/// Rewritings, in their order.
+#[derive(Default)]
+struct Rewrites {
+    list: Vec<Rewrite>,
+    needs: Vec<String>,
+    /// Finds whether a text holds what any of them needs: few do.
+    any: Option<AhoCorasick>,
+}
+
+impl Rewrites {
+    fn add(&mut self, rewrite: Rewrite, needs: String) {
+        self.list.push(rewrite);
+        self.needs.push(needs);
+    }
+
+    /// To be called when all have been added.
+    fn ready(&mut self) {
+        self.any = finder(&self.needs).ok();
+    }
+
+    /// The text with all of them applied; nothing if none applies.
+    fn apply(&self, text: &str) -> Option<String> {
+        if self.any.as_ref().is_some_and(|any| !any.is_match(text)) {
+            return None;
+        }
+        let mut done: Option<String> = None;
+        for rewrite in &self.list {
+            if let Some(next) = rewrite.apply(done.as_deref().unwrap_or(text)) {
+                done = Some(next);
+            }
+        }
+        done
+    }
+}
+
+/// Finds texts in any letter case.
+fn finder(needs: &[String]) -> Result<AhoCorasick, aho_corasick::BuildError> {
+    AhoCorasick::builder().ascii_case_insensitive(true).build(needs)
+}
+
 /// The macros of a pack.
 #[derive(Default)]
 pub struct Table {
     rows: Vec<Row>,
     names: FxHashMap<Arc<str>, u32>,
-    before: Vec<Rewrite>,
-    after: Vec<Rewrite>,
-    trees: Mutex<FxHashMap<Arc<str>, Arc<Tree>>>,
+    before: Rewrites,
+    after: Rewrites,
+    /// Texts that have been read.
+    read: Mutex<FxHashMap<Arc<str>, Arc<Reading>>>,
     /// Letter case of names matters.
     exact: bool,
     /// An unknown macro is empty instead of staying as written.
@@ -170,11 +198,13 @@ impl Table {
         let rewrites = rules.table("rewrite");
         for cells in rewrites.as_list().unwrap_or(&[]) {
             match rewrite(cells) {
-                Ok(made) if cells.get("when").and_then(Value::as_str) == Some("after") => table.after.push(made),
-                Ok(made) => table.before.push(made),
+                Ok((made, needs)) if cells.get("when").and_then(Value::as_str) == Some("after") => table.after.add(made, needs),
+                Ok((made, needs)) => table.before.add(made, needs),
                 Err(wrong) => report.push(complaint(&wrong, "rewrite", cells, pack)),
             }
         }
+        table.before.ready();
+        table.after.ready();
         table.ordered = word("flavour").as_ref() == "passes";
         table.passes = Passes::compile(&table, rules, pack, &mut report);
         (table, report)
@@ -230,31 +260,33 @@ impl Table {
         self.row(*id?)
     }
 
-    /// The tree of a text, remembered.
-    pub fn tree(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Tree> {
+    /// A text as it is read, remembered.
+    pub fn reading(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Reading> {
         // a poisoned lock only means that another build stopped while reading; the map is whole
-        if let Some(tree) = self.trees.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
-            return tree.clone();
+        if let Some(known) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+            return known.clone();
         }
-        let tree = Arc::new(Tree::parse(text, self, limits.depth));
-        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
-        if trees.len() >= MOST_TREES {
-            trees.clear();
+        let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
+        let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits.depth);
+        let made = Arc::new(Reading { marked, tree });
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.len() >= MOST_READ {
+            read.clear();
         }
-        trees.insert(text.clone(), tree.clone());
-        tree
+        read.insert(text.clone(), made.clone());
+        made
     }
 
     /// The text as its macros are read; nothing if nothing is rewritten.
     #[must_use]
     pub fn before(&self, text: &str) -> Option<String> {
-        rewrite_all(&self.before, text)
+        self.before.apply(text)
     }
 
     /// The text as it is in the end; nothing if nothing is rewritten.
     #[must_use]
     pub fn after(&self, text: &str) -> Option<String> {
-        rewrite_all(&self.after, text)
+        self.after.apply(text)
     }
 }
 
@@ -262,27 +294,6 @@ impl Grammar for Table {
     fn find(&self, name: &str) -> Option<Found> {
         self.named(name).map(|row| Found { id: row.id, shape: row.shape })
     }
-}
-
-fn rewrite_all(rewrites: &[Rewrite], text: &str) -> Option<String> {
-    let mut done: Option<String> = None;
-    // rewritings that look for the same mark stand together; one look tells for all of them
-    let mut absent: Option<char> = None;
-    for rewrite in rewrites {
-        let now = done.as_deref().unwrap_or(text);
-        let mark = rewrite.mark();
-        if mark.is_some() && mark == absent {
-            continue;
-        }
-        absent = mark.filter(|mark| !now.contains(*mark));
-        if absent.is_some() {
-            continue;
-        }
-        if let Some(next) = rewrite.apply(now) {
-            done = Some(next);
-        }
-    }
-    done
 }
 
 /// What is wrong with a row: the cell, what is wrong, what to do.
@@ -369,7 +380,7 @@ fn arg(cells: &Value) -> Arg {
     }
 }
 
-fn rewrite(cells: &Value) -> Result<Rewrite, Wrong> {
+fn rewrite(cells: &Value) -> Result<(Rewrite, String), Wrong> {
     let find = cells.get("find").map(Value::to_text).unwrap_or_default();
     let pattern = Pattern::parse(&find).map_err(|e| Wrong {
         cell: "find",
@@ -387,5 +398,12 @@ fn rewrite(cells: &Value) -> Result<Rewrite, Wrong> {
             help: Some("add `needs = …`: what every match holds".into()),
         });
     }
-    Ok(Rewrite { find: pattern, with: cells.get("with").cloned().unwrap_or_default(), needs: needs.to_ascii_lowercase().into_bytes() })
+    let needs = needs.to_string();
+    let found = finder(std::slice::from_ref(&needs)).map_err(|e| Wrong {
+        cell: "needs",
+        code: Code::SchemaValue,
+        message: format!("the text cannot be looked for: {e}"),
+        help: Some("write a shorter text that every match holds".into()),
+    })?;
+    Ok((Rewrite { find: pattern, with: cells.get("with").cloned().unwrap_or_default(), needs: found }, needs))
 }

@@ -44,13 +44,24 @@ pub trait MacroHost: Grammar {
         None
     }
 
-    /// The tree of a text. A host may remember what it has read.
-    fn tree(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Tree>
+    /// A text as it is read. A host may remember what it has read.
+    fn reading(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Reading>
     where
         Self: Sized,
     {
-        Arc::new(Tree::parse(text, self, limits.depth))
+        let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
+        let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits.depth);
+        Arc::new(Reading { marked, tree })
     }
+}
+
+/// A text as it is read.
+#[derive(Debug)]
+pub struct Reading {
+    /// What it was rewritten to beforehand; nothing if it was not.
+    pub marked: Option<Arc<str>>,
+    /// The tree of that.
+    pub tree: Tree,
 }
 
 /// How far an expansion may go.
@@ -91,17 +102,17 @@ pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &MacroLimits) -> 
 
 /// The expanded text, or nothing if it is to stay as it is.
 fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &MacroLimits, warnings: &mut Vec<String>) -> Option<String> {
-    let marked = host.before(text).map(Arc::<str>::from);
-    let source = marked.as_ref().unwrap_or(text);
-    if !source.contains("{{") {
-        return host.after(source).or_else(|| marked.map(|m| m.to_string()));
+    // most texts are not worth remembering
+    if !has_braces(text) && host.before(text).is_none() {
+        return host.after(text);
     }
-    let tree = host.tree(source, limits);
-    if tree.too_deep {
+    let reading = host.reading(text, limits);
+    let source = reading.marked.as_ref().unwrap_or(text);
+    if reading.tree.too_deep {
         warnings.push(format!("macros nested deeper than {} are left as text", limits.depth));
     }
     let walk = Walk::new(host, *limits);
-    let done = walk.whole(source, &tree);
+    let done = walk.whole(source, &reading.tree);
     warnings.append(&mut walk.warnings.take());
     let done = done?;
     Some(host.after(&done).unwrap_or(done))
@@ -110,7 +121,12 @@ fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &MacroLimits, warnings:
 /// Whether a text can hold neither a macro, nor an escaped brace, nor a marker of an older syntax.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
-    !text.contains(['{', '}', '<'])
+    memchr::memchr3(b'{', b'}', b'<', text.as_bytes()).is_none()
+}
+
+/// Whether a text may hold a macro.
+pub(crate) fn has_braces(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), b"{{").is_some()
 }
 
 /// Whether a text may call one of the macros `names` (in lower case), judged by a scan. A variable shorthand such

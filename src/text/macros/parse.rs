@@ -158,8 +158,8 @@ impl Reader<'_> {
         loop {
             if self.frames.is_empty() {
                 // outside of macros only an opening counts
-                match self.text.get(at..).and_then(|rest| rest.find("{{")) {
-                    Some(found) => at += found,
+                match opening(bytes, at) {
+                    Some(found) => at = found,
                     None => break,
                 }
             }
@@ -232,6 +232,17 @@ impl Frame {
             pair(&mut part.nodes);
         }
         self.node.args.push(part);
+    }
+}
+
+/// The next `{{` from `at` on.
+fn opening(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr(b'{', bytes.get(at..)?)?;
+        if bytes.get(at + 1) == Some(&b'{') {
+            return Some(at);
+        }
+        at += 1;
     }
 }
 
