@@ -1,6 +1,6 @@
 //! Patterns that data brings: each is compiled once a build, and one that ran away is not tried again.
 //!
-//! One attempt is bounded by its engine. What bounds the build is kept here: after [`MOST_GIVEN_UP`] patterns that ran
+//! One attempt is bounded by its engine. What bounds the build is kept here: after 50 patterns that ran
 //! away, those that could do so too are refused untried.
 
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,4 +1,4 @@
-//! `place`: moves the selected, or copies of them, to a place of a list; with `field`, elements of theirs ([`Parts`]).
+//! `place`: moves the selected, or copies of them, to a place of a list; with `field`, elements of theirs (`parts`).
 
 use std::sync::Arc;
 
