@@ -15,7 +15,7 @@ use super::{Exit, Stop, explain_cache};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster build examples/hello
-  tapster build --pack base --character card.png --message 'Good evening.'
+  tapster build --pack PACK --character card.png --message 'Good evening.'
   tapster build examples/hello --overlay tweak.toml --set note.depth=2
   tapster build examples/hello --dump plan
   tapster build examples/hello --previous plan.json

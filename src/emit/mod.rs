@@ -44,12 +44,14 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let form = programs.rules.forms.iter().position(|f| f.name.as_ref() == form_name);
     let (Some(program), Some(form)) = (programs.find(dialect), form) else {
         let known = dialects(rules);
-        let help = crate::diag::suggest::help(dialect, known.iter().map(String::as_str)).map(|h| format!("; {h}")).unwrap_or_default();
+        let near = crate::diag::suggest::help(dialect, known.iter().map(String::as_str));
+        let help = format!("; {}", near.unwrap_or_else(|| format!("it has {}", known.join(", "))));
         return Err(BuildError::unknown_dialect(format!("pack `{}` has no dialect `{dialect}`{help}", rules.pack().name)));
     };
     let scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
     let mut st = build::state(rules, &scene);
     *st.set.borrow_mut() = plan.set.clone();
+    st.change("dialect", Value::text(dialect));
     let list = programs.list.get(program).map_or(0, |p| p.list);
     let items: Vec<Item> = plan.blocks.iter().filter(|b| b.enabled()).map(|b| message(&b.fields, list, &st)).collect();
     let mut warnings = lint(rules, plan, &scene, dialect, items.clone())?;
