@@ -11,6 +11,7 @@ pub mod handlebars;
 pub mod js;
 mod kept;
 pub mod keys;
+pub mod leaf;
 pub mod liquid;
 pub mod macros;
 pub mod moment;
