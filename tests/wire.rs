@@ -49,6 +49,24 @@ fn an_address_has_one_meaning() {
     }
 }
 
+/// The table of docs/dialect.md names every dialect of the pack, with the address that its requests go to.
+#[test]
+fn the_page_knows_the_dialects() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/dialect.md")).unwrap();
+    let table = page.split("| requests go to |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let cells = |line: &str| line.split('|').skip(1).take(2).map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
+    let mut rows: Vec<Vec<String>> = table.lines().skip(2).map(cells).collect();
+    rows.sort();
+    let mut known = dialects(&BASE);
+    known.sort();
+    assert_eq!(rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>(), known);
+    for row in &rows {
+        let request = emitted(&BASE, &row[0], &json!({ "provider": { "model": "m" } }), &hi()).request;
+        let url = request["url"].as_str().unwrap_or_default();
+        assert!(row[1].strip_suffix('…').map_or(url == row[1], |start| url.starts_with(start)), "{row:?}: {url}");
+    }
+}
+
 /// The plan's stop strings and the provider's, each once.
 #[test]
 fn stop_strings_are_put_together() {
@@ -59,6 +77,8 @@ fn stop_strings_are_put_together() {
         let stops: Vec<&Json> = places.into_iter().filter(|s| !s.is_null()).collect();
         assert_eq!(stops, [&json!(["\nBo:", "END", "###"])], "{dialect}: {payload}");
     }
+    let told = |scene: &Json| emitted(&BASE, "openai-responses", scene, &hi()).warnings.iter().any(|w| w.code == "dialect.stops");
+    assert!(told(&scene) && !told(&json!({})));
 }
 
 /// No choice among tools where none are offered.
@@ -179,7 +199,8 @@ fn arguments_are_texts() {
         { "role": "tool", "tool_call_id": "c", "parts": [{ "type": "text", "text": "See" }, { "type": "image_url", "image_url": { "url": "https://host/a.png" } }] },
     ]);
     let input = sent("openai-responses", &json!({}), &messages)["input"].clone();
-    let arguments: Vec<&Json> = input.as_array().unwrap().iter().filter(|i| i["type"] == "function_call").map(|i| &i["arguments"]).collect();
+    let arguments: Vec<&Json> =
+        input.as_array().unwrap().iter().filter(|i| i["type"] == "function_call").map(|i| &i["arguments"]).collect();
     assert_eq!(arguments, [&json!("{\"x\":1}"), &json!("{}"), &json!("{\"y\": 2}")]);
     let outputs: Vec<&Json> =
         input.as_array().unwrap().iter().filter(|i| i["type"] == "function_call_output").map(|i| &i["output"]).collect();
