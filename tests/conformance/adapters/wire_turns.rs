@@ -45,13 +45,13 @@ pub(crate) fn body(case: &Case) -> Vec<Check> {
     }
     around(case, &mut scene);
     let overlay = format!(
-        "kind = \"overlay\"\nversion = 1\n[[program]]\nname = \"wire\"\nover = \"messages\"\n[[pass]]\nname = \"wire/run\"\ndo = \"run\"\n\
-         program = \"{dialect}\"\n[[pass]]\nname = \"wire/forms\"\ndo = \"set\"\n\
-         set = {{ \"$wire\" = {{ body = {{ form = \"{dialect}/payload\" }}, request = {{ form = \"{dialect}/request\" }} }} }}\n"
+        "kind = \"overlay\"\nversion = 1\n[[program]]\nname = \"sent\"\nover = \"messages\"\n[[pass]]\nname = \"sent/run\"\ndo = \"run\"\n\
+         program = \"{dialect}\"\n[[pass]]\nname = \"sent/forms\"\ndo = \"set\"\n\
+         set = {{ \"$sent\" = {{ body = {{ form = \"{dialect}/payload\" }}, request = {{ form = \"{dialect}/request\" }} }} }}\n"
     );
     let lists = [("messages", post::items(&case.input["messages"]))];
-    let actual = match engine::run_with(EXACT, &overlay, "wire", Scene::new(scene), &lists) {
-        Ok(ran) => json!({ "url": ran.get("wire.request.url"), "body": ran.get("wire.body") }),
+    let actual = match engine::run_with(EXACT, &overlay, "sent", Scene::new(scene), &lists) {
+        Ok(ran) => json!({ "url": ran.get("sent.request.url"), "body": ran.get("sent.body") }),
         Err(error) => error,
     };
     vec![case.check(actual, answers)]

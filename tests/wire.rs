@@ -1,0 +1,253 @@
+//! What the dialects of `base` send in one way: addresses, stop strings, tools, speakers, media.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+
+use std::sync::LazyLock;
+
+use serde_json::{Value as Json, json};
+use tapster::emit::dialects;
+use tapster::model::Block;
+use tapster::{Emitted, Plan, Ruleset, Value, emit};
+
+static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open_with("base", &[]).unwrap_or_else(|e| panic!("{e}")));
+
+fn emitted(rules: &Ruleset, dialect: &str, scene: &Json, messages: &Json) -> Emitted {
+    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() };
+    let blocks = messages.as_array().unwrap().iter().map(block).collect();
+    emit(rules, &Plan { blocks, scene: Value::from(scene), ..Default::default() }, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"))
+}
+
+fn sent(dialect: &str, scene: &Json, messages: &Json) -> Json {
+    emitted(&BASE, dialect, scene, messages).payload
+}
+
+/// The dialects that send messages, and are not one text.
+fn chats() -> Vec<String> {
+    let all = dialects(&BASE);
+    assert!(all.len() > 10, "{all:?}");
+    all.into_iter().filter(|d| d != "text").collect()
+}
+
+fn hi() -> Json {
+    json!([{ "role": "user", "text": "Hi" }])
+}
+
+/// A base address, with or without a slash, or the whole address: all mean the same.
+#[test]
+fn an_address_has_one_meaning() {
+    let own = |dialect: &str, url: &str| {
+        let scene = json!({ "provider": { "model": "m", "url": url } });
+        emitted(&BASE, dialect, &scene, &hi()).request["url"].as_str().unwrap().to_owned()
+    };
+    for dialect in chats() {
+        let default = own(&dialect, "");
+        let path = own(&dialect, "https://host/v9").strip_prefix("https://host/v9").unwrap().to_owned();
+        assert!(path.len() > 2 && default.ends_with(&path), "{dialect}: {default}, {path}");
+        for url in ["https://host/v9/".to_owned(), format!("https://host/v9{path}"), format!("https://host/v9{path}/")] {
+            assert_eq!(own(&dialect, &url), format!("https://host/v9{path}"), "{dialect}: {url}");
+        }
+    }
+}
+
+/// The table of docs/dialect.md names every dialect of the pack, with the address that its requests go to.
+#[test]
+fn the_page_knows_the_dialects() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/dialect.md")).unwrap();
+    let table = page.split("| requests go to |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let cells = |line: &str| line.split('|').skip(1).take(2).map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
+    let mut rows: Vec<Vec<String>> = table.lines().skip(2).map(cells).collect();
+    rows.sort();
+    let mut known = dialects(&BASE);
+    known.sort();
+    assert_eq!(rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>(), known);
+    for row in &rows {
+        let request = emitted(&BASE, &row[0], &json!({ "provider": { "model": "m" } }), &hi()).request;
+        let url = request["url"].as_str().unwrap_or_default();
+        assert!(row[1].strip_suffix('…').map_or(url == row[1], |start| url.starts_with(start)), "{row:?}: {url}");
+    }
+}
+
+/// The plan's stop strings and the provider's, each once.
+#[test]
+fn stop_strings_are_put_together() {
+    let scene = json!({ "plan": { "stops": ["\nBo:", "END"] }, "provider": { "stop": ["END", "", "###"] } });
+    for dialect in dialects(&BASE).into_iter().filter(|d| d != "openai-responses") {
+        let payload = sent(&dialect, &scene, &hi());
+        let places = [&payload["stop"], &payload["stop_sequences"], &payload["generationConfig"]["stopSequences"]];
+        let stops: Vec<&Json> = places.into_iter().filter(|s| !s.is_null()).collect();
+        assert_eq!(stops, [&json!(["\nBo:", "END", "###"])], "{dialect}: {payload}");
+    }
+    let told = |scene: &Json| emitted(&BASE, "openai-responses", scene, &hi()).warnings.iter().any(|w| w.code == "dialect.stops");
+    assert!(told(&scene) && !told(&json!({})));
+}
+
+/// No choice among tools where none are offered.
+#[test]
+fn no_tools_no_choice() {
+    let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object", "properties": { "x": {} } } } }]);
+    let keys = ["tool_choice", "toolConfig"];
+    for dialect in chats() {
+        for tools in [json!([]), Json::Null] {
+            let payload = sent(&dialect, &json!({ "provider": { "tool_choice": "required", "tools": tools } }), &hi());
+            assert!(keys.iter().all(|k| payload[k].is_null()), "{dialect}: {payload}");
+        }
+        let payload = sent(&dialect, &json!({ "provider": { "tool_choice": "required", "tools": tools } }), &hi());
+        // one provider has no such key
+        assert_eq!(keys.iter().any(|k| !payload[k].is_null()), dialect != "ai21", "{dialect}: {payload}");
+    }
+}
+
+/// Who speaks: a field where there is one, else in front of the text, in groups and examples, and never both.
+#[test]
+fn speakers_are_named_once() {
+    let messages = json!([
+        { "role": "system", "name": "example_user", "text": "Example." },
+        { "role": "user", "name": "Bo Li", "text": "One" },
+        { "role": "assistant", "name": "Ann", "text": "Ann: Two" },
+        { "role": "user", "name": "Bo Li", "text": [{ "type": "image_url", "image_url": { "url": "https://host/a.png" } }, { "type": "text", "text": "Three" }] },
+    ]);
+    // per dialect: the roles with a field
+    let fields: &[(&str, &[&str])] = &[
+        ("openai", &["system", "user", "assistant"]),
+        ("openrouter", &["system", "user", "assistant"]),
+        ("deepseek", &["system", "user", "assistant"]),
+        ("xai", &["user"]),
+    ];
+    for dialect in chats() {
+        let roles = fields.iter().find(|(d, _)| *d == dialect).map_or(&[][..], |(_, roles)| roles);
+        for group in [false, true] {
+            let scene = json!({ "names": { "user": "Bo Li", "char": "Ann", "group": [] }, "group": { "active": group } });
+            let payload = sent(&dialect, &scene, &messages).to_string();
+            let has = |text: &str| assert!(payload.contains(text), "{dialect}, group {group}: no {text} in {payload}");
+            let not = |text: &str| assert!(!payload.contains(text), "{dialect}, group {group}: {text} in {payload}");
+            has("\"Ann: Two\"");
+            not("\"name\":\"Ann\"");
+            if roles.contains(&"system") {
+                has("\"name\":\"example_user\"");
+                has("\"Example.\"");
+            } else {
+                has("\"Bo Li: Example.");
+                not("example_user");
+            }
+            if roles.contains(&"user") {
+                has("\"name\":\"Bo_Li\"");
+                not("Bo Li: One");
+            } else if group {
+                has("Bo Li: One");
+                has("Bo Li: Three");
+                not("\"name\"");
+            } else {
+                not("Bo Li: One");
+                not("Bo Li: Three");
+                not("\"name\"");
+            }
+        }
+    }
+}
+
+/// A picture that holds nothing is not sent, and one is told; what stands beside it is.
+#[test]
+fn empty_pictures_are_told() {
+    let empty = [
+        json!({ "type": "image_url" }),
+        json!({ "type": "image_url", "image_url": { "url": "" } }),
+        json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64," } }),
+        json!({ "type": "audio_url", "audio_url": { "url": "data:" } }),
+        json!({ "type": "file", "file": { "filename": "a.pdf" } }),
+    ];
+    for dialect in chats() {
+        for part in &empty {
+            for field in ["parts", "text"] {
+                let messages = json!([
+                    { "role": "user", field: [part, { "type": "text", "text": "Look" }] },
+                    { "role": "assistant", "text": "Where?" },
+                    { "role": "user", field: [part] },
+                    { "role": "user", "text": "There" },
+                ]);
+                let emitted = emitted(&BASE, &dialect, &json!({}), &messages);
+                let (payload, told) = (emitted.payload.to_string(), emitted.warnings.iter().filter(|w| w.code == "dialect.media").count());
+                assert_eq!(told, 2, "{dialect}: {:?}", emitted.warnings);
+                assert!(payload.contains("Look") && payload.contains("There"), "{dialect}: {payload}");
+                let left = ["image", "inlineData", "fileData", "audio", "file", "[]", "{}", "\"content\":\"\""];
+                let left: Vec<_> = left.iter().filter(|word| payload.contains(**word)).collect();
+                assert!(left.is_empty(), "{dialect}: {left:?} of {part} in {payload}");
+            }
+        }
+    }
+}
+
+/// What a provider takes no pictures for is told too.
+#[test]
+fn pictures_for_texts_are_told() {
+    let messages = json!([{ "role": "user", "text": [{ "type": "text", "text": "Look" }, { "type": "image_url", "image_url": { "url": "https://host/a.png" } }] }]);
+    for dialect in ["ai21", "deepseek"] {
+        let emitted = emitted(&BASE, dialect, &json!({}), &messages);
+        assert_eq!(emitted.payload["messages"], json!([{ "role": "user", "content": "Look" }]));
+        assert!(emitted.warnings.iter().any(|w| w.code == "dialect.media"), "{dialect}: {:?}", emitted.warnings);
+    }
+}
+
+/// Arguments are a text of JSON, whatever the application keeps; results are a text or parts.
+#[test]
+fn arguments_are_texts() {
+    let call = |id: &str, arguments: Json| json!({ "id": id, "type": "function", "function": { "name": "f", "arguments": arguments } });
+    let messages = json!([
+        { "role": "user", "text": "Q" },
+        { "role": "assistant", "meta": { "tool_calls": [call("a", json!({ "x": 1 })), call("b", Json::Null), call("c", json!("{\"y\": 2}"))] } },
+        { "role": "tool", "text": "4", "meta": { "tool_call_id": "a" } },
+        { "role": "tool", "text": "", "tool_call_id": "b" },
+        { "role": "tool", "tool_call_id": "c", "parts": [{ "type": "text", "text": "See" }, { "type": "image_url", "image_url": { "url": "https://host/a.png" } }] },
+    ]);
+    let input = sent("openai-responses", &json!({}), &messages)["input"].clone();
+    let arguments: Vec<&Json> =
+        input.as_array().unwrap().iter().filter(|i| i["type"] == "function_call").map(|i| &i["arguments"]).collect();
+    assert_eq!(arguments, [&json!("{\"x\":1}"), &json!("{}"), &json!("{\"y\": 2}")]);
+    let outputs: Vec<&Json> =
+        input.as_array().unwrap().iter().filter(|i| i["type"] == "function_call_output").map(|i| &i["output"]).collect();
+    let parts = json!([{ "type": "input_text", "text": "See" }, { "type": "input_image", "image_url": "https://host/a.png" }]);
+    assert_eq!(outputs, [&json!("4"), &json!(""), &parts]);
+    for dialect in ["openai", "openrouter", "deepseek", "mistral", "cohere", "ai21", "xai"] {
+        let payload = sent(dialect, &json!({}), &messages);
+        let calls = payload["messages"].as_array().unwrap().iter().filter_map(|m| m["tool_calls"].as_array()).flatten();
+        let arguments: Vec<&Json> = calls.map(|c| &c["function"]["arguments"]).collect();
+        assert_eq!(arguments, [&json!("{\"x\":1}"), &json!("{}"), &json!("{\"y\": 2}")], "{dialect}");
+    }
+}
+
+/// What OpenAI knows, whether the fields are the message's own or carried along, and nothing else.
+#[test]
+fn openai_is_sent_what_it_knows() {
+    let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } });
+    let own = json!([
+        { "role": "assistant", "text": "", "tool_calls": [call], "signature": "S", "reasoning": "R", "reasoning_details": [{}], "cache_control": {} },
+        { "role": "tool", "text": "1", "tool_call_id": "a" },
+    ]);
+    let carried = json!([
+        { "role": "assistant", "text": "", "meta": { "tool_calls": [call], "signature": "S", "reasoning": "R" } },
+        { "role": "tool", "text": "1", "meta": { "tool_call_id": "a" } },
+    ]);
+    let expected = json!([
+        { "role": "assistant", "content": "", "tool_calls": [call] },
+        { "role": "tool", "content": "1", "tool_call_id": "a" },
+    ]);
+    for messages in [own, carried] {
+        assert_eq!(sent("openai", &json!({}), &messages)["messages"], expected);
+    }
+}
+
+/// Words that a dialect puts in are settings of the pack and of the scene.
+#[test]
+fn words_put_in_are_settings() {
+    let messages = json!([{ "role": "tool", "text": "1", "tool_call_id": "a" }, { "role": "user", "text": "And?" }]);
+    let overlay = "kind = \"overlay\"\nversion = 1\n[placeholder]\nbehind_tools = \"I see.\"\nfunction = \"tool\"\n";
+    let changed = Ruleset::open_with("base", &[("words.toml", overlay)]).unwrap_or_else(|e| panic!("{e}"));
+    let said = |rules: &Ruleset, scene: &Json| emitted(rules, "mistral", scene, &messages).payload["messages"][1]["content"].clone();
+    assert_eq!(said(&BASE, &json!({})), "Done.");
+    assert_eq!(said(&changed, &json!({})), "I see.");
+    assert_eq!(said(&BASE, &json!({ "placeholder": { "behind_tools": "Hm." } })), "Hm.");
+    let named = |rules: &Ruleset| {
+        let payload = emitted(rules, "google", &json!({}), &messages).payload;
+        payload["contents"][0]["parts"][0]["functionResponse"]["name"].clone()
+    };
+    assert_eq!((named(&BASE), named(&changed)), (json!("unknown"), json!("tool")));
+}
