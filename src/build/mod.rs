@@ -23,7 +23,7 @@ pub use bring::bring;
 pub use error::BuildError;
 pub use gather::Outcome;
 pub use texts::{Texts, expand_texts};
-pub use unchanged::{blocks_of, unchanged, unchanged_payload};
+pub use unchanged::{blocks_of, unchanged};
 
 /// The entry program of a build.
 const ENTRY: &str = "build";
