@@ -15,8 +15,8 @@ pub mod terms;
 pub mod text;
 pub mod verbs;
 
-pub use build::{BuildError, Outcome, Texts, blocks_of, bring, build, expand_texts, run, run_all, unchanged, unchanged_payload};
-pub use emit::{Emitted, emit};
+pub use build::{BuildError, Outcome, Texts, blocks_of, bring, build, expand_texts, run, run_all, unchanged};
+pub use emit::{Emitted, emit, unchanged_payload};
 pub use model::{Hook, HookView, Plan, Scene, Value};
 pub use pack::{Rejected, Ruleset};
 pub use text::functions::fingerprint;

@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
+use tapster::model::Block;
 use tapster::{Plan, Ruleset, Scene, Value, bring, build, emit, unchanged, unchanged_payload};
 
 const TURNS: usize = 200;
@@ -86,7 +87,8 @@ fn shares(rules: &Ruleset) -> Shares {
     play(rules, |_, plan| {
         let payload = emit(rules, plan, "openai").unwrap().payload;
         let (previous, sent) = last.take().unwrap_or_default();
-        let (a, b) = (unchanged(plan, &previous.blocks), unchanged_payload(&payload, &sent, "cl100k"));
+        let (a, b) =
+            (unchanged(rules, plan, &previous.blocks).unwrap(), unchanged_payload(rules, plan, "openai", &payload, &sent).unwrap());
         shares.plans = (shares.plans.0 + a.tokens, shares.plans.1 + a.total);
         shares.payloads = (shares.payloads.0 + b.tokens, shares.payloads.1 + b.total);
         shares.broken += usize::from(a.tokens < a.total / 2.0);
@@ -151,9 +153,11 @@ fn two(rules: &Ruleset, n: usize, change: impl Fn(&mut Scene, bool)) -> (Plan, P
 
 #[test]
 fn who_broke_it_is_named() {
+    let (default, friendly) = (rules(false), rules(true));
+    let compared = |plan: &Plan, previous: &[Block]| unchanged(&default, plan, previous).unwrap();
     // lore in front of the character
-    let (earlier, later) = two(&rules(false), 5, |_, _| {});
-    let differs = unchanged(&later, &earlier.blocks).differs.unwrap();
+    let (earlier, later) = two(&default, 5, |_, _| {});
+    let differs = compared(&later, &earlier.blocks).differs.unwrap();
     assert_eq!((differs.id.as_str(), differs.what), ("world_info_before", "changed"));
     assert_eq!((differs.pass.as_deref(), differs.from.as_deref()), (Some("pinned/blocks"), Some("$lore.before")));
     // a macro in the main prompt, which the overlay moves below the history
@@ -161,24 +165,62 @@ fn who_broke_it_is_named() {
         scene.set("preset.main", Value::text("It is {{time}}. Write on."));
         scene.set("now", Value::text(if late { "2026-01-10T13:00:00Z" } else { "2026-01-10T12:00:00Z" }));
     };
-    let (earlier, later) = two(&rules(false), 3, clock);
-    let found = unchanged(&later, &earlier.blocks);
+    let (earlier, later) = two(&default, 3, clock);
+    let found = compared(&later, &earlier.blocks);
     let differs = found.differs.unwrap();
     assert_eq!(
         (differs.id.as_str(), differs.by_macro.as_deref(), differs.pass.as_deref()),
         ("main_prompt", Some("time"), Some("expand/text"))
     );
     assert!(found.tokens > 0.0 && found.blocks == 0, "{} tokens", found.tokens);
-    let (earlier, later) = two(&rules(true), 3, clock);
-    assert!(unchanged(&later, &earlier.blocks).blocks > 5);
+    let (earlier, later) = two(&friendly, 3, clock);
+    assert!(compared(&later, &earlier.blocks).blocks > 5);
     // the oldest message is trimmed, and the note stands deeper
     let alone = |scene: &mut Scene, _: bool| scene.set("books", Value::list(Vec::new()));
-    let (earlier, later) = two(&rules(false), 150, alone);
-    let differs = unchanged(&later, &earlier.blocks).differs.unwrap();
+    let (earlier, later) = two(&default, 150, alone);
+    let differs = compared(&later, &earlier.blocks).differs.unwrap();
     assert_eq!((differs.what, differs.pass.as_deref()), ("gone", Some("admission/history")));
-    let (earlier, later) = two(&rules(false), 9, alone);
-    let differs = unchanged(&later, &earlier.blocks).differs.unwrap();
+    let (earlier, later) = two(&default, 9, alone);
+    let differs = compared(&later, &earlier.blocks).differs.unwrap();
     assert_eq!((differs.id.as_str(), differs.what, differs.pass.as_deref()), ("2_floating_prompt", "moved", Some("inject/in_chat")));
     // nothing
-    assert_eq!(unchanged(&later, &later.blocks).differs, None);
+    assert_eq!(compared(&later, &later.blocks).differs, None);
+}
+
+/// A payload is read in the provider's order, not in that of its keys: Google reads the system text before the chat.
+#[test]
+fn a_payload_is_read_in_the_providers_order() {
+    let rules = Ruleset::open_with("base", &[]).unwrap();
+    let plan = Plan { scene: Value::from(&json!({ "context": { "tokenizer": "words" } })), ..Plan::default() };
+    let payload = |system: &str, chat: &str| {
+        let block = |role: &str, text: &str| Block {
+            fields: Value::from(&json!({ "role": role, "text": text })),
+            tokens: 0.0,
+            history: Vec::new(),
+        };
+        let plan = Plan { blocks: vec![block("system", system), block("user", chat)], ..plan.clone() };
+        emit(&rules, &plan, "google").unwrap().payload
+    };
+    let before = payload("one two", "three four");
+    let found = |now: &Json| unchanged_payload(&rules, &plan, "google", now, &before).unwrap();
+    let (chat, system) = (found(&payload("one two", "three five")), found(&payload("one three", "three four")));
+    assert_eq!(chat.differs.map(|d| d.id).as_deref(), Some("contents.0.parts.0.text"));
+    assert_eq!(system.differs.map(|d| d.id).as_deref(), Some("systemInstruction.parts.0.text"));
+    assert!(chat.tokens > system.tokens && system.tokens <= 2.0, "{} {}", chat.tokens, system.tokens);
+    assert_eq!(found(&before).differs, None);
+}
+
+/// What a provider reads of a message is said by the pack: a field becomes part of the request by one line.
+#[test]
+fn what_is_sent_is_declared() {
+    let block = |mood: &str| Block {
+        fields: Value::from(&json!({ "role": "user", "text": "Hi", "meta": { "mood": mood } })),
+        tokens: 0.0,
+        history: Vec::new(),
+    };
+    let plan = Plan { blocks: vec![block("calm")], ..Plan::default() };
+    let differs = |rules: &Ruleset| unchanged(rules, &plan, &[block("angry")]).unwrap().differs.is_some();
+    assert!(!differs(&Ruleset::open_with("base", &[]).unwrap()));
+    let overlay = "kind = \"overlay\"\nversion = 1\nfield = [{ name = \"message/meta.mood\", type = \"text\", sent = true }]\n";
+    assert!(differs(&Ruleset::open_with("base", &[("mood.toml", overlay)]).unwrap()));
 }

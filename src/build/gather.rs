@@ -64,7 +64,8 @@ fn report(st: &State, blocks: &[Block], records: Vec<EvictionRecord>, trimmed: O
     let strategy = pass.rsplit_once('/').map_or(pass.as_ref(), |(p, _)| p).to_owned();
     let count = records.iter().map(|r| r.unread.unwrap_or(1)).sum();
     let initial_tokens = kept + gone;
-    Ok(Some(TrimReport { strategy, budget_tokens: size, initial_tokens, final_tokens: kept, eviction_count: count, records }))
+    let account = st.rules.accounts.get(*account).map(|a| a.name.to_string()).unwrap_or_default();
+    Ok(Some(TrimReport { strategy, account, budget_tokens: size, initial_tokens, final_tokens: kept, eviction_count: count, records }))
 }
 
 fn history(st: &State, item: &Item) -> Vec<Event> {

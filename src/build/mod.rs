@@ -11,6 +11,8 @@ pub mod scripts;
 pub mod texts;
 pub mod unchanged;
 
+mod undeclared;
+
 use crate::model::{Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
@@ -23,12 +25,12 @@ pub use bring::bring;
 pub use error::BuildError;
 pub use gather::Outcome;
 pub use texts::{Texts, expand_texts};
-pub use unchanged::{blocks_of, unchanged, unchanged_payload};
+pub use unchanged::{blocks_of, unchanged};
 
 /// The entry program of a build.
 const ENTRY: &str = "build";
 
-/// Builds the plan of a scene.
+/// Builds the plan of a scene. What the scene holds and no rule reads is warned of.
 ///
 /// # Errors
 /// A [`BuildError`] that names the stage: a requirement of the pack is not met, a limit was reached, or (strict) a warning.
@@ -38,6 +40,10 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
         return Err(BuildError::call(format!("pack `{}` has no program `{ENTRY}`", rules.pack().name)));
     };
     let mut st = state(rules, scene);
+    undeclared::warn(rules, scene, &st);
+    if st.refuses() {
+        return Err(BuildError::of(Halt::Warned, None, &st));
+    }
     let stages = watched(rules, entry, scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(short(&pass)), &st))?;
     let plan = gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages)?;
     // what was still unread is made for the plan, and may warn too

@@ -3,53 +3,42 @@
 //! Two plans are compared block by block from the front, as the provider reads them. The trace of the later one names
 //! the rule: the macro or script whose text covers the first character that differs, else the pass.
 
+use std::sync::Arc;
+
 use serde_json::Value as Json;
 
 use crate::model::plan::{Difference, Unchanged};
-use crate::model::{Block, Plan, Value};
-use crate::text::tokens::Estimator;
+use crate::model::{Block, Plan, Scene, Value};
+use crate::pack::Ruleset;
+use crate::terms::select::pass_env;
+use crate::terms::{Memo, ledger};
+use crate::text::tokens::Counter;
 
-/// What of a plan stands as in the blocks of an earlier one. The rule behind the first difference is only known if the
+use super::{BuildError, ENTRY};
+
+/// What of a plan stands as in the blocks of an earlier one. Compared are the fields that the pack declares as `sent`,
+/// counted as the account counts that the plan was trimmed to. The rule behind the first difference is only known if the
 /// plan has a trace.
-#[must_use]
-pub fn unchanged(plan: &Plan, previous: &[Block]) -> Unchanged {
-    let ruler = ruler(plan);
+///
+/// # Errors
+/// The pack names a tokenizer that there is not.
+pub fn unchanged(rules: &Ruleset, plan: &Plan, previous: &[Block]) -> Result<Unchanged, BuildError> {
+    let counter = counter(rules, plan)?;
+    let sent = Sent::of(rules);
     let now: Vec<&Block> = plan.blocks.iter().filter(|b| b.enabled()).collect();
     let before: Vec<&Block> = previous.iter().filter(|b| b.enabled()).collect();
-    let blocks = now.iter().zip(&before).take_while(|(a, b)| same(a, b)).count();
-    let cost = |block: &Block| if block.tokens > 0.0 { block.tokens } else { float(ruler.count(&block.text("text"))) };
+    let blocks = now.iter().zip(&before).take_while(|(a, b)| sent.same(a, b)).count();
+    let cost = |block: &Block| if block.tokens > 0.0 { block.tokens } else { count(&counter, &block.text("text")) };
     let mut tokens: f64 = now.iter().take(blocks).map(|b| cost(b)).sum();
     if let (Some(a), Some(b)) = (now.get(blocks), before.get(blocks))
         && a.text("role") == b.text("role")
     {
         let (text, old) = (a.text("text"), b.text("text"));
         let head = text.get(..common(&text, &old)).unwrap_or("");
-        tokens += float(ruler.count(head)).min(cost(a));
+        tokens += count(&counter, head).min(cost(a));
     }
     let total = now.iter().map(|b| cost(b)).sum();
-    Unchanged { tokens, total, blocks, differs: difference(plan, &now, &before, blocks) }
-}
-
-/// What of a payload stands as in an earlier one: its values in their order, up to the first that differs. `tokenizer`
-/// is an estimator's name; texts are counted, keys and numbers are not.
-#[must_use]
-pub fn unchanged_payload(payload: &Json, previous: &Json, tokenizer: &str) -> Unchanged {
-    let ruler = Estimator::parse(tokenizer).unwrap_or(FALLBACK);
-    let (now, before) = (leaves(payload), leaves(previous));
-    let count = |leaf: &(String, &Json)| leaf.1.as_str().map_or(0.0, |text| float(ruler.count(text)));
-    let same = now.iter().zip(&before).take_while(|(a, b)| a == b).count();
-    let mut tokens: f64 = now.iter().take(same).map(count).sum();
-    let mut differs = None;
-    if let Some((path, value)) = now.get(same) {
-        let (text, old) = (shown(value), before.get(same).filter(|(p, _)| p == path).map(|(_, v)| shown(v)).unwrap_or_default());
-        let at = common(&text, &old);
-        if value.is_string() {
-            tokens += float(ruler.count(text.get(..at).unwrap_or("")));
-        }
-        let what = if old.is_empty() { "new" } else { "changed" };
-        differs = Some(Difference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..Difference::default() });
-    }
-    Unchanged { tokens, total: now.iter().map(count).sum(), blocks: same, differs }
+    Ok(Unchanged { tokens, total, blocks, differs: Compared { plan, sent, now, before }.difference(blocks) })
 }
 
 /// The blocks of a plan that was written as JSON; nothing if it is no plan.
@@ -64,50 +53,83 @@ pub fn blocks_of(plan: &Json) -> Option<Vec<Block>> {
     blocks.iter().map(block).collect()
 }
 
-/// What texts are counted by where a pack does not say it in a way that can be read.
-const FALLBACK: Estimator = Estimator::CharsPer(4.0);
-
-fn ruler(plan: &Plan) -> Estimator {
-    let named = plan.set.at("context.tokenizer").or_else(|| plan.scene.at("context.tokenizer"));
-    Estimator::parse(named.and_then(Value::as_str).unwrap_or("cl100k")).unwrap_or(FALLBACK)
+/// What counts the texts of a plan: the estimator behind the account that it was trimmed to, else behind the pack's first.
+pub(crate) fn counter(rules: &Ruleset, plan: &Plan) -> Result<Arc<Counter>, BuildError> {
+    let st = super::state(rules, &Scene { data: plan.scene.clone(), ..plan.given.clone() });
+    *st.set.borrow_mut() = plan.set.clone();
+    let named = plan.trim_report.as_ref().map(|report| report.account.as_str());
+    let account = st.rules.accounts.iter().position(|a| Some(a.name.as_ref()) == named).unwrap_or(0);
+    let memo = Memo::default();
+    ledger::counter_of(&pass_env(&st, &memo), account).map_err(|f| BuildError::of(f.into(), None, &st))
 }
 
-/// What of a block a provider reads.
-const READ: &[&str] =
-    &["role", "name", "text", "parts", "tool_calls", "tool_call_id", "meta.tool_calls", "meta.tool_call_id", "meta.signature"];
-
-/// Whether a provider reads the same.
-fn same(a: &Block, b: &Block) -> bool {
-    READ.iter().all(|field| {
-        let (a, b) = (a.fields.at(field), b.fields.at(field));
-        a == b || a.is_none_or(Value::is_empty) && b.is_none_or(Value::is_empty)
-    })
+/// How many tokens a text has.
+#[expect(clippy::cast_precision_loss, reason = "texts are far below 2^52 units")]
+pub(crate) fn count(counter: &Counter, text: &str) -> f64 {
+    counter.count(text) as f64
 }
 
-/// Whether two blocks are one, changed or not.
-fn akin(a: &Block, b: &Block) -> bool {
-    let (one, other) = (a.text("id"), b.text("id"));
-    if one.is_empty() && other.is_empty() { same(a, b) } else { one == other && a.text("slot") == b.text("slot") }
+/// The fields of a block that a provider reads: those that the pack declares as `sent`.
+struct Sent<'a>(Vec<&'a str>);
+
+impl<'a> Sent<'a> {
+    fn of(rules: &'a Ruleset) -> Self {
+        let programs = rules.programs();
+        let list = programs.find(ENTRY).and_then(|p| programs.rules.lists.get(programs.list.get(p)?.list));
+        let types = list.map(|l| l.rows.as_slice()).unwrap_or_default();
+        let rows = rules.pack().tables.get("field").into_iter().flat_map(|rows| rows.iter());
+        let fields = rows.filter_map(|(name, row)| {
+            let (row_type, field) = name.split_once('/')?;
+            let sent = row.fields.get("sent").and_then(|f| f.node.as_bool()).unwrap_or(false);
+            (sent && types.iter().any(|t| t.as_ref() == row_type)).then_some(field)
+        });
+        Self(fields.collect())
+    }
+
+    /// Whether a provider reads the same.
+    fn same(&self, a: &Block, b: &Block) -> bool {
+        self.0.iter().all(|field| {
+            let (a, b) = (a.fields.at(field), b.fields.at(field));
+            a == b || a.is_none_or(Value::is_empty) && b.is_none_or(Value::is_empty)
+        })
+    }
+
+    /// Whether two blocks are one, changed or not.
+    fn akin(&self, a: &Block, b: &Block) -> bool {
+        let (one, other) = (a.text("id"), b.text("id"));
+        if one.is_empty() && other.is_empty() { self.same(a, b) } else { one == other && a.text("slot") == b.text("slot") }
+    }
 }
 
-/// The first difference, and who made it.
-fn difference(plan: &Plan, now: &[&Block], before: &[&Block], index: usize) -> Option<Difference> {
-    let (a, b) = (now.get(index).copied(), before.get(index).copied());
-    let later = |block: &Block| now.iter().skip(index).find(|n| akin(n, block)).copied();
-    let stood = |block: &Block| before.iter().skip(index).any(|p| akin(p, block));
-    let base = |block: &Block| Difference { index, id: name(block), ..Difference::default() };
-    Some(match (a, b) {
-        (None, None) => return None,
-        (Some(a), Some(b)) if akin(a, b) => changed(plan, a, b, base(a)),
-        // what stood here is still there, further behind, and is not just pushed by something new
-        (Some(a), Some(b)) if stood(a) && later(b).is_some() => {
-            let moved = if before.get(index + 1).is_some_and(|next| akin(a, next)) { later(b).unwrap_or(a) } else { a };
-            Difference { what: "moved", pass: placed(moved), is: moved.text("text"), ..base(moved) }
-        }
-        (Some(a), _) if !stood(a) => new(plan, a, base(a)),
-        (_, Some(b)) => Difference { what: "gone", pass: removed(plan, b), was: b.text("text"), ..base(b) },
-        (Some(a), None) => new(plan, a, base(a)),
-    })
+/// What is sent of two plans.
+struct Compared<'a> {
+    plan: &'a Plan,
+    sent: Sent<'a>,
+    now: Vec<&'a Block>,
+    before: Vec<&'a Block>,
+}
+
+impl Compared<'_> {
+    /// The first difference, and who made it.
+    fn difference(&self, index: usize) -> Option<Difference> {
+        let Self { plan, sent, now, before } = self;
+        let (a, b) = (now.get(index).copied(), before.get(index).copied());
+        let later = |block: &Block| now.iter().skip(index).find(|n| sent.akin(n, block)).copied();
+        let stood = |block: &Block| before.iter().skip(index).any(|p| sent.akin(p, block));
+        let base = |block: &Block| Difference { index, id: name(block), ..Difference::default() };
+        Some(match (a, b) {
+            (None, None) => return None,
+            (Some(a), Some(b)) if sent.akin(a, b) => changed(plan, a, b, base(a)),
+            // what stood here is still there, further behind, and is not just pushed by something new
+            (Some(a), Some(b)) if stood(a) && later(b).is_some() => {
+                let moved = if before.get(index + 1).is_some_and(|next| sent.akin(a, next)) { later(b).unwrap_or(a) } else { a };
+                Difference { what: "moved", pass: placed(moved), is: moved.text("text"), ..base(moved) }
+            }
+            (Some(a), _) if !stood(a) => new(plan, a, base(a)),
+            (_, Some(b)) => Difference { what: "gone", pass: removed(plan, b), was: b.text("text"), ..base(b) },
+            (Some(a), None) => new(plan, a, base(a)),
+        })
+    }
 }
 
 fn new(plan: &Plan, block: &Block, base: Difference) -> Difference {
@@ -199,30 +221,6 @@ fn name(block: &Block) -> String {
 }
 
 /// The length of the common beginning, in bytes, at the border of a character.
-fn common(a: &str, b: &str) -> usize {
+pub(crate) fn common(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
-}
-
-fn shown(value: &Json) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// All values of a JSON document that hold no others, in order, with their paths. Its depth is that of its parser.
-fn leaves(json: &Json) -> Vec<(String, &Json)> {
-    let mut out = Vec::new();
-    let mut open = vec![(String::new(), json)];
-    while let Some((path, value)) = open.pop() {
-        let dot = if path.is_empty() { "" } else { "." };
-        match value {
-            Json::Object(map) => open.extend(map.iter().rev().map(|(key, v)| (format!("{path}{dot}{key}"), v))),
-            Json::Array(list) => open.extend(list.iter().enumerate().rev().map(|(n, v)| (format!("{path}{dot}{n}"), v))),
-            _ => out.push((path, value)),
-        }
-    }
-    out
-}
-
-#[expect(clippy::cast_precision_loss, reason = "texts are far below 2^52 units")]
-fn float(n: usize) -> f64 {
-    n as f64
 }

@@ -53,18 +53,22 @@ impl Build {
         scene.trace = matches!(self.dump, Link::Draft(_));
         let mut plan = planned(&rules, &scene)?;
         let previous = self.inputs.previous(show)?;
-        plan.unchanged = previous.as_ref().and_then(|p| p.compare(&plan, None));
+        if let Some(previous) = &previous {
+            plan.unchanged = previous.plan(&rules, &plan).map_err(|e| Stop::build(&e, Some(&rules)))?;
+        }
         for warning in &plan.warnings {
             show.note(&Note::of_warning(warning, &rules));
         }
         let json = match &self.dump {
             Link::Payload => {
-                let emitted = crate::emit(&rules, &plan, &dialect(&scene)).map_err(|e| Stop::build(&e, Some(&rules)))?;
+                let dialect = dialect(&scene);
+                let emitted = crate::emit(&rules, &plan, &dialect).map_err(|e| Stop::build(&e, Some(&rules)))?;
                 for warning in &emitted.warnings {
                     show.note(&Note::of_warning(warning, &rules));
                 }
-                let unchanged = emitted.unchanged.or_else(|| previous.as_ref()?.compare(&plan, Some(&emitted.payload)));
-                if let Some(unchanged) = unchanged {
+                let of_payload = previous.as_ref().map(|p| p.payload(&rules, &plan, &dialect, &emitted.payload)).transpose();
+                let of_payload = of_payload.map_err(|e| Stop::build(&e, Some(&rules)))?.flatten();
+                if let Some(unchanged) = emitted.unchanged.or(of_payload) {
                     show.note(&Note::told("cache.unchanged", explain_cache::line(&unchanged)));
                 }
                 emitted.payload

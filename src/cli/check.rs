@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::diag::{Report, Sources, render};
-use crate::pack::files::is_folder;
-use crate::pack::{Library, Overlay, Ruleset, Schemas, Start, load_file};
+use crate::diag::{Node, Report, SourceId, Sources, render};
+use crate::pack::files::{MAX_FOLDERS, is_folder, is_pack};
+use crate::pack::{Library, Overlay, PackFiles, Ruleset, Schemas, Start, load_file};
 
 use super::error::only_missing;
 use super::library::shelf;
@@ -16,21 +16,23 @@ use super::{Exit, Stop};
 
 /// Check packs (a folder or a name), overlays and single rule files: syntax, schema, layers, names, terms.
 ///
-/// A single file is checked against its schema. An overlay is laid over the pack that it extends, or over `--against`.
+/// A single file is checked with the pack that it lies in; an overlay over the pack that it extends, or over `--pack`.
+/// Where neither is known, names that a pack may define are taken as given.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster check rules/base
   tapster check base my-pack
-  tapster check tweak.toml --against base
+  tapster check rules/base/lore.toml
+  tapster check tweak.toml --pack base
   tapster check my-pack --error-format plain     one line a mistake, for editors
   tapster check my-pack --format json            counts and mistakes as JSON")]
 pub(super) struct Check {
     /// A pack's folder or name, or a rule file.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
-    /// Lay the files that are named over this pack.
-    #[arg(long, value_name = "PACK")]
-    against: Option<String>,
+    /// Lay the files that are named over this pack: a folder or a name.
+    #[arg(long, visible_alias = "against", value_name = "PACK")]
+    pack: Option<String>,
 }
 
 /// What checking one path gave.
@@ -73,13 +75,59 @@ impl Check {
 
     fn file(&self, path: &Path, library: &dyn Library) -> Found {
         let (doc, report, sources) = load_file(path, Schemas::shipped());
-        let extends =
-            doc.as_ref().and_then(|d| d.root.get("extends")?.as_text()).filter(|_| doc.as_ref().is_some_and(|d| &*d.kind == "overlay"));
-        match self.against.as_deref().or(extends) {
-            Some(pack) if doc.is_some() => compiled(&Start::typed(pack), &[Overlay::Path(PathBuf::from(path))], library),
-            _ => Found { report, sources },
+        let alone = Found { report, sources };
+        // a file that cannot be read has no more to tell; a manifest and rule tests are no rows
+        let Some(doc) = doc.filter(|d| !matches!(&*d.kind, "pack" | "case")) else { return alone };
+        let overlay = [Overlay::Path(path.to_owned())];
+        let extends = doc.root.get("extends").and_then(Node::as_text).filter(|_| &*doc.kind == "overlay");
+        if let Some(pack) = self.pack.as_deref().or(extends) {
+            return compiled(&Start::typed(pack), &overlay, library);
         }
+        if let Some(folder) = pack_around(path)
+            && let Some(found) = compiled(&Start::Folder(folder), &[], library).of_file(path)
+        {
+            return found;
+        }
+        // laid over nothing: what may only be missing is not complained of
+        let mut found = compiled(&Start::Name(String::from("nothing")), &overlay, &Nothing).of_file(path).unwrap_or(alone);
+        found.report.retain(|d| d.missing.is_none());
+        found
     }
+}
+
+/// A library whose only pack has no rules.
+struct Nothing;
+
+impl Library for Nothing {
+    fn find(&self, name: &str, _: &mut Report) -> Option<PackFiles> {
+        let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"0.0.0\"\n");
+        Some(PackFiles::of(name, [("pack.toml".to_owned(), manifest.into_bytes())]))
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Found {
+    /// What is complained of in one file; nothing if the file is not among those that were read.
+    fn of_file(mut self, path: &Path) -> Option<Self> {
+        let own: Vec<SourceId> =
+            self.sources.ids().filter(|id| self.sources.get(*id).is_some_and(|s| is_same(Path::new(&*s.name), path))).collect();
+        self.report.retain(|d| d.span.is_none_or(|span| own.contains(&span.source)));
+        (!own.is_empty()).then_some(self)
+    }
+}
+
+/// Whether two paths lead to one file.
+fn is_same(a: &Path, b: &Path) -> bool {
+    a == b || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+/// The folder of the pack that a file lies in.
+fn pack_around(path: &Path) -> Option<PathBuf> {
+    let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
+    path.ancestors().skip(1).take(MAX_FOLDERS).map(named).find(|folder| is_pack(folder))
 }
 
 /// Loads, layers and compiles; all complaints.

@@ -58,8 +58,8 @@ impl Explain {
         scene.trace = true;
         let plan = planned(&rules, &scene)?;
         if self.cache {
-            let found = self.inputs.previous(show)?.and_then(|previous| previous.compare(&plan, None));
-            let Some(found) = found else {
+            let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
+            let Some(found) = found.map_err(|e| Stop::build(&e, Some(&rules)))?.flatten() else {
                 return Err(Stop::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
             };
             if show.is_json() {

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use crate::build::{blocks_of, unchanged, unchanged_payload};
+use crate::build::{BuildError, blocks_of, unchanged};
 use crate::diag::Code;
+use crate::emit::unchanged_payload;
 use crate::model::plan::{Difference, Unchanged};
 use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
@@ -40,15 +41,19 @@ impl Previous {
         }
     }
 
-    /// What of a plan, and of a payload where the request before is known as one, stands as it was.
-    pub(super) fn compare(&self, plan: &Plan, payload: Option<&Json>) -> Option<Unchanged> {
+    /// What of a plan stands as it was; nothing where the request before is known as a payload.
+    pub(super) fn plan(&self, rules: &Ruleset, plan: &Plan) -> Result<Option<Unchanged>, BuildError> {
         match self {
-            Self::Plan(blocks) => Some(unchanged(plan, blocks)),
-            Self::Payload(before) => {
-                let tokenizer = plan.scene.at("context.tokenizer").map(|v| v.to_text().to_string()).unwrap_or_default();
-                let tokenizer = if tokenizer.is_empty() { "cl100k" } else { &tokenizer };
-                payload.map(|now| unchanged_payload(now, before, tokenizer))
-            }
+            Self::Plan(blocks) => unchanged(rules, plan, blocks).map(Some),
+            Self::Payload(_) => Ok(None),
+        }
+    }
+
+    /// What of a payload stands as it was; nothing where the request before is known as a plan.
+    pub(super) fn payload(&self, rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json) -> Result<Option<Unchanged>, BuildError> {
+        match self {
+            Self::Plan(_) => Ok(None),
+            Self::Payload(before) => unchanged_payload(rules, plan, dialect, payload, before).map(Some),
         }
     }
 }

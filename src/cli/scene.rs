@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::build::bring;
-use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, Report, Sources};
 use crate::import::{self, Container, Imported};
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
@@ -39,39 +39,13 @@ pub(super) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Res
     if !books.is_empty() {
         scene.set("books", Value::list(books));
     }
-    undeclared(parts, rules, show);
     scene.merge(parts.scene.clone());
     flags(parts, &mut scene);
-    facts(parts, &mut scene);
+    facts(parts, rules, &mut scene);
     for (path, value) in &parts.set {
         scene.set(path, value.clone());
     }
     Ok(scene)
-}
-
-/// Warns of paths that the author typed and that no rule of the pack declares: most are misspelt.
-fn undeclared(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) {
-    let mut report = Report::default();
-    let names = &rules.programs().rules.names;
-    let mut typed: Vec<String> = parts.set.iter().map(|(path, _)| path.clone()).collect();
-    let mut open = vec![(String::new(), &parts.scene)];
-    while let Some((path, value)) = open.pop() {
-        match value {
-            // a table that is declared as such may hold anything
-            Value::Map(map) if path.is_empty() || !names.paths.contains_key(path.as_str()) => {
-                open.extend(map.iter().map(|(k, v)| (if path.is_empty() { k.to_string() } else { format!("{path}.{k}") }, v)));
-            }
-            Value::Null => {}
-            _ => typed.push(path),
-        }
-    }
-    for path in typed.iter().filter(|p| !names.knows_path(p)) {
-        let help = suggest::nearest(path, names.path_names()).map(|near| format!("did you mean `{near}`?"));
-        let help = help.unwrap_or_else(|| "`tapster ops --scene` lists the paths of a pack".to_owned());
-        let message = format!("no rule of pack `{}` reads `{path}`", rules.pack().name);
-        report.push(Diagnostic::new(Code::SceneField, message).help(help));
-    }
-    show.report(&report, &Sources::default());
 }
 
 /// What the flags say; they win over all files.
@@ -86,8 +60,14 @@ fn flags(parts: &Parts, scene: &mut Scene) {
     }
 }
 
-/// What no file holds. A value that a file or the scene file has given stays.
-fn facts(parts: &Parts, scene: &mut Scene) {
+/// What no file holds, as far as the pack asks for it. A value that a file or the scene file has given stays.
+fn facts(parts: &Parts, rules: &Ruleset, scene: &mut Scene) {
+    let names = &rules.programs().rules.names;
+    let fill = |scene: &mut Scene, path: &str, value: Value| {
+        if scene.get(path).is_null() && !value.is_null() && names.knows_path(path) {
+            scene.set(path, value);
+        }
+    };
     let card_name = scene.get("card.name");
     fill(scene, "names.char", card_name);
     fill(scene, "names.user", Value::text("User"));
@@ -107,12 +87,6 @@ fn facts(parts: &Parts, scene: &mut Scene) {
     let of_user = messages.iter().filter(|m| m.get("role").and_then(Value::as_str) == Some("user")).count();
     fill(scene, "chat.length", count(messages.len()));
     fill(scene, "turn_count", count(of_user));
-}
-
-fn fill(scene: &mut Scene, path: &str, value: Value) {
-    if scene.get(path).is_null() && !value.is_null() {
-        scene.set(path, value);
-    }
 }
 
 fn count(n: usize) -> Value {

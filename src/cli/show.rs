@@ -60,7 +60,7 @@ impl Note {
             code: warning.code.clone(),
             message: warning.message.clone(),
             place: place_of(rules, &warning.pass),
-            rule: Some(format!("pass `{}`", warning.pass)),
+            rule: (!warning.pass.is_empty()).then(|| format!("pass `{}`", warning.pass)),
             help: remedy(&warning.code).map(str::to_owned),
             more: Json::Null,
         }

@@ -79,6 +79,11 @@ impl Sources {
         id
     }
 
+    /// The handles of all texts.
+    pub fn ids(&self) -> impl Iterator<Item = SourceId> {
+        (0..u32::try_from(self.list.len()).unwrap_or(u32::MAX)).map(SourceId)
+    }
+
     /// The source behind a handle; `None` for a handle of another run.
     #[must_use]
     pub fn get(&self, id: SourceId) -> Option<&Source> {

@@ -3,6 +3,8 @@
 //! A dialect is a program of the pack over list `messages`, and a form `<dialect>/payload` that says what the JSON
 //! holds. This room fills the list, runs the program and evaluates the form; it knows no provider.
 
+pub mod unchanged;
+
 use crate::build::{self, BuildError, gather};
 use crate::model::plan::{Trace, Unchanged, Warning};
 use crate::model::{Item, Map, Plan, Scene, Value};
@@ -11,6 +13,8 @@ use crate::program::Machine;
 use crate::terms::select::pass_env;
 use crate::terms::{Cur, Memo, State};
 use crate::verbs::Halt;
+
+pub use unchanged::unchanged_payload;
 
 /// The program that looks at finished messages before they are sent.
 const LINT: &str = "lint";

@@ -48,6 +48,9 @@ impl EvictionRecord {
 pub struct TrimReport {
     /// The program that trimmed.
     pub strategy: String,
+    /// The account that it trimmed to.
+    #[serde(skip)]
+    pub account: String,
     /// What could be spent.
     pub budget_tokens: f64,
     /// What everything cost before; a stretch that was never read is not in it.

@@ -74,23 +74,20 @@ impl Ruleset {
         let Some(pack) = pack else { return Err(Rejected { report, sources }) };
         // what compiling finds is told on top of what loading found, so that one run shows every mistake
         let (programs, mut found) = compile(&pack);
-        let macros = programs.as_ref().map(|p| Table::compile(&p.rules, &pack));
-        let macros = macros.map(|(table, wrong)| {
-            found.extend(wrong);
-            Arc::new(table)
-        });
+        let (macros, wrong) = Table::compile(&programs.rules, &pack);
+        found.extend(wrong);
         unread.excuse(&mut found);
         // of two complaints about one value the compiler's knows more than the schema's
         let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();
+        let lacking: HashSet<Span> = found.items().iter().filter(|d| d.code == Code::TermMissing).filter_map(|d| d.span).collect();
         report.retain(|d| !(is_shape(d.code) && d.span.is_some_and(|span| said.contains(&span))));
+        report.retain(|d| !(d.code == Code::SchemaMissingKey && d.span.is_some_and(|span| lacking.contains(&span))));
         report.extend(found);
-        match programs.filter(|_| !report.has_errors()) {
-            Some(programs) => Ok(Self(Arc::new(Inner { pack, programs, macros: macros.unwrap_or_default(), warnings: report }))),
-            None => {
-                report.sort();
-                Err(Rejected { report, sources: pack.sources })
-            }
+        if report.has_errors() {
+            report.sort();
+            return Err(Rejected { report, sources: pack.sources });
         }
+        Ok(Self(Arc::new(Inner { pack, programs, macros: Arc::new(macros), warnings: report })))
     }
 
     /// The merged text.

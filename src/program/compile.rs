@@ -38,9 +38,9 @@ const ENGINE_TABLES: &[&str] = &[
     "map",
 ];
 
-/// Compiles a pack. Programs come back only when nothing is wrong.
+/// Compiles a pack. Programs are only to be run when nothing is wrong; else they are there to be looked at for more mistakes.
 #[must_use]
-pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
+pub fn compile(pack: &Pack) -> (Programs, Report) {
     let mut cx = Cx::new(pack);
     let limits = limits(pack);
     cx.scripts = Library::compile(&mut cx, limits.scripts);
@@ -77,8 +77,7 @@ pub fn compile(pack: &Pack) -> (Option<Programs>, Report) {
         key_sets: crate::text::keys::KeySets::default(),
         names: cx.names,
     };
-    let programs = (!report.has_errors()).then(|| Programs { rules: Arc::new(rules), list, formats });
-    (programs, report)
+    (Programs { rules: Arc::new(rules), list, formats }, report)
 }
 
 fn origin(cx: &Cx<'_>, what: &str, row: &Row) -> String {

@@ -450,7 +450,7 @@ impl Query {
     fn over(&self, seq: Seq<'_>, env: &Env<'_>) -> Result<Value, Fault> {
         let mut chosen =
             if self.select.is_all() && !matches!(seq, Seq::Items(_)) { (0..seq.len()).collect() } else { self.select.run(seq, env)? };
-        if self.select.from == super::select::End::Last && self.select.run.is_none() {
+        if self.select.from == super::select::End::Last {
             chosen.reverse();
         }
         if self.count {

@@ -13,6 +13,9 @@ use super::eval::{Cur, Env, Fault};
 use super::expr::Expr;
 use super::rules::Rules;
 
+/// What counts where nothing names an estimator.
+const DEFAULT: &str = "chars/4";
+
 /// What may be spent on something.
 #[derive(Debug)]
 pub struct Account {
@@ -198,10 +201,19 @@ fn tokens(counter: &Counter, text: &str) -> f64 {
     counter.count(text) as f64
 }
 
-/// The counter that an estimator expression names; `chars/4` when it names none.
+/// What counts texts on an account: the estimator of its ruler.
+pub fn counter_of(env: &Env<'_>, account: usize) -> Result<Arc<Counter>, Fault> {
+    let ruler = env.st.rules.accounts.get(account).map_or(0, |a| a.ruler);
+    match env.st.rules.rulers.get(ruler) {
+        Some(ruler) => counter(env, &ruler.estimator),
+        None => env.st.rules.counters.get(DEFAULT).map_err(Fault::failed),
+    }
+}
+
+/// The counter that an estimator expression names; [`DEFAULT`] when it names none.
 pub fn counter(env: &Env<'_>, estimator: &Expr) -> Result<Arc<Counter>, Fault> {
     let name = env.eval(estimator)?.to_text();
-    let name = if name.is_empty() { "chars/4" } else { &name };
+    let name = if name.is_empty() { DEFAULT } else { &name };
     env.st.rules.counters.get(name).map_err(Fault::failed)
 }
 

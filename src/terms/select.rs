@@ -283,7 +283,7 @@ impl Select {
             super::keys::sort(part, &self.by, seq, outer)?;
         }
         self.chance(seq, part, outer, telling)?;
-        if self.from == End::Last && self.run.is_none() {
+        if self.from == End::Last {
             part.reverse();
         }
         if let Some(skip) = &self.skip {

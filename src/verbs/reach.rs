@@ -153,6 +153,10 @@ pub fn read_tail(select: &crate::terms::Select, st: &State, list: usize, memo: &
             let items = st.list(list);
             let seq = Seq::Items(&items.items);
             for n in (at..seq.len()).rev() {
+                let enabled = matches!(seq.cur(n), Cur::Item(i, _) if i.enabled());
+                if !enabled && !select.off {
+                    continue;
+                }
                 let here = env.inner(seq.cur(n));
                 if let Some(since) = &select.since
                     && here.holds(since)?
@@ -166,7 +170,7 @@ pub fn read_tail(select: &crate::terms::Select, st: &State, list: usize, memo: &
                     settled = true;
                     break;
                 }
-                if select.chooses(&here, matches!(seq.cur(n), Cur::Item(i, _) if i.enabled()))? {
+                if select.chooses(&here, enabled)? {
                     met += 1;
                 }
             }

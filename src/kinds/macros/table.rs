@@ -310,6 +310,9 @@ pub(super) fn complaint(wrong: &Wrong, table: &str, cells: &Value, pack: &Pack) 
     if let Some(row) = pack.tables.get(table).and_then(|rows| rows.get(&name)) {
         d = d.at(row.fields.get(wrong.cell).map_or(row.name_span, |f| f.node.span));
     }
+    if wrong.code == Code::NameUnknown {
+        d = d.missing(cells.get(wrong.cell).map(Value::to_text).unwrap_or_default().as_ref());
+    }
     match &wrong.help {
         Some(help) => d.help(help.clone()),
         None => d,

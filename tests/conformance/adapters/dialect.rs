@@ -51,9 +51,10 @@ fn added_dialect(added: &Json) -> String {
     )
 }
 
-/// A text is the list of one text block; an empty text block beside others says nothing; no system is an empty one.
+/// A text is the list of one text block; an empty text block beside tool blocks may be left out; no system is an empty one.
 pub(crate) fn blocks(payload: &mut Json) {
-    let system = listed(&payload["system"]);
+    let none = payload["system"] == json!("");
+    let system = if none { json!([]) } else { listed(&payload["system"]) };
     parts::set(payload, "system", system);
     for message in payload["messages"].as_array_mut().into_iter().flatten() {
         let content = listed(&message["content"]);
@@ -69,5 +70,6 @@ pub(crate) fn listed(content: &Json) -> Json {
         Json::Array(list) => list.clone(),
         other => vec![other.clone()],
     };
-    list.into_iter().filter(|block| block["text"] != json!("")).collect()
+    let tools = list.iter().any(|block| block["type"] == json!("tool_use") || block["type"] == json!("tool_result"));
+    list.into_iter().filter(|block| !tools || block["text"] != json!("")).collect()
 }

@@ -21,9 +21,9 @@ const PATHS: &[(&str, &str)] = &[
     ("/config/promptPlaceholder", "placeholder.text"),
 ];
 
-/// The options of a case as a scene. JavaScript has a word for what a request does not say.
+/// The options of a case as a scene.
 fn scene(case: &Case) -> Json {
-    let mut scene = json!({ "dialect": "claude", "provider": { "source": "claude", "reasoning_effort": "undefined" } });
+    let mut scene = json!({ "dialect": "claude", "provider": { "source": "claude" } });
     parts::lay(&mut scene, wire::scene(case));
     for (from, to) in PATHS {
         if let Some(value) = scene.pointer(from).cloned() {
@@ -33,7 +33,7 @@ fn scene(case: &Case) -> Json {
     scene
 }
 
-/// The converter alone.
+/// The converter alone: the request round it asks for no thinking.
 pub(crate) fn converted(case: &Case) -> Vec<Check> {
     let mut scene = scene(case);
     parts::put(&mut scene, "provider.reasoning_effort", json!("auto"));
@@ -44,12 +44,7 @@ pub(crate) fn converted(case: &Case) -> Vec<Check> {
         }
         Err(error) => error,
     };
-    // a missing content that counts as empty is as good as the error of the real program
-    let sane = |m: &Json| m["content"].is_array();
-    vec![case.check(actual, |expected, actual| {
-        let sound = actual["messages"].as_array().is_some_and(|list| list.iter().all(sane));
-        wire::fits(expected, actual) || !expected["throws"].is_null() && sound
-    })]
+    vec![case.check(actual, wire::fits)]
 }
 
 /// The messages of a payload, and its system prompt, which the recorder has even where none is sent.
@@ -144,7 +139,7 @@ fn turns(payload: &mut Json) {
         let mut content = message["content"].as_array().cloned().unwrap_or_default();
         for block in &mut content {
             if block["type"] == json!("tool_result") {
-                let inner = dialect::listed(&block["content"]);
+                let inner = Some(dialect::listed(&block["content"])).filter(|_| block["content"] != json!("")).unwrap_or_else(|| json!([]));
                 parts::set(block, "content", inner);
             }
         }

@@ -1,0 +1,44 @@
+//! What a scene holds that no rule reads: most of it is misspelt.
+//!
+//! Only names are looked at, from the top down to the first that the pack declares as a whole, so this costs nothing
+//! beside a build.
+
+use crate::diag::{Code, suggest};
+use crate::model::{Scene, Value};
+use crate::pack::Ruleset;
+use crate::terms::State;
+
+/// Most paths that one build warns of.
+const MOST: usize = 20;
+
+/// Warns of the scene's paths that no rule of the pack declares.
+pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
+    for path in undeclared(rules, &scene.data) {
+        let near = suggest::nearest(&path, rules.programs().rules.names.path_names());
+        let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        st.warn(Code::SceneField, format!("no rule of pack `{}` reads `{path}`{help}", rules.pack().name));
+    }
+}
+
+fn undeclared(rules: &Ruleset, data: &Value) -> Vec<String> {
+    let names = &rules.programs().rules.names;
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), data)];
+    while let Some((path, value)) = open.pop() {
+        if found.len() == MOST {
+            break;
+        }
+        match value {
+            Value::Null => {}
+            // a table that is declared as such may hold anything
+            _ if names.paths.contains_key(path.as_str()) => {}
+            Value::Map(map) if path.is_empty() || names.knows_path(&path) => {
+                let dot = if path.is_empty() { "" } else { "." };
+                open.extend(map.iter().rev().map(|(key, value)| (format!("{path}{dot}{key}"), value)));
+            }
+            _ if names.knows_path(&path) => {}
+            _ => found.push(path),
+        }
+    }
+    found
+}

@@ -1,0 +1,65 @@
+//! How much of a payload stands as in the one before: its texts in the order in which the provider reads them.
+//!
+//! That order is the pack's: a row `[[reading]]` names the keys of a dialect's payload. JSON's own order says nothing, as
+//! a provider may read the last key first.
+
+use serde_json::Value as Json;
+
+use crate::build::BuildError;
+use crate::build::unchanged::{common, count, counter};
+use crate::diag::Node;
+use crate::model::Plan;
+use crate::model::plan::{Difference, Unchanged};
+use crate::pack::Ruleset;
+
+/// What of a plan's payload in a dialect stands as in an earlier one, up to the first value that differs. Texts are
+/// counted, by the pack's account; keys and numbers are not.
+///
+/// # Errors
+/// The pack names a tokenizer that there is not.
+pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, previous: &Json) -> Result<Unchanged, BuildError> {
+    let counter = counter(rules, plan)?;
+    let (now, before) = (read(rules, dialect, payload), read(rules, dialect, previous));
+    let cost = |leaf: &(String, &Json)| leaf.1.as_str().map_or(0.0, |text| count(&counter, text));
+    let same = now.iter().zip(&before).take_while(|(a, b)| a == b).count();
+    let mut tokens: f64 = now.iter().take(same).map(cost).sum();
+    let mut differs = None;
+    if let Some((path, value)) = now.get(same) {
+        let (text, old) = (shown(value), before.get(same).filter(|(p, _)| p == path).map(|(_, v)| shown(v)).unwrap_or_default());
+        let at = common(&text, &old);
+        if value.is_string() {
+            tokens += count(&counter, text.get(..at).unwrap_or(""));
+        }
+        let what = if old.is_empty() { "new" } else { "changed" };
+        differs = Some(Difference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..Difference::default() });
+    }
+    Ok(Unchanged { tokens, total: now.iter().map(cost).sum(), blocks: same, differs })
+}
+
+/// The values of a payload in the order in which they are read: those under the keys of the dialect's row, all of them
+/// where it has no row.
+fn read<'a>(rules: &Ruleset, dialect: &str, payload: &'a Json) -> Vec<(String, &'a Json)> {
+    let row = rules.pack().tables.get("reading").and_then(|rows| rows.get(dialect));
+    let Some(keys) = row.and_then(|row| row.fields.get("keys")?.node.as_list()) else { return leaves("", payload) };
+    let keys = keys.iter().filter_map(Node::as_text);
+    keys.filter_map(|key| Some(leaves(key, key.split('.').try_fold(payload, |at, step| at.get(step))?))).flatten().collect()
+}
+
+/// All values of a JSON document that hold no others, in order, with their paths. Its depth is that of its parser.
+fn leaves<'a>(path: &str, json: &'a Json) -> Vec<(String, &'a Json)> {
+    let mut out = Vec::new();
+    let mut open = vec![(path.to_owned(), json)];
+    while let Some((path, value)) = open.pop() {
+        let dot = if path.is_empty() { "" } else { "." };
+        match value {
+            Json::Object(map) => open.extend(map.iter().rev().map(|(key, v)| (format!("{path}{dot}{key}"), v))),
+            Json::Array(list) => open.extend(list.iter().enumerate().rev().map(|(n, v)| (format!("{path}{dot}{n}"), v))),
+            _ => out.push((path, value)),
+        }
+    }
+    out
+}
+
+fn shown(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
