@@ -150,7 +150,7 @@ fn one_row_changes_payload_and_lint() {
         ("sillytavern-exact", "openai", "moonshot", "kimi-k2", "moonshot/all", true),
     ];
     for (name, dialect, source, model, row, takes) in rows {
-        let provider = json!({ "model": model, "source": source });
+        let provider = json!({ "model": model, "source": source, "reasoning_effort": "auto" });
         let one_line = format!("capability = [{{ name = \"{row}\", prefill = {} }}]", !takes);
         let (payload, warned) = begun(&pack(name, ""), dialect, &provider);
         let (changed, warned_then) = begun(&pack(name, &one_line), dialect, &provider);
