@@ -16,7 +16,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("file.missing", "tests/pack/bad_input.rs: it takes a folder on disk"),
     ("file.outside", "tests/pack/bad_input.rs: it takes a link on disk"),
     ("file.too_large", "tests/pack/bad_input.rs and tests/import: it takes a large file"),
-    ("scene.field", "every build raises it: tests/library.rs"),
+    ("scene.field", "every build raises it: tests/packs.rs"),
 ];
 
 /// What a pack of a case says where it has no `pack.toml` of its own.

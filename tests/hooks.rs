@@ -2,35 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod own;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
-use tapster::diag::Report;
-use tapster::pack::{Library, PackFiles, Shelf, Start};
 use tapster::{HookView, Ruleset, Scene, Value};
-
-/// One pack of a test, over the packs that ship.
-struct Own(PackFiles);
-
-impl Library for Own {
-    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
-        if name == self.0.name { Some(self.0.clone()) } else { Shelf::default().find(name, report) }
-    }
-
-    fn names(&self) -> Vec<String> {
-        vec![self.0.name.clone()]
-    }
-}
 
 /// A pack over `base` with a script `mine.rhai` and a rule file of kind `hooks`.
 fn pack(script: &str, rules: &str) -> Ruleset {
-    let manifest =
-        "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n[limits]\nscript_operations = 20_000\n";
-    let file = |path: &str, text: String| (path.to_owned(), text.into_bytes());
     let rules = format!("kind = \"hooks\"\nversion = 1\n{rules}");
-    let files = vec![file("pack.toml", manifest.into()), file("scripts/mine.rhai", script.into()), file("hooks.toml", rules)];
-    Ruleset::load(&Start::Name("p".into()), &[], &Own(PackFiles::of("p", files))).unwrap()
+    own::pack("[limits]\nscript_operations = 20_000\n", &[("scripts/mine.rhai", script), ("hooks.toml", &rules)]).unwrap()
 }
 
 fn contract() -> Ruleset {

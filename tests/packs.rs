@@ -84,3 +84,28 @@ fn the_reason_codes_are_a_closed_documented_set() {
     assert!(given.len() > 15, "{given:?}");
     assert_eq!(given, documented, "codes that the packs give, and those in docs/lore.md");
 }
+
+/// A misspelt path is told by every build, with what was probably meant; a table that the pack declares may hold anything.
+#[test]
+fn what_no_rule_reads_is_told() {
+    let rules = Ruleset::open("base", &[]).unwrap();
+    let scene = |data: &serde_json::Value| Scene { strict: false, ..Scene::new(data) };
+    let data = serde_json::json!({ "context": { "windo": 9 }, "zzzz": { "a": 1, "b": 2 }, "provider": { "odd": 1 } });
+    let plan = tapster::build(&rules, &scene(&data)).unwrap();
+    let told: Vec<_> = plan.warnings.iter().map(|w| (w.code.as_str(), w.message.as_str())).collect();
+    let near = "no rule of pack `base` reads `context.windo`; did you mean `context.window`?";
+    assert_eq!(told, [("scene.field", near), ("scene.field", "no rule of pack `base` reads `zzzz`")]);
+    let strict = Scene { strict: true, ..scene(&data) };
+    assert_eq!(tapster::build(&rules, &strict).unwrap_err().kind, "strict_mode");
+}
+
+/// A script that cannot be used is told once, however many texts and passes it would have run on.
+#[test]
+fn a_script_that_cannot_be_used_is_told_once() {
+    let rules = Ruleset::open("sillytavern", &[]).unwrap();
+    let turn = |role: &str| serde_json::json!({ "role": role, "text": "Hi" });
+    let script = serde_json::json!({ "name": "odd", "find": "/(/g", "with": "", "placement": ["user", "reply"], "prompt_only": true });
+    let data = serde_json::json!({ "history": [turn("user"), turn("assistant"), turn("user")], "scripts": [script] });
+    let plan = tapster::build(&rules, &Scene::new(&data)).unwrap();
+    assert_eq!(plan.warnings.iter().filter(|w| w.code == "regex.bad").count(), 1, "{:?}", plan.warnings);
+}

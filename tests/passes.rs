@@ -2,29 +2,14 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
+mod own;
+
 use serde_json::{Value as Json, json};
-use tapster::diag::Report;
-use tapster::pack::{Library, PackFiles, Shelf, Start};
 use tapster::{Ruleset, Scene, Texts, Value, expand_texts};
 
-/// One pack of a test, over the packs that ship.
-struct Own(PackFiles);
-
-impl Library for Own {
-    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
-        if name == self.0.name { Some(self.0.clone()) } else { Shelf::default().find(name, report) }
-    }
-
-    fn names(&self) -> Vec<String> {
-        vec![self.0.name.clone()]
-    }
-}
-
 fn load(rows: &str) -> Result<Ruleset, String> {
-    let manifest = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n";
     let rules = format!("kind = \"macros\"\nversion = 1\n[macro_engine]\nflavour = \"passes\"\n{rows}");
-    let files = vec![("pack.toml".to_owned(), manifest.into()), ("macros.toml".to_owned(), rules.into_bytes())];
-    Ruleset::load(&Start::Name("p".into()), &[], &Own(PackFiles::of("p", files)))
+    own::pack("", &[("macros.toml", &rules)])
         .map_err(|r| r.report.items().iter().map(|d| format!("{}: {}", d.code.as_str(), d.message)).collect::<Vec<_>>().join("\n"))
 }
 

@@ -76,7 +76,11 @@ impl State {
 
     /// Warns of the key of an item, once a build: the message names the item and its book.
     pub fn warn_of_key(&self, code: Code, item: &Item, key: &str, what: &str) {
-        let message = format!("key `{}` of {} {what}", short::word(key), self.named(item));
+        self.warn_once(code, format!("key `{}` of {} {what}", short::word(key), self.named(item)));
+    }
+
+    /// Raises a warning that has not been raised in this build, whichever pass is the next to find it.
+    pub fn warn_once(&self, code: Code, message: String) {
         if self.patterns.borrow_mut().told.insert((code, message.clone())) {
             self.warn(code, message);
         }

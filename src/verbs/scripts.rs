@@ -64,7 +64,7 @@ impl Scripts {
         let pattern = match script.pattern(env) {
             Ok(pattern) => pattern,
             Err(reason) => {
-                env.st.warn(Code::RegexBad, format!("script `{}` is passed over: {reason}", script.name));
+                env.st.warn_once(Code::RegexBad, format!("script `{}` is passed over: {reason}", script.name));
                 return Ok(text.clone());
             }
         };
@@ -86,7 +86,7 @@ impl Scripts {
         match done {
             Ok(new) => Ok(new.map_or_else(|| text.clone(), Arc::from)),
             Err(bound) => {
-                env.st.warn(Code::RegexUnsafe, format!("script `{}`: {bound}", script.name));
+                env.st.warn_once(Code::RegexUnsafe, format!("script `{}`: {bound}", script.name));
                 Ok(text.clone())
             }
         }

@@ -21,7 +21,7 @@ pub const STEPS: &[(&str, &str)] = &[
     ("suffix", "puts a text behind"),
     ("text", "another text instead"),
     ("replace", "{ find, with, times }: a pattern or a plain text"),
-    ("override", "another text unless it is blank; `{{original}}` in it is the text so far"),
+    ("override", "another text unless it is blank; where that `holds` a pattern, the text so far stands there"),
     ("expand", "through a text language: macro, outlet, story, cbs, leaf, liquid"),
     ("scripts", "through rewriting scripts, in order; `then` lists steps on what a match puts in"),
     ("inline", "parts to one text, media as marks in it, joined by this"),
@@ -51,8 +51,18 @@ enum What {
     Prefix(Expr),
     Suffix(Expr),
     Text(Expr),
-    Replace { find: Arc<Pattern>, with: Expr, times: Option<usize> },
-    Override(Expr),
+    Replace {
+        find: Arc<Pattern>,
+        with: Expr,
+        times: Option<usize>,
+    },
+    Override {
+        by: Expr,
+        /// What in it is the text so far.
+        holds: Option<Arc<Pattern>>,
+        /// How often at most; then nothing stands there.
+        times: Option<Expr>,
+    },
     Expand(Arc<str>),
     Scripts(Scripts),
     Inline(Arc<str>),
@@ -168,7 +178,11 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
         "prefix" => What::Prefix(value(cx)),
         "suffix" => What::Suffix(value(cx)),
         "text" => What::Text(value(cx)),
-        "override" => What::Override(value(cx)),
+        "override" => What::Override {
+            by: value(cx),
+            holds: table.get("holds").map(|f| cx.pattern(&f.node)),
+            times: table.get("times").map(|f| cx.expr(&f.node)),
+        },
         "expand" => What::Expand(cx.literal(own, "a text language")),
         "scripts" => What::Scripts(Scripts::parse(cx, own, table)),
         "inline" => What::Inline(cx.literal(own, "a joint")),
@@ -276,9 +290,16 @@ impl Step {
                 };
                 done.map_or(Value::Text(text), Value::text)
             }
-            What::Override(e) => {
-                let over = env.eval(e)?.to_text();
-                if js::trim(&over).is_empty() { old } else { Value::text(original(&over, &text, env.st)) }
+            What::Override { by, holds, times } => {
+                let over = env.eval(by)?.to_text();
+                match holds {
+                    _ if js::trim(&over).is_empty() => old,
+                    None => Value::Text(over),
+                    Some(holds) => {
+                        let times = times.as_ref().map(|e| env.eval(e)).transpose()?.and_then(|v| v.as_f64());
+                        held(&over, &text, holds, times)?.map_or(Value::Text(over), Value::text)
+                    }
+                }
             }
             What::Expand(lang) if is_plain(lang, &text) => Value::Text(text),
             What::Expand(lang) => self.render(lang, &text, None, env)?,
@@ -359,22 +380,16 @@ fn join(a: &str, b: &str) -> Value {
     Value::text(out)
 }
 
-/// `{{original}}` is the overridden text, as often as the macro row `original` allows (`uses`, default 1); then nothing.
-fn original(over: &str, text: &str, st: &State) -> String {
-    let uses = st.rules.row("macro", "original").and_then(|row| row.get("uses").cloned()).unwrap_or(Value::Int(1));
-    let mut left = uses.as_i64().unwrap_or(i64::MAX);
-    let pattern = Pattern::new(r"\{\{\s*original\s*\}\}", "gi");
-    let replaced = pattern.ok().and_then(|p| {
-        p.replace(over, None, |_, out| {
-            if left > 0 {
-                out.push_str(text);
-            }
-            left -= 1;
-        })
-        .ok()
-        .flatten()
-    });
-    replaced.unwrap_or_else(|| over.to_owned())
+/// A text that holds another where a pattern matches, at most so many times (always, if it is no number); then nothing.
+fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<Option<String>, Fault> {
+    let mut left = times.unwrap_or(f64::INFINITY);
+    let put = |_: &_, out: &mut String| {
+        if left >= 1.0 {
+            out.push_str(text);
+        }
+        left -= 1.0;
+    };
+    holds.replace(over, None, put).map_err(|b| Fault::bound(b.to_string()))
 }
 
 /// Parts to one text; what is no text becomes a mark that `outline` finds again.
