@@ -112,3 +112,89 @@ fn odd_messages_pass() {
         }
     }
 }
+
+fn pack(name: &str, overlay: &str) -> Ruleset {
+    let text = format!("kind = \"overlay\"\nversion = 1\nname = \"mine\"\n{overlay}\n");
+    Ruleset::open_with(name, &[("mine.toml", &text)]).unwrap_or_else(|e| panic!("{overlay}: {e}"))
+}
+
+/// The payload of a chat whose answer is begun, and whether lint says that the model does not go on with it.
+fn begun(rules: &Ruleset, dialect: &str, provider: &Json) -> (Json, bool) {
+    let messages = [json!({ "role": "user", "text": "Hi" }), json!({ "role": "assistant", "slot": "prefill", "text": "Well," })];
+    let blocks = messages.iter().map(|m| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() }).collect();
+    let scene = json!({ "provider": provider, "config": { "mistral": { "enablePrefix": true } }, "plan": { "assistant_prefill": "Well," } });
+    let plan = Plan { blocks, scene: Value::from(&scene), ..Default::default() };
+    let emitted = emit(rules, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
+    (emitted.payload, emitted.warnings.iter().any(|w| w.code == "lint.prefill"))
+}
+
+/// One line of an overlay changes what is sent and what is warned of, in every dialect that begins an answer.
+#[test]
+fn one_row_changes_payload_and_lint() {
+    let rows = [
+        ("base", "anthropic", "", "claude-sonnet-4-5", "anthropic/all", true),
+        ("base", "anthropic", "", "claude-opus-4-6", "claude/newer", false),
+        ("base", "google", "", "gemini-2.5-pro", "google/all", true),
+        ("base", "google", "", "gemini-3.7-flash", "gemini/newest_flash", false),
+        ("base", "mistral", "", "mistral-large", "mistral/all", true),
+        ("base", "deepseek", "", "deepseek-chat", "deepseek/all", true),
+        ("base", "openrouter", "", "x/y", "openrouter/all", true),
+        ("base", "openrouter", "", "anthropic/claude-opus-4.6", "claude/newer", false),
+        ("sillytavern", "anthropic", "", "claude-opus-4-6", "claude/newer", false),
+        ("sillytavern-exact", "claude", "claude", "claude-sonnet-4-5", "anthropic/all", true),
+        ("sillytavern-exact", "claude", "claude", "claude-opus-4-6", "claude/newer", false),
+        ("sillytavern-exact", "google", "makersuite", "gemini-3.7-flash", "gemini/newest_flash", false),
+        ("sillytavern-exact", "mistral", "mistralai", "mistral-large", "mistral/all", true),
+        ("sillytavern-exact", "deepseek", "deepseek", "deepseek-chat", "deepseek/all", true),
+        ("sillytavern-exact", "openai", "moonshot", "kimi-k2", "moonshot/all", true),
+    ];
+    for (name, dialect, source, model, row, takes) in rows {
+        let provider = json!({ "model": model, "source": source });
+        let one_line = format!("capability = [{{ name = \"{row}\", prefill = {} }}]", !takes);
+        let (payload, warned) = begun(&pack(name, ""), dialect, &provider);
+        let (changed, warned_then) = begun(&pack(name, &one_line), dialect, &provider);
+        assert_eq!((warned, warned_then), (!takes, takes), "{name}, {dialect}, {row}");
+        assert_ne!(payload, changed, "{name}, {dialect}, {row}");
+    }
+}
+
+/// A row of one model stands above the rows of its family, and says nothing of other models.
+#[test]
+fn a_row_of_an_overlay_is_for_its_model() {
+    let rules = pack(
+        "base",
+        "[[capability]]\nname = \"mine\"\nbefore = \"claude/newer\"\nprovider = \"anthropic\"\nmodel = \"/claude-opus-4-6/\"\nprefill = true",
+    );
+    assert!(!begun(&rules, "anthropic", &json!({ "model": "claude-opus-4-6" })).1);
+    assert!(begun(&rules, "anthropic", &json!({ "model": "claude-opus-4-7" })).1);
+    assert!(begun(&rules, "openrouter", &json!({ "model": "anthropic/claude-opus-4-6" })).1);
+}
+
+/// The words for how much to think are the same everywhere; rows of `capability` say what each model is sent for them.
+#[test]
+fn efforts_are_words_of_rows() {
+    let rows = [
+        ("openai", "gpt-5", "/reasoning_effort", ["none", "minimal", "high"]),
+        ("openai-responses", "gpt-5", "/reasoning/effort", ["none", "minimal", "high"]),
+        ("openrouter", "x/y", "/reasoning/effort", ["none", "minimal", "xhigh"]),
+        ("xai", "grok-3-mini", "/reasoning_effort", ["", "low", "high"]),
+        ("anthropic", "claude-opus-4-7", "/output_config/effort", ["", "low", "max"]),
+        ("google", "gemini-3-pro-preview", "/generationConfig/thinkingConfig/thinkingLevel", ["low", "low", "high"]),
+        ("google", "gemini-2.5-pro", "/generationConfig/thinkingConfig/thinkingBudget", ["128", "128", "1000"]),
+    ];
+    let said = |payload: &Json, at: &str| match payload.pointer(at) {
+        Some(Json::String(word)) => word.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    for (dialect, model, at, expected) in rows {
+        let sent = |word: &str| {
+            let scene = json!({ "provider": { "model": model, "reasoning_effort": word }, "context": { "reserve": 1000 } });
+            said(&sent(dialect, &scene, &json!([{ "role": "user", "text": "Hi" }])).0, at)
+        };
+        assert_eq!(["none", "min", "max"].map(sent), expected, "{dialect}, {model}");
+        assert_eq!(["", "much"].map(sent), ["", ""], "{dialect}, {model}");
+    }
+    let plain = json!({ "provider": { "model": "gpt-4o", "reasoning_effort": "high" } });
+    assert!(sent("openai", &plain, &json!([{ "role": "user", "text": "Hi" }])).0["reasoning_effort"].is_null());
+}

@@ -1,6 +1,8 @@
 //! Messages that no provider takes, through every dialect of every pack: a payload or a clear error, and never a panic;
 //! where the model is named, what is wrong is warned of.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tapster::emit::dialects;
 use tapster::{Emitted, Plan, Ruleset, blocks_of, emit};
@@ -106,5 +108,26 @@ fn ten_thousand_alternations() {
         (0..10_000).map(|n| json!({ "role": if n % 2 == 0 { "user" } else { "assistant" }, "text": format!("{n}") })).collect();
     for emitted in everywhere(&messages) {
         assert!(emitted.payload.to_string().contains("9999"));
+    }
+}
+
+/// Thousands of calls whose ids come back: each result is named after the newest call of its id, and none is looked for in all the others.
+#[test]
+fn thousands_of_calls() {
+    let of = |n: usize| {
+        let call = json!([{ "id": format!("c{}", n % 7), "type": "function", "function": { "name": format!("f{n}"), "arguments": "{}" } }]);
+        let result = json!({ "role": "tool", "text": "x", "tool_call_id": format!("c{}", n % 7) });
+        [json!({ "role": "assistant", "tool_calls": call }), result]
+    };
+    let messages: Vec<Value> = (0..5_000).flat_map(of).collect();
+    for pack in ["base", "sillytavern-exact"] {
+        let rules = rules(pack);
+        let started = Instant::now();
+        let emitted = emit(&rules, &plan(&messages, "google", "gemini-3-pro-preview"), "google").unwrap();
+        assert!(started.elapsed() < Duration::from_secs(20), "{pack}: {:?}", started.elapsed());
+        for (n, content) in emitted.payload["contents"].as_array().unwrap().iter().enumerate().filter(|(n, _)| n % 2 == 1) {
+            assert_eq!(content["parts"][0]["functionResponse"]["name"], json!(format!("f{}", n / 2)), "{pack}");
+        }
+        assert_eq!(emitted.payload["contents"].as_array().unwrap().len(), 10_000, "{pack}");
     }
 }

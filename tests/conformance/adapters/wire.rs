@@ -78,9 +78,11 @@ fn renamed(object: &Json, from: &str, to: &str) -> Json {
     fields(object).map(|(key, value)| (if key == from { to.to_owned() } else { key.clone() }, value.clone())).collect::<Map<_, _>>().into()
 }
 
-/// The messages that a program leaves.
-pub(crate) fn converted(case: &Case, program: &str) -> Vec<Check> {
-    let actual = match engine::run(EXACT, program, Scene::new(scene(case)), &[("messages", items(&case.input["messages"]))]) {
+/// The messages that a program of a dialect leaves.
+pub(crate) fn converted(case: &Case, dialect: &str, program: &str) -> Vec<Check> {
+    let mut scene = scene(case);
+    parts::set(&mut scene, "dialect", json!(dialect));
+    let actual = match engine::run(EXACT, program, Scene::new(scene), &[("messages", items(&case.input["messages"]))]) {
         Ok(ran) => json!({ "messages": messages(&ran.list("messages")) }),
         Err(error) => error,
     };

@@ -16,14 +16,14 @@ const PATHS: &[(&str, &str)] = &[
     ("/provider/stop", "plan.stops"),
     ("/provider/maxTokens", "context.reserve"),
     ("/provider/reasoningEffort", "provider.reasoning_effort"),
-    ("/provider/isAdaptiveModel", "able.adaptive"),
+    ("/provider/isAdaptiveModel", "capability.adaptive"),
     ("/preset/prefill", "plan.assistant_prefill"),
     ("/config/promptPlaceholder", "placeholder.text"),
 ];
 
 /// The options of a case as a scene. JavaScript has a word for what a request does not say.
 fn scene(case: &Case) -> Json {
-    let mut scene = json!({ "provider": { "source": "claude", "reasoning_effort": "undefined" } });
+    let mut scene = json!({ "dialect": "claude", "provider": { "source": "claude", "reasoning_effort": "undefined" } });
     parts::lay(&mut scene, wire::scene(case));
     for (from, to) in PATHS {
         if let Some(value) = scene.pointer(from).cloned() {

@@ -17,7 +17,7 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
         "google" => run("google_contents", &options["names"]).map(|ran| contents(&ran)),
         "body-google" => engine::emit_request(EXACT, scene(input, &options["request"], &options["request"]), messages, "google")
             .map(|sent| json!({ "url": sent["request"]["url"], "body": sent["payload"] })),
-        _ => run("google_budget", options).map(|ran| json!({ "budget": ran.get("google.budget") })),
+        _ => run("google_budget", options).map(|ran| json!({ "budget": ran.get("effort.sent") })),
     };
     vec![case.check(ran.unwrap_or_else(|error| error), fits)]
 }
@@ -36,10 +36,10 @@ fn scene(input: &Json, options: &Json, names: &Json) -> Json {
     let named = |a: &str, b: &str| names.get(a).or_else(|| names.get(b)).cloned();
     let option = |a: &str, b: &str| options.get(a).or_else(|| options.get(b)).cloned();
     let mut provider = json!({ "key": "KEY" });
+    let mut context = json!({});
     let renamed = [
         ("model", option("model", "")),
         ("system_prompt", option("useSysPrompt", "use_sysprompt")),
-        ("max_tokens", option("maxTokens", "max_tokens")),
         ("reasoning_effort", option("reasoningEffort", "reasoning_effort")),
         ("image_aspect_ratio", option("request_image_aspect_ratio", "")),
         ("image_resolution", option("request_image_resolution", "")),
@@ -53,7 +53,12 @@ fn scene(input: &Json, options: &Json, names: &Json) -> Json {
             provider[name] = value;
         }
     }
+    if let Some(most) = option("maxTokens", "max_tokens") {
+        context["reserve"] = most;
+    }
     let mut data = json!({
+        "dialect": "google",
+        "context": context,
         "names": { "char": named("charName", "char_name"), "user": named("userName", "user_name"), "group": named("groupNames", "group_names") },
         "provider": provider,
         "post": { "mode": options.get("custom_prompt_post_processing").cloned().unwrap_or_else(|| json!("")) },

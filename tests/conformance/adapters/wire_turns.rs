@@ -23,7 +23,7 @@ const REQUEST: &[(&str, &str)] = &[
 /// Messages through a dialect.
 pub(crate) fn converted(case: &Case) -> Vec<Check> {
     let names = &case.input["options"]["names"];
-    let mut scene = json!({ "names": { "char": names["charName"], "user": names["userName"], "group": names["groupNames"] } });
+    let mut scene = json!({ "dialect": case.op(), "names": { "char": names["charName"], "user": names["userName"], "group": names["groupNames"] } });
     around(case, &mut scene);
     let key = if case.op() == "cohere" { "chatHistory" } else { "messages" };
     let actual = match engine::run(EXACT, case.op(), Scene::new(scene), &[("messages", post::items(&case.input["messages"]))]) {
@@ -36,7 +36,7 @@ pub(crate) fn converted(case: &Case) -> Vec<Check> {
 /// A whole request.
 pub(crate) fn body(case: &Case) -> Vec<Check> {
     let dialect = case.op().trim_start_matches("body-");
-    let mut scene = json!({});
+    let mut scene = json!({ "dialect": dialect });
     for (key, value) in case.input["options"]["request"].as_object().into_iter().flatten() {
         let own = format!("provider.{key}");
         let path = REQUEST.iter().find(|(name, _)| name == key).map_or(own.as_str(), |(_, path)| *path);
