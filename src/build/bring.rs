@@ -29,7 +29,7 @@ pub fn bring(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value
         }
     };
     if formats.is_empty() {
-        let message = format!("pack `{}` reads no foreign formats; name a pack that does (`tapster packs` lists them)", rules.pack().name);
+        let message = format!("pack `{}` reads no files of other programs", rules.pack().name);
         return Err(BuildError::call(message));
     }
     let Some(found) = found else {

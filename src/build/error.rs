@@ -40,6 +40,10 @@ impl BuildError {
     }
 
     /// The engine was called wrongly.
+    pub(crate) fn bound(message: impl Into<String>) -> Self {
+        Self::plain("bound.exceeded", None, message)
+    }
+
     pub(crate) fn call(message: impl Into<String>) -> Self {
         Self::plain("call", None, message)
     }

@@ -13,15 +13,16 @@ use super::{Exit, Stop, explain_cache};
 
 /// Build a prompt and print the provider's payload as JSON.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = super::library::examples("Examples:
   tapster build examples/hello
-  tapster build --pack PACK --character card.png --message 'Good evening.'
+  tapster build --pack READER --character card.png --message 'Good evening.'
+  tapster build --pack READER --character card.png --dialect mistral
   tapster build examples/hello --overlay tweak.toml --set note.depth=2
   tapster build examples/hello --dump plan
   tapster build examples/hello --previous plan.json
   tapster build examples/hello --model claude-opus-4-6 --dialect anthropic
   tapster build examples/hello --dump draft:lore
-  echo 'Hello?' | tapster build examples/hello --message -")]
+  echo 'Hello?' | tapster build examples/hello --message -"))]
 pub(super) struct Build {
     #[command(flatten)]
     inputs: Inputs,

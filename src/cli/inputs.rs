@@ -22,8 +22,7 @@ pub(super) struct Inputs {
     /// A folder with a `scene.toml`, such a file (TOML or JSON), or `-` for standard input.
     #[arg(value_name = "SCENE")]
     scene: Option<PathBuf>,
-    /// The rules: a pack's folder or name [default: base].
-    #[arg(long)]
+    #[arg(long, help = library::pack_help())]
     pack: Option<String>,
     /// Rule files that are laid over the pack, in order.
     #[arg(long, value_name = "FILE", num_args = 1..)]

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::diag::{Report, Sources};
 use crate::model::Value;
 use crate::pack::files::packs_in;
+use crate::pack::library::shipped_readers;
 use crate::pack::{Library, Overlay, PackFiles, Ruleset, Schemas, Shelf, Start};
 
 use super::show::{Show, table};
@@ -15,6 +16,32 @@ use super::{Exit, Io, Stop};
 
 /// The pack that is used where none is named.
 pub(super) const DEFAULT_PACK: &str = "base";
+
+/// What `--pack` is, and which of the shipped packs read files of other programs.
+pub(super) fn pack_help() -> String {
+    let readers: Vec<String> = shipped_readers().iter().map(|name| format!("`{name}`")).collect();
+    format!(
+        "The rules: a pack's folder or name [default: {DEFAULT_PACK}]. `{DEFAULT_PACK}` reads no cards, presets, lorebooks or chats of \
+         other programs; {} does, and has all dialects of `{DEFAULT_PACK}` too",
+        readers.join(" or ")
+    )
+}
+
+/// Examples of a verb: `READER` in them is a shipped pack that reads files of other programs.
+pub(super) fn examples(text: &str) -> String {
+    text.replace("READER", shipped_readers().first().map_or("PACK", String::as_str))
+}
+
+/// The packs here that know a document, each with the format that it knows it as, in the order of their names.
+pub(super) fn readers(document: &Json, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
+    let shelf = shelf(show.io);
+    let read = |name: String| {
+        let rules = Ruleset::load(&Start::Name(name), &[], &shelf).ok()?;
+        let brought = crate::bring(&rules, format, document).ok()?;
+        Some((rules, brought.format))
+    };
+    shelf.names().into_iter().filter_map(read).collect()
+}
 
 /// The library: the folders of `TAPSTER_PACKS`, then `./rules` if it holds packs, then the shipped packs.
 pub(super) fn shelf(io: &Io<'_>) -> Shelf {

@@ -15,7 +15,7 @@ use crate::program::foreign::Brought;
 
 use super::inputs::Parts;
 use super::show::Show;
-use super::{Exit, Stop};
+use super::{Exit, Stop, library};
 
 /// The scene of a build.
 pub(super) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scene, Stop> {
@@ -157,7 +157,7 @@ pub(super) fn bring_in(
     let Some(rules) = rules else { return Err(not_known(file)) };
     let brought = bring(rules, format, &document).map_err(|error| {
         let message = format!("`{}`: {}", shown(file), error.message);
-        Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help("name the format, or use a pack that reads it"))
+        Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help(another_pack(rules, &document, format, show)))
     })?;
     let mut report = Report::default();
     for warning in &brought.warnings {
@@ -166,6 +166,22 @@ pub(super) fn bring_in(
     }
     show.report(&report, &Sources::default());
     Ok(brought)
+}
+
+/// Which packs would have read a document that this one does not.
+fn another_pack(own: &Ruleset, document: &serde_json::Value, format: Option<&str>, show: &Show<'_, '_>) -> String {
+    let readers = library::readers(document, format, show);
+    let Some((_, format)) = readers.first() else {
+        return "no pack here reads it; `tapster ops --kinds --pack NAME` lists the formats of a pack".to_owned();
+    };
+    let flags: Vec<String> = readers.iter().map(|(rules, _)| format!("`--pack {}`", rules.pack().name)).collect();
+    let has_all = |rules: &Ruleset| crate::emit::dialects(own).iter().all(|d| crate::emit::dialects(rules).contains(d));
+    let too = if readers.iter().all(|(rules, _)| has_all(rules)) {
+        format!(", which has all dialects of pack `{}` too", own.pack().name)
+    } else {
+        String::new()
+    };
+    format!("it is a `{format}`, which is read with {}{too}", flags.join(" or "))
 }
 
 fn not_known(file: &Path) -> Stop {

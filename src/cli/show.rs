@@ -60,8 +60,8 @@ impl Note {
             code: warning.code.clone(),
             message: warning.message.clone(),
             place: place_of(rules, &warning.pass),
-            rule: (!warning.pass.is_empty()).then(|| format!("pass `{}`", warning.pass)),
-            help: remedy(&warning.code).map(str::to_owned),
+            rule: (!warning.pass.is_empty()).then(|| rule_of(warning, rules)),
+            help: warning.help.clone().or_else(|| remedy(&warning.code).map(str::to_owned)),
             more: Json::Null,
         }
     }
@@ -113,6 +113,16 @@ fn remedy(code: &str) -> Option<&'static str> {
         "regex.unsafe" => Some("write the pattern without repeats inside repeats, or as plain words"),
         _ => None,
     }
+}
+
+/// The pass that warned, and the row that it went by.
+fn rule_of(warning: &Warning, rules: &Ruleset) -> String {
+    let pass = format!("pass `{}`", warning.pass);
+    let Some((table, name)) = warning.row.as_deref().and_then(|row| row.split_once('/')) else { return pass };
+    let row = rules.pack().tables.get(table).and_then(|rows| rows.get(name));
+    let place = row.and_then(|row| rules.pack().sources.place(*row.patched.last().unwrap_or(&row.span)));
+    let place = place.map(|at| format!(" ({}:{})", at.file, at.line)).unwrap_or_default();
+    format!("{pass}, by {table} `{name}`{place}")
 }
 
 /// `file:line` of a pass; nothing for a pass that the pack does not have.

@@ -7,6 +7,7 @@ pub mod unchanged;
 
 use crate::build::{self, BuildError, gather};
 use crate::model::plan::{Trace, Unchanged, Warning};
+use crate::model::value::MAX_DEPTH;
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::Machine;
@@ -40,7 +41,7 @@ pub struct Emitted {
 /// The payload of a plan in a dialect (`openai` …), with the seed, host functions, hooks and strictness of its build.
 ///
 /// # Errors
-/// The pack has no such dialect, one of its passes fails, or (strict) one warns. The stage is `dialect/pass`, or
+/// The pack has no such dialect, a message nests deeper than [`MAX_DEPTH`] levels, one of the passes fails, or (strict) one warns. The stage is `dialect/pass`, or
 /// `dialect/payload` for the form.
 pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, BuildError> {
     let programs = rules.programs();
@@ -52,6 +53,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
         let help = format!("; {}", near.unwrap_or_else(|| format!("it has {}", known.join(", "))));
         return Err(BuildError::unknown_dialect(format!("pack `{}` has no dialect `{dialect}`{help}", rules.pack().name)));
     };
+    shallow(plan)?;
     let scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
     let mut st = build::state(rules, &scene);
     *st.set.borrow_mut() = plan.set.clone();
@@ -69,6 +71,14 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let trace = gather::trace(&st, None, stages);
     warnings.extend(st.warnings.take());
     Ok(Emitted { payload, request, warnings, unchanged: plan.unchanged.clone(), trace })
+}
+
+/// Whether every block can be written down: what nests deeper than a value may was cut when it was read.
+fn shallow(plan: &Plan) -> Result<(), BuildError> {
+    match plan.blocks.iter().filter(|b| b.enabled()).position(|b| !b.fields.fits(MAX_DEPTH, usize::MAX)) {
+        Some(n) => Err(BuildError::bound(format!("message {n} nests deeper than {MAX_DEPTH} levels"))),
+        None => Ok(()),
+    }
 }
 
 /// What program `lint` of the pack, if it has one, warns of: it looks at the messages that the dialect is given, and

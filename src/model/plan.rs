@@ -11,6 +11,12 @@ pub struct Warning {
     pub message: String,
     /// The pass that was running.
     pub pass: String,
+    /// What to do about it, where the pass says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The row of a table that the warning follows from, as `table/name`, where the pass names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<String>,
 }
 
 /// One block that trimming took out.

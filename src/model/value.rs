@@ -280,16 +280,23 @@ impl PartialEq for Value {
 }
 
 impl From<&serde_json::Value> for Value {
+    /// What nests deeper than [`MAX_DEPTH`] becomes a text that says so. One level more is kept, so that [`Value::fits`]
+    /// still tells that the value was too deep.
     fn from(json: &serde_json::Value) -> Self {
-        use serde_json::Value as J;
-        match json {
-            J::Null => Value::Null,
-            J::Bool(b) => Value::Bool(*b),
-            J::Number(n) => n.as_i64().map_or_else(|| Value::Num(n.as_f64().unwrap_or(f64::NAN)), Value::Int),
-            J::String(s) => Value::text(s.as_str()),
-            J::Array(a) => Value::list(a.iter().map(Value::from).collect()),
-            J::Object(o) => Value::map(o.iter().map(|(k, v)| (Arc::from(k.as_str()), Value::from(v))).collect()),
-        }
+        from_json(json, MAX_DEPTH + 1)
+    }
+}
+
+fn from_json(json: &serde_json::Value, depth: usize) -> Value {
+    use serde_json::Value as J;
+    match json {
+        J::Null => Value::Null,
+        J::Bool(b) => Value::Bool(*b),
+        J::Number(n) => n.as_i64().map_or_else(|| Value::Num(n.as_f64().unwrap_or(f64::NAN)), Value::Int),
+        J::String(s) => Value::text(s.as_str()),
+        J::Array(_) | J::Object(_) if depth == 0 => Value::text(format!("(nests deeper than {MAX_DEPTH} levels)")),
+        J::Array(a) => Value::list(a.iter().map(|v| from_json(v, depth - 1)).collect()),
+        J::Object(o) => Value::map(o.iter().map(|(k, v)| (Arc::from(k.as_str()), from_json(v, depth - 1))).collect()),
     }
 }
 

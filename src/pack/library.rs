@@ -69,6 +69,17 @@ pub fn shipped_names() -> Vec<String> {
     names
 }
 
+/// The names of the shipped packs that say how files of other programs are read, sorted; packs that stand on them
+/// read the same.
+#[must_use]
+pub fn shipped_readers() -> Vec<String> {
+    let reads = |name: &String| {
+        let files = shipped(name).map(|pack| pack.files).unwrap_or_default();
+        files.iter().any(|file| String::from_utf8_lossy(&file.bytes).lines().any(|line| line.trim() == "kind = \"foreign\""))
+    };
+    shipped_names().into_iter().filter(reads).collect()
+}
+
 /// A shipped pack by name.
 #[must_use]
 pub fn shipped(name: &str) -> Option<PackFiles> {

@@ -187,8 +187,14 @@ impl State {
 
     /// Raises a warning under a code that a pack names.
     pub fn warn_as(&self, code: &str, message: impl Into<String>) {
-        let pass = self.pass.borrow().to_string();
-        self.warnings.borrow_mut().push(Warning { code: code.to_owned(), message: short::cut(message), pass });
+        self.warn_with(code, message, None, None);
+    }
+
+    /// The same, with what to do about it and the row (`table/name`) that it follows from.
+    pub fn warn_with(&self, code: &str, message: impl Into<String>, help: Option<String>, row: Option<String>) {
+        let (code, pass) = (code.to_owned(), self.pass.borrow().to_string());
+        let (help, row) = (help.map(short::cut), row.map(short::cut));
+        self.warnings.borrow_mut().push(Warning { code, message: short::cut(message), pass, help, row });
     }
 
     /// Renders a text in one of the text languages.

@@ -101,7 +101,7 @@ pub const VERBS: &[Info] = &[
     Info {
         name: "require",
         doc: "an error, a warning, or the end of the program",
-        terms: &["that", "error", "level", "message"],
+        terms: &["that", "error", "level", "message", "help", "row"],
         cost: "the selected, or one test",
     },
     Info { name: "repeat", doc: "runs a program in rounds", terms: &["program", "max", "set"], cost: "bounded by `max`" },

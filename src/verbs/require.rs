@@ -18,7 +18,16 @@ pub struct Require {
     that: Cond,
     error: Arc<str>,
     message: Option<Expr>,
+    help: Option<Expr>,
+    row: Option<Expr>,
     level: Level,
+}
+
+/// What is said of one failure.
+struct Complaint {
+    message: String,
+    help: Option<String>,
+    row: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,9 +46,9 @@ impl Require {
         };
         let per_item = crate::terms::select_parse::WORDS.iter().any(|w| fields.contains_key(*w));
         let scope = if per_item { scope.clone() } else { Scope::None };
-        let (that, message) = cx.within(scope, |cx| {
+        let (that, [message, help, row]) = cx.within(scope, |cx| {
             let that = cx.cond(that, if per_item { Mode::Item } else { Mode::Scene });
-            (that, fields.get("message").map(|f| cx.expr(&f.node)))
+            (that, ["message", "help", "row"].map(|term| fields.get(term).map(|f| cx.expr(&f.node))))
         });
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
         let level = match word("level") {
@@ -51,7 +60,7 @@ impl Require {
             let help = Some("add `error = \"code\"`, which programs can tell apart".into());
             cx.fail(Code::TermMissing, span, "`require` needs `error`: the code that is reported", help);
         }
-        Some(Self { that, error: word("error").unwrap_or("require.failed").into(), message, level })
+        Some(Self { that, error: word("error").unwrap_or("require.failed").into(), message, help, row, level })
     }
 
     /// Insists.
@@ -66,22 +75,22 @@ impl Require {
                 if env.holds(&self.that)? {
                     return Ok(());
                 }
-                complaints.push(self.text(&env)?);
+                complaints.push(self.complaint(&env)?);
             } else {
                 let items = st.list(list);
                 let seq = Seq::Items(&items.items);
                 for n in pass.select.run(seq, &env)? {
                     let here = env.inner(seq.cur(n));
                     if !here.holds(&self.that)? {
-                        complaints.push(self.text(&here)?);
+                        complaints.push(self.complaint(&here)?);
                     }
                 }
             }
         }
-        for message in complaints {
+        for Complaint { message, help, row } in complaints {
             match self.level {
                 Level::Stop => return Err(Halt::Stop),
-                Level::Warn => st.warn_as(&self.error, message),
+                Level::Warn => st.warn_with(&self.error, message, help, row),
                 Level::Error => {
                     let room = self.room(st, list)?;
                     return Err(Halt::Refused { code: self.error.to_string(), message, room });
@@ -91,11 +100,13 @@ impl Require {
         Ok(())
     }
 
-    fn text(&self, env: &Env<'_>) -> Result<String, Halt> {
-        Ok(match &self.message {
-            Some(e) => env.eval(e)?.to_text().to_string(),
-            None => format!("the requirement `{}` is not met", self.error),
-        })
+    fn complaint(&self, env: &Env<'_>) -> Result<Complaint, Halt> {
+        let said = |term: &Option<Expr>| -> Result<Option<String>, Halt> {
+            let Some(term) = term else { return Ok(None) };
+            Ok(Some(env.eval(term)?.to_text().to_string()).filter(|text| !text.is_empty()))
+        };
+        let message = said(&self.message)?.unwrap_or_else(|| format!("the requirement `{}` is not met", self.error));
+        Ok(Complaint { message, help: said(&self.help)?, row: said(&self.row)? })
     }
 
     /// What the live list costs and what there is room for, where the requirement is about an account.

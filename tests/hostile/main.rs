@@ -6,6 +6,7 @@ mod chats;
 mod dialects;
 mod lore;
 mod presets;
+mod wire;
 
 use serde_json::{Value, json};
 use tapster::{Plan, Ruleset, Scene, bring, build};
