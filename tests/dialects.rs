@@ -122,7 +122,8 @@ fn pack(name: &str, overlay: &str) -> Ruleset {
 fn begun(rules: &Ruleset, dialect: &str, provider: &Json) -> (Json, bool) {
     let messages = [json!({ "role": "user", "text": "Hi" }), json!({ "role": "assistant", "slot": "prefill", "text": "Well," })];
     let blocks = messages.iter().map(|m| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() }).collect();
-    let scene = json!({ "provider": provider, "config": { "mistral": { "enablePrefix": true } }, "plan": { "assistant_prefill": "Well," } });
+    let scene =
+        json!({ "provider": provider, "config": { "mistral": { "enablePrefix": true } }, "plan": { "assistant_prefill": "Well," } });
     let plan = Plan { blocks, scene: Value::from(&scene), ..Default::default() };
     let emitted = emit(rules, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
     (emitted.payload, emitted.warnings.iter().any(|w| w.code == "lint.prefill"))

@@ -23,7 +23,8 @@ const REQUEST: &[(&str, &str)] = &[
 /// Messages through a dialect.
 pub(crate) fn converted(case: &Case) -> Vec<Check> {
     let names = &case.input["options"]["names"];
-    let mut scene = json!({ "dialect": case.op(), "names": { "char": names["charName"], "user": names["userName"], "group": names["groupNames"] } });
+    let mut scene =
+        json!({ "dialect": case.op(), "names": { "char": names["charName"], "user": names["userName"], "group": names["groupNames"] } });
     around(case, &mut scene);
     let key = if case.op() == "cohere" { "chatHistory" } else { "messages" };
     let actual = match engine::run(EXACT, case.op(), Scene::new(scene), &[("messages", post::items(&case.input["messages"]))]) {
