@@ -175,15 +175,14 @@ impl<'p> Cx<'p> {
         self.fail_for(name, Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
     }
 
-    /// The number of a list; complains if there is none.
+    /// The number of a list; complains if there is none, and gives a number that no list has: what its items hold is not asked.
     pub fn list(&mut self, name: &str, span: Span) -> usize {
         if let Some(n) = self.lists.iter().position(|l| l.name.as_ref() == name) {
             return n;
         }
         let known: Vec<Arc<str>> = self.lists.iter().map(|l| l.name.clone()).collect();
         self.unknown("list", name, span, known.iter().map(AsRef::as_ref));
-        // no list at all: the first one's rows would make further mistakes out of this one
-        usize::MAX
+        self.lists.len()
     }
 
     /// The place of a name in a list of names; complains if it is not there.
