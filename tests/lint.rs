@@ -2,7 +2,7 @@
 //!
 //! Every warning names the message, the rule that says so, and what to do about it.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+#![expect(clippy::panic, reason = "a test that panics has failed")]
 
 use std::sync::LazyLock;
 
@@ -72,7 +72,12 @@ fn every_dialect_knows_its_provider() {
         ("openai", "gpt-4o", &["lint.films", "lint.prefill"], &[]),
         ("openai", "gpt-3.5-turbo", &["lint.films", "lint.images", "lint.prefill"], &[]),
         ("openai-responses", "gpt-5", &["lint.empty", "lint.films", "lint.name", "lint.prefill", "lint.sounds"], &[]),
-        ("anthropic", "claude-opus-4-6", &["lint.call", "lint.empty", "lint.films", "lint.name", "lint.prefill", "lint.sounds", "lint.system"], &[]),
+        (
+            "anthropic",
+            "claude-opus-4-6",
+            &["lint.call", "lint.empty", "lint.films", "lint.name", "lint.prefill", "lint.sounds", "lint.system"],
+            &[],
+        ),
         ("anthropic", "claude-sonnet-4-5", &["lint.call", "lint.empty", "lint.films", "lint.name", "lint.sounds", "lint.system"], &[]),
         ("google", "gemini-2.5-pro", &["lint.empty", "lint.name", "lint.system"], &[]),
         ("google", "gemini-3.7-flash", &["lint.empty", "lint.name", "lint.prefill", "lint.system"], &[]),
@@ -102,7 +107,10 @@ fn every_dialect_knows_its_provider() {
 #[test]
 fn warnings_name_message_rule_and_remedy() {
     let dialects = tapster::emit::dialects(&BASE);
-    let odd = [everything(), vec![json!({ "role": "oracle", "text": "x" }), result("9"), calls(&[""]), json!({ "role": "user", "tool_calls": [1] })]];
+    let odd = [
+        everything(),
+        vec![json!({ "role": "oracle", "text": "x" }), result("9"), calls(&[""]), json!({ "role": "user", "tool_calls": [1] })],
+    ];
     for dialect in dialects.iter().map(String::as_str).chain(["openai"]) {
         for messages in &odd {
             for warning in lint(dialect, "any-model", messages) {
@@ -160,7 +168,11 @@ fn results_stand_behind_their_calls() {
         ("twice", vec![ask(), calls(&["1"]), result("1"), result("1"), ask()], &["lint.twice"]),
         ("wrong order", vec![ask(), calls(&["1", "2"]), result("2"), result("1"), ask()], &["lint.order"]),
         ("two calls of one id", vec![ask(), calls(&["1", "1"]), result("1"), ask()], &["lint.call"]),
-        ("a call of the user", vec![json!({ "role": "user", "text": "x", "tool_calls": [{ "id": "1", "function": { "name": "f", "arguments": "{}" } }] })], &["lint.caller"]),
+        (
+            "a call of the user",
+            vec![json!({ "role": "user", "text": "x", "tool_calls": [{ "id": "1", "function": { "name": "f", "arguments": "{}" } }] })],
+            &["lint.caller"],
+        ),
     ];
     for (name, messages, expected) in rows {
         assert_eq!(codes(&lint("openai", "gpt-4o", &messages)), expected, "{name}");
@@ -179,7 +191,20 @@ fn arguments_are_an_object() {
     for good in ["{}", " {\"a\": [1]} "] {
         assert!(!said("openai", json!(good)), "{good}");
     }
-    for bad in [json!(""), json!(" "), json!("{"), json!("42"), json!("[]"), json!("\"{}\""), json!("null"), json!("look"), json!(42), json!([]), Json::Null, json!("{\"a\":\"\\ud800\"}")] {
+    for bad in [
+        json!(""),
+        json!(" "),
+        json!("{"),
+        json!("42"),
+        json!("[]"),
+        json!("\"{}\""),
+        json!("null"),
+        json!("look"),
+        json!(42),
+        json!([]),
+        Json::Null,
+        json!("{\"a\":\"\\ud800\"}"),
+    ] {
         for dialect in tapster::emit::dialects(&BASE) {
             assert!(said(&dialect, bad.clone()), "{dialect}: {bad}");
         }
@@ -199,7 +224,11 @@ fn unfilled_slots_are_no_messages() {
 /// A role that `provider.roles` names has a meaning.
 #[test]
 fn named_roles_are_known() {
-    let blocks = [user("a"), json!({ "role": "narrator", "text": "b" }), user("c")].map(|m| Block { fields: Value::from(&m), tokens: 0.0, history: Vec::new() });
+    let blocks = [user("a"), json!({ "role": "narrator", "text": "b" }), user("c")].map(|m| Block {
+        fields: Value::from(&m),
+        tokens: 0.0,
+        history: Vec::new(),
+    });
     let scene = json!({ "provider": { "model": "claude-opus-4-6", "roles": { "narrator": "system", "assistant": "model" } } });
     let plan = Plan { blocks: blocks.into(), scene: Value::from(&scene), ..Plan::default() };
     let warnings = emit(&BASE, &plan, "anthropic").unwrap().warnings;

@@ -183,7 +183,7 @@ impl<'p> Cx<'p> {
         let known: Vec<Arc<str>> = self.lists.iter().map(|l| l.name.clone()).collect();
         self.unknown("list", name, span, known.iter().map(AsRef::as_ref));
         // no list at all: the first one's rows would make further mistakes out of this one
-        usize::MAX
+        self.lists.len()
     }
 
     /// The place of a name in a list of names; complains if it is not there.

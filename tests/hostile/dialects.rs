@@ -1,6 +1,7 @@
 //! Messages that no provider takes, through every dialect of every pack: a payload or a clear error, and never a panic;
 //! where the model is named, what is wrong is warned of.
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -9,8 +10,13 @@ use tapster::{Emitted, Plan, Ruleset, blocks_of, emit};
 
 pub(super) const PACKS: &[&str] = &["base", "sillytavern", "sillytavern-exact"];
 
-pub(super) fn rules(pack: &str) -> Ruleset {
-    Ruleset::open(pack, &[]).unwrap_or_else(|rejected| panic!("{rejected}"))
+/// The rules of a pack, opened once for all tests.
+pub(super) fn rules(pack: &str) -> &'static Ruleset {
+    static OPEN: LazyLock<Vec<Ruleset>> = LazyLock::new(|| {
+        let open = |pack: &&str| Ruleset::open(pack, &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
+        PACKS.iter().map(open).collect()
+    });
+    OPEN.iter().find(|rules| &*rules.pack().name == pack).unwrap()
 }
 
 /// A finished plan of these messages, for a model.
@@ -29,8 +35,8 @@ pub(super) fn everywhere(messages: &[Value]) -> Vec<Emitted> {
     let mut all = Vec::new();
     for pack in PACKS {
         let rules = rules(pack);
-        for dialect in dialects(&rules) {
-            match emit(&rules, &plan(messages, &dialect, "claude-opus-4-6"), &dialect) {
+        for dialect in dialects(rules) {
+            match emit(rules, &plan(messages, &dialect, "claude-opus-4-6"), &dialect) {
                 Ok(emitted) => {
                     assert!(emitted.payload.is_object(), "{pack}, {dialect}: {}", emitted.payload);
                     all.push(emitted);
@@ -123,7 +129,7 @@ fn thousands_of_calls() {
     for pack in ["base", "sillytavern-exact"] {
         let rules = rules(pack);
         let started = Instant::now();
-        let emitted = emit(&rules, &plan(&messages, "google", "gemini-3-pro-preview"), "google").unwrap();
+        let emitted = emit(rules, &plan(&messages, "google", "gemini-3-pro-preview"), "google").unwrap();
         assert!(started.elapsed() < Duration::from_secs(20), "{pack}: {:?}", started.elapsed());
         for (n, content) in emitted.payload["contents"].as_array().unwrap().iter().enumerate().filter(|(n, _)| n % 2 == 1) {
             assert_eq!(content["parts"][0]["functionResponse"]["name"], json!(format!("f{}", n / 2)), "{pack}");
