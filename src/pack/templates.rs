@@ -60,11 +60,11 @@ fn compile_file(file: &RuleFile, asked: &Asked<'_>, sources: &mut Sources, repor
         let node = Node { span: root.span, data: Data::Text(Arc::from(revision.name)) };
         table.insert(Arc::from("revision"), Field { key: root.span, node });
     }
-    compiled(&root, asked, &[], Schemas::shipped(), report)
+    compiled(&root, asked, None, Schemas::shipped(), report)
 }
 
 /// Schema, then compiling, then advice; `None` where there is an error.
-fn compiled(root: &Node, asked: &Asked<'_>, offers: &[Offer<'_>], schemas: &Schemas, report: &mut Report) -> Option<Template> {
+fn compiled(root: &Node, asked: &Asked<'_>, offers: Option<&[Offer<'_>]>, schemas: &Schemas, report: &mut Report) -> Option<Template> {
     let mut found = Report::default();
     check(root, schemas, &mut found);
     asked.task.and_then(|task| template::task_differs(root, task)).into_iter().for_each(|complaint| found.push(complaint));
@@ -84,7 +84,7 @@ fn check(root: &Node, schemas: &Schemas, report: &mut Report) {
 
 /// Checks a template file that stands alone: all that can be said without the task that it is for.
 pub(super) fn alone(root: &Node, schemas: &Schemas, report: &mut Report) {
-    compiled(root, &Asked::default(), &[], schemas, report);
+    compiled(root, &Asked::default(), None, schemas, report);
 }
 
 /// Whether a file without `kind` is a template from elsewhere.
@@ -120,7 +120,7 @@ pub(super) fn compile_all(pack: &Pack, schemas: &Schemas, report: &mut Report) -
         let offers = task.and_then(|task| offers(pack, task, revision.name));
         let names: Option<Vec<&str>> = offers.as_ref().map(|all| all.iter().map(|offer| offer.name).collect());
         let asked = Asked { sources: names.as_deref(), ..Asked::default() };
-        let made = compiled(&root, &asked, offers.as_deref().unwrap_or(&[]), schemas, report);
+        let made = compiled(&root, &asked, offers.as_deref(), schemas, report);
         out.extend(made.map(|template| (row.name.clone(), Arc::new(template))));
     }
     out
@@ -134,16 +134,18 @@ fn whole(row: &Row) -> Node {
     Node { span: row.span, data: Data::Table(table) }
 }
 
-/// The sources of a task in a revision; `None` where the pack does not have that task.
+/// The sources of a task in a revision: the rows named after its row, and those that it lists. `None` where the pack
+/// does not have that task. A task row without a revision serves those that have no row of their own.
 fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
     let text = |row: &'a Row, key: &str| row.fields.get(key).and_then(|field| field.node.as_text());
-    let fits = |row: &&'a Row| {
-        text(row, "for").unwrap_or(&row.name) == task && text(row, "revision").unwrap_or(template::revision::BASE.name) == revision
-    };
-    let row = pack.tables.get("task")?.values().find(fits)?;
-    let prefix = format!("{}/", row.name);
-    let sources = pack.tables.get("source").into_iter().flatten();
-    Some(sources.filter_map(|(name, row)| Some(Offer::of(name.strip_prefix(&prefix)?, &row.fields))).collect())
+    let rows =
+        || pack.tables.get("task").into_iter().flat_map(IndexMap::values).filter(|row| text(row, "for").unwrap_or(&row.name) == task);
+    let row = rows().find(|row| text(row, "revision") == Some(revision)).or_else(|| rows().find(|row| text(row, "revision").is_none()))?;
+    let listed: Vec<&str> =
+        row.fields.get("sources").and_then(|f| f.node.as_list()).unwrap_or(&[]).iter().filter_map(Node::as_text).collect();
+    let own = |name: &str| name.rsplit_once('/').is_some_and(|(of, _)| *of == *row.name);
+    let sources = pack.tables.get("source").into_iter().flatten().filter(|(name, _)| own(name) || listed.contains(&&***name));
+    Some(sources.map(|(name, row)| Offer::of(name.rsplit_once('/').map_or(&**name, |(_, last)| last), &row.fields)).collect())
 }
 
 /// The row of a template file of a layer; `None`, with a complaint, where it has no `id`.

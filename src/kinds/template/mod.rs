@@ -7,6 +7,8 @@ pub mod form;
 pub mod revision;
 
 mod advice;
+mod ceilings;
+mod keys;
 mod lint;
 mod parts;
 mod read;
