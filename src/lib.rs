@@ -22,7 +22,8 @@ pub mod template {
     pub use crate::kinds::template::render::{
         Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, render,
     };
-    pub use crate::kinds::template::{Asked, KIND, RESERVED, Template, compile, revision_of};
+    pub use crate::kinds::template::{Asked, KIND, Offer, RESERVED, Template, advice, compile, revision_of};
+    pub use crate::pack::templates::{Opened, Templates, open_template as open};
     pub use crate::text::leaf::{Leaf, Syntax};
 }
 

@@ -41,7 +41,7 @@ pub(super) fn is_known(name: &str, sources: &[&str]) -> bool {
 }
 
 /// What to write instead: the nearest names, else all that there are.
-fn remedy(unknown: &[&str], sources: &[&str]) -> String {
+pub(super) fn remedy(unknown: &[&str], sources: &[&str]) -> String {
     let known = || sources.iter().copied().chain(RESERVED);
     let near: Vec<String> = unknown
         .iter()

@@ -7,16 +7,20 @@ pub mod form;
 pub mod render;
 pub mod revision;
 
+mod advice;
+mod ceilings;
+mod keys;
 mod lint;
 mod parts;
 mod read;
 mod structure;
 mod walk;
 
+pub use advice::{Offer, advice};
 pub use form::Template;
 
 use crate::diag::{Code, Diagnostic, Node, Report};
-use revision::{REVISIONS, Revision};
+use revision::{BASE, REVISIONS, Revision};
 
 /// The word that files of this kind begin with.
 pub const KIND: &str = "template";
@@ -31,6 +35,8 @@ pub struct Asked<'a> {
     pub task: Option<&'a str>,
     /// The sources that it may name beside the [`RESERVED`] ones; `None`: any.
     pub sources: Option<&'a [&'a str]>,
+    /// The revision of a file that names none; `None`: `base`.
+    pub revision: Option<&'static Revision>,
 }
 
 /// Compiles a file that has passed its schema: task, sources, structure, and then the leaves. Each is looked at only
@@ -40,7 +46,7 @@ pub struct Asked<'a> {
 /// `schema.value` where the task is another one, `template.source` for all unknown sources together,
 /// `template.structure` for the first misfit of slots, layout and prefixes, and `schema.*` for a file that has not passed its schema.
 pub fn compile(root: &Node, asked: &Asked<'_>) -> Result<Template, Report> {
-    let revision = revision_of(root);
+    let revision = named(root).or(asked.revision).unwrap_or(&BASE);
     let wrong = asked.task.and_then(|task| task_differs(root, task));
     let wrong = wrong.or_else(|| asked.sources.and_then(|sources| lint::check(root, revision, sources)));
     let wrong = wrong.or_else(|| structure::check(root, revision));
@@ -58,9 +64,12 @@ pub fn compile(root: &Node, asked: &Asked<'_>) -> Result<Template, Report> {
 /// The revision that a file is written for.
 #[must_use]
 pub fn revision_of(root: &Node) -> &'static Revision {
-    let [first, ..] = REVISIONS;
-    let named = root.get("revision").and_then(Node::as_text);
-    REVISIONS.into_iter().find(|r| Some(r.name) == named).unwrap_or(first)
+    named(root).unwrap_or(&BASE)
+}
+
+fn named(root: &Node) -> Option<&'static Revision> {
+    let word = root.get("revision").and_then(Node::as_text)?;
+    REVISIONS.into_iter().find(|revision| revision.name == word)
 }
 
 /// The complaint about a template of another task than the one it is to serve.

@@ -8,6 +8,7 @@ use super::parts;
 use super::revision::Revision;
 use crate::diag::{Node, Table};
 use crate::model::value::MAX_DEPTH;
+use crate::text::js;
 
 /// What a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,14 +97,8 @@ pub(super) fn walk<'a>(root: &'a Node, revision: &'static Revision, visit: &mut 
 /// The fields of a table in the order that JavaScript has them in: names that are whole numbers first, ascending.
 pub(super) fn in_order(table: &Table) -> Vec<(&str, &Node)> {
     let mut all: Vec<(&str, &Node)> = table.iter().map(|(name, field)| (&**name, &field.node)).collect();
-    all.sort_by_key(|(name, _)| index(name).map_or(u64::MAX, u64::from));
+    all.sort_by_key(|(name, _)| js::index_key(name).unwrap_or(u32::MAX));
     all
-}
-
-/// The number that a name is, where JavaScript orders it as one: as it would print it, and below 2³² − 1.
-fn index(name: &str) -> Option<u32> {
-    let number: u32 = name.parse().ok()?;
-    (number < u32::MAX && number.to_string() == name).then_some(number)
 }
 
 fn items<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = &'a Node> + use<'a> {
