@@ -223,7 +223,7 @@ impl Advice<'_> {
         }
         let message = match at.loops {
             0 => format!("`{}` asks for `{name}` outside of any loop, where it is never there", at.path),
-            loops => format!("`{}` asks for `{name}`, {level} out, but stands in {loops} only", at.path),
+            loops => format!("`{}` asks for the item {level} loops further out, but stands in {loops} in all", at.path),
         };
         self.say(Code::TemplateDoubtful, span, message, "use it in the `map` of a loop".to_owned());
     }
