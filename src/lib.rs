@@ -15,6 +15,15 @@ pub mod terms;
 pub mod text;
 pub mod verbs;
 
+/// Templates of slots and layout: reading, compiling and rendering them.
+pub mod template {
+    pub use crate::kinds::template::form;
+    pub use crate::kinds::template::revision::{self, BASE, HEAD, REVISIONS, Revision};
+    pub use crate::kinds::template::{Asked, KIND, Offer, RESERVED, Template, advice, compile, revision_of};
+    pub use crate::pack::templates::{Opened, Templates, open_template as open};
+    pub use crate::text::leaf::{Leaf, Syntax};
+}
+
 pub use build::{BuildError, Outcome, Texts, blocks_of, bring, build, expand_texts, run, run_all, unchanged, unchanged_payload};
 pub use emit::{Emitted, emit};
 pub use model::{Hook, HookView, Plan, Scene, Value};

@@ -78,6 +78,12 @@ codes! {
     CalcBad = "calc.bad", Error, "an arithmetic expression cannot be read";
     ReferenceBad = "reference.bad", Error, "a reference cannot be read";
     ScriptBad = "script.bad", Error, "a script cannot be compiled";
+    // templates
+    TemplateSource = "template.source", Error, "a template asks for a source that its task does not offer";
+    TemplateStructure = "template.structure", Error, "layout, slots and prefixes of a template do not fit together";
+    TemplateUnused = "template.unused", Warning, "a part of a template has no effect";
+    TemplateBudget = "template.budget", Warning, "a budget of a template can never be met, or never binds";
+    TemplateDoubtful = "template.doubtful", Warning, "a part of a template can only give nothing";
     // building
     BoundExceeded = "bound.exceeded", Error, "a limit on work or size was reached";
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";

@@ -9,7 +9,7 @@ use crate::kinds::macros::Table;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
 
-use super::{Library, Loaded, Overlay, RuleFile, Shelf, Start};
+use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, Templates, templates};
 
 /// A compiled pack. `Clone` is O(1).
 #[derive(Clone)]
@@ -19,6 +19,7 @@ struct Inner {
     pack: Pack,
     programs: Programs,
     macros: Arc<Table>,
+    templates: Templates,
     warnings: Report,
 }
 
@@ -79,13 +80,17 @@ impl Ruleset {
             found.extend(wrong);
             Arc::new(table)
         });
+        let templates = templates::compile_all(&pack, Schemas::shipped(), &mut found);
         unread.excuse(&mut found);
         // of two complaints about one value the compiler's knows more than the schema's
         let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();
         report.retain(|d| !(is_shape(d.code) && d.span.is_some_and(|span| said.contains(&span))));
         report.extend(found);
         match programs.filter(|_| !report.has_errors()) {
-            Some(programs) => Ok(Self(Arc::new(Inner { pack, programs, macros: macros.unwrap_or_default(), warnings: report }))),
+            Some(programs) => {
+                let macros = macros.unwrap_or_default();
+                Ok(Self(Arc::new(Inner { pack, programs, macros, templates, warnings: report })))
+            }
             None => {
                 report.sort();
                 Err(Rejected { report, sources: pack.sources })
@@ -109,6 +114,12 @@ impl Ruleset {
     #[must_use]
     pub fn macros(&self) -> &Arc<Table> {
         &self.0.macros
+    }
+
+    /// The compiled templates, by `id`.
+    #[must_use]
+    pub fn templates(&self) -> &Templates {
+        &self.0.templates
     }
 
     /// What loading and compiling warned of.
