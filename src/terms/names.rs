@@ -28,6 +28,7 @@ pub const TABLES: &[&str] = &[
     "lore_place",
     "task",
     "source",
+    "lane",
     "template",
     "section",
     "layout",
