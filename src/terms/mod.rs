@@ -28,6 +28,7 @@ pub mod rules;
 pub mod select;
 pub mod select_parse;
 pub mod state;
+mod templates;
 pub mod trail;
 pub mod trees;
 pub mod watch;

@@ -2,6 +2,8 @@
 //!
 //! An item that cannot fit is passed over by its length, where that can be known without printing it ([`super::reach`]).
 
+use std::sync::Arc;
+
 use super::reach::{ListId, Reach};
 use super::{Message, Piece, RenderError, Run, order};
 use crate::kinds::template::form::{Each, Role};
@@ -31,7 +33,7 @@ impl Run<'_, '_> {
         ran
     }
 
-    fn items(&mut self, each: &Each, items: &std::sync::Arc<Vec<Value>>, count: usize, mut fill: Fill<'_>) -> Result<(), RenderError> {
+    fn items(&mut self, each: &Each, items: &Arc<Vec<Value>>, count: usize, mut fill: Fill<'_>) -> Result<(), RenderError> {
         let reach = Reach::of(each, count, self.budget.room(), self.inputs.ruler);
         let list = reach.is_some().then(|| self.lists.enter(items));
         let mut at = 0;
@@ -57,7 +59,7 @@ impl Run<'_, '_> {
     }
 
     /// The next item from `at` on that may give anything.
-    fn next(&mut self, reach: Option<&Reach<'_>>, list: Option<ListId>, at: usize, count: usize) -> Result<Option<usize>, RenderError> {
+    fn next(&mut self, reach: Option<&Reach>, list: Option<ListId>, at: usize, count: usize) -> Result<Option<usize>, RenderError> {
         let (Some(reach), Some(list), Some(room)) = (reach, list, self.budget.room()) else { return Ok(Some(at)) };
         if !self.budget.has_any() {
             return Ok(None); // not even an empty text gets through

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display};
 
+use crate::text::leaf::TooLong;
+
 /// What a render may cost at most, whatever the template and the data are.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -98,9 +100,13 @@ impl Meter {
         self.bytes
     }
 
-    /// The error of too much text.
-    pub(super) fn full(&self) -> RenderError {
+    fn full(&self) -> RenderError {
         bound(format!("gives more than {} bytes of text", self.limits.bytes))
+    }
+
+    /// The error of a text that is not printed.
+    pub(super) fn refused(&self, why: TooLong) -> RenderError {
+        if let TooLong::Text(_) = why { self.full() } else { bound(why.to_string()) }
     }
 
     /// Goes a level down; [`Meter::rise`] comes back.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{Message, Piece, RenderError, Run, condition};
-use crate::kinds::template::form::{Anchor, Block, Condition, Node, Template, Text};
+use crate::kinds::template::form::{Anchor, Block, Condition, Node, Slot, Template, Text};
+use crate::model::Value;
 use crate::text::leaf::{Leaf, Printed, value_text};
 
 impl Run<'_, '_> {
@@ -12,14 +13,21 @@ impl Run<'_, '_> {
         let mut filled: Vec<Vec<Piece>> = template.slots.iter().map(|_| Vec::new()).collect();
         for &place in &template.order {
             let (Some(slot), Some(out)) = (template.slots.get(place), filled.get_mut(place)) else { continue };
-            if slot.when.as_ref().is_none_or(|when| self.holds(when)) {
-                let depth = self.budget.enter(slot.budget);
-                let ran = self.nodes(&slot.plan, out);
-                self.budget.leave(depth);
-                ran.map_err(|e| e.under("plan").under(format_args!("slots.{}", slot.name)))?;
-            }
+            self.slot(slot, out).map_err(|e| e.under(format_args!("slots.{}", slot.name)))?;
         }
         Ok(filled)
+    }
+
+    fn slot(&mut self, slot: &Slot, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+        if let Some(when) = &slot.when
+            && !self.holds(when).map_err(|e| e.under("when"))?
+        {
+            return Ok(());
+        }
+        let depth = self.budget.enter(slot.budget);
+        let ran = self.nodes(&slot.plan, out);
+        self.budget.leave(depth);
+        ran.map_err(|e| e.under("plan"))
     }
 
     /// Runs nodes in order.
@@ -36,24 +44,10 @@ impl Run<'_, '_> {
     pub(super) fn node(&mut self, node: &Node, out: &mut Vec<Piece>) -> Result<(), RenderError> {
         self.meter.step(1)?;
         match node {
-            Node::Message(block, ceiling) => {
-                if self.budget.has_any()
-                    && self.all(&block.when)
-                    && let Some(text) = self.text(block)?
-                {
-                    let depth = self.budget.enter(*ceiling);
-                    let taken = self.budget.take(self.inputs.ruler.cost(&text));
-                    self.budget.leave(depth);
-                    if taken && !text.is_empty() {
-                        self.meter.keep(&text)?;
-                        out.push(Piece::Message(message(block, text)));
-                    }
-                }
-                Ok(())
-            }
+            Node::Message(block, ceiling) => self.message(block, *ceiling, out),
             Node::Each(each) => self.each(each, out),
             Node::If { when, then, otherwise } => {
-                let (branch, name) = if self.holds(when) { (then, "then") } else { (otherwise, "else") };
+                let (branch, name) = if self.holds(when)? { (then, "then") } else { (otherwise, "else") };
                 self.nodes(branch, out).map_err(|e| e.under(name))
             }
             Node::Anchor(anchor) => {
@@ -66,15 +60,35 @@ impl Run<'_, '_> {
         }
     }
 
+    fn message(&mut self, block: &Block, ceiling: Option<u64>, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+        if !self.budget.has_any() || !self.all(&block.when)? {
+            return Ok(());
+        }
+        let Some(text) = self.text(block)? else { return Ok(()) };
+        let depth = self.budget.enter(ceiling);
+        let taken = self.budget.take(self.inputs.ruler.cost(&text));
+        self.budget.leave(depth);
+        if taken && !text.is_empty() {
+            self.meter.keep(&text)?;
+            out.push(Piece::Message(message(block, text)));
+        }
+        Ok(())
+    }
+
     /// Whether a condition holds.
-    pub(super) fn holds(&mut self, when: &Condition) -> bool {
+    pub(super) fn holds(&mut self, when: &Condition) -> Result<bool, RenderError> {
         let found = self.data.resolve(&when.on);
-        condition::holds(when, found.as_ref())
+        condition::holds(when, found.as_ref()).map_err(|why| self.meter.refused(why))
     }
 
     /// Whether all conditions hold.
-    pub(super) fn all(&mut self, when: &[Condition]) -> bool {
-        when.iter().all(|when| self.holds(when))
+    pub(super) fn all(&mut self, when: &[Condition]) -> Result<bool, RenderError> {
+        for when in when {
+            if !self.holds(when)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The text of a block, perhaps an empty one; `None` where it has none, or is to be left out for what its tags gave.
@@ -88,9 +102,9 @@ impl Run<'_, '_> {
             }
             Text::From(from) => {
                 let Some(value) = self.data.resolve(from).filter(|v| !v.is_null()) else { return Ok(None) };
-                let text: Arc<str> = match &value {
-                    crate::model::Value::Text(text) => text.clone(),
-                    other => value_text(other).into(),
+                let text = match value {
+                    Value::Text(text) => text,
+                    other => value_text(&other, self.meter.most()).map_err(|why| self.meter.refused(why))?.into(),
                 };
                 self.meter.made(&text)?;
                 Ok(Some(text))
@@ -100,14 +114,14 @@ impl Run<'_, '_> {
 
     /// Prints a leaf in the scope of here.
     pub(super) fn print(&mut self, leaf: &Leaf) -> Result<Printed, RenderError> {
-        let printed = self.data.print(leaf, self.meter.most()).map_err(|_| self.meter.full())?;
+        let printed = self.data.print(leaf, self.meter.most()).map_err(|why| self.meter.refused(why))?;
         self.meter.made(&printed.text)?;
         Ok(printed)
     }
 
     /// The key of an anchor; `None` where there is none.
     pub(super) fn anchor(&mut self, anchor: &Anchor) -> Result<Option<Arc<str>>, RenderError> {
-        if !self.all(&anchor.when) {
+        if !self.all(&anchor.when)? {
             return Ok(None);
         }
         Ok(Some(self.print(&anchor.key)?.text).filter(|key| !key.is_empty()))

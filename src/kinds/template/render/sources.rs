@@ -3,6 +3,7 @@
 //! A source is asked once in a render for the same arguments: thirty slots over one history share one list. A source
 //! that fails gives nothing and a warning, each time that it is asked.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
@@ -81,11 +82,11 @@ impl<'a> Data<'a> {
     fn within(&mut self, value: Option<Value>, args: Option<&Value>) -> Option<Value> {
         let path = args.and_then(|a| a.as_map()?.get("path"));
         let Some(Value::Text(path)) = path.filter(|p| !p.is_empty()) else { return value };
-        self.path(path).walk(&value?)
+        self.path(path).below(&value?).map(Cow::into_owned)
     }
 
     /// A path, read once.
-    pub(super) fn path(&mut self, text: &Arc<str>) -> Arc<leaf::Path> {
+    fn path(&mut self, text: &Arc<str>) -> Arc<leaf::Path> {
         self.paths.entry(text.clone()).or_insert_with(|| Arc::new(leaf::path(text))).clone()
     }
 
