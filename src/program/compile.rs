@@ -36,6 +36,7 @@ const ENGINE_TABLES: &[&str] = &[
     "logic",
     "format",
     "map",
+    "template",
 ];
 
 /// Compiles a pack. Programs come back only when nothing is wrong.

@@ -74,6 +74,9 @@ impl Advice<'_> {
     }
 
     fn part(&mut self, sort: Sort, node: &Node, at: &At) {
+        if self.said.len() > MAX_REMARKS {
+            return;
+        }
         let revision = self.revision;
         self.unknown_keys(node, &at.path, &keys::of(sort, node, revision), &|other| keys::of(sort, node, other));
         for (key, known) in keys::INNER {
@@ -92,7 +95,8 @@ impl Advice<'_> {
 
     /// Keys that are dropped. `known_in` gives the keys of the same part in another revision.
     fn unknown_keys(&mut self, node: &Node, path: &str, known: &[&str], known_in: &dyn Fn(&'static Revision) -> Vec<&'static str>) {
-        for (key, field) in node.as_table().into_iter().flatten().filter(|(key, _)| !known.contains(&&***key)) {
+        let unknown = node.as_table().into_iter().flatten().filter(|(key, _)| !known.contains(&&***key));
+        for (key, field) in unknown.take(MAX_REMARKS) {
             let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
             let other = REVISIONS.into_iter().find(|other| known_in(other).contains(&&**key));
             let help = match other {
@@ -219,7 +223,7 @@ impl Advice<'_> {
         }
         let message = match at.loops {
             0 => format!("`{}` asks for `{name}` outside of any loop, where it is never there", at.path),
-            loops => format!("`{}` asks for `{name}`, {level} out, but stands in {loops} only", at.path),
+            loops => format!("`{}` asks for the item {level} loops further out, but stands in {loops} in all", at.path),
         };
         self.say(Code::TemplateDoubtful, span, message, "use it in the `map` of a loop".to_owned());
     }

@@ -26,6 +26,7 @@ pub(super) fn check(root: &Node, revision: &'static Revision, sources: &[&str]) 
     let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let word = if names.len() == 1 { "source" } else { "sources" };
     let mut complaint = Diagnostic::new(Code::TemplateSource, format!("unknown {word}: {}", listed.join(", "))).at(*first);
+    complaint.missing = names.first().map(|name| (*name).to_owned());
     if let Some((.., path)) = unknown.first() {
         complaint = complaint.label(format!("at `{path}`"));
     }
