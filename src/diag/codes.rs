@@ -84,6 +84,7 @@ codes! {
     TemplateUnused = "template.unused", Warning, "a part of a template has no effect";
     TemplateBudget = "template.budget", Warning, "a budget of a template can never be met, or never binds";
     TemplateDoubtful = "template.doubtful", Warning, "a part of a template can only give nothing";
+    TemplateData = "template.data", Warning, "a source of a template cannot be read, and gives nothing";
     // building
     BoundExceeded = "bound.exceeded", Error, "a limit on work or size was reached";
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";
