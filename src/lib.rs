@@ -11,6 +11,7 @@ pub mod kinds;
 pub mod model;
 pub mod pack;
 pub mod program;
+pub mod store;
 pub mod terms;
 pub mod text;
 pub mod verbs;
