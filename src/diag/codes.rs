@@ -97,6 +97,9 @@ codes! {
     RequireFailed = "require.failed", Error, "a pack's own requirement is not met";
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
+    // what is stored
+    StoreName = "store.name", Error, "a name that nothing can be stored by";
+    StoreTaken = "store.taken", Error, "something of this name is stored already";
     // foreign files
     ImportFormat = "import.format", Error, "a file is not of a known format";
     ImportContainer = "import.container", Error, "a container file is damaged or hostile";

@@ -12,7 +12,7 @@ use super::ruleset::Rejected;
 use super::schemas::Schemas;
 use super::validate::{self, Names};
 use super::{read, rows};
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Sources, Span, Table};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Sources, Span, Table, short, suggest};
 use crate::kinds::template::{self, Asked, KIND, Offer, Template};
 use crate::model::Pack;
 use crate::model::pack::Row;
@@ -118,12 +118,25 @@ pub(super) fn compile_all(pack: &Pack, schemas: &Schemas, report: &mut Report) -
         let root = whole(row);
         let (task, revision) = (root.get("task").and_then(Node::as_text), template::revision_of(&root));
         let offers = task.and_then(|task| offers(pack, task, revision.name));
+        if let (None, Some(task)) = (&offers, root.get("task")) {
+            unknown_task(pack, task, report);
+        }
         let names: Option<Vec<&str>> = offers.as_ref().map(|all| all.iter().map(|offer| offer.name).collect());
         let asked = Asked { sources: names.as_deref(), ..Asked::default() };
         let made = compiled(&root, &asked, offers.as_deref(), schemas, report);
         out.extend(made.map(|template| (row.name.clone(), Arc::new(template))));
     }
     out
+}
+
+/// A warning: the pack has no such task, so nobody can say which sources there are.
+fn unknown_task(pack: &Pack, task: &Node, report: &mut Report) {
+    let Some(name) = task.as_text() else { return };
+    let known = pack.tables.get("task").into_iter().flat_map(IndexMap::keys);
+    let help = suggest::help(name, known.map(AsRef::as_ref));
+    let message = format!("no row of the pack defines the task `{}`: the template's sources are not checked", short::word(name));
+    let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing(name);
+    report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".to_owned())));
 }
 
 /// A row as the file that it would be.

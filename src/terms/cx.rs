@@ -360,7 +360,8 @@ impl<'p> Cx<'p> {
 
     fn check_argument(&mut self, names: &[Arc<str>], name: &str, span: Span) {
         if !names.iter().any(|known| known.as_ref() == name) {
-            let help = suggest::help(name, names.iter().map(AsRef::as_ref)).or_else(|| Some(format!("declare it: `args = {{ {name} = \"any\" }}`")));
+            let help = suggest::help(name, names.iter().map(AsRef::as_ref))
+                .or_else(|| Some(format!("declare it: `args = {{ {name} = \"any\" }}`")));
             self.fail_for(name, Code::NameUnknown, span, format!("there is no argument `{name}`"), help);
         }
     }

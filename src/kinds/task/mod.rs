@@ -150,7 +150,14 @@ fn unknown(what: &str, name: &str, node: &Node, row: &Row) -> Diagnostic {
 fn homeless(table: &str, row: &Row, tasks: &[Task], report: &mut Report) {
     let (task, _) = halves(row);
     let help = suggest::help(&task, tasks.iter().map(|t| t.name.as_ref()));
-    let help = help.unwrap_or_else(|| format!("name the row `TASK/NAME`, with a [[task]] row `TASK`{}", if table == "source" { ", or name it in `sources` of a task" } else { "" }));
+    let help = help.unwrap_or_else(|| {
+        format!(
+            "name the row `TASK/NAME`, with a [[task]] row `TASK`{}",
+            if table == "source" { ", or name it in `sources` of a task" } else { "" }
+        )
+    });
     let message = if task.is_empty() { format!("{table} `{}` belongs to no task", row.name) } else { format!("there is no task `{task}`") };
-    report.push(Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(&*task).rule(format!("{table} {}", row.name)).help(help));
+    report.push(
+        Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(&*task).rule(format!("{table} {}", row.name)).help(help),
+    );
 }

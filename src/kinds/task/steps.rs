@@ -78,7 +78,8 @@ impl Step {
         for (key, field) in table {
             if key.as_ref() != *word && !BESIDE.get(place).is_some_and(|known| known.contains(&key.as_ref())) {
                 let complaint = Diagnostic::new(Code::SchemaUnknownKey, format!("`{key}` does not belong to `{word}`")).at(field.key);
-                let help = if WORDS.contains(&key.as_ref()) { "write it as a step of its own".to_owned() } else { format!("take `{key}` out") };
+                let help =
+                    if WORDS.contains(&key.as_ref()) { "write it as a step of its own".to_owned() } else { format!("take `{key}` out") };
                 report.push(complaint.rule(format!("source {}", row.name)).help(help));
             }
         }
@@ -99,9 +100,13 @@ impl Step {
                 };
                 Step::Range { start: place(0), end: place(1) }
             }
-            "window" => {
-                Step::Window(Window { arg, by: named("by", "id"), from: named("from", "from"), to: named("to", "to"), least: named("least", "least") })
-            }
+            "window" => Step::Window(Window {
+                arg,
+                by: named("by", "id"),
+                from: named("from", "from"),
+                to: named("to", "to"),
+                least: named("least", "least"),
+            }),
             "order" => Step::Order { arg, default: text("default"), by: text("by") },
             "reverse" => Step::Reverse,
             _ => Step::Limit {

@@ -85,7 +85,13 @@ fn too_few(groups: &[Group<'_>], low: usize, high: usize, least: f64) -> bool {
 fn place(offset: f64, groups: &[Group<'_>]) -> usize {
     let (first, last) = (groups.first().map_or(0.0, |g| g.0), groups.last().map_or(0.0, |g| g.0));
     let number = match offset {
-        o if !o.is_finite() => if o < 0.0 { first } else { last },
+        o if !o.is_finite() => {
+            if o < 0.0 {
+                first
+            } else {
+                last
+            }
+        }
         o if o.trunc() <= 0.0 => last + o.trunc(),
         o => first + o.trunc() - 1.0,
     };
@@ -109,8 +115,7 @@ mod tests {
     /// Elements `[group, n]`, as the list of `n`.
     fn gives(groups: &[i64], wanted: &Json) -> Vec<i64> {
         let list: Vec<Value> = (1..).zip(groups).map(|(n, g)| Value::from(&json!({ "chapter": g, "n": n }))).collect();
-        let window =
-            Window { arg: "window".into(), by: "chapter".into(), from: "from".into(), to: "to".into(), least: "least".into() };
+        let window = Window { arg: "window".into(), by: "chapter".into(), from: "from".into(), to: "to".into(), least: "least".into() };
         let kept = window.apply(&list, &Value::from(wanted)).unwrap().unwrap();
         kept.iter().filter_map(|e| e.get("n")?.as_i64()).collect()
     }
