@@ -30,6 +30,8 @@ pub(super) struct Reach {
 struct Ask {
     units: u64,
     of: Printing,
+    /// No item before this place fits. What is left never grows while a loop runs.
+    from: usize,
 }
 
 /// Paths below an item that are printed, each once.
@@ -74,11 +76,11 @@ impl Reach {
                     return Some(());
                 }
                 let paths = paths.iter().filter(|p| p.first() == "item").map(Path::rest).collect();
-                Ask { units: units as u64, of: Printing { paths, verbatim: false } }
+                Ask { units: units as u64, of: Printing { paths, verbatim: false }, from: 0 }
             }
             Text::From(from) if &*from.source == "$item" => {
                 let below = from.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str()).unwrap_or_default();
-                Ask { units: 0, of: Printing { paths: vec![path(below)], verbatim: true } }
+                Ask { units: 0, of: Printing { paths: vec![path(below)], verbatim: true }, from: 0 }
             }
             Text::From(_) => return None,
         };
@@ -130,15 +132,23 @@ impl Lists {
     }
 
     /// The first item within `range` for which a message may fit, and how many places were looked at to find it.
-    pub(super) fn next(&mut self, list: ListId, reach: &Reach, range: Range<usize>, fits: impl Fn(u64) -> bool) -> (Option<usize>, u64) {
-        let (mut found, mut looked) = (None, 0);
+    pub(super) fn next(
+        &mut self,
+        list: ListId,
+        reach: &mut Reach,
+        range: Range<usize>,
+        fits: impl Fn(u64) -> bool,
+    ) -> (Option<usize>, u64) {
         let Some(list) = self.all.get_mut(list.0) else { return (Some(range.start), 0) };
-        for ask in &reach.asks {
-            let range = range.start..found.unwrap_or(range.end);
-            let fits = |units: u32| fits(ask.units.saturating_add(u64::from(units)));
-            found = list.next(&ask.of, range, fits, &mut looked).or(found);
+        let (mut end, mut looked) = (range.end, 0);
+        for ask in &mut reach.asks {
+            let start = ask.from.max(range.start);
+            let (units, of) = (ask.units, &ask.of);
+            let found = list.next(of, start..end, |more| fits(units.saturating_add(u64::from(more))), &mut looked);
+            ask.from = found.unwrap_or(end).max(start);
+            end = end.min(ask.from);
         }
-        (found, looked)
+        ((end < range.end).then_some(end), looked)
     }
 }
 
