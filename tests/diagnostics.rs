@@ -16,6 +16,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("file.missing", "tests/pack/bad_input.rs: it takes a folder on disk"),
     ("file.outside", "tests/pack/bad_input.rs: it takes a link on disk"),
     ("file.too_large", "tests/pack/bad_input.rs and tests/import: it takes a large file"),
+    ("store.name", "tests/store.rs: it takes a folder on disk"),
+    ("store.taken", "tests/store.rs: it takes a folder on disk"),
     ("scene.field", "the command line raises it: src/cli/scene.rs"),
 ];
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Report, Sources, Span};
 use crate::kinds::macros::Table;
+use crate::kinds::task::Tasks;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
 
@@ -19,7 +20,8 @@ struct Inner {
     pack: Pack,
     programs: Programs,
     macros: Arc<Table>,
-    templates: Templates,
+    tasks: Arc<Tasks>,
+    templates: Arc<Templates>,
     warnings: Report,
 }
 
@@ -80,6 +82,11 @@ impl Ruleset {
             found.extend(wrong);
             Arc::new(table)
         });
+        let tasks = programs.as_ref().map(|p| Tasks::compile(&p.rules, &pack));
+        let tasks = tasks.map(|(tasks, wrong)| {
+            found.extend(wrong);
+            Arc::new(tasks)
+        });
         let templates = templates::compile_all(&pack, Schemas::shipped(), &mut found);
         unread.excuse(&mut found);
         // of two complaints about one value the compiler's knows more than the schema's
@@ -88,8 +95,8 @@ impl Ruleset {
         report.extend(found);
         match programs.filter(|_| !report.has_errors()) {
             Some(programs) => {
-                let macros = macros.unwrap_or_default();
-                Ok(Self(Arc::new(Inner { pack, programs, macros, templates, warnings: report })))
+                let (macros, tasks, templates) = (macros.unwrap_or_default(), tasks.unwrap_or_default(), Arc::new(templates));
+                Ok(Self(Arc::new(Inner { pack, programs, macros, tasks, templates, warnings: report })))
             }
             None => {
                 report.sort();
@@ -116,9 +123,15 @@ impl Ruleset {
         &self.0.macros
     }
 
+    /// The compiled kinds of task.
+    #[must_use]
+    pub fn tasks(&self) -> &Arc<Tasks> {
+        &self.0.tasks
+    }
+
     /// The compiled templates, by `id`.
     #[must_use]
-    pub fn templates(&self) -> &Templates {
+    pub fn templates(&self) -> &Arc<Templates> {
         &self.0.templates
     }
 

@@ -147,18 +147,10 @@ fn whole(row: &Row) -> Node {
     Node { span: row.span, data: Data::Table(table) }
 }
 
-/// The sources of a task in a revision: the rows named after its row, and those that it lists. `None` where the pack
-/// does not have that task. A task row without a revision serves those that have no row of their own.
+/// The sources of a task in a revision; `None` where the pack does not have that task.
 fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
-    let text = |row: &'a Row, key: &str| row.fields.get(key).and_then(|field| field.node.as_text());
-    let rows =
-        || pack.tables.get("task").into_iter().flat_map(IndexMap::values).filter(|row| text(row, "for").unwrap_or(&row.name) == task);
-    let row = rows().find(|row| text(row, "revision") == Some(revision)).or_else(|| rows().find(|row| text(row, "revision").is_none()))?;
-    let listed: Vec<&str> =
-        row.fields.get("sources").and_then(|f| f.node.as_list()).unwrap_or(&[]).iter().filter_map(Node::as_text).collect();
-    let own = |name: &str| name.rsplit_once('/').is_some_and(|(of, _)| *of == *row.name);
-    let sources = pack.tables.get("source").into_iter().flatten().filter(|(name, _)| own(name) || listed.contains(&&***name));
-    Some(sources.map(|(name, row)| Offer::of(name.rsplit_once('/').map_or(&**name, |(_, last)| last), &row.fields)).collect())
+    let sources = crate::kinds::task::offered(pack, task, revision)?;
+    Some(sources.into_iter().map(|(name, row)| Offer::of(name, &row.fields)).collect())
 }
 
 /// The row of a template file of a layer; `None`, with a complaint, where it has no `id`.

@@ -119,6 +119,23 @@ impl Task {
     }
 }
 
+/// The rows of the sources that a task of a pack offers to templates of a revision, by the names that templates use;
+/// `None` where the pack has no such task. It needs no compiled values: a pack with mistakes answers too.
+#[must_use]
+pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'a str, &'a Row)>> {
+    let text = |row: &'a Row, key: &str| row.fields.get(key).and_then(|field| field.node.as_text());
+    let tasks = pack.tables.get("task")?;
+    let of = |wanted: Option<&str>| tasks.values().find(|row| text(row, "for").unwrap_or(&row.name) == kind && text(row, "revision") == wanted);
+    let task = of(Some(revision)).or_else(|| of(None))?;
+    let lent: Vec<&str> = task.fields.get("sources").and_then(|f| f.node.as_list()).into_iter().flatten().filter_map(Node::as_text).collect();
+    let sources = pack.tables.get("source").into_iter().flat_map(|rows| rows.values());
+    let visible = sources.filter_map(|row| {
+        let (of, name) = row.name.rsplit_once('/')?;
+        (of == &*task.name || lent.contains(&&*row.name)).then_some((name, row))
+    });
+    Some(visible.collect())
+}
+
 /// A row's name as `TASK/NAME`.
 fn halves(row: &Row) -> (Arc<str>, Arc<str>) {
     row.name.rsplit_once('/').map_or_else(|| (Arc::from(""), row.name.clone()), |(task, name)| (task.into(), name.into()))

@@ -4,6 +4,7 @@
 //! under nested budgets, and then lays them out. A template knows names of sources only; who answers them is handed in.
 
 pub mod form;
+pub mod render;
 pub mod revision;
 
 mod advice;
