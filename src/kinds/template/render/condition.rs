@@ -1,6 +1,6 @@
 //! Conditions: five tests of what a reference leads to, without any coercion.
 
-use crate::kinds::template::form::{Condition, Test};
+use super::super::form::{Condition, Test};
 use crate::model::Value;
 use crate::text::leaf::{TooLong, same};
 

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use super::super::form::{Each, Role};
 use super::reach::{ListId, Reach};
 use super::{Message, Piece, RenderError, Run, order};
-use crate::kinds::template::form::{Each, Role};
 use crate::model::Value;
 
 /// Where the runs of a loop go.

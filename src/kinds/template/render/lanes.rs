@@ -8,10 +8,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
+use super::super::form::{Occurrence, Request, Role, Target};
 use super::layout::Page;
 use super::merge::{Group, Lane, given, laid};
 use super::{Message, RenderError, Run};
-use crate::kinds::template::form::{Occurrence, Request, Role, Target};
 use crate::model::Map;
 use crate::text::leaf::Leaf;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::super::form::{Anchor, Block, Condition, Node, Slot, Template, Text};
 use super::{Message, Piece, RenderError, Run, condition};
-use crate::kinds::template::form::{Anchor, Block, Condition, Node, Slot, Template, Text};
 use crate::model::Value;
 use crate::text::leaf::{Leaf, Printed, value_text};
 

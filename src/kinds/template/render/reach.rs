@@ -12,8 +12,8 @@ use std::sync::Arc;
 use memchr::memmem;
 use rustc_hash::FxHashMap;
 
+use super::super::form::{Block, Condition, Each, Node, Order, Text};
 use super::budget::Ruler;
-use crate::kinds::template::form::{Block, Condition, Each, Node, Order, Text};
 use crate::model::Value;
 use crate::text::js;
 use crate::text::leaf::{Path, path};
@@ -91,7 +91,7 @@ impl Reach {
 
 /// Whether a condition only looks at what cannot fail.
 fn is_quiet(when: &Condition) -> bool {
-    crate::kinds::template::RESERVED.contains(&&*when.on.source)
+    super::super::RESERVED.contains(&&*when.on.source)
 }
 
 /// A list of this render.
@@ -101,9 +101,20 @@ pub(super) struct ListId(usize);
 /// The lists that loops went over, by identity. Each is kept, so that no other can take its place in memory.
 #[derive(Default)]
 pub(super) struct Lists {
-    places: FxHashMap<*const Vec<Value>, usize>,
+    places: FxHashMap<usize, usize>,
     all: Vec<List>,
-    sorted: FxHashMap<(*const Vec<Value>, bool), (Arc<Vec<Value>>, Arc<Vec<Value>>)>,
+    sorted: FxHashMap<(usize, bool), Sorted>,
+}
+
+/// A list, and what it is in order.
+struct Sorted {
+    from: Arc<Vec<Value>>,
+    to: Arc<Vec<Value>>,
+}
+
+/// Which list it is, as long as it is kept.
+fn identity(items: &Arc<Vec<Value>>) -> usize {
+    Arc::as_ptr(items).addr()
 }
 
 struct List {
@@ -114,18 +125,20 @@ struct List {
 impl Lists {
     /// The list as it was ordered before.
     pub(super) fn ordered(&self, items: &Arc<Vec<Value>>, order: Order) -> Option<Arc<Vec<Value>>> {
-        self.sorted.get(&(Arc::as_ptr(items), order == Order::Asc)).map(|(_, sorted)| sorted.clone())
+        let sorted = self.sorted.get(&(identity(items), order == Order::Asc));
+        sorted.filter(|sorted| Arc::ptr_eq(&sorted.from, items)).map(|sorted| sorted.to.clone())
     }
 
     /// Keeps an ordered list.
     pub(super) fn keep_ordered(&mut self, items: &Arc<Vec<Value>>, order: Order, sorted: &Arc<Vec<Value>>) {
-        self.sorted.insert((Arc::as_ptr(items), order == Order::Asc), (items.clone(), sorted.clone()));
+        let kept = Sorted { from: items.clone(), to: sorted.clone() };
+        self.sorted.insert((identity(items), order == Order::Asc), kept);
     }
 
     /// A list by its identity.
     pub(super) fn enter(&mut self, items: &Arc<Vec<Value>>) -> ListId {
         let all = &mut self.all;
-        ListId(*self.places.entry(Arc::as_ptr(items)).or_insert_with(|| {
+        ListId(*self.places.entry(identity(items)).or_insert_with(|| {
             all.push(List { items: items.clone(), lengths: Vec::new() });
             all.len() - 1
         }))
@@ -230,7 +243,7 @@ impl Lengths {
 
 /// The least of the stretch that begins at `at`, if one does and is full.
 fn whole(least: &[u32], at: usize, stretch: usize) -> Option<u32> {
-    (at % stretch == 0).then(|| least.get(at / stretch).copied())?
+    at.is_multiple_of(stretch).then(|| least.get(at / stretch).copied())?
 }
 
 /// Adds the least of the stretch that has just become full.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::kinds::template::form::DataRef;
+use super::super::form::DataRef;
 use crate::model::{Map, Value};
 use crate::text::leaf::{self, Leaf, Printed, Scope, TooLong};
 
