@@ -35,6 +35,7 @@ impl Run<'_, '_> {
 
     fn items(&mut self, each: &Each, items: &Arc<Vec<Value>>, count: usize, mut fill: Fill<'_>) -> Result<(), RenderError> {
         let mut reach = Reach::of(each, count, self.budget.room(), self.inputs.ruler);
+        self.meter.step(reach.as_ref().map_or(0, |reach| reach.work))?;
         let list = reach.is_some().then(|| self.lists.enter(items));
         let mut at = 0;
         while at < count {

@@ -24,6 +24,8 @@ const FEWEST: usize = 32;
 /// What the messages of a loop can cost at least.
 pub(super) struct Reach {
     asks: Vec<Ask>,
+    /// What it took to find out, in steps.
+    pub(super) work: u64,
 }
 
 /// One message: its letters, and what it prints of an item.
@@ -48,7 +50,7 @@ impl Reach {
         if count < FEWEST || room.is_none() || each.separator.is_some() || ruler.least(u64::from(u32::MAX)) == 0 {
             return None;
         }
-        let mut reach = Self { asks: Vec::new() };
+        let mut reach = Self { asks: Vec::new(), work: 0 };
         reach.nodes(&each.map)?;
         Some(reach)
     }
@@ -72,6 +74,7 @@ impl Reach {
             Text::None => return Some(()),
             Text::Leaf(leaf) => {
                 let (units, paths) = leaf.parts()?;
+                self.work += 1 + leaf.written().len() as u64 / 32;
                 if units == 0 && paths.is_empty() {
                     return Some(());
                 }
@@ -80,6 +83,7 @@ impl Reach {
             }
             Text::From(from) if &*from.source == "$item" => {
                 let below = from.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str()).unwrap_or_default();
+                self.work += 1 + below.len() as u64 / 32;
                 Ask { units: 0, of: Printing { paths: vec![path(below)], verbatim: true }, from: 0 }
             }
             Text::From(_) => return None,
@@ -232,8 +236,9 @@ impl Lengths {
     /// The length of an item; all before it are measured too.
     fn item(&mut self, at: usize, looked: &mut u64, measure: &impl Fn(usize) -> u32) -> u32 {
         while self.items.len() <= at {
-            *looked += 1;
-            self.items.push(measure(self.items.len()));
+            let units = measure(self.items.len());
+            *looked += 1 + u64::from(units) / 256;
+            self.items.push(units);
             fill(&self.items, &mut self.stretches);
             fill(&self.stretches, &mut self.wide);
         }
