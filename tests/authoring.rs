@@ -82,6 +82,15 @@ fn a_sound_template_is_sound() {
 }
 
 #[test]
+fn the_example_of_the_page_is_sound() {
+    let text = include_str!("authoring/note.toml");
+    let file = RuleFile { name: "note.toml".into(), path_in_pack: "note.toml".into(), bytes: text.into() };
+    let opened = template::open(&file, &Asked { task: Some("letter"), sources: Some(&["turns", "weather"]), revision: None }).unwrap();
+    assert!(opened.warnings.is_empty(), "{:?}", told(opened.warnings.items()));
+    assert_eq!(opened.template.order.iter().map(|n| &*opened.template.slots[*n].name).collect::<Vec<_>>(), ["weather", "history"]);
+}
+
+#[test]
 fn what_breaks_the_schema_is_refused_at_its_path() {
     let mut wrong = Vec::new();
     for (name, template, row) in rows(include_str!("authoring/refused.json")) {
