@@ -18,6 +18,7 @@ mod scene;
 mod scene_file;
 mod schema;
 mod show;
+mod templated;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
