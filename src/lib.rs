@@ -19,10 +19,10 @@ pub mod verbs;
 /// Templates of slots and layout: reading, compiling and rendering them.
 pub mod template {
     pub use crate::kinds::template::form;
-    pub use crate::kinds::template::revision::{self, BASE, HEAD, REVISIONS, Revision};
     pub use crate::kinds::template::render::{
-        Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, render,
+        Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers, render,
     };
+    pub use crate::kinds::template::revision::{self, BASE, HEAD, REVISIONS, Revision};
     pub use crate::kinds::template::{Asked, KIND, Offer, RESERVED, Template, advice, compile, revision_of};
     pub use crate::pack::templates::{Opened, Templates, open_template as open};
     pub use crate::text::leaf::{Leaf, Syntax};

@@ -16,6 +16,7 @@ mod post;
 mod rewrite;
 mod st_group;
 mod story;
+mod template;
 mod template_check;
 mod text;
 mod trim;
@@ -91,7 +92,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-text-completion", "", text::recorded),
     adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
-    adapter("storyforge", "", template_check::recorded),
+    adapter("storyforge", "", template::recorded),
 ];
 
 /// The adapter of a case, by its kind.

@@ -47,6 +47,12 @@ fn error(rejected: &Rejected) -> Json {
     json!({ "error": { "category": category, "said": said } })
 }
 
+/// An error of rendering, the same way.
+pub(super) fn failed(error: &tapster::template::RenderError) -> Json {
+    let category = if error.kind == tapster::template::ErrorKind::Structure { "structure" } else { "render" };
+    json!({ "error": { "category": category, "said": [error.to_string()] } })
+}
+
 /// The same category, and all that the case mentions: a path of the schema as a whole, in backticks.
 pub(super) fn fits(expected: &Json, actual: &Json) -> bool {
     let (wanted, got) = (&expected["error"], &actual["error"]);

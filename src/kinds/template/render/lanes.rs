@@ -107,7 +107,8 @@ impl Run<'_, '_> {
         if let (Some(id), Some(place)) = (id, place) {
             spent.open.entry(id.clone()).or_insert(Open { group: place, opened: false, last: None }).group = place;
         }
-        let template = given(request.template.as_ref()).or_else(|| group.and_then(|g| g.template.clone()).or_else(|| lane.template.clone()));
+        let template =
+            given(request.template.as_ref()).or_else(|| group.and_then(|g| g.template.clone()).or_else(|| lane.template.clone()));
         let payload = laid([lane.payload.as_ref(), group.and_then(|g| g.payload.as_ref()), request.payload.as_ref()]);
         let Some(text) = self.payload_text(template.as_ref(), payload)? else { return Ok(()) };
         let Some(at) = request.targets.iter().find_map(|target| place_of(target, anchors, page.order.len())) else { return Ok(()) };

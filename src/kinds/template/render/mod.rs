@@ -10,6 +10,7 @@ mod lanes;
 mod layout;
 mod merge;
 mod meter;
+pub mod offers;
 mod order;
 mod plan;
 mod reach;

@@ -188,13 +188,7 @@ struct Lengths {
 }
 
 impl Lengths {
-    fn next(
-        &mut self,
-        range: Range<usize>,
-        fits: impl Fn(u32) -> bool,
-        looked: &mut u64,
-        measure: impl Fn(usize) -> u32,
-    ) -> Option<usize> {
+    fn next(&mut self, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64, measure: impl Fn(usize) -> u32) -> Option<usize> {
         let mut at = range.start;
         while at < range.end {
             *looked += 1;
