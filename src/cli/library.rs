@@ -28,9 +28,8 @@ pub(super) fn shelf(io: &Io<'_>) -> Shelf {
 }
 
 /// Loads and compiles a pack; what it warns of is shown.
-pub(super) fn open(start: &Start, overlays: &[PathBuf], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
-    let overlays: Vec<Overlay> = overlays.iter().cloned().map(Overlay::Path).collect();
-    let rules = Ruleset::load(start, &overlays, &shelf(show.io)).map_err(Stop::rejected)?;
+pub(super) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    let rules = Ruleset::load(start, overlays, &shelf(show.io)).map_err(Stop::rejected)?;
     show.report(rules.warnings(), &rules.pack().sources);
     Ok(rules)
 }

@@ -19,6 +19,8 @@ mod scene_file;
 mod schema;
 mod show;
 mod template;
+mod template_render;
+mod templated;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};

@@ -11,6 +11,7 @@ use crate::store::{FolderStore, Stored, TemplateStore};
 use crate::template::{self, Asked, Opened, Template};
 
 use super::show::{Note, Show, head, table};
+use super::template_render::Render;
 use super::{Exit, Stop, library, scene};
 
 /// The folder of templates where none is named.
@@ -41,6 +42,8 @@ enum Verb {
     Show(ShowOne),
     /// Remove a stored template.
     Remove(Remove),
+    /// Render a stored template with data.
+    Render(Render),
 }
 
 /// Where templates are stored.
@@ -125,6 +128,7 @@ impl Templates {
             Verb::List(verb) => verb.run(show),
             Verb::Show(verb) => verb.run(show),
             Verb::Remove(verb) => verb.run(show),
+            Verb::Render(verb) => verb.run(show),
         }
     }
 }
@@ -183,7 +187,9 @@ impl ShowOne {
         let text = String::from_utf8_lossy(&stored.bytes);
         if show.is_json() {
             let mut out = about(&opened.template, &stored);
-            out["template"] = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or(Json::Null);
+            if let Json::Object(out) = &mut out {
+                out.insert("template".to_owned(), serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or(Json::Null));
+            }
             show.json(&out);
         } else {
             show.result(&text);
