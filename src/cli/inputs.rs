@@ -186,7 +186,7 @@ impl Inputs {
 }
 
 impl Parts {
-    pub(super) fn rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    fn rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
         let start = self.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
         library::open(&start, &self.overlays, show)
     }

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::diag::Code;
 use crate::model::Value;
-use crate::pack::Start;
+use crate::pack::{Ruleset, Start};
 use crate::template::Asked;
 
 use super::build::planned;
@@ -15,7 +15,7 @@ use super::inputs::Parts;
 use super::show::{Note, Show, one_line};
 use super::template::{Place, own, stored_file};
 use super::templated::{self, Named};
-use super::{Exit, Stop, scene};
+use super::{Exit, Stop, library, scene};
 
 /// Where a pack's build leaves what the template gave.
 const RENDERED: &str = "rendered";
@@ -59,7 +59,9 @@ impl Render {
         };
         parts.set.extend(self.max_tokens.map(|most| ("max_tokens".to_owned(), Value::Int(most.into()))));
         templated::read_in(&mut parts, show)?;
-        let rules = parts.rules(show)?;
+        // what its author should look at was told when it was added
+        let start = parts.pack.clone().unwrap_or_else(|| Start::Name(library::DEFAULT_PACK.to_owned()));
+        let rules = Ruleset::load(&start, &parts.overlays, &library::shelf(show.io)).map_err(Stop::rejected)?;
         let scene = scene::of(&parts, &rules, show)?;
         let plan = planned(&rules, &scene)?;
         for warning in &plan.warnings {
