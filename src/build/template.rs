@@ -9,7 +9,9 @@ use crate::kinds::task::lanes::Offered;
 use crate::kinds::task::{Task, Tasks};
 use crate::kinds::template::Template;
 use crate::kinds::template::form::{Lane, Request, Role};
-use crate::kinds::template::render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers};
+use crate::kinds::template::render::{
+    Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers,
+};
 use crate::model::item::core;
 use crate::model::plan::Stat;
 use crate::model::{Item, Map, Value};
@@ -41,8 +43,7 @@ impl Held {
         let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.to_text(), st)).transpose()?;
         let counted: &dyn Ruler = ruler.as_ref().map_or(&QuarterRuler, |ruler| ruler);
         let mut budget = Budget::new(args.get("budget").and_then(Value::as_f64).map(tokens));
-        let inputs =
-            Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };
+        let inputs = Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };
         let rendered = crate::kinds::template::render::render(template, &inputs, &mut budget);
         let stopped = sources.bound.into_inner().or_else(|| ruler.and_then(|ruler| ruler.failed.into_inner()));
         match (stopped, rendered) {

@@ -64,7 +64,11 @@ impl Ruler {
     /// Whether what is counted is plainly the text of the item at hand.
     #[must_use]
     pub fn counts_the_text(&self) -> bool {
-        let field = if let Expr::Field(field) = &self.tokens { field.field.as_ref().filter(|_| field.up == 0 && field.rest.is_empty()) } else { None };
+        let field = if let Expr::Field(field) = &self.tokens {
+            field.field.as_ref().filter(|_| field.up == 0 && field.rest.is_empty())
+        } else {
+            None
+        };
         field.is_some_and(|(id, _)| *id == core::TEXT)
     }
 }

@@ -125,9 +125,11 @@ impl Task {
 pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'a str, &'a Row)>> {
     let text = |row: &'a Row, key: &str| row.fields.get(key).and_then(|field| field.node.as_text());
     let tasks = pack.tables.get("task")?;
-    let of = |wanted: Option<&str>| tasks.values().find(|row| text(row, "for").unwrap_or(&row.name) == kind && text(row, "revision") == wanted);
+    let of =
+        |wanted: Option<&str>| tasks.values().find(|row| text(row, "for").unwrap_or(&row.name) == kind && text(row, "revision") == wanted);
     let task = of(Some(revision)).or_else(|| of(None))?;
-    let lent: Vec<&str> = task.fields.get("sources").and_then(|f| f.node.as_list()).into_iter().flatten().filter_map(Node::as_text).collect();
+    let lent: Vec<&str> =
+        task.fields.get("sources").and_then(|f| f.node.as_list()).into_iter().flatten().filter_map(Node::as_text).collect();
     let sources = pack.tables.get("source").into_iter().flat_map(|rows| rows.values());
     let visible = sources.filter_map(|row| {
         let (of, name) = row.name.rsplit_once('/')?;

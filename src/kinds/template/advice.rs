@@ -250,6 +250,11 @@ impl Advice<'_> {
     /// Sources of the task that the template never asks for.
     fn unused(&mut self, root: &Node) {
         let offers = self.offers.unwrap_or(&[]);
+        let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
+        if self.asked.iter().any(|name| !lint::is_known(name, &names)) {
+            // the one that is missing may be the one that is misspelt
+            return;
+        }
         let unused: Vec<String> =
             offers.iter().filter(|offer| !self.asked.contains(offer.name)).map(|offer| format!("`{}`", offer.name)).collect();
         if let (Some(task), false) = (root.get("task"), unused.is_empty()) {

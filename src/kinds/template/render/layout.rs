@@ -219,7 +219,7 @@ impl Run<'_, '_> {
                     self.place(template, filled, &mut page).map_err(|e| e.under(n).under("layout"))?;
                     self.put_frames(footer, stands, lane, &mut page);
                 }
-                _ => drop(self.put(ready, lane, &mut page)),
+                _ => self.put(ready, lane, &mut page),
             }
         }
         Ok(page)
@@ -227,29 +227,29 @@ impl Run<'_, '_> {
 
     fn put_frames(&mut self, frames: &[Ready], stands: bool, lane: &Arc<str>, page: &mut Page) {
         for frame in frames {
-            // a block that does not fit gives its cost back here a second time: as measured
-            if !(stands && self.put(frame, lane, page)) {
+            if stands {
+                self.put(frame, lane, page);
+            } else {
                 self.budget.release(lane, frame.cost());
             }
         }
     }
 
-    /// Adds what is ready. False for a message that does not fit: its cost goes back to all.
-    fn put(&mut self, ready: &Ready, lane: &Arc<str>, page: &mut Page) -> bool {
+    /// Adds what is ready; the cost of a message that does not fit goes back to all.
+    fn put(&mut self, ready: &Ready, lane: &Arc<str>, page: &mut Page) {
         match ready {
             Ready::Anchor(key) => page.anchor(key.clone()),
             Ready::Message(message, cost) => {
                 self.budget.go(Some(lane.clone()));
                 let taken = self.budget.take(*cost);
                 self.budget.go(None);
-                if !taken {
+                if taken {
+                    page.push(message.clone());
+                } else {
                     self.budget.release(lane, *cost);
-                    return false;
                 }
-                page.push(message.clone());
             }
             Ready::Nothing | Ready::Slot { .. } => {}
         }
-        true
     }
 }
