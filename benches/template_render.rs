@@ -50,7 +50,7 @@ fn turns(count: usize) -> Value {
     };
     let turn = |n: usize| {
         let words: Vec<&str> = (0..20 + next(81)).filter_map(|_| WORDS.get(usize::try_from(next(12)).unwrap_or(0)).copied()).collect();
-        json!({ "turnNo": n + 1, "authorName": if n % 2 == 0 { "Marit" } else { "Odd" }, "content": words.join(" ") })
+        json!({ "turnNo": n + 1, "authorName": if n.is_multiple_of(2) { "Marit" } else { "Odd" }, "content": words.join(" ") })
     };
     let mut turns: Vec<_> = (0..count).map(turn).collect();
     Value::from(&serde_json::Value::from(std::mem::take(&mut turns)))

@@ -143,7 +143,10 @@ fn unknown_task(pack: &Pack, task: &Node, report: &mut Report) {
 fn whole(row: &Row) -> Node {
     let mut table = row.fields.clone();
     let id = Node { span: row.name_span, data: Data::Text(row.name.clone()) };
-    table.entry(Arc::from("id")).or_insert(Field { key: row.name_span, node: id });
+    // a row of an overlay has no title beside the name that layers know it by
+    for key in ["id", "name"] {
+        table.entry(Arc::from(key)).or_insert(Field { key: row.name_span, node: id.clone() });
+    }
     Node { span: row.span, data: Data::Table(table) }
 }
 

@@ -58,6 +58,8 @@ pub struct Printed {
     pub text: Arc<str>,
     /// There is a tag, and one of them printed something that is not blank.
     pub produced: bool,
+    /// Steps that it took beyond those that are written in the leaf: values that hold tags, and comparing.
+    pub work: usize,
 }
 
 /// Why a text was not printed, or values not compared.
@@ -116,11 +118,12 @@ impl Leaf {
     pub fn render(&self, scope: &Scope<'_>, most: usize) -> Result<Printed, TooLong> {
         if !self.has_tags() {
             let text = self.written.clone();
-            return if text.len() > most { Err(TooLong::Text(most)) } else { Ok(Printed { text, produced: false }) };
+            return if text.len() > most { Err(TooLong::Text(most)) } else { Ok(Printed { text, produced: false, work: 0 }) };
         }
         let mut run = run::Run::new(scope, self.syntax, most);
         let produced = run.text(&self.written, &self.code, 0)?;
-        Ok(Printed { text: run.out.text.into(), produced })
+        let work = run.work();
+        Ok(Printed { text: run.out.text.into(), produced, work })
     }
 }
 

@@ -10,8 +10,8 @@ use super::TooLong;
 
 /// Deepest value that is written as JSON: a context of the deepest kind, and what stands around it.
 const DEEPEST: usize = MAX_DEPTH * 2;
-/// Most values that are compared.
-const MOST_COMPARED: usize = 1 << 20;
+/// Bytes of texts that are compared for one step.
+const BYTES_A_STEP: usize = 64;
 /// Whole numbers beyond this are not exact in JavaScript.
 const EXACT: u64 = 1 << 53;
 
@@ -30,26 +30,28 @@ pub fn value_text(value: &Value, most: usize) -> Result<Cow<'_, str>, TooLong> {
 }
 
 /// Whether two values are the same without coercion; lists and tables by their JSON text, so that the order of keys
-/// counts. Nothing is the same as nothing only, `null` as `null` only.
+/// counts. Nothing is the same as nothing only, `null` as `null` only. Each value that is looked at takes a step of
+/// `left`, and long texts take more.
 ///
 /// # Errors
-/// Values too large or too deep to compare.
-pub fn same(a: Option<&Value>, b: Option<&Value>) -> Result<bool, TooLong> {
+/// Values that take more than the steps that are left, or nest too deep.
+pub fn same(a: Option<&Value>, b: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
     match (a, b) {
-        (Some(a), Some(b)) => Compare { left: MOST_COMPARED, inside: false }.same(a, b, DEEPEST),
+        (Some(a), Some(b)) => Compare { left, inside: false }.same(a, b, DEEPEST),
         (a, b) => Ok(a.is_none() && b.is_none()),
     }
 }
 
-struct Compare {
-    left: usize,
+struct Compare<'l> {
+    left: &'l mut usize,
     /// Inside a list or table, where JSON has `null` for what is no number.
     inside: bool,
 }
 
-impl Compare {
+impl Compare<'_> {
     fn same(&mut self, a: &Value, b: &Value, depth: usize) -> Result<bool, TooLong> {
-        self.left = self.left.checked_sub(1).ok_or(TooLong::Work)?;
+        let bytes = if let Value::Text(text) = a { text.len() } else { 0 };
+        *self.left = self.left.checked_sub(1 + bytes / BYTES_A_STEP).ok_or(TooLong::Work)?;
         let below = || depth.checked_sub(1).ok_or(TooLong::Deep);
         match (a, b) {
             (Value::List(a), Value::List(b)) => {

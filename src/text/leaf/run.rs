@@ -11,7 +11,7 @@ use super::{Scope, Syntax, TooLong};
 
 /// Values are read for tags so many levels below the authored text; the next one is printed as it is.
 const DEEPEST: usize = 5;
-/// Most steps in values; reading a value costs steps too.
+/// Most steps in values, and of comparing them; reading a value costs steps too.
 const MOST_WORK: usize = 1 << 22;
 /// What reading a value costs, in steps: one for so many bytes, so many for each step it has.
 const BYTES_A_STEP: usize = 64;
@@ -54,7 +54,7 @@ impl<'r> Run<'r> {
                 }
                 Step::Binary(operator) => {
                     let (right, left) = (stack.pop().flatten(), stack.pop().flatten());
-                    push(&mut stack, decide(*operator, left.as_deref(), right.as_deref())?);
+                    push(&mut stack, decide(*operator, left.as_deref(), right.as_deref(), &mut self.work)?);
                 }
                 Step::Unless(to) if truthy(stack.pop()) => {}
                 Step::Unless(to) | Step::Jump(to) => at = *to,
@@ -84,6 +84,11 @@ impl<'r> Run<'r> {
         self.text(text, &code, depth).map(drop)
     }
 
+    /// The steps that values have taken so far.
+    pub(super) fn work(&self) -> usize {
+        MOST_WORK - self.work
+    }
+
     fn spend(&mut self, steps: usize) -> Result<(), TooLong> {
         self.work = self.work.checked_sub(steps).ok_or(TooLong::Work)?;
         Ok(())
@@ -103,14 +108,14 @@ fn truthy(value: Option<Option<Cow<'_, Value>>>) -> bool {
 }
 
 /// Comparing by size needs two numbers.
-fn decide(operator: Binary, left: Option<&Value>, right: Option<&Value>) -> Result<bool, TooLong> {
+fn decide(operator: Binary, left: Option<&Value>, right: Option<&Value>, work: &mut usize) -> Result<bool, TooLong> {
     let truth = |value: Option<&Value>| value.is_some_and(js::truthy);
     let numbers = || left.and_then(Value::as_f64).zip(right.and_then(Value::as_f64));
     Ok(match operator {
         Binary::Or => truth(left) || truth(right),
         Binary::And => truth(left) && truth(right),
-        Binary::Equal => same(left, right)?,
-        Binary::Unequal => !same(left, right)?,
+        Binary::Equal => same(left, right, work)?,
+        Binary::Unequal => !same(left, right, work)?,
         Binary::Less => numbers().is_some_and(|(a, b)| a < b),
         Binary::AtMost => numbers().is_some_and(|(a, b)| a <= b),
         Binary::Greater => numbers().is_some_and(|(a, b)| a > b),

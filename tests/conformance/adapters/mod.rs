@@ -18,6 +18,7 @@ mod st_group;
 mod story;
 mod template;
 mod template_check;
+mod template_pack;
 mod text;
 mod trim;
 mod wire;

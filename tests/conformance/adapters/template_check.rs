@@ -34,7 +34,7 @@ pub(super) fn opened(case: &Case) -> Result<Opened, Json> {
 }
 
 /// An error of ours: its category by the code, and all that is said.
-fn error(rejected: &Rejected) -> Json {
+pub(super) fn error(rejected: &Rejected) -> Json {
     let errors: Vec<_> = rejected.report.items().iter().filter(|d| d.severity == Severity::Error).collect();
     let category = match errors.first().map_or("", |first| first.code.as_str()) {
         "template.source" => "unknown_source",

@@ -43,6 +43,8 @@ pub struct Budget {
     /// What is left of the ceilings that hold now, outermost first.
     ceilings: Vec<u64>,
     reserves: FxHashMap<Arc<str>, u64>,
+    /// All reserves together.
+    kept: u128,
     lane: Option<Arc<str>>,
 }
 
@@ -67,9 +69,9 @@ impl Budget {
 
     /// What the lane of now may still spend of the global ceiling.
     fn free(&self) -> Option<u64> {
-        let others = self.reserves.iter().filter(|(lane, _)| self.lane.as_ref() != Some(lane));
-        let kept = others.fold(0_u64, |sum, (_, tokens)| sum.saturating_add(*tokens));
-        self.global.map(|global| global.saturating_sub(self.total).saturating_sub(kept))
+        let own = self.lane.as_ref().and_then(|lane| self.reserves.get(lane)).copied().unwrap_or(0);
+        let others = u64::try_from(self.kept.saturating_sub(u128::from(own))).unwrap_or(u64::MAX);
+        self.global.map(|global| global.saturating_sub(self.total).saturating_sub(others))
     }
 
     /// Whether anything at all is left. Ceilings of nodes do not count.
@@ -93,8 +95,8 @@ impl Budget {
         for left in &mut self.ceilings {
             *left = left.saturating_sub(cost);
         }
-        if let Some(reserve) = self.lane.as_ref().and_then(|lane| self.reserves.get_mut(lane)) {
-            *reserve = reserve.saturating_sub(cost);
+        if let Some(lane) = self.lane.clone() {
+            self.release(&lane, cost);
         }
     }
 
@@ -126,18 +128,18 @@ impl Budget {
 
     /// Keeps tokens for a lane.
     pub(super) fn reserve(&mut self, lane: &Arc<str>, tokens: u64) {
-        if tokens > 0 {
-            let kept = self.reserves.entry(lane.clone()).or_default();
-            *kept = kept.saturating_add(tokens);
-        }
+        let kept = self.reserves.entry(lane.clone()).or_default();
+        let more = kept.saturating_add(tokens) - *kept;
+        *kept += more;
+        self.kept += u128::from(more);
     }
 
-    /// Gives tokens of a lane's reserve back to all.
+    /// Gives tokens of a lane's reserve back to all, or spends them.
     pub(super) fn release(&mut self, lane: &Arc<str>, tokens: u64) {
-        let Some(kept) = self.reserves.get_mut(lane).filter(|_| tokens > 0) else { return };
-        *kept = kept.saturating_sub(tokens);
-        if *kept == 0 {
-            self.reserves.remove(lane);
+        if let Some(kept) = self.reserves.get_mut(lane) {
+            let less = tokens.min(*kept);
+            *kept -= less;
+            self.kept -= u128::from(less);
         }
     }
 }

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use super::super::form::{Each, Role};
 use super::reach::{ListId, Reach};
 use super::{Message, Piece, RenderError, Run, order};
-use crate::kinds::template::form::{Each, Role};
 use crate::model::Value;
 
 /// Where the runs of a loop go.
@@ -34,14 +34,15 @@ impl Run<'_, '_> {
     }
 
     fn items(&mut self, each: &Each, items: &Arc<Vec<Value>>, count: usize, mut fill: Fill<'_>) -> Result<(), RenderError> {
-        let reach = Reach::of(each, count, self.budget.room(), self.inputs.ruler);
+        let mut reach = Reach::of(each, count, self.budget.room(), self.inputs.ruler);
+        self.meter.step(reach.as_ref().map_or(0, |reach| reach.work))?;
         let list = reach.is_some().then(|| self.lists.enter(items));
         let mut at = 0;
         while at < count {
             if each.stops && !self.budget.has_any() {
                 break;
             }
-            match self.next(reach.as_ref(), list, at, count)? {
+            match self.next(reach.as_mut(), list, at, count)? {
                 Some(next) => at = next,
                 None => break,
             }
@@ -59,7 +60,7 @@ impl Run<'_, '_> {
     }
 
     /// The next item from `at` on that may give anything.
-    fn next(&mut self, reach: Option<&Reach>, list: Option<ListId>, at: usize, count: usize) -> Result<Option<usize>, RenderError> {
+    fn next(&mut self, reach: Option<&mut Reach>, list: Option<ListId>, at: usize, count: usize) -> Result<Option<usize>, RenderError> {
         let (Some(reach), Some(list), Some(room)) = (reach, list, self.budget.room()) else { return Ok(Some(at)) };
         if !self.budget.has_any() {
             return Ok(None); // not even an empty text gets through

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
+use super::super::form::{Occurrence, Request, Role, Target};
 use super::layout::Page;
 use super::merge::{Group, Lane, given, laid};
 use super::{Message, RenderError, Run};
-use crate::kinds::template::form::{Occurrence, Request, Role, Target};
 use crate::model::Map;
 use crate::text::leaf::Leaf;
 
@@ -152,7 +152,7 @@ impl Run<'_, '_> {
     fn payload_text(&mut self, leaf: Option<&Leaf>, payload: Map) -> Result<Option<Arc<str>>, RenderError> {
         let Some(leaf) = leaf else { return Ok(None) };
         let printed = self.data.print_payload(leaf, payload, self.meter.most()).map_err(|why| self.meter.refused(why))?;
-        self.meter.made(&printed.text)?;
+        self.meter.printed(leaf, &printed)?;
         Ok(Some(printed.text).filter(|text| !text.is_empty()))
     }
 

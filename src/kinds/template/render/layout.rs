@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use super::super::form::{Block, Frame, Layout, Template};
 use super::plan::message;
 use super::{Message, Piece, RenderError, Run};
-use crate::kinds::template::form::{Block, Frame, Layout, Template};
 
 /// The conversation while it is put together. A message may stand at several places.
 #[derive(Default)]

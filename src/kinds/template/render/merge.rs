@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::super::form::{self, Role, Template};
 use super::meter::{ErrorKind, RenderError};
-use crate::kinds::template::form::{self, Role, Template};
 use crate::model::{Map, Value};
 use crate::text::leaf::Leaf;
 use crate::text::pattern::Pattern;

@@ -2,12 +2,12 @@
 
 use std::fmt::{self, Display};
 
-use crate::text::leaf::TooLong;
+use crate::text::leaf::{Leaf, Printed, TooLong};
 
 /// What a render may cost at most, whatever the template and the data are.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Nodes run, items looked at, and every 32 bytes of text made.
+    /// Nodes run, items looked at, every 32 bytes of text read or made, and every 16 values compared.
     pub steps: u64,
     /// Bytes of text that are kept, with 32 for each message and anchor.
     pub bytes: usize,
@@ -87,6 +87,12 @@ impl Meter {
     /// Counts a text that was made, kept or not.
     pub(super) fn made(&mut self, text: &str) -> Result<(), RenderError> {
         self.step(1 + text.len() as u64 / 32)
+    }
+
+    /// Counts a leaf that was printed: its letters, its values, and the text that came of it.
+    pub(super) fn printed(&mut self, leaf: &Leaf, printed: &Printed) -> Result<(), RenderError> {
+        self.step((leaf.written().len() / 32 + printed.work / 16) as u64)?;
+        self.made(&printed.text)
     }
 
     /// Counts a message or an anchor that is kept.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::kinds::template::form::{Group, Lane, Occurrence, Request, Role, Target};
+use super::super::form::{Group, Lane, Occurrence, Request, Role, Target};
 use crate::model::{Map, Value};
 use crate::text::leaf::{Leaf, Syntax};
 

@@ -9,10 +9,10 @@ use std::sync::{Arc, LazyLock};
 use icu_collator::options::CollatorOptions;
 use icu_collator::{Collator, CollatorBorrowed};
 
+use super::super::form::Order;
 use super::RenderError;
 use super::meter::Meter;
 use super::reach::Lists;
-use crate::kinds::template::form::Order;
 use crate::model::Value;
 
 /// The list in the order that is asked for; one that was sorted before is shared.

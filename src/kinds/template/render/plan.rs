@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use super::super::form::{Anchor, Block, Condition, Node, Slot, Template, Text};
 use super::{Message, Piece, RenderError, Run, condition};
-use crate::kinds::template::form::{Anchor, Block, Condition, Node, Slot, Template, Text};
 use crate::model::Value;
 use crate::text::leaf::{Leaf, Printed, value_text};
+
+/// Most values that one condition compares.
+const MOST_COMPARED: usize = 1 << 20;
 
 impl Run<'_, '_> {
     /// What each slot holds, by its place. All slots run, and pay, also those that the layout never places.
@@ -78,7 +81,10 @@ impl Run<'_, '_> {
     /// Whether a condition holds.
     pub(super) fn holds(&mut self, when: &Condition) -> Result<bool, RenderError> {
         let found = self.data.resolve(&when.on);
-        condition::holds(when, found.as_ref()).map_err(|why| self.meter.refused(why))
+        let mut left = MOST_COMPARED;
+        let holds = condition::holds(when, found.as_ref(), &mut left).map_err(|why| self.meter.refused(why))?;
+        self.meter.step(((MOST_COMPARED - left) / 16) as u64)?;
+        Ok(holds)
     }
 
     /// Whether all conditions hold.
@@ -115,7 +121,7 @@ impl Run<'_, '_> {
     /// Prints a leaf in the scope of here.
     pub(super) fn print(&mut self, leaf: &Leaf) -> Result<Printed, RenderError> {
         let printed = self.data.print(leaf, self.meter.most()).map_err(|why| self.meter.refused(why))?;
-        self.meter.made(&printed.text)?;
+        self.meter.printed(leaf, &printed)?;
         Ok(printed)
     }
 

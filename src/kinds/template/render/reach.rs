@@ -12,8 +12,8 @@ use std::sync::Arc;
 use memchr::memmem;
 use rustc_hash::FxHashMap;
 
+use super::super::form::{Block, Condition, Each, Node, Order, Text};
 use super::budget::Ruler;
-use crate::kinds::template::form::{Block, Condition, Each, Node, Order, Text};
 use crate::model::Value;
 use crate::text::js;
 use crate::text::leaf::{Path, path};
@@ -24,12 +24,16 @@ const FEWEST: usize = 32;
 /// What the messages of a loop can cost at least.
 pub(super) struct Reach {
     asks: Vec<Ask>,
+    /// What it took to find out, in steps.
+    pub(super) work: u64,
 }
 
 /// One message: its letters, and what it prints of an item.
 struct Ask {
     units: u64,
     of: Printing,
+    /// No item before this place fits. What is left never grows while a loop runs.
+    from: usize,
 }
 
 /// Paths below an item that are printed, each once.
@@ -46,7 +50,7 @@ impl Reach {
         if count < FEWEST || room.is_none() || each.separator.is_some() || ruler.least(u64::from(u32::MAX)) == 0 {
             return None;
         }
-        let mut reach = Self { asks: Vec::new() };
+        let mut reach = Self { asks: Vec::new(), work: 0 };
         reach.nodes(&each.map)?;
         Some(reach)
     }
@@ -70,15 +74,17 @@ impl Reach {
             Text::None => return Some(()),
             Text::Leaf(leaf) => {
                 let (units, paths) = leaf.parts()?;
+                self.work += 1 + leaf.written().len() as u64 / 32;
                 if units == 0 && paths.is_empty() {
                     return Some(());
                 }
                 let paths = paths.iter().filter(|p| p.first() == "item").map(Path::rest).collect();
-                Ask { units: units as u64, of: Printing { paths, verbatim: false } }
+                Ask { units: units as u64, of: Printing { paths, verbatim: false }, from: 0 }
             }
             Text::From(from) if &*from.source == "$item" => {
                 let below = from.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str()).unwrap_or_default();
-                Ask { units: 0, of: Printing { paths: vec![path(below)], verbatim: true } }
+                self.work += 1 + below.len() as u64 / 32;
+                Ask { units: 0, of: Printing { paths: vec![path(below)], verbatim: true }, from: 0 }
             }
             Text::From(_) => return None,
         };
@@ -89,7 +95,7 @@ impl Reach {
 
 /// Whether a condition only looks at what cannot fail.
 fn is_quiet(when: &Condition) -> bool {
-    crate::kinds::template::RESERVED.contains(&&*when.on.source)
+    super::super::RESERVED.contains(&&*when.on.source)
 }
 
 /// A list of this render.
@@ -99,9 +105,20 @@ pub(super) struct ListId(usize);
 /// The lists that loops went over, by identity. Each is kept, so that no other can take its place in memory.
 #[derive(Default)]
 pub(super) struct Lists {
-    places: FxHashMap<*const Vec<Value>, usize>,
+    places: FxHashMap<usize, usize>,
     all: Vec<List>,
-    sorted: FxHashMap<(*const Vec<Value>, bool), (Arc<Vec<Value>>, Arc<Vec<Value>>)>,
+    sorted: FxHashMap<(usize, bool), Sorted>,
+}
+
+/// A list, and what it is in order.
+struct Sorted {
+    from: Arc<Vec<Value>>,
+    to: Arc<Vec<Value>>,
+}
+
+/// Which list it is, as long as it is kept.
+fn identity(items: &Arc<Vec<Value>>) -> usize {
+    Arc::as_ptr(items).addr()
 }
 
 struct List {
@@ -112,33 +129,43 @@ struct List {
 impl Lists {
     /// The list as it was ordered before.
     pub(super) fn ordered(&self, items: &Arc<Vec<Value>>, order: Order) -> Option<Arc<Vec<Value>>> {
-        self.sorted.get(&(Arc::as_ptr(items), order == Order::Asc)).map(|(_, sorted)| sorted.clone())
+        let sorted = self.sorted.get(&(identity(items), order == Order::Asc));
+        sorted.filter(|sorted| Arc::ptr_eq(&sorted.from, items)).map(|sorted| sorted.to.clone())
     }
 
     /// Keeps an ordered list.
     pub(super) fn keep_ordered(&mut self, items: &Arc<Vec<Value>>, order: Order, sorted: &Arc<Vec<Value>>) {
-        self.sorted.insert((Arc::as_ptr(items), order == Order::Asc), (items.clone(), sorted.clone()));
+        let kept = Sorted { from: items.clone(), to: sorted.clone() };
+        self.sorted.insert((identity(items), order == Order::Asc), kept);
     }
 
     /// A list by its identity.
     pub(super) fn enter(&mut self, items: &Arc<Vec<Value>>) -> ListId {
         let all = &mut self.all;
-        ListId(*self.places.entry(Arc::as_ptr(items)).or_insert_with(|| {
+        ListId(*self.places.entry(identity(items)).or_insert_with(|| {
             all.push(List { items: items.clone(), lengths: Vec::new() });
             all.len() - 1
         }))
     }
 
     /// The first item within `range` for which a message may fit, and how many places were looked at to find it.
-    pub(super) fn next(&mut self, list: ListId, reach: &Reach, range: Range<usize>, fits: impl Fn(u64) -> bool) -> (Option<usize>, u64) {
-        let (mut found, mut looked) = (None, 0);
+    pub(super) fn next(
+        &mut self,
+        list: ListId,
+        reach: &mut Reach,
+        range: Range<usize>,
+        fits: impl Fn(u64) -> bool,
+    ) -> (Option<usize>, u64) {
         let Some(list) = self.all.get_mut(list.0) else { return (Some(range.start), 0) };
-        for ask in &reach.asks {
-            let range = range.start..found.unwrap_or(range.end);
-            let fits = |units: u32| fits(ask.units.saturating_add(u64::from(units)));
-            found = list.next(&ask.of, range, fits, &mut looked).or(found);
+        let (mut end, mut looked) = (range.end, 0);
+        for ask in &mut reach.asks {
+            let start = ask.from.max(range.start);
+            let (units, of) = (ask.units, &ask.of);
+            let found = list.next(of, start..end, |more| fits(units.saturating_add(u64::from(more))), &mut looked);
+            ask.from = found.unwrap_or(end).max(start);
+            end = end.min(ask.from);
         }
-        (found, looked)
+        ((end < range.end).then_some(end), looked)
     }
 }
 
@@ -209,8 +236,9 @@ impl Lengths {
     /// The length of an item; all before it are measured too.
     fn item(&mut self, at: usize, looked: &mut u64, measure: &impl Fn(usize) -> u32) -> u32 {
         while self.items.len() <= at {
-            *looked += 1;
-            self.items.push(measure(self.items.len()));
+            let units = measure(self.items.len());
+            *looked += 1 + u64::from(units) / 256;
+            self.items.push(units);
             fill(&self.items, &mut self.stretches);
             fill(&self.stretches, &mut self.wide);
         }
@@ -220,7 +248,7 @@ impl Lengths {
 
 /// The least of the stretch that begins at `at`, if one does and is full.
 fn whole(least: &[u32], at: usize, stretch: usize) -> Option<u32> {
-    (at % stretch == 0).then(|| least.get(at / stretch).copied())?
+    at.is_multiple_of(stretch).then(|| least.get(at / stretch).copied())?
 }
 
 /// Adds the least of the stretch that has just become full.

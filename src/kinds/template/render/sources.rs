@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::kinds::template::form::DataRef;
+use super::super::form::DataRef;
 use crate::model::{Map, Value};
 use crate::text::leaf::{self, Leaf, Printed, Scope, TooLong};
 
@@ -33,8 +33,11 @@ pub(super) struct Data<'a> {
     context: &'a Value,
     sources: &'a dyn Sources,
     frames: Vec<Frame>,
-    known: FxHashMap<(Arc<str>, String), Answer>,
-    paths: FxHashMap<Arc<str>, Arc<leaf::Path>>,
+    answers: Vec<Answer>,
+    /// Places in `answers` by name and arguments, and by the reference.
+    known: FxHashMap<(Arc<str>, String), usize>,
+    asked: FxHashMap<usize, usize>,
+    paths: FxHashMap<usize, Option<leaf::Path>>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -46,8 +49,8 @@ struct Frame {
 
 impl<'a> Data<'a> {
     pub(super) fn new(context: &'a Value, sources: &'a dyn Sources) -> Self {
-        let (frames, warnings) = (Vec::new(), Vec::new());
-        Self { context, sources, frames, known: FxHashMap::default(), paths: FxHashMap::default(), warnings }
+        let (known, asked, paths) = Default::default();
+        Self { context, sources, frames: Vec::new(), answers: Vec::new(), known, asked, paths, warnings: Vec::new() }
     }
 
     /// Begins a turn of a loop.
@@ -62,14 +65,13 @@ impl<'a> Data<'a> {
 
     /// What a reference leads to.
     pub(super) fn resolve(&mut self, of: &DataRef) -> Option<Value> {
-        let args = of.args.as_ref();
         let last = self.frames.len();
         match &*of.source {
-            "$item" => self.within(self.frame(last, 1).map(|f| f.item.clone()), args),
+            "$item" => self.within(self.frame(last, 1).map(|f| f.item.clone()), of),
             "$index" => self.frame(last, 1).and_then(|f| i64::try_from(f.index).ok()).map(Value::Int),
-            "$parent" => self.within(level(args).and_then(|n| self.frame(last, n + 1)).map(|f| f.item.clone()), args),
-            "$globals" => self.within(self.context.as_map().and_then(|m| m.get("globals")).cloned(), args),
-            "$ctx" => self.within(Some(self.context.clone()), args),
+            "$parent" => self.within(level(of.args.as_ref()).and_then(|n| self.frame(last, n + 1)).map(|f| f.item.clone()), of),
+            "$globals" => self.within(self.context.as_map().and_then(|m| m.get("globals")).cloned(), of),
+            "$ctx" => self.within(Some(self.context.clone()), of),
             _ => self.ask(of),
         }
     }
@@ -78,25 +80,32 @@ impl<'a> Data<'a> {
         self.frames.get(last.checked_sub(out)?)
     }
 
-    /// The value at the argument `path`, if there is one.
-    fn within(&mut self, value: Option<Value>, args: Option<&Value>) -> Option<Value> {
-        let path = args.and_then(|a| a.as_map()?.get("path"));
-        let Some(Value::Text(path)) = path.filter(|p| !p.is_empty()) else { return value };
-        self.path(path).below(&value?).map(Cow::into_owned)
-    }
-
-    /// A path, read once.
-    fn path(&mut self, text: &Arc<str>) -> Arc<leaf::Path> {
-        self.paths.entry(text.clone()).or_insert_with(|| Arc::new(leaf::path(text))).clone()
+    /// The value at the argument `path`, if there is one. A path is read once for each reference.
+    fn within(&mut self, value: Option<Value>, of: &DataRef) -> Option<Value> {
+        let read = || {
+            let path = of.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str());
+            path.filter(|path| !path.is_empty()).map(leaf::path)
+        };
+        match self.paths.entry(identity(of)).or_insert_with(read) {
+            Some(path) => path.below(&value?).map(Cow::into_owned),
+            None => value,
+        }
     }
 
     fn ask(&mut self, of: &DataRef) -> Option<Value> {
-        let args = of.args.as_ref().map(|a| a.to_json().to_string()).unwrap_or_default();
-        let answer = match self.known.entry((of.source.clone(), args)) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(free) => free.insert(self.sources.resolve(&of.source, of.args.as_ref())),
+        // arguments are written out once for each reference, not for each item of a loop
+        let place = match self.asked.entry(identity(of)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let args = of.args.as_ref().map(|a| a.to_json().to_string()).unwrap_or_default();
+                let answers = &mut self.answers;
+                *free.insert(*self.known.entry((of.source.clone(), args)).or_insert_with(|| {
+                    answers.push(self.sources.resolve(&of.source, of.args.as_ref()));
+                    answers.len() - 1
+                }))
+            }
         };
-        match answer {
+        match self.answers.get(place)? {
             Ok(value) => value.clone(),
             Err(why) => {
                 if self.warnings.len() < MOST_WARNINGS {
@@ -126,6 +135,11 @@ impl<'a> Data<'a> {
         let under = [("ctx", self.context), ("payload", &payload)];
         leaf.render(&Scope { over: &[], root: None, under: &under, globals: None }, most)
     }
+}
+
+/// Which reference it is: each belongs to the template, which stays where it is while it is rendered.
+fn identity(of: &DataRef) -> usize {
+    std::ptr::from_ref(of).addr()
 }
 
 /// The argument `level` of `$parent`: at least 1; nothing where it is no whole number, for there is no such frame.
