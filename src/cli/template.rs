@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::pack::{RuleFile, Ruleset, Start};
-use crate::store::{FolderStore, Stored, TemplateStore};
+use crate::store::{FolderStore, MAX_TEMPLATE, Stored, TemplateStore};
 use crate::template::{self, Asked, Opened, Template};
 
 use super::show::{Note, Show, head, table};
@@ -137,6 +137,7 @@ impl Add {
     fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let shelf = self.place.open(show);
         let bytes = scene::bytes_of(&self.file, show)?;
+        self.storable(&bytes)?;
         let opened = self.fitting.check(&json_file(scene::shown(&self.file), bytes.clone()), show)?;
         let template = &opened.template;
         let name = shelf.store.put(&template.id, &bytes, self.force).map_err(|complaint| Stop::new(Exit::No, *complaint))?;
@@ -147,6 +148,21 @@ impl Add {
             show.result(&format!("stored `{}` in {}\n", head(&template.id, 60), head(&name, 400)));
         }
         Ok(Exit::Done)
+    }
+
+    /// Refuses what the store would refuse, before it is read.
+    fn storable(&self, bytes: &[u8]) -> Result<(), Stop> {
+        let shown = scene::shown(&self.file);
+        if shown.ends_with(".toml") {
+            let help = "write it as JSON, or keep it as a file of a pack";
+            return Err(Stop::could_not(Code::SyntaxJson, format!("templates are stored as JSON, and `{shown}` is TOML"), help));
+        }
+        if bytes.len() as u64 > MAX_TEMPLATE {
+            let message = format!("`{shown}` is larger than {} MiB", MAX_TEMPLATE >> 20);
+            let complaint = Diagnostic::new(Code::FileTooLarge, message).help("split the template, or move long texts into the data");
+            return Err(Stop::new(Exit::No, complaint));
+        }
+        Ok(())
     }
 }
 
