@@ -77,9 +77,10 @@ pub(super) fn peek(file: &RuleFile, key: &str) -> Option<String> {
 
 /// What templates call the tasks that a file declares, read without complaints.
 pub(crate) fn tasks_in(file: &RuleFile) -> Vec<String> {
-    let Some(root) = std::str::from_utf8(&file.bytes).ok().and_then(|text| {
-        parse(file, SourceId::default(), text.strip_prefix(BOM).unwrap_or(text), &mut Report::default())
-    }) else {
+    let Some(root) = std::str::from_utf8(&file.bytes)
+        .ok()
+        .and_then(|text| parse(file, SourceId::default(), text.strip_prefix(BOM).unwrap_or(text), &mut Report::default()))
+    else {
         return Vec::new();
     };
     let rows = root.get("task").and_then(Node::as_list).unwrap_or(&[]);
