@@ -46,6 +46,8 @@ pub(super) enum Named {
     Id(String),
     /// A file.
     File(PathBuf),
+    /// A file that has been read.
+    Read(RuleFile),
 }
 
 impl Named {
@@ -80,21 +82,27 @@ pub(super) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), 
         return Err(Stop::could_not(Code::FileMissing, message, "write one of them into a file"));
     }
     let mut task = parts.task.clone();
-    match parts.template.clone() {
+    let file = match parts.template.clone() {
         Some(Named::File(path)) => {
             let bytes = scene::bytes_of(&path, show)?;
-            let file = RuleFile { name: scene::shown(&path), path_in_pack: name_of(&path, &bytes), bytes };
-            let asked = Asked { task: parts.task.as_deref(), revision: parts.revision, ..Asked::default() };
-            let opened = open_template(&file, &asked).map_err(Stop::rejected)?.template;
-            parts.set.push(("template".to_owned(), Value::Text(opened.id.clone())));
-            task = Some(opened.task.to_string());
-            parts.overlays.push(Overlay::File(file));
-            if parts.revision.is_some() {
-                parts.overlays.push(Overlay::File(of_revision(&opened.id, opened.revision)));
-            }
+            Some(RuleFile { name: scene::shown(&path), path_in_pack: name_of(&path, &bytes), bytes })
         }
-        Some(Named::Id(id)) => parts.set.push(("template".to_owned(), Value::text(id))),
-        None => {}
+        Some(Named::Read(file)) => Some(file),
+        Some(Named::Id(id)) => {
+            parts.set.push(("template".to_owned(), Value::text(id)));
+            None
+        }
+        None => None,
+    };
+    if let Some(file) = file {
+        let asked = Asked { task: parts.task.as_deref(), revision: parts.revision, ..Asked::default() };
+        let opened = open_template(&file, &asked).map_err(Stop::rejected)?.template;
+        parts.set.push(("template".to_owned(), Value::Text(opened.id.clone())));
+        task = Some(opened.task.to_string());
+        parts.overlays.push(Overlay::File(file));
+        if parts.revision.is_some() {
+            parts.overlays.push(Overlay::File(of_revision(&opened.id, opened.revision)));
+        }
     }
     if let Some(task) = &parts.task {
         parts.set.push(("task".to_owned(), Value::text(task.as_str())));

@@ -98,7 +98,7 @@ codes! {
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
     // what is stored
-    StoreName = "store.name", Error, "a name that nothing can be stored by";
+    StoreName = "store.name", Error, "a name that nothing can be stored by, or that is not the one of what is stored there";
     StoreTaken = "store.taken", Error, "something of this name is stored already";
     // foreign files
     ImportFormat = "import.format", Error, "a file is not of a known format";

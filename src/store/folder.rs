@@ -101,12 +101,11 @@ impl TemplateStore for FolderStore {
             }
             let entry = entry.map_err(|error| failed("read", &self.folder, &error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            match name.strip_suffix(".json").filter(|stem| !stem.starts_with('.')) {
-                Some(stem) => match id_of(stem) {
+            if let Some(stem) = name.strip_suffix(".json").filter(|stem| !stem.starts_with('.')) {
+                match id_of(stem) {
                     Some(id) => listing.ids.push(id),
                     None => listing.strangers.push(name),
-                },
-                None => {}
+                }
             }
         }
         listing.ids.sort();

@@ -58,7 +58,7 @@ const MOST_INSERTED: usize = 63;
 fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Text(a), Value::Text(b)) => collator().map_or_else(|| a.cmp(b), |c| c.compare(a, b)),
-        _ => a.as_f64().zip(b.as_f64()).and_then(|(a, b)| a.partial_cmp(&b)).unwrap_or(Ordering::Equal),
+        _ => a.as_f64().zip(b.as_f64()).map_or(Ordering::Equal, |(a, b)| a.partial_cmp(&b).unwrap_or_else(|| a.total_cmp(&b))),
     }
 }
 
