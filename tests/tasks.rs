@@ -90,6 +90,29 @@ fn summaries_come_in_the_order_of_their_chapters() {
     assert_eq!(missing.warnings.len(), 1);
 }
 
+#[test]
+fn lanes_of_a_task_print_lore_and_chapters() {
+    let message = |content: &str| json!({ "kind": "message", "role": "user", "content": content });
+    let plan = json!([{ "kind": "forEach", "source": { "source": "turns" }, "fillDir": "prepend", "map": [
+        { "kind": "anchor", "key": "turn_{{item.turnNo}}_before" }, message("{{item.content}}"), { "kind": "anchor", "key": "turn_{{item.turnNo}}" },
+    ] }]);
+    let entry = |id: u32, key: &str, position: Json| json!({ "id": id, "keys": [key], "content": format!("lore {id}"), "enabled": true, "position": position });
+    let book =
+        |enabled: bool, entries: Json| json!({ "lorebookId": "l", "enabled": enabled, "data": { "token_budget": 40, "entries": entries } });
+    let turn =
+        |n: u32, chapter: u32, content: &str| json!({ "turnNo": n, "chapterNumber": chapter, "authorName": "A", "content": content });
+    let data = json!({
+        "turns": [turn(1, 1, "the gate"), turn(2, 2, "a lamp"), turn(3, 2, "a gull")],
+        "chapters": [{ "chapterNumber": 1 }, { "chapterNumber": 2, "title": "Two" }],
+        "lorebooks": [book(true, json!([entry(1, "lamp", json!("before_char")), entry(2, "gull", json!(1)), entry(3, "shoe", json!(1))])),
+            book(false, json!([entry(4, "gull", json!("after_char"))]))],
+    });
+    let plan = built(&template("turn_generation", "head", &plan), &data);
+    let expected = "## The world\n• lore 1\n## Chapter 1|the gate|## Chapter 2: Two|a lamp|[Lore]\n• lore 2\n[/Lore]|a gull";
+    assert_eq!(text(&plan), expected);
+    assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+}
+
 const RECIPE: &str = r#"
 kind = "task"
 version = 1
@@ -114,7 +137,9 @@ fn a_new_task_is_a_file() {
 
 #[test]
 fn mistakes_of_a_task_have_a_place() {
-    let wrong = RECIPE.replace("@outer.tool", "@outer.tol").replace("{ limit = \"limit\" }", "{ limit = \"limit\", by = \"id\" }, { zero = \"all\" }");
+    let wrong = RECIPE
+        .replace("@outer.tool", "@outer.tol")
+        .replace("{ limit = \"limit\" }", "{ limit = \"limit\", by = \"id\" }, { zero = \"all\" }");
     let wrong = format!("{wrong}\n[[source]]\nname = \"recipee/more\"\nvalue = 1\n");
     let rejected = Ruleset::open_with("storyforge", &[("recipe.toml", &wrong)]).err().unwrap().to_string();
     for said in ["there is no argument `tol`", "recipe.toml:9:83"] {

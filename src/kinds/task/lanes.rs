@@ -13,7 +13,9 @@ use super::sources::counts;
 /// A lane that a task offers.
 #[derive(Debug)]
 pub struct Lane {
-    /// The task that offers it.
+    /// The name of its row, `TASK/LANE`.
+    pub whole: Arc<str>,
+    /// The task that it belongs to.
     pub task: Arc<str>,
     /// Its id.
     pub id: Arc<str>,
@@ -32,7 +34,7 @@ pub struct Offered {
 impl Lane {
     pub(super) fn compile(rules: &Rules, row: &Row) -> Self {
         let (task, id) = halves(row);
-        Self { task, id, cells: rules.row("lane", &row.name).unwrap_or_default() }
+        Self { whole: row.name.clone(), task, id, cells: rules.row("lane", &row.name).unwrap_or_default() }
     }
 
     /// Adds it, and what asks for it, to what a task offers; nothing where its `when` does not hold.

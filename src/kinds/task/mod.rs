@@ -36,7 +36,7 @@ pub struct Task {
     /// Its sources.
     pub sources: Vec<Arc<Source>>,
     /// The lanes that it offers.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<Arc<Lane>>,
 }
 
 impl Tasks {
@@ -46,18 +46,14 @@ impl Tasks {
         let mut report = Report::default();
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, row)| row);
         let sources: Vec<Arc<Source>> = rows("source").map(|row| Arc::new(Source::compile(rules, row, &mut report))).collect();
-        let mut list: Vec<Task> = rows("task").map(|row| Task::compile(row, &sources, &mut report)).collect();
-        for row in rows("lane") {
-            let lane = Lane::compile(rules, row);
-            if let Some(task) = list.iter_mut().find(|t| t.name == lane.task) {
-                task.lanes.push(lane);
-            } else {
-                homeless("lane", row, &list, &mut report);
-            }
+        let lanes: Vec<Arc<Lane>> = rows("lane").map(|row| Arc::new(Lane::compile(rules, row))).collect();
+        let list: Vec<Task> = rows("task").map(|row| Task::compile(row, &sources, &lanes, &mut report)).collect();
+        for row in rows("source").filter(|row| !list.iter().any(|t| t.sources.iter().any(|s| s.whole == row.name))) {
+            homeless("source", row, &list, &mut report);
         }
-        let lent = |source: &Source| list.iter().any(|t| t.sources.iter().any(|s| s.whole == source.whole));
-        let wrong: Vec<&Row> = rows("source").zip(&sources).filter(|(_, s)| !lent(s)).map(|(row, _)| row).collect();
-        wrong.into_iter().for_each(|row| homeless("source", row, &list, &mut report));
+        for row in rows("lane").filter(|row| !list.iter().any(|t| t.lanes.iter().any(|l| l.whole == row.name))) {
+            homeless("lane", row, &list, &mut report);
+        }
         (Self { list }, report)
     }
 
@@ -88,22 +84,12 @@ impl Tasks {
 }
 
 impl Task {
-    fn compile(row: &Row, sources: &[Arc<Source>], report: &mut Report) -> Self {
+    fn compile(row: &Row, sources: &[Arc<Source>], lanes: &[Arc<Lane>], report: &mut Report) -> Self {
         let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
-        let mut own: Vec<Arc<Source>> = sources.iter().filter(|s| s.task == row.name).cloned().collect();
-        for node in row.fields.get("sources").and_then(|f| f.node.as_list()).unwrap_or(&[]) {
-            let name = node.as_text().unwrap_or("");
-            match sources.iter().find(|s| &*s.whole == name) {
-                Some(lent) => own.push(lent.clone()),
-                None => {
-                    let help = suggest::help(name, sources.iter().map(|s| s.whole.as_ref()));
-                    let help = help.unwrap_or_else(|| "name a [[source]] row: `TASK/SOURCE`".to_owned());
-                    report.push(unknown("source", name, node, row).help(help));
-                }
-            }
-        }
+        let sources = own_and_lent(row, "source", sources, |s| (&s.task, &s.whole), report);
+        let lanes = own_and_lent(row, "lane", lanes, |l| (&l.task, &l.whole), report);
         let kind = text("for").unwrap_or_else(|| row.name.clone());
-        Self { name: row.name.clone(), kind, revision: text("revision"), sources: own, lanes: Vec::new() }
+        Self { name: row.name.clone(), kind, revision: text("revision"), sources, lanes }
     }
 
     /// A source, by the name that templates use.
@@ -143,6 +129,29 @@ fn halves(row: &Row) -> (Arc<str>, Arc<str>) {
     row.name.rsplit_once('/').map_or_else(|| (Arc::from(""), row.name.clone()), |(task, name)| (task.into(), name.into()))
 }
 
+/// The rows of a table that a task has: its own, and those that its cell `sources` or `lanes` names.
+fn own_and_lent<T>(
+    task: &Row,
+    table: &str,
+    all: &[Arc<T>],
+    names: impl Fn(&T) -> (&Arc<str>, &Arc<str>),
+    report: &mut Report,
+) -> Vec<Arc<T>> {
+    let mut has: Vec<Arc<T>> = all.iter().filter(|row| *names(row).0 == task.name).cloned().collect();
+    for node in task.fields.get(format!("{table}s").as_str()).and_then(|f| f.node.as_list()).unwrap_or(&[]) {
+        let name = node.as_text().unwrap_or("");
+        match all.iter().find(|row| &**names(row).1 == name) {
+            Some(lent) => has.push(lent.clone()),
+            None => {
+                let help = suggest::help(name, all.iter().map(|row| names(row).1.as_ref()));
+                let help = help.unwrap_or_else(|| format!("name a [[{table}]] row: `TASK/NAME`"));
+                report.push(unknown(table, name, node, task).help(help));
+            }
+        }
+    }
+    has
+}
+
 fn unknown(what: &str, name: &str, node: &Node, row: &Row) -> Diagnostic {
     let complaint = Diagnostic::new(Code::NameUnknown, format!("there is no {what} `{name}`")).at(node.span).missing(name);
     complaint.rule(format!("task {}", row.name))
@@ -152,12 +161,7 @@ fn unknown(what: &str, name: &str, node: &Node, row: &Row) -> Diagnostic {
 fn homeless(table: &str, row: &Row, tasks: &[Task], report: &mut Report) {
     let (task, _) = halves(row);
     let help = suggest::help(&task, tasks.iter().map(|t| t.name.as_ref()));
-    let help = help.unwrap_or_else(|| {
-        format!(
-            "name the row `TASK/NAME`, with a [[task]] row `TASK`{}",
-            if table == "source" { ", or name it in `sources` of a task" } else { "" }
-        )
-    });
+    let help = help.unwrap_or_else(|| format!("name the row `TASK/NAME`, with a [[task]] row `TASK`, or name it in `{table}s` of a task"));
     let message = if task.is_empty() { format!("{table} `{}` belongs to no task", row.name) } else { format!("there is no task `{task}`") };
     report.push(
         Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(&*task).rule(format!("{table} {}", row.name)).help(help),

@@ -232,20 +232,26 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
+    use crate::diag::{Data, Field, Span};
+
+    fn node(json: &Json) -> Node {
+        let data = match json {
+            Json::Object(map) => {
+                let field = |(key, json): (&String, &Json)| (Arc::from(key.as_str()), Field { key: Span::default(), node: node(json) });
+                Data::Table(map.iter().map(field).collect())
+            }
+            Json::Array(list) => Data::List(list.iter().map(node).collect()),
+            Json::String(text) => Data::Text(text.as_str().into()),
+            Json::Bool(flag) => Data::Bool(*flag),
+            other => Data::Int(other.as_i64().unwrap_or_default()),
+        };
+        Node { span: Span::default(), data }
+    }
 
     fn steps(json: &Json) -> Vec<Step> {
         let mut report = Report::default();
-        let node = |json: &Json| {
-            let text = json.to_string();
-            crate::pack::json::parse(crate::diag::SourceId::default(), &text, &mut Report::default()).unwrap()
-        };
-        let row = Row {
-            name: "t/s".into(),
-            fields: Table::default(),
-            span: crate::diag::Span::default(),
-            name_span: crate::diag::Span::default(),
-            patched: Vec::new(),
-        };
+        let span = Span::default();
+        let row = Row { name: "t/s".into(), fields: Table::default(), span, name_span: span, patched: Vec::new() };
         let made = json.as_array().unwrap().iter().filter_map(|s| Step::compile(&node(s), &row, &mut report)).collect();
         assert!(!report.has_errors(), "{report:?}");
         made
