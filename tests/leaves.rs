@@ -137,11 +137,6 @@ fn paths_walk_values_without_globals() {
     assert_eq!((path("a[0].b").rest(), path(" .").first()), (path("0.b"), " "));
 }
 
-/// Compares with steps for a million values.
-fn alike(a: Option<&Value>, b: Option<&Value>) -> Result<bool, TooLong> {
-    same(a, b, &mut (1 << 20))
-}
-
 #[test]
 fn values_print_and_compare_as_in_javascript() {
     let text = |json: Json| value_text(&value(&json), MOST).unwrap().into_owned();
