@@ -274,9 +274,9 @@ release = "1.0.0"
     let gone = of("o.toml", "kind = \"template\"\nid = \"t\"\nremove = true\n").unwrap();
     assert!(gone.templates().is_empty());
 
-    // a file alone must be whole, and its sources are those of its task
+    // a file alone must be whole but for its title, and its sources are those of its task
     let lone = of("templates/u.toml", "kind = \"template\"\nid = \"u\"\ntask = \"demo\"\n").err().unwrap();
-    let missing = ["`name` is missing", "`version` is missing", "`layout` is missing", "`slots` is missing"];
+    let missing = ["`version` is missing", "`layout` is missing", "`slots` is missing"];
     assert_eq!(told(lone.report.items()), missing.map(|m| format!("schema.missing_key {m}")));
     let lint = of(
         "templates/t.toml",

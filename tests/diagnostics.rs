@@ -18,6 +18,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("file.too_large", "tests/pack/bad_input.rs and tests/import: it takes a large file"),
     ("store.name", "tests/store.rs: it takes a folder on disk"),
     ("store.taken", "tests/store.rs: it takes a folder on disk"),
+    ("template.data", "tests/tasks.rs: it takes a template of its own"),
     ("scene.field", "the command line raises it: src/cli/scene.rs"),
 ];
 
