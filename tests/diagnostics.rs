@@ -19,6 +19,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("scene.field", "every build raises it: tests/packs.rs"),
     ("store.name", "tests/store.rs: it takes a folder on disk"),
     ("store.taken", "tests/store.rs: it takes a folder on disk"),
+    ("template.data", "tests/tasks.rs: it takes a template of its own"),
 ];
 
 /// What a pack of a case says where it has no `pack.toml` of its own.

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test stops at what is wrong")]
 
-use std::time::{Duration, Instant};
-
 use serde_json::Value as Json;
 use tapster::Value;
 use tapster::text::leaf::{Leaf, Printed, Scope, Syntax, TooLong, path, same, value_text};
@@ -159,7 +157,6 @@ fn hostile_texts_end() {
     let many = 100_000;
     let context = value(&serde_json::json!({ "a": "x", "l": "" }));
     let run = |text: &str, syntax| render(&Leaf::compile(text, syntax), &context, None, MOST).map(|printed| printed.text);
-    let started = Instant::now();
     for (open, times) in [("{{#if a}}", many), ("{{#if b}}{{#else}}", 10_000)] {
         let text = format!("{}a{}", open.repeat(times), "{{#endif}}".repeat(times));
         assert_eq!(&*run(&text, Syntax::Expressions).unwrap(), "a");
@@ -171,7 +168,7 @@ fn hostile_texts_end() {
     let path = format!("{{{{a{}}}}}", ".a".repeat(many));
     assert_eq!((run(&path, Syntax::Paths).unwrap().len(), run(&path, Syntax::Expressions).unwrap().len()), (0, 0));
 
-    let large = 3 << 19;
+    let large = 2 << 20;
     for piece in ["{", "{{", "}", "{{a", "{{a }", "{{'", "{{(", "{{!", "{{[", "\\", "é"] {
         let text = piece.repeat(large / piece.len());
         for syntax in [Syntax::Paths, Syntax::Expressions] {
@@ -181,7 +178,6 @@ fn hostile_texts_end() {
         }
     }
     assert_eq!(run(&"{{l}}".repeat(2 << 20), Syntax::Paths).unwrap().len(), 0);
-    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -193,13 +189,11 @@ fn values_that_multiply_end() {
         .chain([("v5".to_owned(), Json::from(""))])
         .collect();
     let long = value(&serde_json::json!({ "a": format!("{}{{{{b}}}}", "{{b}}".repeat(100_000)), "b": "{{n}}" }));
-    let started = Instant::now();
     for syntax in [Syntax::Paths, Syntax::Expressions] {
         assert_eq!(render(&Leaf::compile("{{a}}", syntax), &large, None, MOST), Err(TooLong::Text(MOST)));
         assert_eq!(render(&Leaf::compile("{{v0}}", syntax), &value(&Json::Object(empty.clone())), None, MOST), Err(TooLong::Work));
         assert_eq!(render(&Leaf::compile("{{a}}", syntax), &long, None, MOST), Err(TooLong::Work));
     }
-    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tasks through the public door: what their sources give a template in a build, and what a mistake becomes.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
 use tapster::{BuildError, Plan, Ruleset, Scene, Value, build};

@@ -93,7 +93,14 @@ impl Ruleset {
             report.sort();
             return Err(Rejected { report, sources: pack.sources });
         }
-        Ok(Self(Arc::new(Inner { pack, programs, macros: Arc::new(macros), tasks: Arc::new(tasks), templates: Arc::new(templates), warnings: report })))
+        Ok(Self(Arc::new(Inner {
+            pack,
+            programs,
+            macros: Arc::new(macros),
+            tasks: Arc::new(tasks),
+            templates: Arc::new(templates),
+            warnings: report,
+        })))
     }
 
     /// The merged text.
