@@ -1,4 +1,4 @@
-//! The text languages, as the terms reach them: macro, outlet, story, handlebars, liquid, template; whatever
+//! The text languages, as the terms reach them: macro, outlet, story, handlebars, leaf, liquid, template; whatever
 //! else is named is left as it is.
 
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use crate::model::{Map, Value};
 use crate::terms::{Fault, State};
 use crate::text::functions;
 use crate::text::handlebars::Template;
+use crate::text::leaf::{Leaf, Scope, Syntax};
 use crate::text::liquid::{Liquid, LiquidError, Options};
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
@@ -27,11 +28,19 @@ pub(super) fn render(args: &Map, st: &State, table: &Table, templates: &Held) ->
         Some("outlet") => Ok(Value::Text(outlets(&text, st))),
         Some("story") => story(&text, &with),
         Some("handlebars") => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str) == Some("macro"), st, table),
+        Some("leaf") => leaf(&text, &with, st),
         Some("liquid") => liquid(&text, &with, st),
         Some("template") => templates.render(args, st),
         Some("rhai") => script(args, &text, st),
         _ => Ok(Value::Text(text)),
     }
+}
+
+/// Tags are expressions over the fields of `with`; a text that cannot be read is a literal.
+fn leaf(text: &str, with: &Value, st: &State) -> Result<Value, Fault> {
+    let scope = Scope { over: &[], root: with.as_map(), under: &[], globals: None };
+    let printed = Leaf::compile(text, Syntax::Expressions).render(&scope, st.rules.limits.text_bytes);
+    printed.map(|printed| Value::Text(printed.text)).map_err(|error| Fault::bound(error.to_string()))
 }
 
 fn macros(text: &Arc<str>, with: &Value, st: &State, table: &Table) -> Arc<str> {

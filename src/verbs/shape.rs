@@ -22,7 +22,7 @@ pub const STEPS: &[(&str, &str)] = &[
     ("text", "another text instead"),
     ("replace", "{ find, with, times }: a pattern or a plain text"),
     ("override", "another text unless it is blank; where that `holds` a pattern, the text so far stands there"),
-    ("expand", "through a text language: macro, outlet, story, cbs, leaf, liquid"),
+    ("expand", "through a text language: macro, outlet, story, leaf, liquid"),
     ("scripts", "through rewriting scripts, in order; `then` lists steps on what a match puts in"),
     ("inline", "parts to one text, media as marks in it, joined by this"),
     ("outline", "marks back to parts, cut at this"),
