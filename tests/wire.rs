@@ -307,3 +307,23 @@ fn calls_of_others_are_taken() {
     let named = json!({ "provider": { "tools": [{ "type": "function", "function": { "name": "f" } }], "tool_choice": { "type": "function", "function": { "name": "f" } } } });
     assert_eq!(sent("openai-responses", &named, &hi())["tool_choice"], json!({ "type": "function", "name": "f" }));
 }
+
+/// Thoughts go back to the provider that gave them, as it gave them, and to no other.
+#[test]
+fn thoughts_go_back_as_they_came() {
+    let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } });
+    let thought = json!({ "type": "thinking", "thinking": "hm", "signature": "S" });
+    let item = json!({ "type": "reasoning", "id": "r", "summary": [], "encrypted_content": "E" });
+    let messages = json!([
+        { "role": "user", "text": "Q" },
+        { "role": "assistant", "text": "So:", "meta": { "tool_calls": [call], "reasoning_details": [thought, item] } },
+        { "role": "tool", "text": "1", "meta": { "tool_call_id": "a" } },
+    ]);
+    let content = sent("anthropic", &json!({}), &messages)["messages"][1]["content"].clone();
+    let types: Vec<&Json> = content.as_array().unwrap().iter().map(|b| &b["type"]).collect();
+    assert_eq!(types, [&json!("thinking"), &json!("text"), &json!("tool_use")]);
+    assert_eq!(content[0], thought);
+    let input = sent("openai-responses", &json!({}), &messages)["input"].clone();
+    assert_eq!(input.as_array().unwrap().iter().filter(|i| **i == item).count(), 1);
+    assert!(!input.to_string().contains("thinking"), "{input}");
+}
