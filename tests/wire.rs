@@ -327,3 +327,26 @@ fn thoughts_go_back_as_they_came() {
     assert_eq!(input.as_array().unwrap().iter().filter(|i| **i == item).count(), 1);
     assert!(!input.to_string().contains("thinking"), "{input}");
 }
+
+/// A system message may be a list of parts; where it stands apart, and in one text, its texts are sent.
+#[test]
+fn system_messages_of_parts_are_sent() {
+    let parts = json!([{ "type": "text", "text": "Main" }, { "type": "text", "text": "More" }]);
+    for field in ["text", "parts"] {
+        let messages = json!([{ "role": "system", field: parts }, { "role": "user", "text": "Hi" }]);
+        assert_eq!(sent("anthropic", &json!({}), &messages)["system"], json!([{ "type": "text", "text": "Main\n\nMore" }]));
+        assert_eq!(sent("google", &json!({}), &messages)["systemInstruction"], json!({ "parts": [{ "text": "Main\n\nMore" }] }));
+        assert_eq!(sent("text", &json!({}), &messages)["prompt"], "Main\n\nMoreHi");
+    }
+}
+
+/// A message without content is no item, and the input stays a list.
+#[test]
+fn responses_input_is_a_list() {
+    let input = |messages: &Json| sent("openai-responses", &json!({}), messages)["input"].clone();
+    let said = |text: &str| json!({ "role": "user", "content": [{ "type": "input_text", "text": text }] });
+    let messages =
+        json!([{ "role": "user", "text": "a" }, { "role": "assistant", "text": "" }, { "role": "user" }, { "role": "user", "text": "b" }]);
+    assert_eq!(input(&messages), json!([said("a"), said("b")]));
+    assert_eq!(input(&json!([])), json!([]));
+}
