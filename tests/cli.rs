@@ -133,12 +133,41 @@ fn every_case_holds() {
 
 #[test]
 fn help_of_every_verb_ends_with_examples() {
-    for verb in ["build", "explain", "check", "import", "schema", "ops", "packs"] {
+    for verb in ["build", "explain", "check", "import", "schema", "ops", "packs", "template"] {
         let ran = tapster(&[verb.to_owned(), "--help".to_owned()], "", &std::collections::BTreeMap::new(), false);
         assert_eq!((ran.exit, ran.err.as_str()), (0, ""), "{verb}");
         let (_, examples) = ran.out.rsplit_once("Examples:\n").unwrap_or_else(|| panic!("{verb}: {}", ran.out));
         assert!(examples.contains(&format!("tapster {verb}")), "{verb}: {examples}");
     }
+}
+
+/// What is stored is what was authored: every byte, also a mark at the beginning and white space at the end.
+#[test]
+fn templates_are_stored_stay_and_go() {
+    let folder = Folder::new("templates");
+    let text = "\u{feff}{ \"id\": \"../Ü\", \"task\": \"t\",\r\n \"name\": \"\", \"version\": 1.0, \"layout\": [], \"slots\": {} }\n\n";
+    folder.write("t.json", text);
+    let env = [("TAPSTER_TEMPLATES".to_owned(), folder.0.join("store").display().to_string())].into();
+    let file = folder.0.join("t.json").display().to_string();
+    let run = |args: &[&str], exit: u8| {
+        let args: Vec<String> = std::iter::once("template").chain(args.iter().copied()).map(str::to_owned).collect();
+        let ran = tapster(&args, text, &env, false);
+        assert_eq!(ran.exit, exit, "{args:?}: {}{}", ran.out, ran.err);
+        ran
+    };
+    assert_eq!(run(&["list"], 0).out, "");
+    run(&["add", &file], 0);
+    assert_eq!(run(&["show", "../Ü"], 0).out, text);
+    assert!(run(&["add", "-"], 1).err.contains("error[store.taken]"));
+    run(&["add", "-", "--force"], 0);
+    assert_eq!(run(&["show", "../Ü"], 0).out, text);
+    assert_eq!(std::fs::read_dir(folder.0.join("store")).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2, "nothing outside of the store");
+    assert!(run(&["list"], 0).out.contains("../Ü"));
+    run(&["remove", "../Ü"], 0);
+    assert!(run(&["remove", "../Ü"], 2).err.contains("holds no template `../Ü`"));
+    assert!(run(&["show", "../Ü"], 2).err.contains("tapster template list"));
+    assert_eq!(run(&["list"], 0).out, "");
 }
 
 #[test]

@@ -17,6 +17,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("file.outside", "tests/pack/bad_input.rs: it takes a link on disk"),
     ("file.too_large", "tests/pack/bad_input.rs and tests/import: it takes a large file"),
     ("scene.field", "every build raises it: tests/packs.rs"),
+    ("store.name", "tests/store.rs: it takes a folder on disk"),
+    ("store.taken", "tests/store.rs: it takes a folder on disk"),
+    ("template.data", "tests/tasks.rs: it takes a template of its own"),
 ];
 
 /// What a pack of a case says where it has no `pack.toml` of its own.

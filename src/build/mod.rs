@@ -8,6 +8,7 @@ pub mod error;
 pub mod gather;
 pub mod render;
 pub mod scripts;
+pub mod template;
 pub mod texts;
 pub mod unchanged;
 
@@ -145,6 +146,7 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
     }
     st.strict = scene.strict;
     let table = rules.macros().clone();
-    st.set_renderer(std::rc::Rc::new(move |args, st| render::render(args, st, &table)));
+    let templates = template::Held::of(rules);
+    st.set_renderer(std::rc::Rc::new(move |args, st| render::render(args, st, &table, &templates)));
     st
 }

@@ -1,4 +1,4 @@
-//! The text languages, as the terms reach them: macro, outlet, story, handlebars, liquid; whatever
+//! The text languages, as the terms reach them: macro, outlet, story, handlebars, liquid, template; whatever
 //! else is named is left as it is.
 
 use std::sync::Arc;
@@ -13,8 +13,10 @@ use crate::text::liquid::{Liquid, LiquidError, Options};
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
 
+use super::template::Held;
+
 /// `{ lang, of, with? }` to a text.
-pub(super) fn render(args: &Map, st: &State, table: &Table) -> Result<Value, Fault> {
+pub(super) fn render(args: &Map, st: &State, table: &Table, templates: &Held) -> Result<Value, Fault> {
     let text = args.get("of").map(Value::to_text).unwrap_or_default();
     let with = args.get("with").cloned().unwrap_or_default();
     match args.get("lang").and_then(Value::as_str) {
@@ -26,6 +28,7 @@ pub(super) fn render(args: &Map, st: &State, table: &Table) -> Result<Value, Fau
         Some("story") => story(&text, &with),
         Some("handlebars") => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str) == Some("macro"), st, table),
         Some("liquid") => liquid(&text, &with, st),
+        Some("template") => templates.render(args, st),
         Some("rhai") => script(args, &text, st),
         _ => Ok(Value::Text(text)),
     }

@@ -22,6 +22,8 @@ use super::{Exit, Stop, explain_cache};
   tapster build examples/hello --previous plan.json
   tapster build examples/hello --model claude-opus-4-6 --dialect anthropic
   tapster build examples/hello --dump draft:lore
+  tapster build --template turn.json --data story.json --max-tokens 2000
+  tapster build --template ID --task turn_generation --data - < story.json
   echo 'Hello?' | tapster build examples/hello --message -"))]
 pub(super) struct Build {
     #[command(flatten)]

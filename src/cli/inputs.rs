@@ -6,11 +6,13 @@ use clap::Args;
 
 use crate::diag::Code;
 use crate::model::{Scene, Value};
-use crate::pack::{Ruleset, Start};
+use crate::pack::{Overlay, Ruleset, Start};
+use crate::template::Revision;
 
 use super::explain_cache::Previous;
 use super::library::DEFAULT_PACK;
 use super::show::Show;
+use super::templated::{self, Named, Templated};
 use super::{Stop, library, scene, scene_file};
 
 /// Deepest path that `--set` takes.
@@ -75,13 +77,15 @@ pub(super) struct Inputs {
     /// Warnings are errors.
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    templated: Templated,
 }
 
 /// A build's inputs after the flags were laid over the scene file. Paths are ready to open.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) pack: Option<Start>,
-    pub(super) overlays: Vec<PathBuf>,
+    pub(super) overlays: Vec<Overlay>,
     pub(super) character: Option<PathBuf>,
     pub(super) presets: Vec<PathBuf>,
     pub(super) chat: Option<PathBuf>,
@@ -94,6 +98,10 @@ pub(super) struct Parts {
     pub(super) seed: Option<String>,
     pub(super) now: Option<String>,
     pub(super) strict: bool,
+    pub(super) template: Option<Named>,
+    pub(super) task: Option<String>,
+    pub(super) data: Option<PathBuf>,
+    pub(super) revision: Option<&'static Revision>,
     /// Paths of the scene, laid over everything that files bring.
     pub(super) scene: Value,
     /// Single paths, over the rest.
@@ -126,12 +134,14 @@ impl Inputs {
             None => Parts::default(),
         };
         self.over(&mut parts, show)?;
+        self.templated.over(&mut parts);
+        templated::read_in(&mut parts, show)?;
         Ok(parts)
     }
 
     fn over(&self, parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         put(&mut parts.pack, self.pack.as_deref().map(Start::typed));
-        parts.overlays.extend(self.overlay.iter().cloned());
+        parts.overlays.extend(self.overlay.iter().cloned().map(Overlay::Path));
         put(&mut parts.character, self.character.clone());
         put(&mut parts.chat, self.chat.clone());
         put(&mut parts.persona, self.persona.clone());

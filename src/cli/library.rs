@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Report, Sources};
+use crate::diag::{Code, Report, Sources};
 use crate::model::Value;
 use crate::pack::files::packs_in;
 use crate::pack::library::shipped_readers;
@@ -55,10 +55,12 @@ pub(super) fn shelf(io: &Io<'_>) -> Shelf {
 }
 
 /// Loads and compiles a pack; what it warns of is shown.
-pub(super) fn open(start: &Start, overlays: &[PathBuf], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
-    let overlays: Vec<Overlay> = overlays.iter().cloned().map(Overlay::Path).collect();
-    let rules = Ruleset::load(start, &overlays, &shelf(show.io)).map_err(Stop::rejected)?;
-    show.report(rules.warnings(), &rules.pack().sources);
+pub(super) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    let rules = Ruleset::load(start, overlays, &shelf(show.io)).map_err(Stop::rejected)?;
+    // advice to authors of templates is what `check` is for
+    let mut warnings = rules.warnings().clone();
+    warnings.retain(|d| !matches!(d.code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful));
+    show.report(&warnings, &rules.pack().sources);
     Ok(rules)
 }
 

@@ -18,6 +18,9 @@ mod scene;
 mod scene_file;
 mod schema;
 mod show;
+mod template;
+mod template_render;
+mod templated;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
@@ -61,7 +64,7 @@ pub struct Io<'a> {
     pub err: &'a mut dyn Write,
     /// Whether diagnostics go to a terminal.
     pub terminal: bool,
-    /// The environment: `NO_COLOR`, `TERM`, `TAPSTER_PACKS`.
+    /// The environment: `NO_COLOR`, `TERM`, `TAPSTER_PACKS`, `TAPSTER_TEMPLATES`.
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -137,6 +140,8 @@ enum Verb {
     Schema(schema::Schema),
     /// List the vocabulary: verbs, terms, functions, fields, paths.
     Ops(ops::Ops),
+    /// Store templates, check them, and render them.
+    Template(template::Templates),
     /// List the packs that can be named.
     Packs(library::Packs),
 }
@@ -170,6 +175,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
         Verb::Import(verb) => verb.run(&mut show),
         Verb::Schema(verb) => verb.run(&mut show),
         Verb::Ops(verb) => verb.run(&mut show),
+        Verb::Template(verb) => verb.run(&mut show),
         Verb::Packs(verb) => verb.run(&mut show),
     };
     let exit = match result {

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Sources, suggest};
 use crate::model::Value;
 use crate::pack::files::is_folder;
-use crate::pack::{Start, json, toml};
+use crate::pack::{Overlay, Start, json, toml};
 
 use super::inputs::Parts;
 use super::show::Show;
+use super::templated::Named;
 use super::{Exit, Stop, scene};
 
 /// The file of an example folder.
@@ -31,6 +32,9 @@ const KEYS: &[&str] = &[
     "seed",
     "now",
     "strict",
+    "template",
+    "task",
+    "data",
     "scene",
 ];
 
@@ -83,7 +87,7 @@ impl Reader {
         match key {
             "about" => {}
             "pack" => self.parts.pack = self.text(node).map(|t| self.pack(&t)),
-            "overlays" => self.parts.overlays = self.files(node),
+            "overlays" => self.parts.overlays = self.files(node).into_iter().map(Overlay::Path).collect(),
             "character" => self.parts.character = self.file(node),
             "preset" => self.parts.presets = self.files(node),
             "chat" => self.parts.chat = self.file(node),
@@ -99,6 +103,9 @@ impl Reader {
                 Some(strict) => self.parts.strict = strict,
                 None => self.wrong(node, "`true` or `false`"),
             },
+            "template" => self.parts.template = self.text(node).map(|t| Named::typed(&t, &self.base)),
+            "task" => self.parts.task = self.text(node),
+            "data" => self.parts.data = self.file(node),
             "scene" if node.as_table().is_some() => self.parts.scene = Value::from(node),
             "scene" => self.wrong(node, "a table"),
             "$schema" => {}

@@ -141,6 +141,11 @@ impl<'a, 'io> Show<'a, 'io> {
         self.format == Format::Json
     }
 
+    /// Results are JSON from here on, as a verb's own flag says.
+    pub(super) fn set_json(&mut self) {
+        self.format = Format::Json;
+    }
+
     /// A result. What cannot be written is told once, at the end.
     pub(super) fn result(&mut self, text: &str) {
         if self.failed.is_none() {

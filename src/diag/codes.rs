@@ -78,6 +78,13 @@ codes! {
     CalcBad = "calc.bad", Error, "an arithmetic expression cannot be read";
     ReferenceBad = "reference.bad", Error, "a reference cannot be read";
     ScriptBad = "script.bad", Error, "a script cannot be compiled";
+    // templates
+    TemplateSource = "template.source", Error, "a template asks for a source that its task does not offer";
+    TemplateStructure = "template.structure", Error, "layout, slots and prefixes of a template do not fit together";
+    TemplateUnused = "template.unused", Warning, "a part of a template has no effect";
+    TemplateBudget = "template.budget", Warning, "a budget of a template can never be met, or never binds";
+    TemplateDoubtful = "template.doubtful", Warning, "a part of a template can only give nothing";
+    TemplateData = "template.data", Warning, "a source of a template cannot be read, and gives nothing";
     // building
     BoundExceeded = "bound.exceeded", Error, "a limit on work or size was reached";
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";
@@ -90,6 +97,9 @@ codes! {
     RequireFailed = "require.failed", Error, "a pack's own requirement is not met";
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
+    // what is stored
+    StoreName = "store.name", Error, "a name that nothing can be stored by, or that is not the one of what is stored there";
+    StoreTaken = "store.taken", Error, "something of this name is stored already";
     // foreign files
     ImportFormat = "import.format", Error, "a file is not of a known format";
     ImportContainer = "import.container", Error, "a container file is damaged or hostile";

@@ -1,6 +1,7 @@
 //! The kinds of rule files: each is one word that a file begins with (`kind = "lore"`).
 
 pub mod macros;
+pub mod task;
 pub mod template;
 
 /// Every kind, and what its files decide. A file's schema is `schemas/<kind>.v<version>.json`.

@@ -254,8 +254,8 @@ pub fn number_text(n: f64) -> String {
         "NaN".into()
     } else if n.is_infinite() {
         if n > 0.0 { "Infinity".into() } else { "-Infinity".into() }
-    } else if n.fract() == 0.0 && n.abs() < 1e21 {
-        format!("{n:.0}").replace("-0", if n == 0.0 { "0" } else { "-0" })
+    } else if n == 0.0 {
+        "0".into()
     } else if n.abs() < 1e-6 || n.abs() >= 1e21 {
         let text = format!("{n:e}");
         if n.abs() < 1.0 { text } else { text.replace('e', "e+") }

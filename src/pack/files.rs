@@ -45,7 +45,7 @@ pub struct PackFiles {
     pub files: Vec<RuleFile>,
     /// Rule tests: the rule files under `cases/`, which are no part of the rules.
     pub cases: Vec<RuleFile>,
-    /// Scripts (`*.rhai`) and everything under `templates/`, by path inside the pack.
+    /// Scripts (`*.rhai`) and what else than rule files lies under `templates/`, by path inside the pack.
     pub assets: IndexMap<String, RuleFile>,
 }
 
@@ -96,7 +96,7 @@ enum Role {
 fn role(path: &str) -> Role {
     let rules = is_rule_file(path);
     let folders: Vec<&str> = path.split('/').rev().skip(1).collect();
-    if folders.contains(&"templates") || path.ends_with(".rhai") {
+    if path.ends_with(".rhai") || (folders.contains(&"templates") && !rules) {
         Role::Asset
     } else if folders.contains(&"cases") {
         if rules { Role::Case } else { Role::Other }

@@ -14,6 +14,7 @@ use super::fingerprint;
 use super::order::{Order, anchor};
 use super::rows::{self, Expects, Incoming, Move};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
+use crate::kinds::template;
 use crate::model::pack::{Row, Rows, Shadowed};
 
 /// Most rows of one layer.
@@ -73,7 +74,7 @@ impl<'a> Merger<'a> {
         let mut incoming = Vec::new();
         for doc in &layer.docs {
             if let Some(table) = doc.table() {
-                rows::collect(table, &doc.kind, &mut incoming, &mut |complaint| self.complain(complaint));
+                rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |complaint| self.complain(complaint));
             }
         }
         if let Some(row) = incoming.get(MAX_ROWS) {
@@ -97,7 +98,8 @@ impl<'a> Merger<'a> {
         for doc in &layer.docs {
             let Some(table) = doc.table() else { continue };
             self.values(table, &doc.kind);
-            if let Some(arrange) = table.get("arrange").and_then(|f| f.node.as_table()) {
+            let arrange = table.get("arrange").filter(|_| &*doc.kind != template::KIND);
+            if let Some(arrange) = arrange.and_then(|f| f.node.as_table()) {
                 self.arrange(arrange);
             }
         }

@@ -10,6 +10,7 @@ pub mod library;
 pub mod read;
 pub mod ruleset;
 pub mod schemas;
+pub mod templates;
 pub mod toml;
 
 mod extends;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
+use crate::kinds::template;
 use crate::model::Pack;
 use crate::model::pack::Layer;
 use extends::{LayerDocs, Resolver};
@@ -35,6 +37,7 @@ pub use library::{Library, Shelf};
 pub use read::Document;
 pub use ruleset::{Rejected, Ruleset};
 pub use schemas::Schemas;
+pub use templates::{Opened, Templates, open_template};
 pub use unread::Unread;
 
 /// Which pack to load.
@@ -125,6 +128,9 @@ pub fn load_file(path: &Path, schemas: &Schemas) -> (Option<Document>, Report, S
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let file = files::read_file(path, &mut report);
     let doc = file.and_then(|file| read::read(&file, "", &mut sources, schemas, &mut report));
+    if let Some(template) = doc.as_ref().filter(|doc| &*doc.kind == template::KIND) {
+        templates::alone(&template.root, schemas, &mut report);
+    }
     report.sort();
     (doc, report, sources)
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::files::RuleFile;
 use super::schemas::Schemas;
-use super::{json, toml, upgrade, validate};
+use super::validate::{self, Names};
+use super::{json, templates, toml, upgrade};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, suggest};
-use crate::kinds::KINDS;
+use crate::kinds::{KINDS, template};
 
 /// One rule file, read and checked. It may break its schema; the report knows.
 #[derive(Debug, Clone)]
@@ -29,21 +30,41 @@ impl Document {
 }
 
 /// Reads a file of `layer` and checks it against the newest schema of its kind. `None` when it cannot be read
-/// at all (encoding, syntax); the report says why.
+/// at all (encoding, syntax); the report says why. A template is not checked here: it may be laid over another.
 pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schemas, report: &mut Report) -> Option<Document> {
+    let (source, mut root) = tree(file, layer, false, sources, report)?;
+    let kind = match root.as_table() {
+        Some(table) if templates::is_shaped(table) => Some(template::KIND),
+        Some(table) => kind_of(table, root.span, report),
+        None => None,
+    };
+    if let Some(kind) = kind.filter(|kind| *kind != template::KIND) {
+        versioned(&mut root, kind, layer, schemas, report);
+    }
+    Some(Document { source, kind: Arc::from(kind.unwrap_or("")), path: file.path_in_pack.clone(), root })
+}
+
+/// The tree of a file, which is a table, without `$schema`. `is_template` says that it is known to be one.
+pub(super) fn tree(
+    file: &RuleFile,
+    layer: &str,
+    is_template: bool,
+    sources: &mut Sources,
+    report: &mut Report,
+) -> Option<(SourceId, Node)> {
     let (source, text) = decode(file, layer, sources, report)?;
-    let mut root = parse(file, source, &text, report)?;
+    let mut found = Report::default();
+    let root = parse(file, source, &text, &mut found);
+    let forgive = is_template || root.as_ref().is_some_and(templates::is_one);
+    report.extend(if forgive { templates::forgive_twice(found) } else { found });
+    let mut root = root?;
     let Data::Table(table) = &mut root.data else {
         let message = format!("a rule file must be a table, but this is {}", root.kind());
         report.push(Diagnostic::new(Code::SchemaType, message).at(root.span).help("begin it with `{ \"kind\": …, \"version\": … }`"));
         return None;
     };
     table.shift_remove("$schema");
-    let kind = kind_of(table, root.span, report);
-    if let Some(kind) = kind {
-        versioned(&mut root, kind, layer, schemas, report);
-    }
-    Some(Document { source, kind: Arc::from(kind.unwrap_or("")), path: file.path_in_pack.clone(), root })
+    Some((source, root))
 }
 
 /// The top-level text `key` of a file, read without complaints. For a name that is needed before the file is.
@@ -52,6 +73,18 @@ pub(super) fn peek(file: &RuleFile, key: &str) -> Option<String> {
     let text = text.strip_prefix(BOM).unwrap_or(text);
     let root = parse(file, SourceId::default(), text, &mut Report::default())?;
     root.get(key)?.as_text().map(str::to_owned)
+}
+
+/// What templates call the tasks that a file declares, read without complaints.
+pub(crate) fn tasks_in(file: &RuleFile) -> Vec<String> {
+    let Some(root) = std::str::from_utf8(&file.bytes)
+        .ok()
+        .and_then(|text| parse(file, SourceId::default(), text.strip_prefix(BOM).unwrap_or(text), &mut Report::default()))
+    else {
+        return Vec::new();
+    };
+    let rows = root.get("task").and_then(Node::as_list).unwrap_or(&[]);
+    rows.iter().filter_map(|row| row.get("for").or_else(|| row.get("name"))?.as_text().map(str::to_owned)).collect()
 }
 
 const BOM: char = '\u{FEFF}';
@@ -123,7 +156,7 @@ fn versioned(root: &mut Node, kind: &'static str, layer: &str, schemas: &Schemas
         }
         Version::Unsupported => return,
     }
-    validate::check(root, &format!("{kind}.v{newest}.json"), layer, schemas, report);
+    validate::check(root, &format!("{kind}.v{newest}.json"), layer, Names::Rows, schemas, report);
 }
 
 enum Version {

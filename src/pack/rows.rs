@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::fingerprint;
+use super::{fingerprint, templates};
 use crate::diag::{Code, Data, Diagnostic, Node, Span, Table};
+use crate::kinds::template;
 
 /// Words of a row that belong to layering and are never its data.
 const CONTROL: &[&str] = &["remove", "replace", "before", "after", "expects"];
@@ -14,9 +15,10 @@ const META_PACK: &[&str] = &["name", "release", "engine", "licence", "authors", 
 /// The same, in an overlay.
 const META_OVERLAY: &[&str] = &["name", "release", "extends", "direction", "licence", "authors"];
 
-/// Whether a top-level word of a file of `kind` is about the file itself.
+/// Whether a top-level word of a file of `kind` is about the file itself. A template is one row as a whole.
 pub(super) fn is_meta(key: &str, kind: &str) -> bool {
     let own = match kind {
+        template::KIND => return true,
         "pack" => META_PACK,
         "overlay" => META_OVERLAY,
         _ => &[],
@@ -66,8 +68,12 @@ impl Incoming {
     }
 }
 
-/// Takes the rows of all tables of a document of `kind`, in the order written.
-pub(super) fn collect(doc: &Table, kind: &str, out: &mut Vec<Incoming>, complain: &mut dyn FnMut(Diagnostic)) {
+/// Takes the rows of all tables of a document of `kind` at `span`, in the order written.
+pub(super) fn collect(doc: &Table, kind: &str, span: Span, out: &mut Vec<Incoming>, complain: &mut dyn FnMut(Diagnostic)) {
+    if kind == template::KIND {
+        out.extend(templates::row(doc, span, complain));
+        return;
+    }
     for (table, field) in doc.iter().filter(|(key, field)| !is_meta(key, kind) && is_rows(&field.node)) {
         for node in field.node.as_list().unwrap_or(&[]) {
             out.extend(row(table, node, complain));
@@ -83,19 +89,32 @@ fn row(table: &Arc<str>, node: &Node, complain: &mut dyn FnMut(Diagnostic)) -> O
         complain(complaint.label("needs `name`").help("add `name = \"…\"`; layers find a row by its name"));
         return None;
     };
+    let mut row = incoming(table, (Arc::from(name), name_span), written, node.span, complain);
+    row.fields.shift_remove("name");
+    Some(row)
+}
+
+/// A row with all its fields but the layering words.
+pub(super) fn incoming(
+    table: &Arc<str>,
+    (name, name_span): (Arc<str>, Span),
+    written: &Table,
+    span: Span,
+    complain: &mut dyn FnMut(Diagnostic),
+) -> Incoming {
     let flag = |key: &str| written.get(key).is_some_and(|f| f.node.as_bool() == Some(true));
-    let fields = written.iter().filter(|(key, _)| &***key != "name" && !CONTROL.contains(&&***key));
-    Some(Incoming {
+    let fields = written.iter().filter(|(key, _)| !CONTROL.contains(&&***key));
+    Incoming {
         table: table.clone(),
-        name: Arc::from(name),
+        name,
         name_span,
-        span: node.span,
+        span,
         fields: fields.map(|(key, field)| (key.clone(), field.clone())).collect(),
         remove: flag("remove"),
         replace: flag("replace"),
         place: place(written, complain),
         expects: expects(written, complain),
-    })
+    }
 }
 
 fn place(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<Move> {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Report, Sources, Span};
 use crate::kinds::macros::Table;
+use crate::kinds::task::Tasks;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
 
-use super::{Library, Loaded, Overlay, RuleFile, Shelf, Start};
+use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, Templates, templates};
 
 /// A compiled pack. `Clone` is O(1).
 #[derive(Clone)]
@@ -19,6 +20,8 @@ struct Inner {
     pack: Pack,
     programs: Programs,
     macros: Arc<Table>,
+    tasks: Arc<Tasks>,
+    templates: Arc<Templates>,
     warnings: Report,
 }
 
@@ -76,6 +79,9 @@ impl Ruleset {
         let (programs, mut found) = compile(&pack);
         let (macros, wrong) = Table::compile(&programs.rules, &pack);
         found.extend(wrong);
+        let (tasks, wrong) = Tasks::compile(&programs.rules, &pack);
+        found.extend(wrong);
+        let templates = templates::compile_all(&pack, Schemas::shipped(), &mut found);
         unread.excuse(&mut found);
         // of two complaints about one value the compiler's knows more than the schema's
         let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();
@@ -87,7 +93,14 @@ impl Ruleset {
             report.sort();
             return Err(Rejected { report, sources: pack.sources });
         }
-        Ok(Self(Arc::new(Inner { pack, programs, macros: Arc::new(macros), warnings: report })))
+        Ok(Self(Arc::new(Inner {
+            pack,
+            programs,
+            macros: Arc::new(macros),
+            tasks: Arc::new(tasks),
+            templates: Arc::new(templates),
+            warnings: report,
+        })))
     }
 
     /// The merged text.
@@ -106,6 +119,18 @@ impl Ruleset {
     #[must_use]
     pub fn macros(&self) -> &Arc<Table> {
         &self.0.macros
+    }
+
+    /// The compiled kinds of task.
+    #[must_use]
+    pub fn tasks(&self) -> &Arc<Tasks> {
+        &self.0.tasks
+    }
+
+    /// The compiled templates, by `id`.
+    #[must_use]
+    pub fn templates(&self) -> &Arc<Templates> {
+        &self.0.templates
     }
 
     /// What loading and compiling warned of.

@@ -16,8 +16,17 @@ const MAX_BRANCHES: usize = 64;
 /// Most allowed words that are listed as a remedy.
 const MAX_WORDS: usize = 24;
 
+/// How complaints call the values that they are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// By their key, in the named row that they are in.
+    Rows,
+    /// By their whole path: `slots.a.plan.0.role`.
+    Paths,
+}
+
 /// Checks a document against the schema `file`; `layer` is named in the complaints.
-pub(super) fn check(root: &Node, file: &str, layer: &str, schemas: &Schemas, report: &mut Report) {
+pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas: &Schemas, report: &mut Report) {
     let validator = match schemas.validator(file) {
         Ok(validator) => validator,
         Err(reason) => {
@@ -29,7 +38,7 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, schemas: &Schemas, rep
         }
     };
     let json = root.to_json();
-    let mut check = Check { root, layer, schemas, found: Vec::new() };
+    let mut check = Check { root, layer, names, schemas, found: Vec::new() };
     for error in validator.iter_errors(&json) {
         check.violation(&error);
         if check.found.len() > MAX_VIOLATIONS {
@@ -51,6 +60,7 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, schemas: &Schemas, rep
 struct Check<'a> {
     root: &'a Node,
     layer: &'a str,
+    names: Names,
     schemas: &'a Schemas,
     found: Vec<Diagnostic>,
 }
@@ -92,6 +102,10 @@ impl Check<'_> {
                 }
                 _ => break,
             }
+        }
+        if self.names == Names::Paths && pointer.len() > 1 {
+            target.name = format!("`{}`", dotted(pointer));
+            target.row = None;
         }
         target
     }
@@ -193,8 +207,12 @@ impl Check<'_> {
             }
             ValidationErrorKind::Required { property } => {
                 let key = property.as_str().unwrap_or("?");
+                let message = match self.names {
+                    Names::Rows => format!("{name} has no `{key}`"),
+                    Names::Paths => format!("`{}` is missing", dotted(&format!("{pointer}/{key}"))),
+                };
                 let help = format!("add `{key} = …`");
-                Diagnostic::new(Code::SchemaMissingKey, format!("{name} has no `{key}`")).label(format!("needs `{key}`")).help(help)
+                Diagnostic::new(Code::SchemaMissingKey, message).label(format!("needs `{key}`")).help(help)
             }
             ValidationErrorKind::Enum { options } => self.not_allowed(&target, &texts(options)),
             ValidationErrorKind::Constant { expected_value } => self.not_allowed(&target, &[text(expected_value)]),
@@ -247,6 +265,12 @@ impl Check<'_> {
             self.found.push(complaint);
         }
     }
+}
+
+/// A pointer into a document as a person writes it: `slots.a.plan.0`.
+fn dotted(pointer: &str) -> String {
+    let parts: Vec<String> = pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    parts.join(".")
 }
 
 /// The nearest of the allowed words, else the words themselves.

@@ -16,6 +16,17 @@ pub fn table(cx: &mut Cx<'_>, fields: &Table, conditions: bool) -> Map {
     fields.iter().map(|(key, field)| (key.clone(), cell(cx, key, field, conditions))).collect()
 }
 
+/// The same for a row whose `value` sees the arguments that the row declares (`args`) as `@`.
+pub fn with_arguments(cx: &mut Cx<'_>, fields: &Table) -> Map {
+    let args = fields.get("args").and_then(|f| f.node.as_table()).into_iter().flatten().map(|(name, _)| name.clone());
+    let args = Scope::Args(args.collect());
+    let cell = |(key, field): (&std::sync::Arc<str>, &Field)| {
+        let made = if key.as_ref() == "value" { value_in(cx, &field.node, &args) } else { cell(cx, key, field, true) };
+        (key.clone(), made)
+    };
+    fields.iter().map(cell).collect()
+}
+
 fn cell(cx: &mut Cx<'_>, key: &str, field: &Field, conditions: bool) -> Value {
     let node = &field.node;
     if conditions && matches!(key, "when" | "where") && node.as_table().is_some() {
@@ -29,15 +40,20 @@ fn cell(cx: &mut Cx<'_>, key: &str, field: &Field, conditions: bool) -> Value {
 
 /// One value, compiled where it refers to something.
 pub fn value(cx: &mut Cx<'_>, node: &Node) -> Value {
+    value_in(cx, node, &Scope::Open)
+}
+
+/// The same where `@` means something else than an item of any list.
+fn value_in(cx: &mut Cx<'_>, node: &Node, scope: &Scope) -> Value {
     if !refers(node) {
         return match &node.data {
-            Data::Table(t) => Value::map(t.iter().map(|(k, f)| (k.clone(), value(cx, &f.node))).collect()),
-            Data::List(l) => Value::list(l.iter().map(|n| value(cx, n)).collect()),
+            Data::Table(t) => Value::map(t.iter().map(|(k, f)| (k.clone(), value_in(cx, &f.node, scope))).collect()),
+            Data::List(l) => Value::list(l.iter().map(|n| value_in(cx, n, scope)).collect()),
             Data::Text(t) if t.starts_with("$$") => Value::text(t.get(1..).unwrap_or("")),
             _ => Value::from(node),
         };
     }
-    let expr = cx.within(Scope::Open, |cx| cx.expr(node));
+    let expr = cx.within(scope.clone(), |cx| cx.expr(node));
     if let Expr::Const(v) = expr {
         return v;
     }

@@ -36,6 +36,7 @@ const ENGINE_TABLES: &[&str] = &[
     "logic",
     "format",
     "map",
+    "template",
 ];
 
 /// Compiles a pack. Programs are only to be run when nothing is wrong; else they are there to be looked at for more mistakes.
@@ -144,7 +145,11 @@ fn tables(cx: &mut Cx<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
             cx.rule = origin(cx, table, row);
             let mut map = Map::default();
             map.insert("name".into(), Value::Text(row.name.clone()));
-            map.extend(cells::table(cx, &row.fields, true));
+            map.extend(if table.as_ref() == "source" {
+                cells::with_arguments(cx, &row.fields)
+            } else {
+                cells::table(cx, &row.fields, true)
+            });
             let value = Value::map(map);
             by_name.insert(row.name.clone(), value.clone());
             all.push(value);

@@ -27,6 +27,8 @@ pub enum Scope {
     Open,
     /// A foreign document: any field may be in it.
     Any,
+    /// A table of arguments: these names and no others.
+    Args(Arc<[Arc<str>]>),
 }
 
 /// What one memo cell of a pass holds.
@@ -340,6 +342,11 @@ impl<'p> Cx<'p> {
                 return;
             }
             Some(Scope::Any) => return,
+            Some(Scope::Args(names)) => {
+                let names = names.clone();
+                self.check_argument(&names, name, span);
+                return;
+            }
             Some(Scope::Rows(rows)) => Some(rows.clone()),
             _ => None,
         };
@@ -349,6 +356,14 @@ impl<'p> Cx<'p> {
             let help = suggest::help(name, known.iter().map(String::as_str)).or_else(|| Some("declare it as a [[field]] row".into()));
             let message = format!("{} field `{name}`", of.as_deref().unwrap_or("there is no"));
             self.fail_for(name, Code::NameUnknown, span, message, help);
+        }
+    }
+
+    fn check_argument(&mut self, names: &[Arc<str>], name: &str, span: Span) {
+        if !names.iter().any(|known| known.as_ref() == name) {
+            let help = suggest::help(name, names.iter().map(AsRef::as_ref))
+                .or_else(|| Some(format!("declare it: `args = {{ {name} = \"any\" }}`")));
+            self.fail_for(name, Code::NameUnknown, span, format!("there is no argument `{name}`"), help);
         }
     }
 

@@ -340,6 +340,10 @@ impl Expr {
                     Function::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| env.st.called(f, &args))?,
                     Function::Cost => super::ledger::cost_of(env, &args)?,
                     Function::Render => env.st.render(&args)?,
+                    Function::Template => {
+                        args.insert("lang".into(), Value::text("template"));
+                        env.st.render(&args)?
+                    }
                 }
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,

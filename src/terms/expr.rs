@@ -184,6 +184,8 @@ pub enum Function {
     Cost,
     /// `render`: a text through one of the text languages.
     Render,
+    /// `template`: a template of slots and layout, by its id.
+    Template,
 }
 
 impl Expr {
@@ -220,7 +222,7 @@ impl Expr {
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(Expr::draws),
             Expr::Table(t) => t.iter().any(|(_, e)| e.draws()),
             Expr::Lookup(l) => l.key.draws() || l.table.draws(),
-            Expr::Fn(c) => c.function == Function::Render || c.args.iter().any(|(_, e)| e.draws()),
+            Expr::Fn(c) => matches!(c.function, Function::Render | Function::Template) || c.args.iter().any(|(_, e)| e.draws()),
             _ => false,
         }
     }

@@ -63,6 +63,19 @@ pub struct Ruler {
     pub empty: Option<f64>,
 }
 
+impl Ruler {
+    /// Whether what is counted is plainly the text of the item at hand.
+    #[must_use]
+    pub fn counts_the_text(&self) -> bool {
+        let field = if let Expr::Field(field) = &self.tokens {
+            field.field.as_ref().filter(|_| field.up == 0 && field.rest.is_empty())
+        } else {
+            None
+        };
+        field.is_some_and(|(id, _)| *id == core::TEXT)
+    }
+}
+
 /// What has been spent and evicted so far.
 #[derive(Debug, Default)]
 pub struct Ledger {

@@ -4,6 +4,7 @@
 //! ([`cond`]), selections ([`select`]), places ([`place`]). Compiling ([`cx`]) resolves every name once;
 //! running only reads what a build holds ([`state`]). Nothing here knows verbs, stages or products.
 
+mod absent;
 pub mod calc;
 pub mod cond;
 pub mod cond_parse;
@@ -27,6 +28,7 @@ pub mod rules;
 pub mod select;
 pub mod select_parse;
 pub mod state;
+mod templates;
 pub mod trail;
 pub mod trees;
 pub mod watch;

@@ -213,10 +213,14 @@ impl Cx<'_> {
         let function = match name {
             "cost" => Function::Cost,
             "render" => Function::Render,
+            "template" => {
+                self.check_template(table);
+                Function::Template
+            }
             _ => match functions::FUNCTIONS.iter().position(|f| f.name == name) {
                 Some(n) => Function::Text(n),
                 None => {
-                    let known: Vec<&str> = functions::FUNCTIONS.iter().map(|f| f.name).chain(["cost", "render"]).collect();
+                    let known: Vec<&str> = functions::FUNCTIONS.iter().map(|f| f.name).chain(["cost", "render", "template"]).collect();
                     self.unknown("function", name, span, known);
                     return Expr::Const(Value::Null);
                 }

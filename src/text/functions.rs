@@ -219,17 +219,9 @@ fn canonical(value: &Value, out: &mut String) {
     }
 }
 
-/// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.
+/// The fields of a value in the order of JavaScript; none where it is no table.
 fn fields(value: &Value) -> Vec<(&Arc<str>, &Value)> {
-    let mut fields: Vec<_> = value.as_map().into_iter().flatten().collect();
-    fields.sort_by_key(|(key, _)| index_key(key).map_or((true, 0), |n| (false, n)));
-    fields
-}
-
-/// A key that is an array index: a whole number below 2^32 - 1, written without a sign or needless zeros.
-fn index_key(key: &str) -> Option<u32> {
-    let plain = key == "0" || (!key.starts_with('0') && !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit()));
-    key.parse().ok().filter(|n| plain && *n != u32::MAX)
+    value.as_map().map(js::fields).unwrap_or_default()
 }
 
 fn pair(key: &Arc<str>, value: &Value) -> Value {

@@ -2,7 +2,9 @@
 //!
 //! Prompts were written against programs in JavaScript, so "trimmed" and "length" mean what they mean there.
 
-use crate::model::Value;
+use std::sync::Arc;
+
+use crate::model::{Map, Value};
 
 /// Whether `\s` and `trim()` of JavaScript count `c` as white space (U+FEFF is, U+0085 is not).
 #[must_use]
@@ -122,4 +124,21 @@ pub fn place(number: f64) -> Option<usize> {
 #[must_use]
 pub fn parse_json(text: &str) -> Option<Value> {
     serde_json::from_str::<serde_json::Value>(text).ok().map(|json| Value::from(&json))
+}
+
+/// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.
+#[must_use]
+pub fn fields(map: &Map) -> Vec<(&Arc<str>, &Value)> {
+    let mut fields: Vec<_> = map.iter().collect();
+    if fields.iter().any(|(key, _)| index_key(key).is_some()) {
+        fields.sort_by_key(|(key, _)| index_key(key).map_or((true, 0), |n| (false, n)));
+    }
+    fields
+}
+
+/// A key that is an array index: a whole number below 2^32 - 1, written without a sign or needless zeros.
+#[must_use]
+pub fn index_key(key: &str) -> Option<u32> {
+    let plain = key == "0" || (!key.starts_with('0') && !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit()));
+    if plain { key.parse().ok().filter(|n| *n != u32::MAX) } else { None }
 }

@@ -91,6 +91,7 @@ fn functions() -> String {
     let build = [
         ["cost", "`of`, `role`?, `name`?, `ruler`", "what a text costs by a ruler"],
         ["render", "`of`, `lang`, `with`?", "the text through a text language"],
+        ["template", "`of`, `task`?, `budget`?, `ruler`?, `data`?", "what a [template](#templates) makes: `messages` and `tokens`"],
     ];
     let build = build.map(|[name, args, doc]| [code(name), args.to_owned(), doc.to_owned()]);
     let mut rows: Vec<[String; 3]> = own.chain(build).collect();
@@ -121,7 +122,7 @@ fn kind_page(kind: &str) -> String {
             if row.pointer("/properties/expect/$ref").is_some() {
                 let _ = write!(out, "\n`expect`:\n\n{}", keys(schema.pointer("/definitions/expect").unwrap_or(&Value::Null), &schema));
             }
-        } else if property.get("type").and_then(Value::as_str) == Some("object") {
+        } else if property.get("type").and_then(Value::as_str) == Some("object") && !keys(property, &schema).is_empty() {
             let _ = write!(out, "\n### `[{key}]`\n\n{}\n\n{}", doc(property), keys(property, &schema));
         } else if own.contains(".json#") || property.get("$ref").is_some_and(|r| r.as_str().is_some_and(|r| r.contains(".json#"))) {
             elsewhere.push(code(key));
@@ -131,6 +132,12 @@ fn kind_page(kind: &str) -> String {
     }
     if !plain.is_empty() {
         let _ = write!(out, "\n### Of the file itself\n\n{}", table(["key", "is", "meaning"], plain));
+    }
+    // the parts of a file that is not made of rows
+    for part in schema.get("definitions").and_then(Value::as_object).into_iter().flat_map(|all| all.values()) {
+        if let Some(title) = part.get("title").and_then(Value::as_str) {
+            let _ = write!(out, "\n### {title}\n\n{}\n\n{}", doc(part), keys(part, &schema));
+        }
     }
     if !elsewhere.is_empty() {
         let _ = write!(out, "\nIt may also hold rows and values that other pages describe: {}.\n", elsewhere.join(", "));

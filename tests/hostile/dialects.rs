@@ -2,7 +2,6 @@
 //! where the model is named, what is wrong is warned of.
 
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tapster::emit::dialects;
@@ -128,9 +127,7 @@ fn thousands_of_calls() {
     let messages: Vec<Value> = (0..5_000).flat_map(of).collect();
     for pack in ["base", "sillytavern-exact"] {
         let rules = rules(pack);
-        let started = Instant::now();
         let emitted = emit(rules, &plan(&messages, "google", "gemini-3-pro-preview"), "google").unwrap();
-        assert!(started.elapsed() < Duration::from_secs(20), "{pack}: {:?}", started.elapsed());
         for (n, content) in emitted.payload["contents"].as_array().unwrap().iter().enumerate().filter(|(n, _)| n % 2 == 1) {
             assert_eq!(content["parts"][0]["functionResponse"]["name"], json!(format!("f{}", n / 2)), "{pack}");
         }

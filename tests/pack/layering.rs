@@ -253,12 +253,14 @@ fn scripts_and_templates_are_kept_apart_and_hidden_by_higher_ones() {
     let dir = Folder::new();
     dir.pack("low", "", "")
         .file("low/scripts/a.rhai", "1")
-        .file("low/templates/t.toml", "not = rules")
+        .file("low/templates/t.txt", "not = rules")
+        .file("low/templates/t.json", r#"{"id":"t","task":"x","name":"T","version":1,"layout":[],"slots":{}}"#)
         .file("low/cases/c.toml", "not read");
     dir.pack("p", BASE, "").file("p/scripts/a.rhai", "2").file("p/README.md", "read me");
     let loaded = dir.load("p");
     clean(&loaded);
     let pack = loaded.pack.unwrap();
     let texts: Vec<_> = pack.assets.iter().map(|(path, id)| (path.to_string(), pack.sources.get(*id).unwrap().text.to_string())).collect();
-    assert_eq!(texts, [("scripts/a.rhai".to_owned(), "2".to_owned()), ("templates/t.toml".to_owned(), "not = rules".to_owned())]);
+    assert_eq!(texts, [("scripts/a.rhai".to_owned(), "2".to_owned()), ("templates/t.txt".to_owned(), "not = rules".to_owned())]);
+    assert!(pack.tables["template"].contains_key("t"), "a rule file is a template");
 }

@@ -16,6 +16,9 @@ mod post;
 mod rewrite;
 mod st_group;
 mod story;
+mod template;
+mod template_check;
+mod template_pack;
 mod text;
 mod trim;
 mod wire;
@@ -90,6 +93,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-text-completion", "", text::recorded),
     adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
+    adapter("storyforge", "", template::recorded),
 ];
 
 /// The adapter of a case, by its kind.

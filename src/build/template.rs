@@ -1,0 +1,223 @@
+//! Templates in a build: `{ fn = "template", … }`. One hand holds the templates of the pack, the other its tasks; neither
+//! knows of the other, and the state of the build answers the sources.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::diag::{Code, suggest};
+use crate::kinds::task::lanes::Offered;
+use crate::kinds::task::{Task, Tasks};
+use crate::kinds::template::Template;
+use crate::kinds::template::form::{Lane, Request, Role};
+use crate::kinds::template::render::{
+    Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers,
+};
+use crate::model::item::core;
+use crate::model::plan::Stat;
+use crate::model::{Item, Map, Value};
+use crate::pack::{Ruleset, Templates};
+use crate::terms::eval::Cur;
+use crate::terms::{Env, Fault, Memo, State, ledger};
+use crate::text::tokens::Estimator;
+
+/// The templates and tasks of a pack.
+#[derive(Clone)]
+pub(super) struct Held {
+    templates: Arc<Templates>,
+    tasks: Arc<Tasks>,
+}
+
+impl Held {
+    pub(super) fn of(rules: &Ruleset) -> Self {
+        Self { templates: rules.templates().clone(), tasks: rules.tasks().clone() }
+    }
+
+    /// `{ of, task?, budget?, ruler?, data? }` to `{ messages, tokens, revision }`; warnings go to the plan.
+    pub(super) fn render(&self, args: &Map, st: &State) -> Result<Value, Fault> {
+        let template = self.template(args)?;
+        let task = self.tasks.find(&template.task, template.revision.name).ok_or_else(|| self.no_task(template))?;
+        let nothing = Value::map(Map::default());
+        let context = args.get("data").filter(|data| data.as_map().is_some()).unwrap_or(&nothing);
+        let sources = TaskSources { task, st, bound: RefCell::default() };
+        let (lanes, requests) = lanes(template, task, st)?;
+        let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.to_text(), st)).transpose()?;
+        let counted: &dyn Ruler = ruler.as_ref().map_or(&QuarterRuler, |ruler| ruler);
+        let mut budget = Budget::new(args.get("budget").and_then(Value::as_f64).map(tokens));
+        let inputs = Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };
+        let rendered = crate::kinds::template::render::render(template, &inputs, &mut budget);
+        let stopped = sources.bound.into_inner().or_else(|| ruler.and_then(|ruler| ruler.failed.into_inner()));
+        match (stopped, rendered) {
+            (Some(fault), _) => Err(fault),
+            (None, Ok(rendered)) => Ok(told(template, rendered, st)),
+            (None, Err(error)) => Err(fault(template, &error)),
+        }
+    }
+
+    fn template(&self, args: &Map) -> Result<&Template, Fault> {
+        let id = args.get("of").map(Value::to_text).unwrap_or_default();
+        let Some(template) = self.templates.get(&*id) else {
+            let known = self.templates.keys().map(AsRef::as_ref);
+            let help = suggest::help(&id, known).map(|help| format!("; {help}")).unwrap_or_default();
+            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no template `{id}`{help}")) });
+        };
+        match args.get("task").filter(|task| !task.is_empty()).map(Value::to_text) {
+            Some(task) if task != template.task => {
+                let message = format!("template `{id}` is written for task `{}`, and not for `{task}`", template.task);
+                Err(Fault { kind: "call", ..Fault::template(message) })
+            }
+            _ => Ok(template),
+        }
+    }
+
+    fn no_task(&self, template: &Template) -> Fault {
+        let kinds = self.tasks.kinds();
+        let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| format!("its tasks: {}", kinds.join(", ")));
+        let message = format!("template `{}` is written for task `{}`, which the pack does not have; {help}", template.id, template.task);
+        Fault { kind: "call", ..Fault::template(message) }
+    }
+}
+
+/// The lanes that a task offers to a template, and what asks for them.
+fn lanes(template: &Template, task: &Task, st: &State) -> Result<(Vec<Lane>, Vec<Request>), Fault> {
+    if !template.revision.knows_anchors {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let mut offered = Offered::default();
+    for lane in &task.lanes {
+        lane.offer(st, &mut offered)?;
+    }
+    let wrong = |why: String| Fault::template(format!("the lanes of task `{}`: {why}", task.name));
+    let lanes = offers::lanes(&Value::list(offered.lanes), template.revision.leaf).map_err(wrong)?;
+    let requests = offers::requests(&Value::list(offered.requests), template.revision.leaf).map_err(wrong)?;
+    Ok((lanes, requests))
+}
+
+/// The bounds of a render within those of the pack.
+fn limits(st: &State) -> Limits {
+    let most = Limits::default();
+    Limits { bytes: most.bytes.min(st.rules.limits.text_bytes.saturating_mul(8)), ..most }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped at both ends")]
+fn tokens(number: f64) -> u64 {
+    number.max(0.0).floor() as u64
+}
+
+fn told(template: &Template, rendered: Rendered, st: &State) -> Value {
+    for warning in &rendered.warnings {
+        st.warn(Code::TemplateData, format!("in template `{}`, {warning}", template.id));
+    }
+    let count = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+    let spent = Value::Int(i64::try_from(rendered.tokens).unwrap_or(i64::MAX));
+    if st.trail.is_some() {
+        let fields = [("of", Value::Text(template.id.clone())), ("messages", count(rendered.messages.len())), ("tokens", spent.clone())];
+        let stat = Stat { stage: st.stage.borrow().to_string(), name: "template".to_owned(), value: table(fields) };
+        st.notes.borrow_mut().push(stat);
+    }
+    let messages = rendered.messages.into_iter().map(message).collect();
+    table([("messages", Value::list(messages)), ("tokens", spent), ("revision", Value::text(template.revision.name))])
+}
+
+fn message(message: Message) -> Value {
+    let role = match message.role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    let prefix = message.prefix.then_some(("prefix", Value::Bool(true)));
+    table([("role", Value::text(role)), ("content", Value::Text(message.content))].into_iter().chain(prefix))
+}
+
+fn table<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+    Value::map(fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect())
+}
+
+fn fault(template: &Template, error: &RenderError) -> Fault {
+    let message = format!("template `{}`: {error}", template.id);
+    if error.kind == ErrorKind::Bound { Fault::bound(message) } else { Fault::template(message) }
+}
+
+/// The sources of a task over the state of a build.
+struct TaskSources<'a> {
+    task: &'a Task,
+    st: &'a State,
+    /// A limit that was reached: it ends the build, where any other failure only leaves a gap.
+    bound: RefCell<Option<Fault>>,
+}
+
+impl Sources for TaskSources<'_> {
+    fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String> {
+        let Some(source) = self.task.source(name) else { return Ok(None) };
+        if self.bound.borrow().is_some() {
+            return Ok(None);
+        }
+        source.resolve(args, self.st).map_err(|fault| {
+            let message = fault.message.clone();
+            if fault.bound {
+                *self.bound.borrow_mut() = Some(fault);
+            }
+            message
+        })
+    }
+}
+
+/// A ruler of the pack, as templates count: texts alone.
+struct PackRuler<'a> {
+    st: &'a State,
+    ruler: usize,
+    /// Units of UTF-16 for a token, where the estimator says; and what each text costs beside.
+    known: Option<(f64, f64)>,
+    failed: RefCell<Option<Fault>>,
+}
+
+impl<'a> PackRuler<'a> {
+    fn named(name: &str, st: &'a State) -> Result<Self, Fault> {
+        let rulers = &st.rules.rulers;
+        let Some(ruler) = rulers.iter().position(|r| &*r.name == name) else {
+            let help = suggest::help(name, rulers.iter().map(|r| r.name.as_ref())).map(|help| format!("; {help}")).unwrap_or_default();
+            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no ruler `{name}`{help}")) });
+        };
+        let mut made = Self { st, ruler, known: None, failed: RefCell::default() };
+        made.known = made.shape()?;
+        Ok(made)
+    }
+
+    /// What can be said of a text's cost by its length; nothing for rulers that do not plainly count the text.
+    fn shape(&self) -> Result<Option<(f64, f64)>, Fault> {
+        let Some(ruler) = self.st.rules.rulers.get(self.ruler) else { return Ok(None) };
+        let memo = Memo::default();
+        let env = Env { st: self.st, cur: Cur::None, outer: None, memo: &memo, part: None };
+        // what cannot be counted with is told before anything is rendered
+        ledger::counter(&env, &ruler.estimator)?;
+        let name = env.eval(&ruler.estimator)?.to_text();
+        let units = match Estimator::parse(if name.is_empty() { "chars/4" } else { &name }) {
+            Ok(Estimator::CharsPer(n) | Estimator::BytesPer(n)) if ruler.counts_the_text() && ruler.empty.is_none() => n,
+            _ => return Ok(None),
+        };
+        Ok(env.eval(&ruler.each)?.as_f64().or(Some(0.0)).map(|each| (units, each)))
+    }
+}
+
+impl Ruler for PackRuler<'_> {
+    fn cost(&self, text: &str) -> u64 {
+        if text.is_empty() || self.failed.borrow().is_some() {
+            return 0;
+        }
+        let mut item = Item::default();
+        item.set(core::TEXT, Value::text(text));
+        let memo = Memo::default();
+        let env = Env { st: self.st, cur: Cur::Item(&item, 0), outer: None, memo: &memo, part: None };
+        match ledger::ruler_cost(&env, self.ruler) {
+            Ok(cost) => tokens(cost.ceil()),
+            Err(fault) => {
+                *self.failed.borrow_mut() = Some(fault);
+                0
+            }
+        }
+    }
+
+    fn least(&self, units: u64) -> u64 {
+        #[expect(clippy::cast_precision_loss, reason = "texts are far below 2^52 units")]
+        self.known.map_or(0, |(per, each)| tokens((units as f64 / per).ceil() + each))
+    }
+}

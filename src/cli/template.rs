@@ -1,0 +1,331 @@
+//! `tapster template`: templates at rest. They are stored as they were authored, and checked anew whenever they are read.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value as Json, json};
+
+use crate::diag::{Code, Diagnostic, suggest};
+use crate::pack::{RuleFile, Ruleset, Start};
+use crate::store::{FolderStore, MAX_TEMPLATE, Stored, TemplateStore};
+use crate::template::{self, Asked, Opened, Template};
+
+use super::show::{Note, Show, head, table};
+use super::template_render::Render;
+use super::{Exit, Stop, library, scene};
+
+/// The folder of templates where none is named.
+const DEFAULT_STORE: &str = "templates";
+
+/// Store templates, check them, and render them.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster template add turn.json --task turn_generation
+  tapster template list
+  tapster template show turn-default
+  tapster template render turn-default --task turn_generation --data story.json --max-tokens 4000
+  tapster template remove turn-default
+
+Templates are files of a folder: `--store`, else TAPSTER_TEMPLATES, else `templates` here.")]
+pub(super) struct Templates {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Check a template and store it, byte for byte, by its `id`.
+    Add(Add),
+    /// List the stored templates; broken ones are told.
+    List(List),
+    /// Print a stored template as it was authored.
+    Show(ShowOne),
+    /// Remove a stored template.
+    Remove(Remove),
+    /// Render a stored template with data.
+    Render(Render),
+}
+
+/// Where templates are stored.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Place {
+    /// The folder of templates [default: TAPSTER_TEMPLATES, else `templates`].
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Short for `--format json`.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a template must fit.
+#[derive(Debug, Clone, Args)]
+struct Fitting {
+    /// The kind of task that the template must be written for.
+    #[arg(long, value_name = "KIND")]
+    task: Option<String>,
+    /// A pack whose task the template must fit: it may ask for no source that the task does not offer.
+    #[arg(long, value_name = "PACK")]
+    pack: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster template add turn.json
+  tapster template add turn.json --task turn_generation --pack my-pack
+  tapster template add - --store prompts --force < turn.json")]
+struct Add {
+    /// The template, as JSON; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    fitting: Fitting,
+    /// Replace the stored template of this id.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster template list
+  tapster template list --store prompts --json")]
+struct List {
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster template show turn-default
+  tapster template show turn-default > turn.json
+  tapster template show turn-default --json        what it is, beside the template itself")]
+struct ShowOne {
+    /// The template's id.
+    #[arg(allow_hyphen_values = true)]
+    id: String,
+    #[command(flatten)]
+    fitting: Fitting,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  tapster template remove turn-default")]
+struct Remove {
+    /// The template's id.
+    #[arg(allow_hyphen_values = true)]
+    id: String,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Templates {
+    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        match &self.verb {
+            Verb::Add(verb) => verb.run(show),
+            Verb::List(verb) => verb.run(show),
+            Verb::Show(verb) => verb.run(show),
+            Verb::Remove(verb) => verb.run(show),
+            Verb::Render(verb) => verb.run(show),
+        }
+    }
+}
+
+impl Add {
+    fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let shelf = self.place.open(show);
+        let bytes = scene::bytes_of(&self.file, show)?;
+        self.storable(&bytes)?;
+        let opened = self.fitting.check(&json_file(scene::shown(&self.file), bytes.clone()), show)?;
+        let template = &opened.template;
+        let name = shelf.store.put(&template.id, &bytes, self.force).map_err(|complaint| Stop::new(Exit::No, *complaint))?;
+        show.report(&opened.warnings, &opened.sources);
+        if show.is_json() {
+            show.json(&json!({ "id": template.id, "file": name, "warnings": opened.warnings.counts().1 }));
+        } else {
+            show.result(&format!("stored `{}` in {}\n", head(&template.id, 60), head(&name, 400)));
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Refuses what the store would refuse, before it is read.
+    fn storable(&self, bytes: &[u8]) -> Result<(), Stop> {
+        let shown = scene::shown(&self.file);
+        if shown.ends_with(".toml") {
+            let help = "write it as JSON, or keep it as a file of a pack";
+            return Err(Stop::could_not(Code::SyntaxJson, format!("templates are stored as JSON, and `{shown}` is TOML"), help));
+        }
+        if bytes.len() as u64 > MAX_TEMPLATE {
+            let message = format!("`{shown}` is larger than {} MiB", MAX_TEMPLATE >> 20);
+            let complaint = Diagnostic::new(Code::FileTooLarge, message).help("split the template, or move long texts into the data");
+            return Err(Stop::new(Exit::No, complaint));
+        }
+        Ok(())
+    }
+}
+
+impl List {
+    fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let shelf = self.place.open(show);
+        let listing = shelf.store.list().map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))?;
+        let mut rows = Vec::new();
+        for id in &listing.ids {
+            rows.push(match shelf.read(id).and_then(|stored| own(id, &stored, &Asked::default()).map(|opened| (stored, opened))) {
+                Ok((stored, opened)) => about(&opened.template, &stored),
+                Err(stop) => {
+                    stop.tell(show);
+                    json!({ "id": id, "broken": true })
+                }
+            });
+        }
+        for stranger in &listing.strangers {
+            let message = format!("`{}` was not stored here and is passed over; `tapster template add` stores it", head(stranger, 200));
+            show.note(&Note::told("store.name", message));
+        }
+        if show.is_json() {
+            show.json(&Json::Array(rows));
+        } else {
+            show.result(&table(&rows.iter().map(row).collect::<Vec<_>>()));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl ShowOne {
+    fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let shelf = self.place.open(show);
+        let stored = shelf.read(&self.id)?;
+        let opened = own(&self.id, &stored, &Asked::default())?;
+        self.fitting.check(&stored_file(&stored), show)?;
+        // it has been read, so it is UTF-8
+        let text = String::from_utf8_lossy(&stored.bytes);
+        if show.is_json() {
+            let mut out = about(&opened.template, &stored);
+            if let Json::Object(out) = &mut out {
+                out.insert("template".to_owned(), serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or(Json::Null));
+            }
+            show.json(&out);
+        } else {
+            show.result(&text);
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Remove {
+    fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let shelf = self.place.open(show);
+        if !shelf.store.remove(&self.id).map_err(|complaint| Stop::new(Exit::No, *complaint))? {
+            return Err(shelf.missing(&self.id));
+        }
+        if show.is_json() {
+            show.json(&json!({ "id": self.id, "removed": true }));
+        } else {
+            show.result(&format!("removed `{}`\n", head(&self.id, 60)));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// The store that a verb works on.
+pub(super) struct Shelf {
+    store: FolderStore,
+    folder: PathBuf,
+}
+
+impl Place {
+    /// Opens the store, and lets `--json` speak.
+    pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Shelf {
+        if self.json {
+            show.set_json();
+        }
+        let named = || (show.io.env)("TAPSTER_TEMPLATES").filter(|v| !v.is_empty()).map(PathBuf::from);
+        let folder = self.store.clone().or_else(named).unwrap_or_else(|| PathBuf::from(DEFAULT_STORE));
+        Shelf { store: FolderStore::new(&folder), folder }
+    }
+}
+
+impl Shelf {
+    /// What is stored by an id, unread.
+    pub(super) fn read(&self, id: &str) -> Result<Stored, Stop> {
+        match self.store.get(id) {
+            Ok(Some(stored)) => Ok(stored),
+            Ok(None) => Err(self.missing(id)),
+            Err(complaint) => Err(Stop::new(Exit::No, *complaint)),
+        }
+    }
+
+    fn missing(&self, id: &str) -> Stop {
+        let ids = self.store.list().unwrap_or_default().ids;
+        let folder = self.folder.display();
+        let help = suggest::help(id, ids.iter().map(String::as_str));
+        let help = help.unwrap_or_else(|| "`tapster template list` names those there are; `--store` names another folder".to_owned());
+        Stop::could_not(Code::NameUnknown, format!("`{folder}` holds no template `{}`", head(id, 60)), help)
+    }
+}
+
+impl Fitting {
+    /// Checks a template, with the sources of its task where a pack is named.
+    fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
+        let asked = Asked { task: self.task.as_deref(), ..Asked::default() };
+        let opened = template::open(file, &asked).map_err(Stop::rejected)?;
+        let Some(pack) = &self.pack else { return Ok(opened) };
+        let rules = library::open(&Start::typed(pack), &[], show)?;
+        let names = offered(&rules, &opened.template)?;
+        template::open(file, &Asked { sources: Some(&names), ..asked }).map_err(Stop::rejected)
+    }
+}
+
+/// The sources that a pack offers to a template.
+fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, Stop> {
+    let tasks = rules.tasks();
+    tasks.find(&template.task, template.revision.name).map(crate::kinds::task::Task::names).ok_or_else(|| {
+        let kinds = tasks.kinds();
+        let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| match kinds.is_empty() {
+            true => "name a pack that has tasks".to_owned(),
+            false => format!("its tasks are {}", kinds.join(", ")),
+        });
+        let message =
+            format!("pack `{}` has no task `{}` for templates of revision {}", rules.pack().name, template.task, template.revision.name);
+        Stop::could_not(Code::NameUnknown, message, help)
+    })
+}
+
+/// Reads a stored template, which must be the one that it is stored as.
+pub(super) fn own(id: &str, stored: &Stored, asked: &Asked<'_>) -> Result<Opened, Stop> {
+    let opened = template::open(&stored_file(stored), asked).map_err(Stop::rejected)?;
+    if &*opened.template.id != id {
+        let message = format!("`{}` holds template `{}`, and not `{}`", stored.name, head(&opened.template.id, 60), head(id, 60));
+        let help = "write its `id` back, or add it anew with `tapster template add`";
+        return Err(Stop::new(Exit::No, Diagnostic::new(Code::StoreName, message).help(help)));
+    }
+    Ok(opened)
+}
+
+/// A stored template as a file of rules.
+pub(super) fn stored_file(stored: &Stored) -> RuleFile {
+    json_file(stored.name.clone(), stored.bytes.clone())
+}
+
+fn json_file(name: String, bytes: Vec<u8>) -> RuleFile {
+    RuleFile { name, path_in_pack: "template.json".to_owned(), bytes }
+}
+
+/// What a template is, in a few words.
+fn about(template: &Template, stored: &Stored) -> Json {
+    json!({
+        "id": template.id, "name": template.name, "task": template.task, "revision": template.revision.name,
+        "slots": template.slots.iter().map(|slot| &slot.name).collect::<Vec<_>>(), "file": stored.name,
+    })
+}
+
+fn row(about: &Json) -> Vec<String> {
+    let text = |key: &str| head(about.get(key).and_then(Json::as_str).unwrap_or_default(), 60);
+    if about.get("broken").is_some() {
+        vec![text("id"), "broken".to_owned()]
+    } else {
+        ["id", "task", "revision", "name"].map(text).to_vec()
+    }
+}

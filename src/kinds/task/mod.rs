@@ -1,0 +1,169 @@
+//! Kinds of task: what data a template may ask for, and where each piece comes from.
+//!
+//! A task, its sources and its lanes are rows of a pack, so a new kind of task is a file. What a source gives is a value of
+//! the rule language over the state of a build, with `@` as the table of arguments; [`steps`] then handle the list that it is.
+
+pub mod lanes;
+pub mod sources;
+pub mod steps;
+mod window;
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Diagnostic, Node, Report, suggest};
+use crate::model::Pack;
+use crate::model::pack::Row;
+use crate::terms::Rules;
+
+pub use lanes::Lane;
+pub use sources::Source;
+
+/// The kinds of task of a pack. Immutable.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    list: Vec<Task>,
+}
+
+/// A kind of task.
+#[derive(Debug)]
+pub struct Task {
+    /// Name of its row.
+    pub name: Arc<str>,
+    /// What templates call it.
+    pub kind: Arc<str>,
+    /// The revision of templates that it is for; `None`: all that have no row of their own.
+    pub revision: Option<Arc<str>>,
+    /// Its sources.
+    pub sources: Vec<Arc<Source>>,
+    /// The lanes that it offers.
+    pub lanes: Vec<Arc<Lane>>,
+}
+
+impl Tasks {
+    /// Compiles the rows of tables `task`, `source` and `lane` of a pack whose values have been compiled.
+    #[must_use]
+    pub fn compile(rules: &Rules, pack: &Pack) -> (Self, Report) {
+        let mut report = Report::default();
+        let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, row)| row);
+        let sources: Vec<Arc<Source>> = rows("source").map(|row| Arc::new(Source::compile(rules, row, &mut report))).collect();
+        let lanes: Vec<Arc<Lane>> = rows("lane").map(|row| Arc::new(Lane::compile(rules, row))).collect();
+        let list: Vec<Task> = rows("task").map(|row| Task::compile(row, &sources, &lanes, &mut report)).collect();
+        for row in rows("source").filter(|row| !list.iter().any(|t| t.sources.iter().any(|s| s.whole == row.name))) {
+            homeless("source", row, &list, &mut report);
+        }
+        for row in rows("lane").filter(|row| !list.iter().any(|t| t.lanes.iter().any(|l| l.whole == row.name))) {
+            homeless("lane", row, &list, &mut report);
+        }
+        (Self { list }, report)
+    }
+
+    /// The task that templates call `kind`, for a revision: the row of that revision, else the one of none.
+    #[must_use]
+    pub fn find(&self, kind: &str, revision: &str) -> Option<&Task> {
+        let of = |wanted: Option<&str>| self.list.iter().find(|t| &*t.kind == kind && t.revision.as_deref() == wanted);
+        of(Some(revision)).or_else(|| of(None))
+    }
+
+    /// What templates call the tasks, each once.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<&str> {
+        let mut kinds: Vec<&str> = Vec::new();
+        for task in &self.list {
+            if !kinds.contains(&&*task.kind) {
+                kinds.push(&task.kind);
+            }
+        }
+        kinds
+    }
+
+    /// All tasks, in the order of their rows.
+    #[must_use]
+    pub fn all(&self) -> &[Task] {
+        &self.list
+    }
+}
+
+impl Task {
+    fn compile(row: &Row, sources: &[Arc<Source>], lanes: &[Arc<Lane>], report: &mut Report) -> Self {
+        let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
+        let sources = own_and_lent(row, "source", sources, |s| (&s.task, &s.whole), report);
+        let lanes = own_and_lent(row, "lane", lanes, |l| (&l.task, &l.whole), report);
+        let kind = text("for").unwrap_or_else(|| row.name.clone());
+        Self { name: row.name.clone(), kind, revision: text("revision"), sources, lanes }
+    }
+
+    /// A source, by the name that templates use.
+    #[must_use]
+    pub fn source(&self, name: &str) -> Option<&Source> {
+        self.sources.iter().find(|s| &*s.name == name).map(AsRef::as_ref)
+    }
+
+    /// The names of its sources.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.sources.iter().map(|s| s.name.as_ref()).collect()
+    }
+}
+
+/// The rows of the sources that a task of a pack offers to templates of a revision, by the names that templates use;
+/// `None` where the pack has no such task. It needs no compiled values: a pack with mistakes answers too.
+#[must_use]
+pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'a str, &'a Row)>> {
+    let text = |row: &'a Row, key: &str| row.fields.get(key).and_then(|field| field.node.as_text());
+    let tasks = pack.tables.get("task")?;
+    let of =
+        |wanted: Option<&str>| tasks.values().find(|row| text(row, "for").unwrap_or(&row.name) == kind && text(row, "revision") == wanted);
+    let task = of(Some(revision)).or_else(|| of(None))?;
+    let lent: Vec<&str> =
+        task.fields.get("sources").and_then(|f| f.node.as_list()).into_iter().flatten().filter_map(Node::as_text).collect();
+    let sources = pack.tables.get("source").into_iter().flat_map(|rows| rows.values());
+    let visible = sources.filter_map(|row| {
+        let (of, name) = row.name.rsplit_once('/')?;
+        (of == &*task.name || lent.contains(&&*row.name)).then_some((name, row))
+    });
+    Some(visible.collect())
+}
+
+/// A row's name as `TASK/NAME`.
+fn halves(row: &Row) -> (Arc<str>, Arc<str>) {
+    row.name.rsplit_once('/').map_or_else(|| (Arc::from(""), row.name.clone()), |(task, name)| (task.into(), name.into()))
+}
+
+/// The rows of a table that a task has: its own, and those that its cell `sources` or `lanes` names.
+fn own_and_lent<T>(
+    task: &Row,
+    table: &str,
+    all: &[Arc<T>],
+    names: impl Fn(&T) -> (&Arc<str>, &Arc<str>),
+    report: &mut Report,
+) -> Vec<Arc<T>> {
+    let mut has: Vec<Arc<T>> = all.iter().filter(|row| *names(row).0 == task.name).cloned().collect();
+    for node in task.fields.get(format!("{table}s").as_str()).and_then(|f| f.node.as_list()).unwrap_or(&[]) {
+        let name = node.as_text().unwrap_or("");
+        match all.iter().find(|row| &**names(row).1 == name) {
+            Some(lent) => has.push(lent.clone()),
+            None => {
+                let help = suggest::help(name, all.iter().map(|row| names(row).1.as_ref()));
+                let help = help.unwrap_or_else(|| format!("name a [[{table}]] row: `TASK/NAME`"));
+                report.push(unknown(table, name, node, task).help(help));
+            }
+        }
+    }
+    has
+}
+
+fn unknown(what: &str, name: &str, node: &Node, row: &Row) -> Diagnostic {
+    let complaint = Diagnostic::new(Code::NameUnknown, format!("there is no {what} `{name}`")).at(node.span).missing(name);
+    complaint.rule(format!("task {}", row.name))
+}
+
+/// A row of a task that there is not.
+fn homeless(table: &str, row: &Row, tasks: &[Task], report: &mut Report) {
+    let (task, _) = halves(row);
+    let help = suggest::help(&task, tasks.iter().map(|t| t.name.as_ref()));
+    let help = help.unwrap_or_else(|| format!("name the row `TASK/NAME`, with a [[task]] row `TASK`, or name it in `{table}s` of a task"));
+    let message = if task.is_empty() { format!("{table} `{}` belongs to no task", row.name) } else { format!("there is no task `{task}`") };
+    report.push(
+        Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(&*task).rule(format!("{table} {}", row.name)).help(help),
+    );
+}

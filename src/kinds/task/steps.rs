@@ -1,0 +1,322 @@
+//! What is done with the list that a source gives, as its row declares: ids, ranges, windows, order, limits.
+//!
+//! A step reads the arguments that it names, and does nothing where they are not given. One that has something to do and
+//! finds no list fails. Places and counts are cut as JavaScript's `slice` cuts: fractions lose what follows the point.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::diag::{Code, Diagnostic, Node, Report, Table};
+use crate::model::pack::Row;
+use crate::model::{Map, Value};
+use crate::terms::Fault;
+use crate::terms::keys::canonical;
+
+use super::window::Window;
+
+/// The words that say what a step does; each step has one.
+const WORDS: [&str; 6] = ["ids", "range", "window", "order", "reverse", "limit"];
+
+/// What may stand beside each of them.
+const BESIDE: [&[&str]; 6] = [&["by"], &[], &["by", "from", "to", "least"], &["by", "default"], &[], &["from", "zero", "least", "default"]];
+
+/// One step.
+#[derive(Debug)]
+pub enum Step {
+    /// Keeps the elements whose field is in a list of ids.
+    Ids {
+        /// The argument with the ids.
+        arg: Arc<str>,
+        /// The field.
+        by: Arc<str>,
+    },
+    /// Keeps the elements from one place to another, both among them.
+    Range {
+        /// The argument with the first place.
+        start: Arc<str>,
+        /// The argument with the last place.
+        end: Arc<str>,
+    },
+    /// Keeps groups of elements.
+    Window(Window),
+    /// Turns the list round, or sorts it.
+    Order {
+        /// The argument with the direction.
+        arg: Arc<str>,
+        /// The direction where it is missing.
+        default: Option<Arc<str>>,
+        /// The field that sorts.
+        by: Option<Arc<str>>,
+    },
+    /// Turns the list round.
+    Reverse,
+    /// Keeps so many.
+    Limit {
+        /// The argument with how many.
+        arg: Arc<str>,
+        /// How many where it is missing.
+        default: Option<f64>,
+        /// Those at the end.
+        last: bool,
+        /// 0 means all.
+        zero_is_all: bool,
+        /// The least that it counts as.
+        least: Option<f64>,
+    },
+}
+
+impl Step {
+    /// A step as a row writes it; nothing after a complaint.
+    pub(super) fn compile(node: &Node, row: &Row, report: &mut Report) -> Option<Self> {
+        let table = node.as_table()?;
+        let Some((place, word)) = WORDS.iter().enumerate().find(|(_, word)| table.contains_key(**word)) else {
+            let complaint = Diagnostic::new(Code::TermMissing, "this step of `list` says nothing to do").at(node.span);
+            report.push(complaint.rule(format!("source {}", row.name)).help(format!("one of {}", WORDS.join(", "))));
+            return None;
+        };
+        for (key, field) in table {
+            if key.as_ref() != *word && !BESIDE.get(place).is_some_and(|known| known.contains(&key.as_ref())) {
+                let complaint = Diagnostic::new(Code::SchemaUnknownKey, format!("`{key}` does not belong to `{word}`")).at(field.key);
+                let help =
+                    if WORDS.contains(&key.as_ref()) { "write it as a step of its own".to_owned() } else { format!("take `{key}` out") };
+                report.push(complaint.rule(format!("source {}", row.name)).help(help));
+            }
+        }
+        Some(Self::of(word, table))
+    }
+
+    fn of(word: &str, table: &Table) -> Self {
+        let text = |key: &str| table.get(key).and_then(|f| f.node.as_text()).map(Arc::<str>::from);
+        let number = |key: &str| table.get(key).and_then(|f| Value::from(&f.node).as_f64());
+        let arg = text(word).unwrap_or_default();
+        let named = |key: &str, default: &str| text(key).unwrap_or_else(|| default.into());
+        match word {
+            "ids" => Step::Ids { arg, by: named("by", "id") },
+            "range" => {
+                let place = |n: usize| {
+                    let names = table.get("range").and_then(|f| f.node.as_list()).unwrap_or(&[]);
+                    names.get(n).and_then(Node::as_text).unwrap_or("").into()
+                };
+                Step::Range { start: place(0), end: place(1) }
+            }
+            "window" => Step::Window(Window {
+                arg,
+                by: named("by", "id"),
+                from: named("from", "from"),
+                to: named("to", "to"),
+                least: named("least", "least"),
+            }),
+            "order" => Step::Order { arg, default: text("default"), by: text("by") },
+            "reverse" => Step::Reverse,
+            _ => Step::Limit {
+                arg,
+                default: number("default"),
+                last: text("from").as_deref() == Some("last"),
+                zero_is_all: text("zero").as_deref() == Some("all"),
+                least: number("least"),
+            },
+        }
+    }
+
+    fn apply(&self, value: Option<Value>, args: &Map) -> Result<Option<Value>, Fault> {
+        let number = |arg: &str| args.get(arg).and_then(Value::as_f64);
+        match self {
+            Step::Ids { arg, by } => match args.get(arg).and_then(Value::as_list) {
+                Some(ids) if !ids.is_empty() => with_ids(&list(value, arg)?, ids, by),
+                _ => return Ok(value),
+            },
+            Step::Range { start, end } => match (number(start), number(end)) {
+                (None, None) => return Ok(value),
+                (first, last) => range(&list(value, start)?, first, last),
+            },
+            Step::Window(window) => match args.get(&window.arg) {
+                Some(wanted) if wanted.truthy() => window.apply(&list(value, &window.arg)?, wanted)?,
+                _ => return Ok(value),
+            },
+            Step::Order { arg, default, by } => {
+                let said = match args.get(arg) {
+                    Some(said) => said.as_str(),
+                    None => default.as_deref(),
+                };
+                match by {
+                    Some(by) => sorted(&list(value, arg)?, by, said == Some("asc")),
+                    None if said == Some("desc") => reversed(&list(value, arg)?),
+                    None => return Ok(value),
+                }
+            }
+            Step::Reverse => reversed(&list(value, "reverse")?),
+            Step::Limit { arg, default, last, zero_is_all, least } => {
+                let said = if args.get(arg).is_none_or(Value::is_null) { *default } else { number(arg) };
+                let Some(limit) = said else { return Ok(value) };
+                let limit = least.map_or(limit, |least| limit.max(least));
+                limited(&list(value, arg)?, limit, *last, *zero_is_all)
+            }
+        }
+        .map_or(Ok(None), |list| Ok(Some(Value::list(list))))
+    }
+}
+
+/// All steps, one after another.
+///
+/// # Errors
+/// A step has something to do, and there is no list.
+pub fn apply(steps: &[Step], value: Option<Value>, args: &Map) -> Result<Option<Value>, Fault> {
+    steps.iter().try_fold(value, |value, step| step.apply(value, args))
+}
+
+type Elements = Arc<Vec<Value>>;
+
+fn list(value: Option<Value>, what: &str) -> Result<Elements, Fault> {
+    match value {
+        Some(Value::List(list)) => Ok(list),
+        Some(_) => Err(Fault::failed(format!("`{what}` needs a list, and there is another value"))),
+        None => Err(Fault::failed(format!("`{what}` needs a list, and there is none"))),
+    }
+}
+
+fn with_ids(list: &[Value], ids: &[Value], by: &str) -> Option<Vec<Value>> {
+    let ids: FxHashSet<String> = ids.iter().map(canonical).collect();
+    Some(list.iter().filter(|e| e.get(by).is_some_and(|id| ids.contains(&canonical(id)))).cloned().collect())
+}
+
+fn range(list: &[Value], first: Option<f64>, last: Option<f64>) -> Option<Vec<Value>> {
+    let count = length(list);
+    let place = |n: f64| if n < 0.0 { count + n } else { n };
+    let (first, last) = (place(first.unwrap_or(0.0)), place(last.unwrap_or(count - 1.0)));
+    Some(slice(list, first.max(0.0), count.min(last + 1.0)).to_vec())
+}
+
+fn reversed(list: &[Value]) -> Option<Vec<Value>> {
+    Some(list.iter().rev().cloned().collect())
+}
+
+/// By the numbers in a field, stable; elements without one stand last.
+fn sorted(list: &[Value], by: &str, ascending: bool) -> Option<Vec<Value>> {
+    let key = |e: &Value| e.get(by).and_then(Value::as_f64);
+    let mut out: Vec<(Option<f64>, Value)> = list.iter().map(|e| (key(e), e.clone())).collect();
+    out.sort_by(|(a, _), (b, _)| match (a, b) {
+        (Some(a), Some(b)) if ascending => a.total_cmp(b),
+        (Some(a), Some(b)) => b.total_cmp(a),
+        (a, b) => a.is_none().cmp(&b.is_none()),
+    });
+    Some(out.into_iter().map(|(_, e)| e).collect())
+}
+
+fn limited(list: &[Value], limit: f64, last: bool, zero_is_all: bool) -> Option<Vec<Value>> {
+    let count = length(list);
+    let kept = match limit.trunc() == 0.0 {
+        true if zero_is_all => list,
+        true => &[],
+        false if last => slice(list, -limit, count),
+        false => slice(list, 0.0, limit),
+    };
+    Some(kept.to_vec())
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn length(list: &[Value]) -> f64 {
+    list.len() as f64
+}
+
+/// `list.slice(from, to)`.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn slice(list: &[Value], from: f64, to: f64) -> &[Value] {
+    let count = length(list);
+    let place = |n: f64| if n.trunc() < 0.0 { (count + n.trunc()).max(0.0) } else { n.trunc().min(count) } as usize;
+    list.get(place(from)..place(to)).unwrap_or(&[])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::diag::{Data, Field, Span};
+
+    fn node(json: &Json) -> Node {
+        let data = match json {
+            Json::Object(map) => {
+                let field = |(key, json): (&String, &Json)| (Arc::from(key.as_str()), Field { key: Span::default(), node: node(json) });
+                Data::Table(map.iter().map(field).collect())
+            }
+            Json::Array(list) => Data::List(list.iter().map(node).collect()),
+            Json::String(text) => Data::Text(text.as_str().into()),
+            Json::Bool(flag) => Data::Bool(*flag),
+            other => Data::Int(other.as_i64().unwrap_or_default()),
+        };
+        Node { span: Span::default(), data }
+    }
+
+    fn steps(json: &Json) -> Vec<Step> {
+        let mut report = Report::default();
+        let span = Span::default();
+        let row = Row { name: "t/s".into(), fields: Table::default(), span, name_span: span, patched: Vec::new() };
+        let made = json.as_array().unwrap().iter().filter_map(|s| Step::compile(&node(s), &row, &mut report)).collect();
+        assert!(!report.has_errors(), "{report:?}");
+        made
+    }
+
+    fn gives(list: &Json, args: &Json) -> Json {
+        let numbers = Value::from(&json!([1, 2, 3]));
+        let args = Value::from(args);
+        apply(&steps(list), Some(numbers), args.as_map().unwrap()).unwrap().unwrap().to_json()
+    }
+
+    #[test]
+    fn ranges_are_cut_as_slices_are() {
+        let list = json!([{ "range": ["start", "end"] }]);
+        assert_eq!(gives(&list, &json!({})), json!([1, 2, 3]));
+        assert_eq!(gives(&list, &json!({ "start": 1 })), json!([2, 3]));
+        assert_eq!(gives(&list, &json!({ "start": -2 })), json!([2, 3]));
+        assert_eq!(gives(&list, &json!({ "start": -9, "end": 99 })), json!([1, 2, 3]));
+        assert_eq!(gives(&list, &json!({ "end": 0 })), json!([1]));
+        assert_eq!(gives(&list, &json!({ "start": 2, "end": 0 })), json!([]));
+        // the place before the first counts from the end once more
+        assert_eq!(gives(&list, &json!({ "end": -5 })), json!([1, 2]));
+        assert_eq!(gives(&list, &json!({ "end": -4 })), json!([]));
+    }
+
+    #[test]
+    fn limits_have_two_ends() {
+        let first = json!([{ "limit": "limit" }]);
+        assert_eq!(gives(&first, &json!({ "limit": 2 })), json!([1, 2]));
+        assert_eq!(gives(&first, &json!({ "limit": 0 })), json!([]));
+        assert_eq!(gives(&first, &json!({ "limit": 1.9 })), json!([1]));
+        assert_eq!(gives(&first, &json!({ "limit": -1 })), json!([1, 2]));
+        assert_eq!(gives(&first, &json!({ "limit": "2" })), json!([1, 2, 3]));
+        let none_below = json!([{ "limit": "limit", "least": 0 }]);
+        assert_eq!(gives(&none_below, &json!({ "limit": -1 })), json!([]));
+        let last = json!([{ "limit": "limit", "from": "last", "zero": "all" }]);
+        assert_eq!(gives(&last, &json!({ "limit": 2 })), json!([2, 3]));
+        assert_eq!(gives(&last, &json!({ "limit": 0 })), json!([1, 2, 3]));
+        assert_eq!(gives(&last, &json!({ "limit": 0.5 })), json!([1, 2, 3]));
+        assert_eq!(gives(&last, &json!({ "limit": -1 })), json!([2, 3]));
+    }
+
+    #[test]
+    fn order_turns_round() {
+        let list = json!([{ "order": "order", "default": "desc" }, { "limit": "limit" }]);
+        assert_eq!(gives(&list, &json!({ "limit": 2 })), json!([3, 2]));
+        assert_eq!(gives(&list, &json!({ "order": "asc" })), json!([1, 2, 3]));
+        assert_eq!(gives(&list, &json!({ "order": null })), json!([1, 2, 3]));
+    }
+
+    #[test]
+    fn order_by_a_field_sorts() {
+        let list = json!([{ "n": 1 }, { "n": 3, "a": 1 }, {}, { "n": 3, "a": 2 }]);
+        let Value::List(list) = Value::from(&list) else { panic!("a list") };
+        let gives = |ascending| Value::list(sorted(&list, "n", ascending).unwrap()).to_json();
+        assert_eq!(gives(true), json!([{ "n": 1 }, { "n": 3, "a": 1 }, { "n": 3, "a": 2 }, {}]));
+        assert_eq!(gives(false), json!([{ "n": 3, "a": 1 }, { "n": 3, "a": 2 }, { "n": 1 }, {}]));
+    }
+
+    #[test]
+    fn a_step_with_something_to_do_needs_a_list() {
+        let args = Map::default();
+        let fails = apply(&steps(&json!([{ "reverse": true }])), None, &args).unwrap_err();
+        assert!(fails.message.contains("needs a list"), "{}", fails.message);
+        let idle = apply(&steps(&json!([{ "limit": "limit" }])), None, &args).unwrap();
+        assert!(idle.is_none());
+    }
+}

@@ -1,0 +1,281 @@
+//! What an author should look at: parts of a template that have no effect, or that can only give nothing.
+//!
+//! All of it compiles and renders, and means what it says; but it is unlikely to be what was meant.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::revision::{REVISIONS, Revision};
+use super::walk::{At, Sort, Use, walk};
+use super::{ceilings, keys, lint, parts, revision_of};
+use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Span, Table, short, suggest};
+
+/// Most remarks about one template; the rest would not be read.
+const MAX_REMARKS: usize = 100;
+
+/// What a task says of one of its sources.
+#[derive(Debug, Clone)]
+pub struct Offer<'a> {
+    /// What templates call it.
+    pub name: &'a str,
+    /// The arguments that it takes.
+    pub args: Vec<&'a str>,
+    /// Whether it gives a list; `None` where that is not said.
+    pub is_list: Option<bool>,
+}
+
+impl<'a> Offer<'a> {
+    /// A source as the fields of its row say it: `args`, `gives`, `list`.
+    #[must_use]
+    pub fn of(name: &'a str, fields: &'a Table) -> Self {
+        let field = |key: &str| fields.get(key).map(|field| &field.node);
+        let args = field("args").and_then(Node::as_table).into_iter().flatten().map(|(name, _)| &**name);
+        let is_list = match field("gives").map(|gives| &gives.data) {
+            _ if field("list").is_some() => Some(true),
+            Some(Data::List(_)) => Some(true),
+            Some(Data::Table(_)) => Some(false),
+            Some(Data::Text(word)) if &**word != "any" => Some(&**word == "list"),
+            _ => None,
+        };
+        Self { name, args: args.collect(), is_list }
+    }
+}
+
+/// Warnings about a file that has passed its schema; `offers` are the sources of its task, `None` where they are not known.
+#[must_use]
+pub fn advice(root: &Node, offers: Option<&[Offer<'_>]>) -> Report {
+    let revision = revision_of(root);
+    let mut advice = Advice { revision, offers, asked: HashSet::new(), said: Vec::new() };
+    advice.unknown_keys(root, "", &keys::of_file(revision), &|other| keys::of_file(other));
+    walk(root, revision, &mut |sort, node, at| advice.part(sort, node, at));
+    advice.unplaced(root);
+    advice.unused(root);
+    ceilings::check(root, revision, &mut advice.said);
+    let mut report = Report::default();
+    advice.said.into_iter().take(MAX_REMARKS).for_each(|remark| report.push(remark));
+    report
+}
+
+struct Advice<'a> {
+    revision: &'static Revision,
+    offers: Option<&'a [Offer<'a>]>,
+    /// Sources that are asked for.
+    asked: HashSet<Arc<str>>,
+    said: Vec<Diagnostic>,
+}
+
+impl Advice<'_> {
+    fn say(&mut self, code: Code, span: Span, message: String, help: String) {
+        if self.said.len() <= MAX_REMARKS {
+            let mut remark = Diagnostic::new(code, message).at(span).help(help);
+            remark.severity = Severity::Warning;
+            self.said.push(remark);
+        }
+    }
+
+    fn part(&mut self, sort: Sort, node: &Node, at: &At) {
+        if self.said.len() > MAX_REMARKS {
+            return;
+        }
+        let revision = self.revision;
+        self.unknown_keys(node, &at.path, &keys::of(sort, node, revision), &|other| keys::of(sort, node, other));
+        for (key, known) in keys::INNER {
+            if let Some(inner) = node.get(key).filter(|_| keys::of(sort, node, revision).contains(&key)) {
+                self.unknown_keys(inner, &at.key(key), known, &|_| known.to_vec());
+            }
+        }
+        match sort {
+            Sort::LayoutMessage | Sort::Frame | Sort::Message => self.block(node, at),
+            Sort::Each => self.each(node, at),
+            Sort::Condition => self.condition(node, at),
+            Sort::Ref(used) => self.reference(node, used, at),
+            _ => {}
+        }
+    }
+
+    /// Keys that are dropped. `known_in` gives the keys of the same part in another revision.
+    fn unknown_keys(&mut self, node: &Node, path: &str, known: &[&str], known_in: &dyn Fn(&'static Revision) -> Vec<&'static str>) {
+        let unknown = node.as_table().into_iter().flatten().filter(|(key, _)| !known.contains(&&***key));
+        for (key, field) in unknown.take(MAX_REMARKS) {
+            let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
+            let other = REVISIONS.into_iter().find(|other| known_in(other).contains(&&**key));
+            let help = match other {
+                Some(other) => {
+                    format!("only revision `{}` knows it, and this template is of revision `{}`", other.name, self.revision.name)
+                }
+                None => suggest::help(key, known.iter().copied()).unwrap_or_else(|| "take it away".to_owned()),
+            };
+            let message = format!("unknown key `{}`{place}, which is dropped", short::word(key));
+            self.say(Code::SchemaUnknownKey, field.key, message, help);
+        }
+    }
+
+    /// Keys of a message block that have no effect.
+    fn block(&mut self, node: &Node, at: &At) {
+        let unused = |advice: &mut Self, key: &str, why: &str, help: &str| {
+            if let Some(field) = node.as_table().and_then(|table| table.get(key)) {
+                advice.say(Code::TemplateUnused, field.key, format!("`{}` has no effect: {why}", at.key(key)), help.to_owned());
+            }
+        };
+        let content = node.get("content").and_then(Node::as_text);
+        let from = node.get("from").is_some();
+        if from {
+            unused(self, "content", "the text comes from `from`, also where that gives nothing", "keep one of the two");
+        } else if content.is_none_or(str::is_empty) {
+            let message = format!("`{}` gives no message: it has neither text nor `from`", at.path);
+            self.say(Code::TemplateUnused, node.span, message, "write `content` or `from`, or take it away".to_owned());
+        }
+        if !self.revision.knows_flags {
+            return;
+        }
+        let is = |key: &str, value: bool| node.get(key).and_then(Node::as_bool) == Some(value);
+        if is("prefix", false) {
+            unused(self, "prefix", "no message has a prefix unless it says so", "take it away");
+        }
+        if is("skipIfEmptyInterpolation", true) {
+            let has_tags = content.is_some_and(|text| parts::leaf(text, self.revision).has_tags());
+            if from || !has_tags {
+                let why = if from { "a text of `from` has no tags" } else { "the text has no tags" };
+                unused(self, "skipIfEmptyInterpolation", why, "take it away");
+            }
+        }
+    }
+
+    fn each(&mut self, node: &Node, at: &At) {
+        if self.revision.knows_flags
+            && let Some(between) = node.get("interleave")
+            && between.get("text").and_then(Node::as_text).is_none_or(str::is_empty)
+        {
+            let message = format!("`{}` has no effect: it has no text", at.key("interleave"));
+            self.say(Code::TemplateUnused, between.span, message, "write its `text`, or take it away".to_owned());
+        }
+    }
+
+    /// Conditions that hold for nothing.
+    fn condition(&mut self, node: &Node, at: &At) {
+        let test = node.get("type").and_then(Node::as_text).unwrap_or("");
+        let value = node.get("value");
+        let span = value.map_or(node.span, |value| value.span);
+        match (test, value.map(|value| &value.data)) {
+            ("gt" | "lt", Some(Data::Int(_) | Data::Float(_))) | ("eq" | "neq", Some(_)) | ("exists" | "nonEmpty", _) => {}
+            ("gt" | "lt", found) => {
+                let what = if found.is_some() { "what is no number" } else { "nothing" };
+                let message = format!("`{}` never holds: `{test}` compares with {what}", at.path);
+                self.say(Code::TemplateDoubtful, span, message, "write a number as `value`".to_owned());
+            }
+            (_, None) => {
+                let always = if test == "neq" { "wherever there is a value" } else { "only where there is none" };
+                let message = format!("`{}` compares with nothing, so it holds {always}", at.path);
+                self.say(Code::TemplateDoubtful, span, message, "write the `value`, or use `exists`".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn reference(&mut self, node: &Node, used: Use, at: &At) {
+        let Some((name, span)) = node.get("source").and_then(|source| Some((source.as_text()?, source.span))) else { return };
+        self.asked.insert(Arc::from(name));
+        self.in_loops(name, node, span, at);
+        let offers = self.offers.unwrap_or(&[]);
+        let offer = reserved(name, node).or_else(|| offers.iter().find(|offer| offer.name == name).cloned());
+        let Some(offer) = offer else {
+            // elsewhere the source lint has said so, as an error
+            if used == Use::WhenList && self.offers.is_some() {
+                let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
+                let message = format!("`{}` asks for `{}`, a source that the task does not offer", at.path, short::word(name));
+                self.say(Code::TemplateDoubtful, span, message, lint::remedy(&[name], &names));
+            }
+            return;
+        };
+        if used == Use::Items && offer.is_list == Some(false) {
+            let message = format!("the loop at `{}` gives nothing: `{name}` is no list", at.path);
+            self.say(Code::TemplateDoubtful, span, message, "loop over a source that gives a list".to_owned());
+        }
+        self.args(&offer, node, at);
+    }
+
+    /// Arguments that the source does not take.
+    fn args(&mut self, offer: &Offer<'_>, node: &Node, at: &At) {
+        let Some(args) = node.get("args").filter(|args| args.data != Data::Null) else { return };
+        let Some(table) = args.as_table() else {
+            let message = format!("`{}` has no effect: `{}` is asked with a table of arguments", at.key("args"), offer.name);
+            self.say(Code::TemplateUnused, args.span, message, "write a table, or take it away".to_owned());
+            return;
+        };
+        for (key, field) in table.iter().filter(|(key, _)| !offer.args.contains(&&***key)) {
+            let message =
+                format!("`{}` has no effect: `{}` takes no such argument", at.key(&format!("args.{}", short::word(key))), offer.name);
+            let help = suggest::help(key, offer.args.iter().copied()).unwrap_or_else(|| "take it away".to_owned());
+            self.say(Code::TemplateUnused, field.key, message, help);
+        }
+    }
+
+    /// Reserved names where there is no loop, or not so many.
+    fn in_loops(&mut self, name: &str, node: &Node, span: Span, at: &At) {
+        let level = node.get("args").and_then(|args| parts::whole(args, "level").ok().flatten()).unwrap_or(1).max(1);
+        let needed = match name {
+            "$item" | "$index" => 1,
+            "$parent" => level.saturating_add(1),
+            _ => return,
+        };
+        if needed <= at.loops as u64 {
+            return;
+        }
+        let message = match at.loops {
+            0 => format!("`{}` asks for `{name}` outside of any loop, where it is never there", at.path),
+            loops => format!("`{}` asks for the item {level} loops further out, but stands in {loops} in all", at.path),
+        };
+        self.say(Code::TemplateDoubtful, span, message, "use it in the `map` of a loop".to_owned());
+    }
+
+    /// Slots that no node of the layout places.
+    fn unplaced(&mut self, root: &Node) {
+        let layout = root.get("layout").and_then(Node::as_list).unwrap_or(&[]);
+        let slot = |node: &&Node| node.get("kind").and_then(Node::as_text) == Some("slot");
+        let placed: HashSet<&str> = layout.iter().filter(slot).filter_map(|node| node.get("name")?.as_text()).collect();
+        for (name, field) in root.get("slots").and_then(Node::as_table).into_iter().flatten() {
+            if !placed.contains(&**name) {
+                let name = short::word(name);
+                let message = format!("slot `{name}` is placed nowhere: it runs and spends its budget, but is not sent");
+                self.say(
+                    Code::TemplateUnused,
+                    field.key,
+                    message,
+                    format!("add a node of `kind` `slot` and `name` `{name}` to the layout"),
+                );
+            }
+        }
+    }
+
+    /// Sources of the task that the template never asks for.
+    fn unused(&mut self, root: &Node) {
+        let offers = self.offers.unwrap_or(&[]);
+        let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
+        if self.asked.iter().any(|name| !lint::is_known(name, &names)) {
+            // the one that is missing may be the one that is misspelt
+            return;
+        }
+        let unused: Vec<String> =
+            offers.iter().filter(|offer| !self.asked.contains(offer.name)).map(|offer| format!("`{}`", offer.name)).collect();
+        if let (Some(task), false) = (root.get("task"), unused.is_empty()) {
+            let message = format!("sources of the task are never asked for: {}", unused.join(", "));
+            self.say(Code::TemplateUnused, task.span, message, "is one of them missing from the prompt?".to_owned());
+        }
+    }
+}
+
+/// What is known of a reserved source, as it is asked for.
+fn reserved(name: &str, node: &Node) -> Option<Offer<'static>> {
+    let path = node.get("args").and_then(|args| args.get("path")).and_then(Node::as_text);
+    // without a path these are the whole table
+    let whole = path.is_none().then_some(false);
+    let (name, args, is_list) = match name {
+        "$item" => ("$item", vec!["path"], None),
+        "$index" => ("$index", vec![], Some(false)),
+        "$parent" => ("$parent", vec!["level", "path"], None),
+        "$globals" => ("$globals", vec!["path"], whole),
+        "$ctx" => ("$ctx", vec!["path"], whole),
+        _ => return None,
+    };
+    Some(Offer { name, args, is_list })
+}

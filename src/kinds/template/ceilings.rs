@@ -1,0 +1,101 @@
+//! Budgets that cannot mean what they say: too small for anything they are for, or larger than the one they stand in.
+
+use super::parts;
+use super::revision::Revision;
+use super::walk::in_order;
+use crate::diag::{Code, Diagnostic, Node};
+use crate::model::value::MAX_DEPTH;
+
+/// A ceiling that holds where one is looking, and where it was written.
+type Above = Option<(u64, String)>;
+
+/// Tells of ceilings that nothing fits under, and of those that never bind.
+pub(super) fn check(root: &Node, revision: &'static Revision, said: &mut Vec<Diagnostic>) {
+    let mut ceilings = Ceilings { revision, said };
+    let slots = root.get("slots").and_then(Node::as_table).map(in_order).unwrap_or_default();
+    for (name, slot) in slots {
+        ceilings.part(slot, &format!("slots.{name}"), &None, 0);
+    }
+}
+
+struct Ceilings<'a> {
+    revision: &'static Revision,
+    said: &'a mut Vec<Diagnostic>,
+}
+
+impl Ceilings<'_> {
+    /// The least cost of the smallest message of a part by the default estimate; `None` where it has no message.
+    fn part(&mut self, node: &Node, path: &str, above: &Above, depth: usize) -> Option<u64> {
+        if depth > MAX_DEPTH {
+            return Some(0);
+        }
+        let kind = node.get("kind").and_then(Node::as_text);
+        // a branch has no ceiling of its own
+        let own = if kind == Some("if") { None } else { parts::budget(node).ok().flatten() };
+        let here = match (own, above) {
+            (Some(own), Some((most, place))) if own > *most => {
+                self.useless(node, own, *most, path, place);
+                above.clone()
+            }
+            (Some(own), _) => Some((own, path.to_owned())),
+            (None, _) => above.clone(),
+        };
+        let least = self.least(node, kind, path, &here, depth);
+        if let (Some(own), Some(least)) = (own, least)
+            && least > own
+        {
+            self.never(node, own, least, path);
+        }
+        least
+    }
+
+    fn least(&mut self, node: &Node, kind: Option<&str>, path: &str, here: &Above, depth: usize) -> Option<u64> {
+        let mut lists = |keys: &[&str]| {
+            let mut least = None;
+            for key in keys {
+                for (n, inner) in node.get(key).and_then(Node::as_list).unwrap_or(&[]).iter().enumerate() {
+                    least = smaller(least, self.part(inner, &format!("{path}.{key}.{n}"), here, depth + 1));
+                }
+            }
+            least
+        };
+        match kind {
+            None => lists(&["plan"]),
+            Some("if") => lists(&["then", "else"]),
+            Some("forEach") => {
+                let least = lists(&["map"]);
+                smaller(least, node.get("interleave").and_then(|between| self.text(between, "text")))
+            }
+            Some("message") if node.get("from").is_some() => Some(0),
+            Some("message") => self.text(node, "content"),
+            _ => None,
+        }
+    }
+
+    /// The least cost of a text, if it is there: that of what stands outside of its tags.
+    fn text(&self, node: &Node, key: &str) -> Option<u64> {
+        let text = node.get(key).and_then(Node::as_text).filter(|text| !text.is_empty())?;
+        let units = parts::leaf(text, self.revision).parts().map_or(0, |(units, _)| units);
+        Some((units as u64).div_ceil(4))
+    }
+
+    fn never(&mut self, node: &Node, own: u64, least: u64, path: &str) {
+        let span = node.get("budget").map_or(node.span, |budget| budget.span);
+        let message = format!("no message fits under the budget of `{path}`: it is {own}, and the smallest costs {least} or more");
+        let remark = Diagnostic::new(Code::TemplateBudget, message).at(span);
+        self.said.push(remark.help(format!("raise `maxTokens` to {least} at least, or shorten the text")));
+    }
+
+    fn useless(&mut self, node: &Node, own: u64, most: u64, path: &str, place: &str) {
+        let span = node.get("budget").map_or(node.span, |budget| budget.span);
+        let message = format!("the budget of `{path}`, {own}, never binds: that of `{place}` is {most}");
+        self.said.push(Diagnostic::new(Code::TemplateBudget, message).at(span).help("make it smaller, or take it away"));
+    }
+}
+
+fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,198 @@
+//! The small parts of a template as read from a checked file: blocks, conditions, references, anchors, lanes.
+//!
+//! The schema has seen the file already; what does not fit here was never held against it, and ends the reading.
+
+use std::sync::Arc;
+
+use super::form::{Anchor, Block, Condition, DataRef, Group, Lane, Order, Role, Test, Text};
+use super::revision::Revision;
+use crate::diag::{Code, Data, Diagnostic, Node, Table};
+use crate::model::Value;
+use crate::text::leaf::Leaf;
+
+/// Boxed, because it is the rare way out.
+pub(super) type Read<T> = Result<T, Box<Diagnostic>>;
+
+/// The complaint about a value that the schema would not have let pass.
+pub(super) fn misfit(node: &Node, what: &str) -> Box<Diagnostic> {
+    let complaint = Diagnostic::new(Code::SchemaType, format!("{} stands where {what} is to stand", node.kind()));
+    Box::new(complaint.at(node.span).help("check the file against `schemas/template.v1.json`"))
+}
+
+/// The complaint about a table without a key that it needs.
+pub(super) fn lacks(node: &Node, key: &str) -> Box<Diagnostic> {
+    let complaint = Diagnostic::new(Code::SchemaMissingKey, format!("`{key}` is missing"));
+    Box::new(complaint.at(node.span).label(format!("needs `{key}`")).help(format!("add `{key}`")))
+}
+
+pub(super) fn list<'a>(node: &'a Node, key: &str) -> Read<&'a [Node]> {
+    let value = node.get(key).ok_or_else(|| lacks(node, key))?;
+    value.as_list().ok_or_else(|| misfit(value, "a list"))
+}
+
+pub(super) fn table<'a>(node: &'a Node, key: &str) -> Read<&'a Table> {
+    let value = node.get(key).ok_or_else(|| lacks(node, key))?;
+    value.as_table().ok_or_else(|| misfit(value, "a table"))
+}
+
+pub(super) fn word<'a>(node: &'a Node, key: &str) -> Read<&'a str> {
+    let value = node.get(key).ok_or_else(|| lacks(node, key))?;
+    value.as_text().ok_or_else(|| misfit(value, "a text"))
+}
+
+pub(super) fn text(node: &Node, key: &str) -> Read<Arc<str>> {
+    word(node, key).map(Arc::from)
+}
+
+pub(super) fn flag(node: &Node, key: &str) -> Read<Option<bool>> {
+    node.get(key).map(|value| value.as_bool().ok_or_else(|| misfit(value, "a truth value"))).transpose()
+}
+
+/// A whole number from 0, however it is written: `1.0` is one.
+pub(super) fn whole(node: &Node, key: &str) -> Read<Option<u64>> {
+    let number = |value: &Node| signed(value).and_then(|n| u64::try_from(n).ok()).ok_or_else(|| misfit(value, "a whole number from 0"));
+    node.get(key).map(number).transpose()
+}
+
+fn signed(value: &Node) -> Option<i64> {
+    match value.data {
+        Data::Int(n) => Some(n),
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within what a double counts exactly")]
+        Data::Float(n) if n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_991.0 => Some(n as i64),
+        _ => None,
+    }
+}
+
+pub(super) fn leaf(text: &str, revision: &Revision) -> Leaf {
+    Leaf::compile(text, revision.leaf)
+}
+
+fn leaf_of(node: &Node, key: &str, revision: &Revision) -> Read<Option<Leaf>> {
+    node.get(key).map(|_| word(node, key).map(|text| leaf(text, revision))).transpose()
+}
+
+/// `budget.maxTokens`.
+pub(super) fn budget(node: &Node) -> Read<Option<u64>> {
+    node.get("budget").map_or(Ok(None), |budget| whole(budget, "maxTokens"))
+}
+
+pub(super) fn order(node: &Node) -> Read<Option<Order>> {
+    match node.get("order").map(|order| order.as_text().ok_or(order)) {
+        None => Ok(None),
+        Some(Ok("asc")) => Ok(Some(Order::Asc)),
+        Some(Ok("desc")) => Ok(Some(Order::Desc)),
+        Some(_) => Err(misfit(node, "`asc` or `desc`")),
+    }
+}
+
+fn role_of(node: &Node) -> Read<Option<Role>> {
+    match node.get("role").map(Node::as_text) {
+        None => Ok(None),
+        Some(Some("system")) => Ok(Some(Role::System)),
+        Some(Some("user")) => Ok(Some(Role::User)),
+        Some(Some("assistant")) => Ok(Some(Role::Assistant)),
+        Some(_) => Err(misfit(node, "a role")),
+    }
+}
+
+/// A message block.
+pub(super) fn block(node: &Node, revision: &Revision) -> Read<Block> {
+    let text = match (node.get("from"), leaf_of(node, "content", revision)?) {
+        (Some(from), _) => Text::From(data_ref(from)?),
+        (None, Some(leaf)) => Text::Leaf(leaf),
+        (None, None) => Text::None,
+    };
+    let known = |key: &str| if revision.knows_flags { flag(node, key) } else { Ok(None) };
+    Ok(Block {
+        role: role_of(node)?.ok_or_else(|| lacks(node, "role"))?,
+        text,
+        prefix: known("prefix")?.unwrap_or(false),
+        skip_if_empty: known("skipIfEmptyInterpolation")?.unwrap_or(false),
+        when: conditions(node, revision)?,
+    })
+}
+
+/// The `when` list of a block or anchor.
+fn conditions(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
+    if !revision.knows_anchors || node.get("when").is_none() {
+        return Ok(Box::default());
+    }
+    list(node, "when")?.iter().map(condition).collect()
+}
+
+/// The one condition `when` of a slot or branch.
+pub(super) fn condition_of(node: &Node) -> Read<Option<Condition>> {
+    node.get("when").map(condition).transpose()
+}
+
+fn condition(node: &Node) -> Read<Condition> {
+    let test = match word(node, "type")? {
+        "exists" => Test::Exists,
+        "nonEmpty" => Test::NonEmpty,
+        "eq" => Test::Eq,
+        "neq" => Test::Neq,
+        "gt" => Test::Gt,
+        "lt" => Test::Lt,
+        _ => return Err(misfit(node, "a condition")),
+    };
+    let on = data_ref(node.get("ref").ok_or_else(|| lacks(node, "ref"))?)?;
+    Ok(Condition { test, on, value: node.get("value").map(Value::from) })
+}
+
+/// A reference to a source.
+pub(super) fn data_ref(node: &Node) -> Read<DataRef> {
+    Ok(DataRef { source: text(node, "source")?, args: node.get("args").map(Value::from) })
+}
+
+/// Whether a piece of a frame is an anchor.
+pub(super) fn is_anchor(node: &Node, revision: &Revision) -> bool {
+    revision.knows_anchors && node.get("kind").and_then(Node::as_text) == Some("anchor")
+}
+
+pub(super) fn anchor(node: &Node, revision: &Revision) -> Read<Anchor> {
+    let key = leaf_of(node, "key", revision)?.ok_or_else(|| lacks(node, "key"))?;
+    Ok(Anchor { key, when: conditions(node, revision)? })
+}
+
+/// A lane, as a template or a task has it.
+pub(super) fn lane(node: &Node, revision: &Revision) -> Read<Lane> {
+    let groups = match node.get("groups") {
+        Some(_) => Some(list(node, "groups")?.iter().map(|node| group(node, revision)).collect::<Read<_>>()?),
+        None => None,
+    };
+    Ok(Lane {
+        id: text(node, "id")?,
+        enabled: flag(node, "enabled")?,
+        role: role_of(node)?,
+        template: leaf_of(node, "template", revision)?,
+        order: node.get("order").map(|order| signed(order).ok_or_else(|| misfit(order, "a whole number"))).transpose()?,
+        reserve: reserve(node)?,
+        budget: budget(node)?,
+        payload: node.get("payload").map(Value::from),
+        groups,
+    })
+}
+
+/// `reserveTokens`, which need not be whole: what is kept is not there for others, so it counts up.
+fn reserve(node: &Node) -> Read<Option<u64>> {
+    match node.get("reserveTokens") {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped at both ends")]
+        Some(Node { data: Data::Float(n), .. }) if *n >= 0.0 => Ok(Some(n.ceil() as u64)),
+        _ => whole(node, "reserveTokens"),
+    }
+}
+
+fn group(node: &Node, revision: &Revision) -> Read<Group> {
+    let text_of = |key: &str| node.get(key).map(|_| text(node, key)).transpose();
+    let order = node.get("order").map(|order| signed(order).ok_or_else(|| misfit(order, "a whole number"))).transpose()?;
+    Ok(Group {
+        id: text_of("id")?,
+        pattern: text_of("match")?,
+        template: leaf_of(node, "template", revision)?,
+        open: leaf_of(node, "openTemplate", revision)?,
+        close: leaf_of(node, "closeTemplate", revision)?,
+        role: role_of(node)?,
+        order: order.unwrap_or(0),
+        payload: node.get("payload").map(Value::from),
+    })
+}

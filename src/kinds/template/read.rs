@@ -1,0 +1,123 @@
+//! From a checked file to the compiled form: slots get places, names of slots in the layout become those places.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::form::{Each, Frame, Layout, Node as Step, Slot, Template};
+use super::parts::{self, Read};
+use super::revision::Revision;
+use super::walk::in_order;
+use crate::diag::Node;
+use crate::model::value::MAX_DEPTH;
+
+/// Reads a whole template.
+pub(super) fn template(root: &Node, revision: &'static Revision) -> Read<Template> {
+    let written = in_order(parts::table(root, "slots")?);
+    let places = written.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
+    let reader = Reader { revision, places };
+    let slots: Box<[Slot]> = written.iter().map(|(name, node)| reader.slot(name, node)).collect::<Read<_>>()?;
+    let mut order: Vec<usize> = (0..slots.len()).collect();
+    order.sort_by_key(|place| slots.get(*place).map(|slot| slot.priority));
+    let layout = parts::list(root, "layout")?.iter().map(|node| reader.layout(node)).collect::<Read<_>>()?;
+    let lanes = match root.get("attachments").filter(|_| revision.knows_anchors) {
+        Some(_) => parts::list(root, "attachments")?.iter().map(|node| parts::lane(node, revision)).collect::<Read<_>>()?,
+        None => Box::default(),
+    };
+    Ok(Template {
+        id: parts::text(root, "id")?,
+        name: parts::text(root, "name")?,
+        task: parts::text(root, "task")?,
+        revision,
+        layout,
+        slots,
+        order: order.into(),
+        lanes,
+    })
+}
+
+struct Reader<'a> {
+    revision: &'static Revision,
+    places: HashMap<&'a str, usize>,
+}
+
+impl Reader<'_> {
+    fn slot(&self, name: &str, node: &Node) -> Read<Slot> {
+        Ok(Slot {
+            name: Arc::from(name),
+            priority: parts::whole(node, "priority")?.ok_or_else(|| parts::lacks(node, "priority"))?,
+            when: parts::condition_of(node)?,
+            budget: parts::budget(node)?,
+            plan: self.plan(node, "plan", 0)?,
+        })
+    }
+
+    fn layout(&self, node: &Node) -> Read<Layout> {
+        match parts::word(node, "kind")? {
+            "message" => Ok(Layout::Message(parts::block(node, self.revision)?)),
+            "slot" => {
+                let name = parts::word(node, "name")?;
+                Ok(Layout::Slot {
+                    slot: self.places.get(name).copied().ok_or_else(|| parts::misfit(node, "the name of a slot"))?,
+                    header: self.frames(node, "header")?,
+                    footer: self.frames(node, "footer")?,
+                    omit_if_empty: parts::flag(node, "omitIfEmpty")?.unwrap_or(true),
+                })
+            }
+            "anchor" if self.revision.knows_anchors => Ok(Layout::Anchor(parts::anchor(node, self.revision)?)),
+            _ => Err(parts::misfit(node, "a node of a layout")),
+        }
+    }
+
+    /// A header or footer: one piece, or a list of them.
+    fn frames(&self, node: &Node, key: &str) -> Read<Box<[Frame]>> {
+        match node.get(key) {
+            None => Ok(Box::default()),
+            Some(written) => written.as_list().unwrap_or(std::slice::from_ref(written)).iter().map(|node| self.frame(node)).collect(),
+        }
+    }
+
+    fn frame(&self, node: &Node) -> Read<Frame> {
+        if parts::is_anchor(node, self.revision) {
+            return Ok(Frame::Anchor(parts::anchor(node, self.revision)?));
+        }
+        Ok(Frame::Message(parts::block(node, self.revision)?))
+    }
+
+    /// Reads a list of steps. A file cannot hold more levels than `depth` may count, but a caller's own tree can.
+    fn plan(&self, node: &Node, key: &str, depth: usize) -> Read<Box<[Step]>> {
+        if depth >= MAX_DEPTH {
+            return Err(parts::misfit(node, "a plan of so many levels"));
+        }
+        parts::list(node, key)?.iter().map(|node| self.step(node, depth + 1)).collect()
+    }
+
+    fn step(&self, node: &Node, depth: usize) -> Read<Step> {
+        match parts::word(node, "kind")? {
+            "message" => Ok(Step::Message(parts::block(node, self.revision)?, parts::budget(node)?)),
+            "forEach" => Ok(Step::Each(Box::new(self.each(node, depth)?))),
+            "if" => Ok(Step::If {
+                when: parts::condition_of(node)?.ok_or_else(|| parts::lacks(node, "when"))?,
+                then: self.plan(node, "then", depth)?,
+                otherwise: if node.get("else").is_some() { self.plan(node, "else", depth)? } else { Box::default() },
+            }),
+            "anchor" if self.revision.knows_anchors => Ok(Step::Anchor(parts::anchor(node, self.revision)?)),
+            _ => Err(parts::misfit(node, "a node of a plan")),
+        }
+    }
+
+    fn each(&self, node: &Node, depth: usize) -> Read<Each> {
+        let flags = self.revision.knows_flags;
+        let source = node.get("source").ok_or_else(|| parts::lacks(node, "source"))?;
+        let text = node.get("interleave").filter(|_| flags).and_then(|i| i.get("text")).and_then(Node::as_text);
+        Ok(Each {
+            source: parts::data_ref(source)?,
+            map: self.plan(node, "map", depth)?,
+            order: parts::order(node)?,
+            prepend: node.get("fillDir").and_then(Node::as_text) == Some("prepend"),
+            limit: parts::whole(node, "limit")?,
+            separator: text.map(|text| parts::leaf(text, self.revision)),
+            budget: parts::budget(node)?,
+            stops: if flags { parts::flag(node, "stopWhenOutOfBudget")?.unwrap_or(true) } else { true },
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! Loops: a list, ordered and cut, each item through the map, under one ceiling for all of them.
+//!
+//! An item that cannot fit is passed over by its length, where that can be known without printing it ([`super::reach`]).
+
+use std::sync::Arc;
+
+use super::super::form::{Each, Role};
+use super::reach::{ListId, Reach};
+use super::{Message, Piece, RenderError, Run, order};
+use crate::model::Value;
+
+/// Where the runs of a loop go.
+enum Fill<'o> {
+    /// Behind what there is.
+    Append(&'o mut Vec<Piece>),
+    /// Runs in the order they came, later ones to stand in front; separators stand behind all of them.
+    Prepend { runs: Vec<Vec<Piece>>, behind: Vec<Piece>, out: &'o mut Vec<Piece> },
+}
+
+impl Run<'_, '_> {
+    /// Runs a loop.
+    pub(super) fn each(&mut self, each: &Each, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+        if each.budget.is_some() && each.stops && !self.budget.has_any() {
+            return Ok(());
+        }
+        let Some(Value::List(items)) = self.data.resolve(&each.source) else { return Ok(()) };
+        let items = order::ordered(&mut self.lists, items, each.order, &mut self.meter)?;
+        let count = each.limit.and_then(|n| usize::try_from(n).ok()).map_or(items.len(), |n| n.min(items.len()));
+        let fill = if each.prepend { Fill::Prepend { runs: Vec::new(), behind: Vec::new(), out } } else { Fill::Append(out) };
+        let depth = self.budget.enter(each.budget);
+        let ran = self.items(each, &items, count, fill);
+        self.budget.leave(depth);
+        ran
+    }
+
+    fn items(&mut self, each: &Each, items: &Arc<Vec<Value>>, count: usize, mut fill: Fill<'_>) -> Result<(), RenderError> {
+        let mut reach = Reach::of(each, count, self.budget.room(), self.inputs.ruler);
+        self.meter.step(reach.as_ref().map_or(0, |reach| reach.work))?;
+        let list = reach.is_some().then(|| self.lists.enter(items));
+        let mut at = 0;
+        while at < count {
+            if each.stops && !self.budget.has_any() {
+                break;
+            }
+            match self.next(reach.as_mut(), list, at, count)? {
+                Some(next) => at = next,
+                None => break,
+            }
+            let Some(item) = items.get(at) else { break };
+            self.data.push(item.clone(), at);
+            let ran = self.item(each, &mut fill, at + 1 < count);
+            self.data.pop();
+            ran?;
+            at += 1;
+        }
+        if let Fill::Prepend { runs, behind, out } = fill {
+            out.extend(runs.into_iter().rev().flatten().chain(behind));
+        }
+        Ok(())
+    }
+
+    /// The next item from `at` on that may give anything.
+    fn next(&mut self, reach: Option<&mut Reach>, list: Option<ListId>, at: usize, count: usize) -> Result<Option<usize>, RenderError> {
+        let (Some(reach), Some(list), Some(room)) = (reach, list, self.budget.room()) else { return Ok(Some(at)) };
+        if !self.budget.has_any() {
+            return Ok(None); // not even an empty text gets through
+        }
+        let (found, looked) = self.lists.next(list, reach, at..count, |units| self.inputs.ruler.least(units) <= room);
+        self.meter.step(looked)?;
+        Ok(found)
+    }
+
+    fn item(&mut self, each: &Each, fill: &mut Fill<'_>, more: bool) -> Result<(), RenderError> {
+        match fill {
+            Fill::Append(out) => self.map(each, out)?,
+            Fill::Prepend { runs, .. } => {
+                let mut run = Vec::new();
+                self.map(each, &mut run)?;
+                if !run.is_empty() {
+                    runs.push(run);
+                }
+            }
+        }
+        if more && let Some(separator) = self.separator(each)? {
+            match fill {
+                Fill::Append(out) => out.push(separator),
+                Fill::Prepend { behind, .. } => behind.push(separator),
+            }
+        }
+        Ok(())
+    }
+
+    /// The children of one item; those behind the one that spent the last token do not run.
+    fn map(&mut self, each: &Each, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+        self.meter.sink()?;
+        for (n, node) in each.map.iter().enumerate() {
+            self.node(node, out).map_err(|e| e.under(n).under("map"))?;
+            if each.stops && !self.budget.has_any() {
+                break;
+            }
+        }
+        self.meter.rise();
+        self.meter.step(1)
+    }
+
+    fn separator(&mut self, each: &Each) -> Result<Option<Piece>, RenderError> {
+        let Some(leaf) = &each.separator else { return Ok(None) };
+        let text = self.print(leaf).map_err(|e| e.under("interleave"))?.text;
+        if text.is_empty() || !self.budget.take(self.inputs.ruler.cost(&text)) {
+            return Ok(None);
+        }
+        self.meter.keep(&text)?;
+        Ok(Some(Piece::Message(Message { role: Role::User, content: text, prefix: false })))
+    }
+}

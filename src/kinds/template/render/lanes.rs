@@ -1,0 +1,205 @@
+//! Lanes: what asks for a place in the finished layout, lane by lane, each from its reserve and under its ceiling.
+//!
+//! Places are counted in messages before neighbours are joined. What is put in moves every anchor at or behind it; the
+//! place of a group's last message is remembered as it was, and its closing text goes there, wherever that is by then.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+use super::super::form::{Occurrence, Request, Role, Target};
+use super::layout::Page;
+use super::merge::{Group, Lane, given, laid};
+use super::{Message, RenderError, Run};
+use crate::model::Map;
+use crate::text::leaf::Leaf;
+
+/// The requests of each lane, by its place: by priority, then as they came. Those of no lane are gone.
+pub(super) fn queues<'r>(lanes: &[Lane], requests: &'r [Request]) -> Vec<Vec<&'r Request>> {
+    let places: FxHashMap<&str, usize> = lanes.iter().enumerate().map(|(n, lane)| (&*lane.id, n)).collect();
+    let mut queues: Vec<Vec<&Request>> = lanes.iter().map(|_| Vec::new()).collect();
+    for request in requests {
+        if let Some(queue) = places.get(&*request.lane).and_then(|place| queues.get_mut(*place)) {
+            queue.push(request);
+        }
+    }
+    for queue in &mut queues {
+        queue.sort_by(|a, b| a.priority.total_cmp(&b.priority));
+    }
+    queues
+}
+
+/// Where the anchors are now, each key's in ascending order.
+type Anchors = FxHashMap<Arc<str>, Vec<usize>>;
+
+/// What is known of the requests with one group id.
+struct Open {
+    /// The group of the last of them.
+    group: usize,
+    /// The opening text stands.
+    opened: bool,
+    /// Where the last message was put.
+    last: Option<usize>,
+}
+
+/// What became of a lane.
+#[derive(Default)]
+struct Spent {
+    tokens: u64,
+    open: IndexMap<Arc<str>, Open>,
+}
+
+impl Run<'_, '_> {
+    /// Keeps what lanes with requests ask for.
+    pub(super) fn reserve_lanes(&mut self, lanes: &[Lane], queues: &[Vec<&Request>]) {
+        for (lane, queue) in lanes.iter().zip(queues) {
+            if lane.enabled && !queue.is_empty() {
+                self.budget.reserve(&lane.id, lane.reserve);
+            }
+        }
+    }
+
+    /// Puts in what the lanes have, by their order.
+    pub(super) fn inject(&mut self, lanes: &[Lane], queues: &[Vec<&Request>], page: &mut Page) -> Result<(), RenderError> {
+        if queues.iter().all(Vec::is_empty) {
+            return Ok(());
+        }
+        let mut anchors = Anchors::default();
+        for (key, place) in &page.anchors {
+            anchors.entry(key.clone()).or_default().push(*place);
+        }
+        anchors.values_mut().for_each(|places| places.sort_unstable());
+        let mut all: Vec<(&Lane, &Vec<&Request>)> = lanes.iter().zip(queues).filter(|(lane, _)| lane.enabled).collect();
+        all.sort_by_key(|(lane, _)| lane.order);
+        for (lane, queue) in all {
+            self.lane(lane, queue, page, &mut anchors).map_err(|e| e.under(format_args!("lane `{}`", lane.id)))?;
+        }
+        Ok(())
+    }
+
+    fn lane(&mut self, lane: &Lane, queue: &[&Request], page: &mut Page, anchors: &mut Anchors) -> Result<(), RenderError> {
+        let mut spent = Spent::default();
+        self.budget.go(Some(lane.id.clone()));
+        let depth = self.budget.enter(lane.budget);
+        for request in queue {
+            self.request(lane, request, &mut spent, page, anchors)?;
+        }
+        self.budget.leave(depth);
+        self.budget.go(None);
+        self.close(lane, &mut spent, page, anchors)?;
+        self.budget.release(&lane.id, lane.reserve.saturating_sub(spent.tokens));
+        Ok(())
+    }
+
+    fn request(
+        &mut self,
+        lane: &Lane,
+        request: &Request,
+        spent: &mut Spent,
+        page: &mut Page,
+        anchors: &mut Anchors,
+    ) -> Result<(), RenderError> {
+        self.meter.step(1)?;
+        let id = request.group.as_ref().filter(|id| !id.is_empty());
+        let place = lane.group(id.map(|id| &**id))?;
+        let group = place.and_then(|place| lane.groups.get(place));
+        if let (Some(id), Some(place)) = (id, place) {
+            spent.open.entry(id.clone()).or_insert(Open { group: place, opened: false, last: None }).group = place;
+        }
+        let template =
+            given(request.template.as_ref()).or_else(|| group.and_then(|g| g.template.clone()).or_else(|| lane.template.clone()));
+        let payload = laid([lane.payload.as_ref(), group.and_then(|g| g.payload.as_ref()), request.payload.as_ref()]);
+        let Some(text) = self.payload_text(template.as_ref(), payload)? else { return Ok(()) };
+        let Some(at) = request.targets.iter().find_map(|target| place_of(target, anchors, page.order.len())) else { return Ok(()) };
+        let role = request.role.or(group.and_then(|g| g.role)).or(lane.role);
+        if !self.put_in(role, text, at, spent, page, anchors)? {
+            return Ok(());
+        }
+        let mut last = at;
+        if let (Some(id), Some(group)) = (id, group)
+            && !spent.open.get(id).is_some_and(|open| open.opened)
+            && let Some(text) = self.wrapper(lane, group, group.open.as_ref())?
+            && self.put_in(group.role.or(lane.role), text, at, spent, page, anchors)?
+        {
+            last += 1;
+            spent.open.get_mut(id).into_iter().for_each(|open| open.opened = true);
+        }
+        if let Some(open) = id.and_then(|id| spent.open.get_mut(id)) {
+            open.last = Some(last);
+        }
+        Ok(())
+    }
+
+    /// Closes the groups that were opened, the last places first. The lane is left: its reserve is not there for this.
+    fn close(&mut self, lane: &Lane, spent: &mut Spent, page: &mut Page, anchors: &mut Anchors) -> Result<(), RenderError> {
+        let mut open: Vec<(usize, usize)> =
+            spent.open.values().filter(|open| open.opened).filter_map(|open| Some((open.last?, open.group))).collect();
+        open.sort_by_key(|(last, _)| std::cmp::Reverse(*last));
+        for (last, group) in open {
+            let Some(group) = lane.groups.get(group) else { continue };
+            let Some(text) = self.wrapper(lane, group, group.close.as_ref())? else { continue };
+            let at = (last + 1).min(page.order.len());
+            self.put_in(group.role.or(lane.role), text, at, spent, page, anchors)?;
+        }
+        Ok(())
+    }
+
+    fn wrapper(&mut self, lane: &Lane, group: &Group, leaf: Option<&Leaf>) -> Result<Option<Arc<str>>, RenderError> {
+        self.payload_text(leaf, laid([lane.payload.as_ref(), group.payload.as_ref()]))
+    }
+
+    fn payload_text(&mut self, leaf: Option<&Leaf>, payload: Map) -> Result<Option<Arc<str>>, RenderError> {
+        let Some(leaf) = leaf else { return Ok(None) };
+        let printed = self.data.print_payload(leaf, payload, self.meter.most()).map_err(|why| self.meter.refused(why))?;
+        self.meter.printed(leaf, &printed)?;
+        Ok(Some(printed.text).filter(|text| !text.is_empty()))
+    }
+
+    /// Puts a message in if it fits.
+    fn put_in(
+        &mut self,
+        role: Option<Role>,
+        content: Arc<str>,
+        at: usize,
+        spent: &mut Spent,
+        page: &mut Page,
+        anchors: &mut Anchors,
+    ) -> Result<bool, RenderError> {
+        let cost = self.inputs.ruler.cost(&content);
+        if !self.budget.take(cost) {
+            return Ok(false);
+        }
+        spent.tokens = spent.tokens.saturating_add(cost);
+        self.meter.keep(&content)?;
+        self.meter.step((page.order.len() + page.anchors.len()) as u64 / 16)?;
+        page.order.insert(at.min(page.order.len()), page.cells.len());
+        page.cells.push(Message { role: role.unwrap_or(Role::System), content, prefix: false });
+        for place in anchors.values_mut().flatten().filter(|place| **place >= at) {
+            *place += 1;
+        }
+        Ok(true)
+    }
+}
+
+/// Where a target is, if it is anywhere.
+fn place_of(target: &Target, anchors: &Anchors, messages: usize) -> Option<usize> {
+    let clamped = |place: usize, by: i64| {
+        let moved = i64::try_from(place).unwrap_or(i64::MAX).saturating_add(by).max(0);
+        usize::try_from(moved).unwrap_or(usize::MAX).min(messages)
+    };
+    match target {
+        Target::At(key, occurrence) => {
+            let places = anchors.get(key)?;
+            match occurrence {
+                Occurrence::First => places.first(),
+                Occurrence::Last => places.last(),
+                Occurrence::Nth(n) => places.get(usize::try_from(*n).unwrap_or(0).min(places.len().saturating_sub(1))),
+            }
+            .copied()
+        }
+        Target::Offset(key, by) => Some(clamped(*anchors.get(key)?.last()?, *by)),
+        Target::Top(by) => Some(clamped(0, *by)),
+        Target::Bottom(by) => Some(clamped(messages, *by)),
+    }
+}

@@ -1,0 +1,255 @@
+//! The layout: what stands where, with the frames around slots.
+//!
+//! One manner pays for the layout's own texts behind the slots, from what they left. The other prints them first, keeps
+//! their cost in a reserve of the lane `layout`, and places them from it.
+
+use std::sync::Arc;
+
+use super::super::form::{Block, Frame, Layout, Template};
+use super::plan::message;
+use super::{Message, Piece, RenderError, Run};
+
+/// The conversation while it is put together. A message may stand at several places.
+#[derive(Default)]
+pub(super) struct Page {
+    /// The messages.
+    pub(super) cells: Vec<Message>,
+    /// What stands where: places in `cells`.
+    pub(super) order: Vec<usize>,
+    /// Named points, as the number of messages before them.
+    pub(super) anchors: Vec<(Arc<str>, usize)>,
+}
+
+impl Page {
+    fn push(&mut self, message: Message) {
+        self.order.push(self.cells.len());
+        self.cells.push(message);
+    }
+
+    fn anchor(&mut self, key: Arc<str>) {
+        self.anchors.push((key, self.order.len()));
+    }
+}
+
+/// The layout with its own texts printed, a node each.
+pub(super) struct Prepared(Vec<Ready>);
+
+enum Ready {
+    Nothing,
+    Message(Message, u64),
+    Anchor(Arc<str>),
+    Slot { header: Vec<Ready>, footer: Vec<Ready> },
+}
+
+impl Prepared {
+    /// What all of it costs, in tokens.
+    pub(super) fn cost(&self) -> u64 {
+        self.0.iter().map(Ready::cost).fold(0, u64::saturating_add)
+    }
+}
+
+impl Ready {
+    fn cost(&self) -> u64 {
+        match self {
+            Ready::Message(_, cost) => *cost,
+            Ready::Slot { header, footer } => header.iter().chain(footer).map(Ready::cost).fold(0, u64::saturating_add),
+            Ready::Nothing | Ready::Anchor(_) => 0,
+        }
+    }
+}
+
+/// What a slot holds, and where its messages are once they have been placed.
+struct Filled {
+    pieces: Vec<Piece>,
+    /// It holds a message, not only points.
+    speaks: bool,
+    cells: Vec<usize>,
+    placed: bool,
+}
+
+fn filled(slots: Vec<Vec<Piece>>) -> Vec<Filled> {
+    let fill = |pieces: Vec<Piece>| {
+        let speaks = pieces.iter().any(|piece| matches!(piece, Piece::Message(_)));
+        Filled { pieces, speaks, cells: Vec::new(), placed: false }
+    };
+    slots.into_iter().map(fill).collect()
+}
+
+impl Run<'_, '_> {
+    /// Lays out, paying as it goes.
+    pub(super) fn lay(&mut self, template: &Template, slots: Vec<Vec<Piece>>) -> Result<Page, RenderError> {
+        let (mut page, mut slots) = (Page::default(), filled(slots));
+        for (n, node) in template.layout.iter().enumerate() {
+            let laid = match node {
+                Layout::Message(block) => self.emit(block, &mut page).map(drop),
+                Layout::Anchor(anchor) => self.anchor(anchor).map(|key| key.into_iter().for_each(|key| page.anchor(key))),
+                Layout::Slot { slot, header, footer, omit_if_empty } => match slots.get_mut(*slot) {
+                    Some(filled) if filled.speaks || !omit_if_empty => {
+                        let top = self.frames(template, header, &mut page).map_err(|e| e.under("header"));
+                        top.and_then(|()| self.place(template, filled, &mut page))
+                            .and_then(|()| self.frames(template, footer, &mut page).map_err(|e| e.under("footer")))
+                    }
+                    _ => Ok(()),
+                },
+            };
+            laid.map_err(|e| e.under(n).under("layout"))?;
+        }
+        Ok(page)
+    }
+
+    fn frames(&mut self, template: &Template, frames: &[Frame], page: &mut Page) -> Result<(), RenderError> {
+        for (n, frame) in frames.iter().enumerate() {
+            match frame {
+                Frame::Message(block) => {
+                    let fits = self.emit(block, page).map_err(|e| e.under(n))?;
+                    if !fits && template.revision.frame_stops {
+                        break;
+                    }
+                }
+                Frame::Anchor(anchor) => self.anchor(anchor).map_err(|e| e.under(n))?.into_iter().for_each(|key| page.anchor(key)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints a block and adds its message. False where there was no room for it, which having no text is not.
+    fn emit(&mut self, block: &Block, page: &mut Page) -> Result<bool, RenderError> {
+        self.meter.step(1)?;
+        if !self.budget.has_any() {
+            return Ok(false);
+        }
+        if !self.all(&block.when)? {
+            return Ok(true);
+        }
+        let Some(text) = self.text(block)? else { return Ok(true) };
+        if !self.budget.take(self.inputs.ruler.cost(&text)) {
+            return Ok(false);
+        }
+        if !text.is_empty() {
+            self.meter.keep(&text)?;
+            page.push(message(block, text));
+        }
+        Ok(true)
+    }
+
+    /// Adds what a slot holds; it has been paid for. Where messages are shared, it is the same ones at every place.
+    fn place(&mut self, template: &Template, filled: &mut Filled, page: &mut Page) -> Result<(), RenderError> {
+        if !filled.speaks {
+            return Ok(());
+        }
+        let mut shared = filled.cells.iter().copied();
+        let mut cells = Vec::new();
+        for piece in &filled.pieces {
+            match piece {
+                Piece::Anchor(key) => page.anchor(key.clone()),
+                Piece::Message(message) => {
+                    if filled.placed {
+                        self.meter.keep(&message.content)?;
+                    }
+                    match shared.next().filter(|_| template.revision.joins_shared) {
+                        Some(cell) => page.order.push(cell),
+                        None => page.push(message.clone()),
+                    }
+                    cells.extend(page.order.last());
+                }
+            }
+        }
+        filled.cells = cells;
+        filled.placed = true;
+        Ok(())
+    }
+
+    /// Prints the layout's own texts.
+    pub(super) fn prepare(&mut self, template: &Template) -> Result<Prepared, RenderError> {
+        let mut ready = Vec::new();
+        for (n, node) in template.layout.iter().enumerate() {
+            let made = match node {
+                Layout::Message(block) => self.ready(block),
+                Layout::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(Ready::Nothing, Ready::Anchor)),
+                Layout::Slot { header, footer, .. } => {
+                    let header = self.ready_frames(header).map_err(|e| e.under("header"));
+                    header.and_then(|header| {
+                        let footer = self.ready_frames(footer).map_err(|e| e.under("footer"))?;
+                        Ok(Ready::Slot { header, footer })
+                    })
+                }
+            };
+            ready.push(made.map_err(|e| e.under(n).under("layout"))?);
+        }
+        Ok(Prepared(ready))
+    }
+
+    fn ready_frames(&mut self, frames: &[Frame]) -> Result<Vec<Ready>, RenderError> {
+        let ready = frames.iter().enumerate().map(|(n, frame)| {
+            let made = match frame {
+                Frame::Message(block) => self.ready(block),
+                Frame::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(Ready::Nothing, Ready::Anchor)),
+            };
+            made.map_err(|e| e.under(n))
+        });
+        ready.collect()
+    }
+
+    fn ready(&mut self, block: &Block) -> Result<Ready, RenderError> {
+        self.meter.step(1)?;
+        if !self.all(&block.when)? {
+            return Ok(Ready::Nothing);
+        }
+        let Some(text) = self.text(block)?.filter(|text| !text.is_empty()) else { return Ok(Ready::Nothing) };
+        self.meter.keep(&text)?;
+        let cost = self.inputs.ruler.cost(&text);
+        Ok(Ready::Message(message(block, text), cost))
+    }
+
+    /// Lays out what was prepared, from the reserve of the lane `layout`.
+    pub(super) fn lay_prepared(
+        &mut self,
+        template: &Template,
+        prepared: &Prepared,
+        slots: Vec<Vec<Piece>>,
+        lane: &Arc<str>,
+    ) -> Result<Page, RenderError> {
+        let (mut page, mut slots) = (Page::default(), filled(slots));
+        for (n, (node, ready)) in template.layout.iter().zip(&prepared.0).enumerate() {
+            match (node, ready) {
+                (Layout::Slot { slot, omit_if_empty, .. }, Ready::Slot { header, footer }) => {
+                    let Some(filled) = slots.get_mut(*slot) else { continue };
+                    let stands = filled.speaks || !omit_if_empty;
+                    self.put_frames(header, stands, lane, &mut page);
+                    self.place(template, filled, &mut page).map_err(|e| e.under(n).under("layout"))?;
+                    self.put_frames(footer, stands, lane, &mut page);
+                }
+                _ => self.put(ready, lane, &mut page),
+            }
+        }
+        Ok(page)
+    }
+
+    fn put_frames(&mut self, frames: &[Ready], stands: bool, lane: &Arc<str>, page: &mut Page) {
+        for frame in frames {
+            if stands {
+                self.put(frame, lane, page);
+            } else {
+                self.budget.release(lane, frame.cost());
+            }
+        }
+    }
+
+    /// Adds what is ready; the cost of a message that does not fit goes back to all.
+    fn put(&mut self, ready: &Ready, lane: &Arc<str>, page: &mut Page) {
+        match ready {
+            Ready::Anchor(key) => page.anchor(key.clone()),
+            Ready::Message(message, cost) => {
+                self.budget.go(Some(lane.clone()));
+                let taken = self.budget.take(*cost);
+                self.budget.go(None);
+                if taken {
+                    page.push(message.clone());
+                } else {
+                    self.budget.release(lane, *cost);
+                }
+            }
+            Ready::Nothing | Ready::Slot { .. } => {}
+        }
+    }
+}

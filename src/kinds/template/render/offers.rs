@@ -1,0 +1,163 @@
+//! What a task hands over for a render beside its sources, read from values: lanes, and requests that go through them.
+
+use std::sync::Arc;
+
+use super::super::form::{Group, Lane, Occurrence, Request, Role, Target};
+use crate::model::{Map, Value};
+use crate::text::leaf::{Leaf, Syntax};
+
+type Read<T> = Result<T, String>;
+
+/// Lanes from a list of tables with the keys that `attachments` of a template has. Anything but a list holds none.
+///
+/// # Errors
+/// The first key that holds something else than it should, as `0.role must be …`.
+pub fn lanes(list: &Value, syntax: Syntax) -> Result<Vec<Lane>, String> {
+    each(list, |of| lane(of, syntax))
+}
+
+/// Requests from a list of tables: `lane`, `target` (one, or a list of which the first that is there counts), `role`,
+/// `template`, `payload`, `priority`, `groupId`. A target is `{kind = "at", key, occurrence?}`,
+/// `{kind = "offset", key, delta}` or `{kind = "boundary", position, delta?}`. Anything but a list holds none.
+///
+/// # Errors
+/// The first key that holds something else than it should, as `0.lane must be …`.
+pub fn requests(list: &Value, syntax: Syntax) -> Result<Vec<Request>, String> {
+    each(list, |of| request(of, syntax))
+}
+
+fn each<T>(list: &Value, read: impl Fn(Fields<'_>) -> Read<T>) -> Read<Vec<T>> {
+    let items = list.as_list().unwrap_or_default().iter().enumerate();
+    let read = |(n, item): (usize, &Value)| match item.as_map() {
+        Some(map) => read(Fields(map)).map_err(|why| format!("{n}.{why}")),
+        None => Err(format!("{n} must be a table")),
+    };
+    items.map(read).collect()
+}
+
+/// The fields of a table; `null` is as good as nothing.
+struct Fields<'v>(&'v Map);
+
+impl<'v> Fields<'v> {
+    fn get(&self, key: &str) -> Option<&'v Value> {
+        self.0.get(key).filter(|value| !value.is_null())
+    }
+
+    fn read<T>(&self, key: &str, what: &str, read: impl Fn(&'v Value) -> Option<T>) -> Read<Option<T>> {
+        self.get(key).map(|value| read(value).ok_or_else(|| format!("{key} must be {what}"))).transpose()
+    }
+
+    fn text(&self, key: &str) -> Read<Option<Arc<str>>> {
+        self.read(key, "a text", |value| if let Value::Text(text) = value { Some(text.clone()) } else { None })
+    }
+
+    fn leaf(&self, key: &str, syntax: Syntax) -> Read<Option<Leaf>> {
+        self.read(key, "a text", |value| value.as_str().map(|text| Leaf::compile(text, syntax)))
+    }
+
+    fn whole(&self, key: &str) -> Read<Option<i64>> {
+        self.read(key, "a whole number", Value::as_i64)
+    }
+
+    fn role(&self) -> Read<Option<Role>> {
+        self.read("role", "`system`, `user` or `assistant`", |value| match value.as_str()? {
+            "system" => Some(Role::System),
+            "user" => Some(Role::User),
+            "assistant" => Some(Role::Assistant),
+            _ => None,
+        })
+    }
+
+    fn payload(&self) -> Read<Option<Value>> {
+        self.read("payload", "a table", |value| value.as_map().map(|_| value.clone()))
+    }
+
+    fn must<T>(key: &str, found: Option<T>) -> Read<T> {
+        found.ok_or_else(|| format!("{key} is missing"))
+    }
+}
+
+fn lane(of: Fields<'_>, syntax: Syntax) -> Read<Lane> {
+    let budget = of.read("budget", "a table", Value::as_map)?.map(|map| Fields(map).read("maxTokens", "a number from 0 on", tokens));
+    Ok(Lane {
+        id: Fields::must("id", of.text("id")?)?,
+        enabled: of.read("enabled", "true or false", |value| if let Value::Bool(on) = value { Some(*on) } else { None })?,
+        role: of.role()?,
+        template: of.leaf("template", syntax)?,
+        order: of.whole("order")?,
+        reserve: of.read("reserveTokens", "a number from 0 on", tokens)?,
+        budget: budget.transpose().map_err(|why| format!("budget.{why}"))?.flatten(),
+        payload: of.payload()?,
+        groups: of
+            .get("groups")
+            .map(|list| each(list, |of| group(of, syntax)).map(Arc::from))
+            .transpose()
+            .map_err(|why| format!("groups.{why}"))?,
+    })
+}
+
+/// A number of tokens; one begun counts.
+fn tokens(value: &Value) -> Option<u64> {
+    let number = value.as_f64().filter(|n| *n >= 0.0)?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped at both ends")]
+    Some(number.ceil() as u64)
+}
+
+fn group(of: Fields<'_>, syntax: Syntax) -> Read<Group> {
+    Ok(Group {
+        id: of.text("id")?,
+        pattern: of.text("match")?,
+        template: of.leaf("template", syntax)?,
+        open: of.leaf("openTemplate", syntax)?,
+        close: of.leaf("closeTemplate", syntax)?,
+        role: of.role()?,
+        order: of.whole("order")?.unwrap_or(0),
+        payload: of.payload()?,
+    })
+}
+
+fn request(of: Fields<'_>, syntax: Syntax) -> Read<Request> {
+    let targets = match Fields::must("target", of.get("target"))? {
+        list @ Value::List(_) => each(list, target),
+        one => one
+            .as_map()
+            .ok_or_else(|| "must be a table or a list of tables".to_owned())
+            .and_then(|map| target(Fields(map)))
+            .map(|t| vec![t]),
+    };
+    Ok(Request {
+        lane: Fields::must("lane", of.text("lane")?)?,
+        targets: targets.map_err(|why| format!("target.{why}"))?.into(),
+        role: of.role()?,
+        template: of.leaf("template", syntax)?,
+        payload: of.payload()?,
+        priority: of.read("priority", "a number", Value::as_f64)?.unwrap_or(0.0),
+        group: of.text("groupId")?,
+    })
+}
+
+fn target(of: Fields<'_>) -> Read<Target> {
+    let key = || of.text("key").and_then(|key| Fields::must("key", key));
+    let by = || Ok::<_, String>(of.whole("delta")?.unwrap_or(0));
+    match of.get("kind").and_then(Value::as_str) {
+        Some("at") => {
+            Ok(Target::At(key()?, of.read("occurrence", "`first`, `last` or a whole number", occurrence)?.unwrap_or(Occurrence::Last)))
+        }
+        Some("offset") => Ok(Target::Offset(key()?, by()?)),
+        Some("boundary") => match of.get("position").and_then(Value::as_str) {
+            Some("top") => Ok(Target::Top(by()?)),
+            Some("bottom") => Ok(Target::Bottom(by()?)),
+            _ => Err("position must be `top` or `bottom`".to_owned()),
+        },
+        _ => Err("kind must be `at`, `offset` or `boundary`".to_owned()),
+    }
+}
+
+fn occurrence(value: &Value) -> Option<Occurrence> {
+    match value.as_str() {
+        Some("first") => Some(Occurrence::First),
+        Some("last") => Some(Occurrence::Last),
+        Some(_) => None,
+        None => value.as_i64().map(Occurrence::Nth),
+    }
+}

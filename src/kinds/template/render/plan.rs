@@ -1,0 +1,140 @@
+//! Slots and the plans that fill them: messages, branches, points. Loops are in [`super::each`].
+
+use std::sync::Arc;
+
+use super::super::form::{Anchor, Block, Condition, Node, Slot, Template, Text};
+use super::{Message, Piece, RenderError, Run, condition};
+use crate::model::Value;
+use crate::text::leaf::{Leaf, Printed, value_text};
+
+/// Most values that one condition compares.
+const MOST_COMPARED: usize = 1 << 20;
+
+impl Run<'_, '_> {
+    /// What each slot holds, by its place. All slots run, and pay, also those that the layout never places.
+    pub(super) fn slots(&mut self, template: &Template) -> Result<Vec<Vec<Piece>>, RenderError> {
+        let mut filled: Vec<Vec<Piece>> = template.slots.iter().map(|_| Vec::new()).collect();
+        for &place in &template.order {
+            let (Some(slot), Some(out)) = (template.slots.get(place), filled.get_mut(place)) else { continue };
+            self.slot(slot, out).map_err(|e| e.under(format_args!("slots.{}", slot.name)))?;
+        }
+        Ok(filled)
+    }
+
+    fn slot(&mut self, slot: &Slot, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+        if let Some(when) = &slot.when
+            && !self.holds(when).map_err(|e| e.under("when"))?
+        {
+            return Ok(());
+        }
+        let depth = self.budget.enter(slot.budget);
+        let ran = self.nodes(&slot.plan, out);
+        self.budget.leave(depth);
+        ran.map_err(|e| e.under("plan"))
+    }
+
+    /// Runs nodes in order.
+    pub(super) fn nodes(&mut self, nodes: &[Node], out: &mut Vec<Piece>) -> Result<(), RenderError> {
+        self.meter.sink()?;
+        for (n, node) in nodes.iter().enumerate() {
+            self.node(node, out).map_err(|e| e.under(n))?;
+        }
+        self.meter.rise();
+        Ok(())
+    }
+
+    /// Runs one node.
+    pub(super) fn node(&mut self, node: &Node, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+        self.meter.step(1)?;
+        match node {
+            Node::Message(block, ceiling) => self.message(block, *ceiling, out),
+            Node::Each(each) => self.each(each, out),
+            Node::If { when, then, otherwise } => {
+                let (branch, name) = if self.holds(when)? { (then, "then") } else { (otherwise, "else") };
+                self.nodes(branch, out).map_err(|e| e.under(name))
+            }
+            Node::Anchor(anchor) => {
+                if let Some(key) = self.anchor(anchor)? {
+                    self.meter.keep(&key)?;
+                    out.push(Piece::Anchor(key));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn message(&mut self, block: &Block, ceiling: Option<u64>, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+        if !self.budget.has_any() || !self.all(&block.when)? {
+            return Ok(());
+        }
+        let Some(text) = self.text(block)? else { return Ok(()) };
+        let depth = self.budget.enter(ceiling);
+        let taken = self.budget.take(self.inputs.ruler.cost(&text));
+        self.budget.leave(depth);
+        if taken && !text.is_empty() {
+            self.meter.keep(&text)?;
+            out.push(Piece::Message(message(block, text)));
+        }
+        Ok(())
+    }
+
+    /// Whether a condition holds.
+    pub(super) fn holds(&mut self, when: &Condition) -> Result<bool, RenderError> {
+        let found = self.data.resolve(&when.on);
+        let mut left = MOST_COMPARED;
+        let holds = condition::holds(when, found.as_ref(), &mut left).map_err(|why| self.meter.refused(why))?;
+        self.meter.step(((MOST_COMPARED - left) / 16) as u64)?;
+        Ok(holds)
+    }
+
+    /// Whether all conditions hold.
+    pub(super) fn all(&mut self, when: &[Condition]) -> Result<bool, RenderError> {
+        for when in when {
+            if !self.holds(when)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The text of a block, perhaps an empty one; `None` where it has none, or is to be left out for what its tags gave.
+    pub(super) fn text(&mut self, block: &Block) -> Result<Option<Arc<str>>, RenderError> {
+        match &block.text {
+            Text::None => Ok(None),
+            Text::Leaf(leaf) => {
+                let printed = self.print(leaf)?;
+                let skipped = block.skip_if_empty && leaf.has_tags() && !printed.produced;
+                Ok((!skipped).then_some(printed.text))
+            }
+            Text::From(from) => {
+                let Some(value) = self.data.resolve(from).filter(|v| !v.is_null()) else { return Ok(None) };
+                let text = match value {
+                    Value::Text(text) => text,
+                    other => value_text(&other, self.meter.most()).map_err(|why| self.meter.refused(why))?.into(),
+                };
+                self.meter.made(&text)?;
+                Ok(Some(text))
+            }
+        }
+    }
+
+    /// Prints a leaf in the scope of here.
+    pub(super) fn print(&mut self, leaf: &Leaf) -> Result<Printed, RenderError> {
+        let printed = self.data.print(leaf, self.meter.most()).map_err(|why| self.meter.refused(why))?;
+        self.meter.printed(leaf, &printed)?;
+        Ok(printed)
+    }
+
+    /// The key of an anchor; `None` where there is none.
+    pub(super) fn anchor(&mut self, anchor: &Anchor) -> Result<Option<Arc<str>>, RenderError> {
+        if !self.all(&anchor.when)? {
+            return Ok(None);
+        }
+        Ok(Some(self.print(&anchor.key)?.text).filter(|key| !key.is_empty()))
+    }
+}
+
+/// A block's message with its text.
+pub(super) fn message(block: &Block, content: Arc<str>) -> Message {
+    Message { role: block.role, content, prefix: block.prefix }
+}

@@ -1,0 +1,259 @@
+//! The length index of loops: which items of a list cannot fit whatever else they hold, known without printing them.
+//!
+//! The least that an item's message can cost follows from its length: the letters of the leaf, and the texts at the
+//! paths below `item`. Lengths of a list are measured once, as far as loops get, and shared by all loops that print the
+//! same paths; over them stand the least lengths of every 64 and every 4,096 items, so that a loop whose ceiling is
+//! nearly spent steps over thousands of items at once. What such a loop would do besides messages must be nothing:
+//! where it separates, marks points, nests, or asks a source that may fail, every item runs.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use memchr::memmem;
+use rustc_hash::FxHashMap;
+
+use super::super::form::{Block, Condition, Each, Node, Order, Text};
+use super::budget::Ruler;
+use crate::model::Value;
+use crate::text::js;
+use crate::text::leaf::{Path, path};
+
+/// Lists shorter than this are not worth an index.
+const FEWEST: usize = 32;
+
+/// What the messages of a loop can cost at least.
+pub(super) struct Reach {
+    asks: Vec<Ask>,
+    /// What it took to find out, in steps.
+    pub(super) work: u64,
+}
+
+/// One message: its letters, and what it prints of an item.
+struct Ask {
+    units: u64,
+    of: Printing,
+    /// No item before this place fits. What is left never grows while a loop runs.
+    from: usize,
+}
+
+/// Paths below an item that are printed, each once.
+#[derive(PartialEq)]
+struct Printing {
+    paths: Vec<Path>,
+    /// Texts at them are printed as they are; otherwise one that holds `{{` may become shorter.
+    verbatim: bool,
+}
+
+impl Reach {
+    /// The reach of a loop over `count` items; `None` where its items have to run.
+    pub(super) fn of(each: &Each, count: usize, room: Option<u64>, ruler: &dyn Ruler) -> Option<Self> {
+        if count < FEWEST || room.is_none() || each.separator.is_some() || ruler.least(u64::from(u32::MAX)) == 0 {
+            return None;
+        }
+        let mut reach = Self { asks: Vec::new(), work: 0 };
+        reach.nodes(&each.map)?;
+        Some(reach)
+    }
+
+    fn nodes(&mut self, nodes: &[Node]) -> Option<()> {
+        nodes.iter().try_for_each(|node| match node {
+            Node::Message(block, _) => self.block(block),
+            Node::If { when, then, otherwise } if is_quiet(when) => {
+                self.nodes(then)?;
+                self.nodes(otherwise)
+            }
+            Node::If { .. } | Node::Each(_) | Node::Anchor(_) => None,
+        })
+    }
+
+    fn block(&mut self, block: &Block) -> Option<()> {
+        if !block.when.iter().all(is_quiet) {
+            return None;
+        }
+        let ask = match &block.text {
+            Text::None => return Some(()),
+            Text::Leaf(leaf) => {
+                let (units, paths) = leaf.parts()?;
+                self.work += 1 + leaf.written().len() as u64 / 32;
+                if units == 0 && paths.is_empty() {
+                    return Some(());
+                }
+                let paths = paths.iter().filter(|p| p.first() == "item").map(Path::rest).collect();
+                Ask { units: units as u64, of: Printing { paths, verbatim: false }, from: 0 }
+            }
+            Text::From(from) if &*from.source == "$item" => {
+                let below = from.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str()).unwrap_or_default();
+                self.work += 1 + below.len() as u64 / 32;
+                Ask { units: 0, of: Printing { paths: vec![path(below)], verbatim: true }, from: 0 }
+            }
+            Text::From(_) => return None,
+        };
+        self.asks.push(ask);
+        Some(())
+    }
+}
+
+/// Whether a condition only looks at what cannot fail.
+fn is_quiet(when: &Condition) -> bool {
+    super::super::RESERVED.contains(&&*when.on.source)
+}
+
+/// A list of this render.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListId(usize);
+
+/// The lists that loops went over, by identity. Each is kept, so that no other can take its place in memory.
+#[derive(Default)]
+pub(super) struct Lists {
+    places: FxHashMap<usize, usize>,
+    all: Vec<List>,
+    sorted: FxHashMap<(usize, bool), Sorted>,
+}
+
+/// A list, and what it is in order.
+struct Sorted {
+    from: Arc<Vec<Value>>,
+    to: Arc<Vec<Value>>,
+}
+
+/// Which list it is, as long as it is kept.
+fn identity(items: &Arc<Vec<Value>>) -> usize {
+    Arc::as_ptr(items).addr()
+}
+
+struct List {
+    items: Arc<Vec<Value>>,
+    lengths: Vec<(Printing, Lengths)>,
+}
+
+impl Lists {
+    /// The list as it was ordered before.
+    pub(super) fn ordered(&self, items: &Arc<Vec<Value>>, order: Order) -> Option<Arc<Vec<Value>>> {
+        let sorted = self.sorted.get(&(identity(items), order == Order::Asc));
+        sorted.filter(|sorted| Arc::ptr_eq(&sorted.from, items)).map(|sorted| sorted.to.clone())
+    }
+
+    /// Keeps an ordered list.
+    pub(super) fn keep_ordered(&mut self, items: &Arc<Vec<Value>>, order: Order, sorted: &Arc<Vec<Value>>) {
+        let kept = Sorted { from: items.clone(), to: sorted.clone() };
+        self.sorted.insert((identity(items), order == Order::Asc), kept);
+    }
+
+    /// A list by its identity.
+    pub(super) fn enter(&mut self, items: &Arc<Vec<Value>>) -> ListId {
+        let all = &mut self.all;
+        ListId(*self.places.entry(identity(items)).or_insert_with(|| {
+            all.push(List { items: items.clone(), lengths: Vec::new() });
+            all.len() - 1
+        }))
+    }
+
+    /// The first item within `range` for which a message may fit, and how many places were looked at to find it.
+    pub(super) fn next(
+        &mut self,
+        list: ListId,
+        reach: &mut Reach,
+        range: Range<usize>,
+        fits: impl Fn(u64) -> bool,
+    ) -> (Option<usize>, u64) {
+        let Some(list) = self.all.get_mut(list.0) else { return (Some(range.start), 0) };
+        let (mut end, mut looked) = (range.end, 0);
+        for ask in &mut reach.asks {
+            let start = ask.from.max(range.start);
+            let (units, of) = (ask.units, &ask.of);
+            let found = list.next(of, start..end, |more| fits(units.saturating_add(u64::from(more))), &mut looked);
+            ask.from = found.unwrap_or(end).max(start);
+            end = end.min(ask.from);
+        }
+        ((end < range.end).then_some(end), looked)
+    }
+}
+
+impl List {
+    fn next(&mut self, of: &Printing, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64) -> Option<usize> {
+        if of.paths.is_empty() {
+            *looked += 1;
+            return (fits(0) && !range.is_empty()).then_some(range.start);
+        }
+        let known = self.lengths.iter().position(|(printing, _)| printing == of).unwrap_or_else(|| {
+            let of = Printing { paths: of.paths.clone(), verbatim: of.verbatim };
+            self.lengths.push((of, Lengths::default()));
+            self.lengths.len() - 1
+        });
+        let (_, lengths) = self.lengths.get_mut(known)?;
+        lengths.next(range, fits, looked, |at| self.items.get(at).map_or(0, |item| length(of, item)))
+    }
+}
+
+/// What an item prints at least, in UTF-16 units.
+fn length(of: &Printing, item: &Value) -> u32 {
+    of.paths.iter().fold(0, |sum, path| sum.saturating_add(path.below(item).map_or(0, |value| units(&value, of.verbatim))))
+}
+
+fn units(value: &Value, verbatim: bool) -> u32 {
+    match value {
+        Value::Text(text) if !verbatim && memmem::find(text.as_bytes(), b"{{").is_some() => 0,
+        Value::Text(text) => u32::try_from(js::length(text)).unwrap_or(u32::MAX),
+        Value::Bool(_) => 4,
+        Value::Int(_) | Value::Num(_) => 1,
+        Value::List(_) | Value::Map(_) => 2,
+        Value::Null | Value::Rule(_) => 0,
+    }
+}
+
+/// Items that share one least length, and such stretches that share one again.
+const STRETCH: usize = 64;
+
+/// The lengths of a list's items, as far as they are measured.
+#[derive(Default)]
+struct Lengths {
+    items: Vec<u32>,
+    /// The least of each full stretch of items.
+    stretches: Vec<u32>,
+    /// The least of each full stretch of stretches.
+    wide: Vec<u32>,
+}
+
+impl Lengths {
+    fn next(&mut self, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64, measure: impl Fn(usize) -> u32) -> Option<usize> {
+        let mut at = range.start;
+        while at < range.end {
+            *looked += 1;
+            let skip = if whole(&self.wide, at, STRETCH * STRETCH).is_some_and(|least| !fits(least)) {
+                STRETCH * STRETCH
+            } else if whole(&self.stretches, at, STRETCH).is_some_and(|least| !fits(least)) {
+                STRETCH
+            } else if fits(self.item(at, looked, &measure)) {
+                return Some(at);
+            } else {
+                1
+            };
+            at += skip;
+        }
+        None
+    }
+
+    /// The length of an item; all before it are measured too.
+    fn item(&mut self, at: usize, looked: &mut u64, measure: &impl Fn(usize) -> u32) -> u32 {
+        while self.items.len() <= at {
+            let units = measure(self.items.len());
+            *looked += 1 + u64::from(units) / 256;
+            self.items.push(units);
+            fill(&self.items, &mut self.stretches);
+            fill(&self.stretches, &mut self.wide);
+        }
+        self.items.get(at).copied().unwrap_or(0)
+    }
+}
+
+/// The least of the stretch that begins at `at`, if one does and is full.
+fn whole(least: &[u32], at: usize, stretch: usize) -> Option<u32> {
+    at.is_multiple_of(stretch).then(|| least.get(at / stretch).copied())?
+}
+
+/// Adds the least of the stretch that has just become full.
+fn fill(below: &[u32], above: &mut Vec<u32>) {
+    if below.len() / STRETCH > above.len() {
+        above.extend(below.get(above.len() * STRETCH..).unwrap_or_default().iter().min());
+    }
+}

@@ -1,0 +1,150 @@
+//! What a template can ask for while it is rendered: the sources of its task, and the reserved scopes.
+//!
+//! A source is asked once in a render for the same arguments: thirty slots over one history share one list. A source
+//! that fails gives nothing and a warning, each time that it is asked.
+
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::super::form::DataRef;
+use crate::model::{Map, Value};
+use crate::text::leaf::{self, Leaf, Printed, Scope, TooLong};
+
+/// Answers the sources of a task.
+pub trait Sources {
+    /// The value of a source; `None` is absent, which is not `null`. A name that is not there is absent too.
+    /// Within one render the same name and arguments must give the same.
+    ///
+    /// # Errors
+    /// Why the source cannot be read: it is absent then, and the render has a warning.
+    fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String>;
+}
+
+/// Most warnings that are kept.
+const MOST_WARNINGS: usize = 10_000;
+
+type Answer = Result<Option<Value>, String>;
+
+/// The data of one render.
+pub(super) struct Data<'a> {
+    context: &'a Value,
+    sources: &'a dyn Sources,
+    frames: Vec<Frame>,
+    answers: Vec<Answer>,
+    /// Places in `answers` by name and arguments, and by the reference.
+    known: FxHashMap<(Arc<str>, String), usize>,
+    asked: FxHashMap<usize, usize>,
+    paths: FxHashMap<usize, Option<leaf::Path>>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// One turn of a loop.
+struct Frame {
+    item: Value,
+    index: usize,
+}
+
+impl<'a> Data<'a> {
+    pub(super) fn new(context: &'a Value, sources: &'a dyn Sources) -> Self {
+        let (known, asked, paths) = Default::default();
+        Self { context, sources, frames: Vec::new(), answers: Vec::new(), known, asked, paths, warnings: Vec::new() }
+    }
+
+    /// Begins a turn of a loop.
+    pub(super) fn push(&mut self, item: Value, index: usize) {
+        self.frames.push(Frame { item, index });
+    }
+
+    /// Ends it.
+    pub(super) fn pop(&mut self) {
+        self.frames.pop();
+    }
+
+    /// What a reference leads to.
+    pub(super) fn resolve(&mut self, of: &DataRef) -> Option<Value> {
+        let last = self.frames.len();
+        match &*of.source {
+            "$item" => self.within(self.frame(last, 1).map(|f| f.item.clone()), of),
+            "$index" => self.frame(last, 1).and_then(|f| i64::try_from(f.index).ok()).map(Value::Int),
+            "$parent" => self.within(level(of.args.as_ref()).and_then(|n| self.frame(last, n + 1)).map(|f| f.item.clone()), of),
+            "$globals" => self.within(self.context.as_map().and_then(|m| m.get("globals")).cloned(), of),
+            "$ctx" => self.within(Some(self.context.clone()), of),
+            _ => self.ask(of),
+        }
+    }
+
+    fn frame(&self, last: usize, out: usize) -> Option<&Frame> {
+        self.frames.get(last.checked_sub(out)?)
+    }
+
+    /// The value at the argument `path`, if there is one. A path is read once for each reference.
+    fn within(&mut self, value: Option<Value>, of: &DataRef) -> Option<Value> {
+        let read = || {
+            let path = of.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str());
+            path.filter(|path| !path.is_empty()).map(leaf::path)
+        };
+        match self.paths.entry(identity(of)).or_insert_with(read) {
+            Some(path) => path.below(&value?).map(Cow::into_owned),
+            None => value,
+        }
+    }
+
+    fn ask(&mut self, of: &DataRef) -> Option<Value> {
+        // arguments are written out once for each reference, not for each item of a loop
+        let place = match self.asked.entry(identity(of)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let args = of.args.as_ref().map(|a| a.to_json().to_string()).unwrap_or_default();
+                let answers = &mut self.answers;
+                *free.insert(*self.known.entry((of.source.clone(), args)).or_insert_with(|| {
+                    answers.push(self.sources.resolve(&of.source, of.args.as_ref()));
+                    answers.len() - 1
+                }))
+            }
+        };
+        match self.answers.get(place)? {
+            Ok(value) => value.clone(),
+            Err(why) => {
+                if self.warnings.len() < MOST_WARNINGS {
+                    self.warnings.push(format!("source `{}` cannot be read: {why}", of.source));
+                }
+                None
+            }
+        }
+    }
+
+    /// Prints a leaf of a plan or of the layout: the item of the innermost loop hides a name `item` of the context,
+    /// also outside of loops, where there is none; `ctx` is the whole context unless that has a name `ctx`.
+    pub(super) fn print(&self, leaf: &Leaf, most: usize) -> Result<Printed, TooLong> {
+        let root = self.context.as_map();
+        let scope = Scope {
+            over: &[("item", self.frames.last().map(|f| &f.item))],
+            root,
+            under: &[("ctx", self.context)],
+            globals: root.and_then(|m| m.get("globals")).and_then(Value::as_map),
+        };
+        leaf.render(&scope, most)
+    }
+
+    /// Prints a leaf of a lane: it sees the whole context as `ctx`, and `payload`.
+    pub(super) fn print_payload(&self, leaf: &Leaf, payload: Map, most: usize) -> Result<Printed, TooLong> {
+        let payload = Value::map(payload);
+        let under = [("ctx", self.context), ("payload", &payload)];
+        leaf.render(&Scope { over: &[], root: None, under: &under, globals: None }, most)
+    }
+}
+
+/// Which reference it is: each belongs to the template, which stays where it is while it is rendered.
+fn identity(of: &DataRef) -> usize {
+    std::ptr::from_ref(of).addr()
+}
+
+/// The argument `level` of `$parent`: at least 1; nothing where it is no whole number, for there is no such frame.
+fn level(args: Option<&Value>) -> Option<usize> {
+    let level = args.and_then(|a| a.as_map()?.get("level")).and_then(Value::as_f64).filter(|n| n.is_finite()).unwrap_or(1.0).max(1.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, at least 1, and far below the limit")]
+    (level.fract() == 0.0 && level < 1e6).then_some(level as usize)
+}

@@ -1,0 +1,32 @@
+//! The structural guards: the layout names slots that exist, and only the assistant's messages may have a prefix.
+
+use super::revision::Revision;
+use super::walk::{Sort, walk};
+use crate::diag::{Code, Diagnostic, Node, suggest};
+
+/// The first misfit: slots that do not exist before prefixes.
+pub(super) fn check(root: &Node, revision: &'static Revision) -> Option<Diagnostic> {
+    let slots = root.get("slots").and_then(Node::as_table)?;
+    let (mut slot, mut prefix) = (None, None);
+    walk(root, revision, &mut |sort, node, at| {
+        if sort == Sort::LayoutSlot && slot.is_none() {
+            let name = node.get("name").and_then(|name| Some((name, name.as_text()?)));
+            slot = name.filter(|(_, name)| !slots.contains_key(*name)).map(|(name, text)| (name.span, text, at.key("name")));
+        }
+        if sort.is_block() && revision.knows_flags && prefix.is_none() {
+            let flag = node.get("prefix").filter(|flag| flag.as_bool() == Some(true));
+            let role = node.get("role").and_then(Node::as_text).filter(|role| *role != "assistant");
+            prefix = flag.zip(role).map(|(flag, role)| (flag.span, role, at.crumb.clone()));
+        }
+    });
+    if let Some((span, name, path)) = slot {
+        let complaint = Diagnostic::new(Code::TemplateStructure, format!("the layout names a non-existent slot, `{name}`")).at(span);
+        let help = suggest::help(name, slots.keys().map(AsRef::as_ref));
+        return Some(
+            complaint.label(format!("at `{path}`")).help(help.unwrap_or_else(|| "add the slot, or take the node away".to_owned())),
+        );
+    }
+    let (span, role, crumb) = prefix?;
+    let message = format!("`prefix` is for role `assistant`, but stands on role `{role}` at `{crumb}`");
+    Some(Diagnostic::new(Code::TemplateStructure, message).at(span).help("take `prefix` away, or make it a message of the assistant"))
+}

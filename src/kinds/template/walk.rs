@@ -1,0 +1,239 @@
+//! One walk over the parts of a checked file, each with its place in words: for lint, structure and advice.
+//!
+//! It looks at what the revision knows and passes over the rest, as the program does that templates come from.
+
+use std::fmt::Write as _;
+
+use super::parts;
+use super::revision::Revision;
+use crate::diag::{Node, Table};
+use crate::model::value::MAX_DEPTH;
+use crate::text::js;
+
+/// What a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// A message of the layout.
+    LayoutMessage,
+    /// A place of the layout that a slot's messages stand at.
+    LayoutSlot,
+    /// A message of a header or footer.
+    Frame,
+    /// A message of a plan.
+    Message,
+    /// A named point.
+    Anchor,
+    /// A slot.
+    Slot,
+    /// A loop.
+    Each,
+    /// A branch.
+    If,
+    /// A condition.
+    Condition,
+    /// A reference to a source.
+    Ref(Use),
+    /// A lane for attachments.
+    Lane,
+    /// A group of a lane.
+    Group,
+}
+
+impl Sort {
+    /// Whether it is a message block.
+    pub(super) fn is_block(self) -> bool {
+        matches!(self, Sort::LayoutMessage | Sort::Frame | Sort::Message)
+    }
+}
+
+/// What a source is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// The text of a message.
+    Text,
+    /// What a loop goes over.
+    Items,
+    /// The condition of a slot or branch.
+    When,
+    /// A condition in the list of a message or anchor, which the source lint passes over.
+    WhenList,
+}
+
+/// Where a part stands.
+#[derive(Debug, Default)]
+pub(super) struct At {
+    /// `slots.a.plan.0.map.1`.
+    pub(super) path: String,
+    /// `slots.a.plan[0].forEach.map[1].plan[0]`; conditions and references have that of what they belong to.
+    pub(super) crumb: String,
+    /// How many loops it is in.
+    pub(super) loops: usize,
+}
+
+impl At {
+    /// The path of a key of the part.
+    pub(super) fn key(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+}
+
+/// Visits all parts: the layout in order, then slots in the order of JavaScript, then lanes.
+pub(super) fn walk<'a>(root: &'a Node, revision: &'static Revision, visit: &mut dyn FnMut(Sort, &'a Node, &At)) {
+    let mut walk = Walk { revision, visit, at: At::default(), depth: 0 };
+    for (n, node) in items(root, "layout").enumerate() {
+        walk.inside(&format!("layout.{n}"), &format!("layout[{n}]"), |walk| walk.layout(node));
+    }
+    let slots = root.get("slots").and_then(Node::as_table).map(in_order).unwrap_or_default();
+    for (name, node) in slots {
+        walk.inside(&format!("slots.{name}"), &format!("slots.{name}"), |walk| walk.slot(node));
+    }
+    if revision.knows_anchors {
+        for (n, node) in items(root, "attachments").enumerate() {
+            walk.inside(&format!("attachments.{n}"), "", |walk| walk.lane(node));
+        }
+    }
+}
+
+/// The fields of a table in the order that JavaScript has them in: names that are whole numbers first, ascending.
+pub(super) fn in_order(table: &Table) -> Vec<(&str, &Node)> {
+    let mut all: Vec<(&str, &Node)> = table.iter().map(|(name, field)| (&**name, &field.node)).collect();
+    all.sort_by_key(|(name, _)| js::index_key(name).unwrap_or(u32::MAX));
+    all
+}
+
+fn items<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = &'a Node> + use<'a> {
+    node.get(key).and_then(Node::as_list).unwrap_or(&[]).iter()
+}
+
+struct Walk<'v, 'a> {
+    revision: &'static Revision,
+    visit: &'v mut dyn FnMut(Sort, &'a Node, &At),
+    at: At,
+    depth: usize,
+}
+
+impl<'a> Walk<'_, 'a> {
+    /// Goes one part down the path, and back.
+    fn inside(&mut self, path: &str, crumb: &str, go: impl FnOnce(&mut Self)) {
+        let (path_len, crumb_len) = (self.at.path.len(), self.at.crumb.len());
+        let dot = if path_len == 0 { "" } else { "." };
+        let _ = write!(self.at.path, "{dot}{path}");
+        self.at.crumb.push_str(crumb);
+        go(self);
+        self.at.path.truncate(path_len);
+        self.at.crumb.truncate(crumb_len);
+    }
+
+    fn see(&mut self, sort: Sort, node: &'a Node) {
+        (self.visit)(sort, node, &self.at);
+    }
+
+    fn layout(&mut self, node: &'a Node) {
+        match node.get("kind").and_then(Node::as_text) {
+            Some("message") => self.block(Sort::LayoutMessage, node),
+            Some("slot") => {
+                self.see(Sort::LayoutSlot, node);
+                self.frames(node, "header");
+                self.frames(node, "footer");
+            }
+            Some("anchor") => self.anchor(node),
+            _ => {}
+        }
+    }
+
+    fn frames(&mut self, node: &'a Node, key: &str) {
+        let Some(written) = node.get(key) else { return };
+        for (n, frame) in written.as_list().unwrap_or(std::slice::from_ref(written)).iter().enumerate() {
+            let path = if written.as_list().is_some() { format!("{key}.{n}") } else { key.to_owned() };
+            self.inside(&path, &format!(".{key}[{n}]"), |walk| {
+                if parts::is_anchor(frame, walk.revision) { walk.anchor(frame) } else { walk.block(Sort::Frame, frame) }
+            });
+        }
+    }
+
+    fn block(&mut self, sort: Sort, node: &'a Node) {
+        self.see(sort, node);
+        self.data_ref(node, "from", Use::Text);
+        self.when_list(node);
+    }
+
+    fn anchor(&mut self, node: &'a Node) {
+        if self.revision.knows_anchors {
+            self.see(Sort::Anchor, node);
+            self.when_list(node);
+        }
+    }
+
+    fn data_ref(&mut self, node: &'a Node, key: &str, used: Use) {
+        if let Some(reference) = node.get(key) {
+            self.inside(key, "", |walk| walk.see(Sort::Ref(used), reference));
+        }
+    }
+
+    fn when_list(&mut self, node: &'a Node) {
+        if !self.revision.knows_anchors {
+            return;
+        }
+        for (n, condition) in items(node, "when").enumerate() {
+            self.inside(&format!("when.{n}"), "", |walk| walk.condition(condition, Use::WhenList));
+        }
+    }
+
+    fn when(&mut self, node: &'a Node) {
+        if let Some(condition) = node.get("when") {
+            self.inside("when", "", |walk| walk.condition(condition, Use::When));
+        }
+    }
+
+    fn condition(&mut self, node: &'a Node, used: Use) {
+        self.see(Sort::Condition, node);
+        self.data_ref(node, "ref", used);
+    }
+
+    fn slot(&mut self, node: &'a Node) {
+        self.see(Sort::Slot, node);
+        self.when(node);
+        for (n, step) in items(node, "plan").enumerate() {
+            self.inside(&format!("plan.{n}"), &format!(".plan[{n}]"), |walk| walk.step(step));
+        }
+    }
+
+    fn step(&mut self, node: &'a Node) {
+        if self.depth >= MAX_DEPTH {
+            return;
+        }
+        self.depth += 1;
+        match node.get("kind").and_then(Node::as_text) {
+            Some("message") => self.block(Sort::Message, node),
+            Some("forEach") => {
+                self.see(Sort::Each, node);
+                self.data_ref(node, "source", Use::Items);
+                self.at.loops += 1;
+                self.steps(node, "map", "forEach");
+                self.at.loops -= 1;
+            }
+            Some("if") => {
+                self.see(Sort::If, node);
+                self.when(node);
+                self.steps(node, "then", "if");
+                self.steps(node, "else", "if");
+            }
+            Some("anchor") => self.anchor(node),
+            _ => {}
+        }
+        self.depth -= 1;
+    }
+
+    fn steps(&mut self, node: &'a Node, key: &str, word: &str) {
+        for (n, step) in items(node, key).enumerate() {
+            self.inside(&format!("{key}.{n}"), &format!(".{word}.{key}[{n}].plan[0]"), |walk| walk.step(step));
+        }
+    }
+
+    fn lane(&mut self, node: &'a Node) {
+        self.see(Sort::Lane, node);
+        for (n, group) in items(node, "groups").enumerate() {
+            self.inside(&format!("groups.{n}"), "", |walk| walk.see(Sort::Group, group));
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Templates as files of a folder: `ID.json`, where the id is written so that it can do no harm.
+//!
+//! Small ASCII letters, digits, `-`, `_` and inner dots stand for themselves, all other bytes are `%` and two hex
+//! digits. So no id leaves the folder, hides, or meets another one where upper and lower case are the same.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Listing, Refused, Stored, TemplateStore};
+use crate::diag::{Code, Diagnostic};
+
+/// Largest template, in bytes (4 MiB).
+pub const MAX_TEMPLATE: u64 = 4 << 20;
+/// Longest name of a file without its ending, in bytes; file systems allow some more.
+const MAX_NAME: usize = 200;
+/// Most entries of the folder that are looked at.
+const MAX_ENTRIES: usize = 20_000;
+/// Names that mean devices to Windows, whatever their ending.
+const DEVICES: [&str; 22] = [
+    "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2", "lpt3", "lpt4",
+    "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
+];
+
+/// A folder of templates. It need not be there before something is stored.
+#[derive(Debug, Clone)]
+pub struct FolderStore {
+    folder: PathBuf,
+}
+
+impl FolderStore {
+    /// A store in this folder.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The file of an id.
+    fn path(&self, id: &str) -> Result<PathBuf, Refused> {
+        let name = file_name(id);
+        if name.len() > MAX_NAME {
+            let message = format!("the id `{}` is too long for the name of a file", short(id));
+            let help = format!(
+                "make it shorter: small ASCII letters, digits, `-` and `_` count one, other bytes three, at most {MAX_NAME} in all"
+            );
+            return Err(refused(Code::StoreName, message, help));
+        }
+        Ok(self.folder.join(name + ".json"))
+    }
+
+    /// The size of the file, if there is one. A link may lead anywhere, so it is not followed.
+    fn size(path: &Path) -> Result<Option<u64>, Refused> {
+        let shown = path.display();
+        match fs::symlink_metadata(path) {
+            Ok(data) if data.is_file() => Ok(Some(data.len())),
+            Ok(data) if data.is_symlink() => {
+                Err(refused(Code::FileOutside, format!("`{shown}` is a link, which is not followed"), "put the file itself there"))
+            }
+            Ok(_) => Err(refused(Code::FileMissing, format!("`{shown}` is not a file"), "remove it, or use another folder")),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("read", path, &error)),
+        }
+    }
+
+    /// Writes a file beside the one that is meant, under a name that no template has.
+    fn write_beside(&self, bytes: &[u8]) -> std::io::Result<PathBuf> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = self.folder.join(format!(".{}-{number}.tmp", std::process::id()));
+            let mut file = match File::options().write(true).create_new(true).open(&path) {
+                // left behind by a process of the same number that was stopped
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                opened => opened?,
+            };
+            return match file.write_all(bytes).and_then(|()| file.sync_all()) {
+                Ok(()) => Ok(path),
+                Err(error) => {
+                    drop(file);
+                    discard(&path);
+                    Err(error)
+                }
+            };
+        }
+    }
+}
+
+impl TemplateStore for FolderStore {
+    fn list(&self) -> Result<Listing, Refused> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Listing::default()),
+            Err(error) => return Err(failed("read", &self.folder, &error)),
+        };
+        let mut listing = Listing::default();
+        for (count, entry) in entries.enumerate() {
+            if count >= MAX_ENTRIES {
+                let message = format!("`{}` has more than {MAX_ENTRIES} entries", self.folder.display());
+                return Err(refused(Code::FileTooLarge, message, "use a folder that holds templates only"));
+            }
+            let entry = entry.map_err(|error| failed("read", &self.folder, &error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if let Some(stem) = name.strip_suffix(".json").filter(|stem| !stem.starts_with('.')) {
+                match id_of(stem) {
+                    Some(id) => listing.ids.push(id),
+                    None => listing.strangers.push(name),
+                }
+            }
+        }
+        listing.ids.sort();
+        listing.strangers.sort();
+        Ok(listing)
+    }
+
+    fn get(&self, id: &str) -> Result<Option<Stored>, Refused> {
+        let path = self.path(id)?;
+        let Some(size) = Self::size(&path)? else { return Ok(None) };
+        if size > MAX_TEMPLATE {
+            return Err(too_large(&path));
+        }
+        let mut bytes = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(MAX_TEMPLATE + 1).read_to_end(&mut bytes));
+        read.map_err(|error| failed("read", &path, &error))?;
+        if bytes.len() as u64 > MAX_TEMPLATE { Err(too_large(&path)) } else { Ok(Some(Stored { name: path.display().to_string(), bytes })) }
+    }
+
+    fn put(&self, id: &str, bytes: &[u8], replace: bool) -> Result<String, Refused> {
+        let path = self.path(id)?;
+        if bytes.len() as u64 > MAX_TEMPLATE {
+            return Err(too_large(&path));
+        }
+        if Self::size(&path)?.is_some() && !replace {
+            return Err(taken(id, &path));
+        }
+        fs::create_dir_all(&self.folder).map_err(|error| failed("made", &self.folder, &error))?;
+        let beside = self.write_beside(bytes).map_err(|error| failed("written", &path, &error))?;
+        let placed = if replace { fs::rename(&beside, &path) } else { place_new(&beside, &path) };
+        placed.map_err(|error| {
+            discard(&beside);
+            if error.kind() == ErrorKind::AlreadyExists { taken(id, &path) } else { failed("written", &path, &error) }
+        })?;
+        Ok(path.display().to_string())
+    }
+
+    fn remove(&self, id: &str) -> Result<bool, Refused> {
+        let path = self.path(id)?;
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(failed("removed", &path, &error)),
+        }
+    }
+}
+
+/// Gives a file its name unless another has it, also one that came just now; a file system without links is trusted.
+fn place_new(beside: &Path, path: &Path) -> std::io::Result<()> {
+    match fs::hard_link(beside, path) {
+        Ok(()) => {
+            discard(beside);
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+        Err(_) => fs::rename(beside, path),
+    }
+}
+
+/// A file that is left behind harms nobody: its name is no template's.
+fn discard(path: &Path) {
+    let _ = fs::remove_file(path);
+}
+
+/// The name of an id's file, without the ending.
+fn file_name(id: &str) -> String {
+    // a name must have a letter
+    if id.is_empty() {
+        return "%".to_owned();
+    }
+    let device = DEVICES.contains(&id.split('.').next().unwrap_or_default());
+    let mut name = String::new();
+    for (at, byte) in id.bytes().enumerate() {
+        let plain = matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_') || (byte == b'.' && at > 0);
+        if plain && !(device && at == 0) {
+            name.push(char::from(byte));
+        } else {
+            name.push_str(&format!("%{byte:02x}"));
+        }
+        if name.len() > MAX_NAME {
+            break;
+        }
+    }
+    name
+}
+
+/// The id of a file; nothing for a name that no id has.
+fn id_of(name: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = if name == "%" { &[][..] } else { name.as_bytes() };
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, behind) = rest.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+        rest = behind;
+    }
+    String::from_utf8(bytes).ok().filter(|id| file_name(id) == name)
+}
+
+fn refused(code: Code, message: String, help: impl Into<String>) -> Refused {
+    Box::new(Diagnostic::new(code, message).help(help))
+}
+
+fn too_large(path: &Path) -> Refused {
+    let message = format!("`{}` is larger than {} MiB", path.display(), MAX_TEMPLATE >> 20);
+    refused(Code::FileTooLarge, message, "split the template, or move long texts into the data")
+}
+
+fn taken(id: &str, path: &Path) -> Refused {
+    let message = format!("a template `{}` is stored already, in `{}`", short(id), path.display());
+    refused(Code::StoreTaken, message, "give it another `id`, or replace the stored one (`--force`)")
+}
+
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> Refused {
+    let reason = match error.kind() {
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::NotADirectory => "it, or a folder above it, is a file".to_owned(),
+        kind => kind.to_string(),
+    };
+    let message = format!("`{}` cannot be {what}: {reason}", path.display());
+    refused(Code::FileMissing, message, "check the folder and its permissions")
+}
+
+/// The beginning of an id, for a message.
+fn short(id: &str) -> String {
+    let mut out: String = id.chars().take(40).collect();
+    if out.len() < id.len() {
+        out.push('…');
+    }
+    out
+}

@@ -1,0 +1,58 @@
+//! Nothing and null. The language holds them for one thing; who answers questions about foreign data must tell them apart.
+
+use std::sync::Arc;
+
+use crate::model::Value;
+
+use super::eval::{Cur, Env, Fault};
+use super::expr::{Expr, FieldRef, Lookup, Seg};
+
+impl Env<'_> {
+    /// Works an expression out: `None` is nothing at all, `Some(Null)` a null that the data itself says where a reference
+    /// or a lookup leads to.
+    pub fn present(&self, expr: &Expr) -> Result<Option<Value>, Fault> {
+        let value = self.eval(expr)?;
+        if !value.is_null() {
+            return Ok(Some(value));
+        }
+        let said = match expr {
+            Expr::Path(path) => {
+                let scene = |names: &[Arc<str>]| says_null(&self.st.set.borrow(), names) || says_null(&self.st.scene, names);
+                path.names().is_some_and(scene)
+            }
+            Expr::Field(field) => self.field_is_null(field),
+            Expr::Lookup(lookup) => self.lookup_is_null(lookup)?,
+            _ => false,
+        };
+        Ok(said.then_some(Value::Null))
+    }
+
+    fn field_is_null(&self, field: &FieldRef) -> bool {
+        let (0, Some((_, name)), Cur::Value(value, _)) = (field.up, &field.field, self.cur) else { return false };
+        let rest = field.rest.iter().map(|seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None });
+        let names: Option<Vec<Arc<str>>> = std::iter::once(Some(name.clone())).chain(rest).collect();
+        names.is_some_and(|names| says_null(value, &names))
+    }
+
+    fn lookup_is_null(&self, lookup: &Lookup) -> Result<bool, Fault> {
+        let (key, table) = (self.eval(&lookup.key)?, self.eval(&lookup.table)?);
+        Ok(lookup.get.is_none() && says_null(&table, &[key.to_text()]))
+    }
+}
+
+fn says_null(value: &Value, names: &[Arc<str>]) -> bool {
+    names.iter().try_fold(value, |at, name| at.get(name)).is_some_and(Value::is_null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arc, Value, says_null};
+
+    #[test]
+    fn only_a_null_that_is_there_counts() {
+        let value = Value::from(&serde_json::json!({ "a": { "b": null, "c": 0 } }));
+        let asks = |path: &str| says_null(&value, &path.split('.').map(Arc::from).collect::<Vec<_>>());
+        assert!(asks("a.b"));
+        assert!(!asks("a.c") && !asks("a.d") && !asks("a.b.c"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Paths of leaf strings, and how they are walked: own properties only, as JavaScript has them.
+
+use std::borrow::Cow;
+
+use crate::model::{Map, Value};
+use crate::text::js;
+
+use super::Scope;
+
+/// A path, split into steps. Without steps it means all there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Path {
+    steps: Box<[Step]>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Step {
+    name: Box<str>,
+    /// The place in a list that the name is.
+    index: Option<u32>,
+}
+
+/// Reads a path: names between dots, and what stands between brackets, taken as it is. Empty pieces vanish.
+#[must_use]
+pub fn path(text: &str) -> Path {
+    let mut steps = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['.', '[']) {
+        let (name, tail) = rest.split_at(at);
+        let bracket = tail.strip_prefix('[');
+        match bracket.map(|inner| inner.split_once(']')) {
+            Some(Some((inner, behind))) => {
+                steps.extend([name, inner]);
+                rest = behind;
+            }
+            // a bracket that nothing closes is a letter like any other
+            Some(None) => break,
+            None => {
+                steps.push(name);
+                rest = tail.strip_prefix('.').unwrap_or(tail);
+            }
+        }
+    }
+    steps.push(rest);
+    Path::of_steps(steps)
+}
+
+impl Path {
+    /// A path of these steps; empty ones vanish.
+    pub(super) fn of_steps<'t>(steps: impl IntoIterator<Item = &'t str>) -> Self {
+        let steps = steps.into_iter().filter(|s| !s.is_empty());
+        Self { steps: steps.map(|s| Step { name: s.into(), index: js::index_key(s) }).collect() }
+    }
+
+    /// The first step; empty where the path has none.
+    #[must_use]
+    pub fn first(&self) -> &str {
+        self.steps.first().map_or("", |step| &step.name)
+    }
+
+    /// The path without its first step.
+    #[must_use]
+    pub fn rest(&self) -> Path {
+        Path { steps: self.steps.iter().skip(1).cloned().collect() }
+    }
+
+    /// No steps: the path of all there is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// What stands at the path in a scope; where it leads nowhere it is tried once more in the scope's globals. Nothing
+    /// where it is absent, which `null` is not. Made anew only for the length of a list and for the path of all.
+    #[must_use]
+    pub fn find<'v>(&self, scope: &Scope<'v>) -> Option<Cow<'v, Value>> {
+        let Some((first, rest)) = self.steps.split_first() else { return Some(Cow::Owned(whole(scope))) };
+        let direct = match scope.first(&first.name) {
+            Some(None) if rest.is_empty() => return None,
+            Some(value) => value.and_then(|value| walk(rest, value)),
+            None => None,
+        };
+        direct.or_else(|| scope.globals?.get(&*first.name).and_then(|value| walk(rest, value)))
+    }
+
+    /// What stands at the path below a value; the value itself where the path has no steps.
+    #[must_use]
+    pub fn below<'v>(&self, value: &'v Value) -> Option<Cow<'v, Value>> {
+        walk(&self.steps, value)
+    }
+}
+
+impl<'v> Scope<'v> {
+    /// What a name means; the inner nothing is a name that holds nothing.
+    fn first(&self, name: &str) -> Option<Option<&'v Value>> {
+        let over = self.over.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        let root = || self.root.and_then(|root| root.get(name)).map(Some);
+        over.or_else(root).or_else(|| self.under.iter().find(|(key, _)| *key == name).map(|(_, value)| Some(*value)))
+    }
+}
+
+fn walk<'v>(steps: &[Step], from: &'v Value) -> Option<Cow<'v, Value>> {
+    let mut at = from;
+    for (n, step) in steps.iter().enumerate() {
+        at = match (at, step.index) {
+            (Value::Map(map), _) => map.get(&*step.name)?,
+            (Value::List(list), Some(index)) => list.get(usize::try_from(index).ok()?)?,
+            (Value::List(list), None) if &*step.name == "length" && n + 1 == steps.len() => {
+                return Some(Cow::Owned(Value::Int(i64::try_from(list.len()).ok()?)));
+            }
+            _ => return None,
+        };
+    }
+    Some(Cow::Borrowed(at))
+}
+
+/// The scope as one table: a name keeps the place where it stood first, and the value of who hides the others.
+fn whole(scope: &Scope<'_>) -> Value {
+    let mut all = Map::default();
+    for (name, value) in scope.under {
+        all.insert((*name).into(), (*value).clone());
+    }
+    for (name, value) in scope.root.into_iter().flatten() {
+        all.insert(name.clone(), value.clone());
+    }
+    for (name, value) in scope.over {
+        match value {
+            Some(value) => drop(all.insert((*name).into(), (*value).clone())),
+            None => drop(all.shift_remove(*name)),
+        }
+    }
+    Value::map(all)
+}

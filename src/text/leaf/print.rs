@@ -1,0 +1,158 @@
+//! Values as leaf strings print them: as JavaScript does, into one text that has a bound.
+
+use std::borrow::Cow;
+
+use crate::model::Value;
+use crate::model::value::{MAX_DEPTH, number_text};
+use crate::text::js;
+
+use super::TooLong;
+
+/// Deepest value that is written as JSON: a context of the deepest kind, and what stands around it.
+const DEEPEST: usize = MAX_DEPTH * 2;
+/// Bytes of texts that are compared for one step.
+const BYTES_A_STEP: usize = 64;
+/// Whole numbers beyond this are not exact in JavaScript.
+const EXACT: u64 = 1 << 53;
+
+/// A value as a text: a text as it is, numbers and truth as JavaScript writes them, lists and tables as compact JSON
+/// in JavaScript's order of keys, nothing for `null`. Texts are not read for tags.
+///
+/// # Errors
+/// More than `most` bytes; a value that nests too deep.
+pub fn value_text(value: &Value, most: usize) -> Result<Cow<'_, str>, TooLong> {
+    if let Value::Text(text) = value {
+        return if text.len() > most { Err(TooLong::Text(most)) } else { Ok(Cow::Borrowed(text)) };
+    }
+    let mut out = Bounded::new(most);
+    out.value(value)?;
+    Ok(Cow::Owned(out.text))
+}
+
+/// Whether two values are the same without coercion; lists and tables by their JSON text, so that the order of keys
+/// counts. Nothing is the same as nothing only, `null` as `null` only. Each value that is looked at takes a step of
+/// `left`, and long texts take more.
+///
+/// # Errors
+/// Values that take more than the steps that are left, or nest too deep.
+pub fn same(a: Option<&Value>, b: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
+    match (a, b) {
+        (Some(a), Some(b)) => Compare { left, inside: false }.same(a, b, DEEPEST),
+        (a, b) => Ok(a.is_none() && b.is_none()),
+    }
+}
+
+struct Compare<'l> {
+    left: &'l mut usize,
+    /// Inside a list or table, where JSON has `null` for what is no number.
+    inside: bool,
+}
+
+impl Compare<'_> {
+    fn same(&mut self, a: &Value, b: &Value, depth: usize) -> Result<bool, TooLong> {
+        let bytes = if let Value::Text(text) = a { text.len() } else { 0 };
+        *self.left = self.left.checked_sub(1 + bytes / BYTES_A_STEP).ok_or(TooLong::Work)?;
+        let below = || depth.checked_sub(1).ok_or(TooLong::Deep);
+        match (a, b) {
+            (Value::List(a), Value::List(b)) => {
+                let depth = below()?;
+                self.inside = true;
+                Ok(a.len() == b.len() && self.all(a.iter().zip(b.iter()), depth)?)
+            }
+            (Value::Map(a), Value::Map(b)) => {
+                let depth = below()?;
+                self.inside = true;
+                if a.len() != b.len() {
+                    return Ok(false);
+                }
+                let (a, b) = (js::fields(a), js::fields(b));
+                let names = a.iter().zip(&b).all(|((a, _), (b, _))| a == b);
+                Ok(names && self.all(a.iter().zip(&b).map(|((_, a), (_, b))| (*a, *b)), depth)?)
+            }
+            (Value::Text(a), Value::Text(b)) => Ok(a == b),
+            (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
+            (Value::Int(_) | Value::Num(_), Value::Int(_) | Value::Num(_)) => {
+                let (a, b) = (js::to_number(a), js::to_number(b));
+                #[expect(clippy::float_cmp, reason = "the same number, to the bit")]
+                Ok(a == b || (self.inside && !a.is_finite() && !b.is_finite()))
+            }
+            (Value::Null | Value::Rule(_), Value::Null | Value::Rule(_)) => Ok(true),
+            _ => Ok(false),
+        }
+    }
+
+    fn all<'v>(&mut self, mut pairs: impl Iterator<Item = (&'v Value, &'v Value)>, depth: usize) -> Result<bool, TooLong> {
+        pairs.try_fold(true, |same, (a, b)| Ok(same && self.same(a, b, depth)?))
+    }
+}
+
+/// A text that grows to a bound.
+pub(super) struct Bounded {
+    pub(super) text: String,
+    most: usize,
+}
+
+impl Bounded {
+    pub(super) fn new(most: usize) -> Self {
+        Self { text: String::new(), most }
+    }
+
+    pub(super) fn push(&mut self, text: &str) -> Result<(), TooLong> {
+        if text.len() > self.most.saturating_sub(self.text.len()) {
+            return Err(TooLong::Text(self.most));
+        }
+        self.text.push_str(text);
+        Ok(())
+    }
+
+    /// Prints a value as it is.
+    pub(super) fn value(&mut self, value: &Value) -> Result<(), TooLong> {
+        match value {
+            Value::Null | Value::Rule(_) => Ok(()),
+            Value::Text(text) => self.push(text),
+            Value::Num(n) if !n.is_finite() => self.push(&number_text(*n)),
+            other => self.json(other, DEEPEST),
+        }
+    }
+
+    fn json(&mut self, value: &Value, depth: usize) -> Result<(), TooLong> {
+        let below = || depth.checked_sub(1).ok_or(TooLong::Deep);
+        match value {
+            Value::Null | Value::Rule(_) => self.push("null"),
+            Value::Bool(b) => self.push(if *b { "true" } else { "false" }),
+            Value::Int(n) if n.unsigned_abs() <= EXACT => self.push(&n.to_string()),
+            Value::Int(_) | Value::Num(_) => match js::to_number(value) {
+                n if n.is_finite() => self.push(&number_text(n)),
+                _ => self.push("null"),
+            },
+            Value::Text(text) => self.quoted(text),
+            Value::List(list) => {
+                let depth = below()?;
+                self.push("[")?;
+                for (n, value) in list.iter().enumerate() {
+                    self.push(if n == 0 { "" } else { "," })?;
+                    self.json(value, depth)?;
+                }
+                self.push("]")
+            }
+            Value::Map(map) => {
+                let depth = below()?;
+                self.push("{")?;
+                for (n, (key, value)) in js::fields(map).into_iter().enumerate() {
+                    self.push(if n == 0 { "" } else { "," })?;
+                    self.quoted(key)?;
+                    self.push(":")?;
+                    self.json(value, depth)?;
+                }
+                self.push("}")
+            }
+        }
+    }
+
+    fn quoted(&mut self, text: &str) -> Result<(), TooLong> {
+        if text.len() > self.most.saturating_sub(self.text.len()) {
+            return Err(TooLong::Text(self.most));
+        }
+        self.push(&serde_json::Value::from(text).to_string())
+    }
+}

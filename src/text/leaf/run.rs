@@ -1,0 +1,124 @@
+//! Printing: the steps of a leaf run into one text, and values that hold tags run like leaves, to a depth.
+
+use std::borrow::Cow;
+
+use crate::model::Value;
+use crate::text::js;
+
+use super::code::{Binary, Code, Step};
+use super::print::{Bounded, same};
+use super::{Scope, Syntax, TooLong};
+
+/// Values are read for tags so many levels below the authored text; the next one is printed as it is.
+const DEEPEST: usize = 5;
+/// Most steps in values, and of comparing them; reading a value costs steps too.
+const MOST_WORK: usize = 1 << 22;
+/// What reading a value costs, in steps: one for so many bytes, so many for each step it has.
+const BYTES_A_STEP: usize = 64;
+const STEPS_A_STEP: usize = 32;
+
+/// One rendering.
+pub(super) struct Run<'r> {
+    pub(super) out: Bounded,
+    scope: &'r Scope<'r>,
+    syntax: Syntax,
+    work: usize,
+}
+
+type Stack<'s> = Vec<Option<Cow<'s, Value>>>;
+
+impl<'r> Run<'r> {
+    pub(super) fn new(scope: &'r Scope<'r>, syntax: Syntax, most: usize) -> Self {
+        Self { out: Bounded::new(most), scope, syntax, work: MOST_WORK }
+    }
+
+    /// Runs a text that lies `depth` values below the authored one. Gives whether a tag printed something not blank.
+    pub(super) fn text(&mut self, text: &str, code: &Code, depth: usize) -> Result<bool, TooLong> {
+        let mut stack: Stack<'_> = Vec::new();
+        let mut produced = false;
+        let mut at = 0;
+        while let Some(step) = code.steps.get(at) {
+            at += 1;
+            if depth > 0 {
+                self.spend(1)?;
+            }
+            match step {
+                Step::Text(part) => self.out.push(text.get(part.clone()).unwrap_or_default())?,
+                Step::Tag(place) => produced |= self.print(find(code, *place, self.scope), depth)?,
+                Step::Print => produced |= self.print(stack.pop().flatten(), depth)?,
+                Step::Path(place) => stack.push(find(code, *place, self.scope)),
+                Step::Constant(value) => stack.push(Some(Cow::Borrowed(value))),
+                Step::Not => {
+                    let truth = truthy(stack.pop());
+                    push(&mut stack, !truth);
+                }
+                Step::Binary(operator) => {
+                    let (right, left) = (stack.pop().flatten(), stack.pop().flatten());
+                    push(&mut stack, decide(*operator, left.as_deref(), right.as_deref(), &mut self.work)?);
+                }
+                Step::Unless(to) if truthy(stack.pop()) => {}
+                Step::Unless(to) | Step::Jump(to) => at = *to,
+            }
+        }
+        Ok(produced)
+    }
+
+    /// Prints a value, and says whether that is anything but blanks.
+    fn print(&mut self, value: Option<Cow<'_, Value>>, depth: usize) -> Result<bool, TooLong> {
+        let Some(value) = value else { return Ok(false) };
+        let start = self.out.text.len();
+        match &*value {
+            Value::Text(text) if depth < DEEPEST && text.contains("{{") => self.value(text, depth + 1)?,
+            other => self.out.value(other)?,
+        }
+        Ok(self.out.text.get(start..).is_some_and(|printed| !js::trim(printed).is_empty()))
+    }
+
+    fn value(&mut self, text: &str, depth: usize) -> Result<(), TooLong> {
+        self.spend(text.len() / BYTES_A_STEP)?;
+        let code = Code::read(text, self.syntax);
+        if code.steps.is_empty() {
+            return self.out.push(text);
+        }
+        self.spend(code.steps.len().saturating_mul(STEPS_A_STEP))?;
+        self.text(text, &code, depth).map(drop)
+    }
+
+    /// The steps that values have taken so far.
+    pub(super) fn work(&self) -> usize {
+        MOST_WORK - self.work
+    }
+
+    fn spend(&mut self, steps: usize) -> Result<(), TooLong> {
+        self.work = self.work.checked_sub(steps).ok_or(TooLong::Work)?;
+        Ok(())
+    }
+}
+
+fn find<'r>(code: &Code, place: usize, scope: &'r Scope<'r>) -> Option<Cow<'r, Value>> {
+    code.paths.get(place).and_then(|path| path.find(scope))
+}
+
+fn push(stack: &mut Stack<'_>, truth: bool) {
+    stack.push(Some(Cow::Owned(Value::Bool(truth))));
+}
+
+fn truthy(value: Option<Option<Cow<'_, Value>>>) -> bool {
+    value.flatten().is_some_and(|value| js::truthy(&value))
+}
+
+/// Comparing by size needs two numbers.
+fn decide(operator: Binary, left: Option<&Value>, right: Option<&Value>, work: &mut usize) -> Result<bool, TooLong> {
+    let truth = |value: Option<&Value>| value.is_some_and(js::truthy);
+    let numbers = || left.and_then(Value::as_f64).zip(right.and_then(Value::as_f64));
+    Ok(match operator {
+        Binary::Or => truth(left) || truth(right),
+        Binary::And => truth(left) && truth(right),
+        Binary::Equal => same(left, right, work)?,
+        Binary::Unequal => !same(left, right, work)?,
+        Binary::Less => numbers().is_some_and(|(a, b)| a < b),
+        Binary::AtMost => numbers().is_some_and(|(a, b)| a <= b),
+        Binary::Greater => numbers().is_some_and(|(a, b)| a > b),
+        Binary::AtLeast => numbers().is_some_and(|(a, b)| a >= b),
+    })
+}

@@ -1,0 +1,183 @@
+//! Tasks through the public door: what their sources give a template in a build, and what a mistake becomes.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
+
+use serde_json::{Value as Json, json};
+use tapster::{BuildError, Plan, Ruleset, Scene, Value, build};
+
+/// A template of one slot with this plan.
+fn template(task: &str, revision: &str, plan: &Json) -> Json {
+    json!({ "id": "t", "task": task, "name": "T", "version": 1, "revision": revision,
+        "layout": [{ "kind": "slot", "name": "s" }], "slots": { "s": { "priority": 0, "plan": plan } } })
+}
+
+fn built_with(overlays: &[(&str, &str)], scene: &Json) -> Result<Plan, BuildError> {
+    let rules = Ruleset::open_with("storyforge", overlays).unwrap_or_else(|rejected| panic!("{rejected}"));
+    build(&rules, &Scene { data: Value::from(scene), ..Scene::default() })
+}
+
+fn built(template: &Json, data: &Json) -> Plan {
+    built_with(&[("t.json", &template.to_string())], &json!({ "template": "t", "data": data })).unwrap()
+}
+
+/// The texts of the blocks, joined.
+fn text(plan: &Plan) -> String {
+    let texts: Vec<String> = plan.blocks.iter().map(|b| b.fields.get("text").unwrap().to_text().to_string()).collect();
+    texts.join("|")
+}
+
+/// A plan that says `yes` where a condition on a source holds, else `no`.
+fn asks(kind: &str, source: &str, value: &Json) -> Json {
+    let say = |word: &str| json!([{ "kind": "message", "role": "user", "content": word }]);
+    let mut when = json!({ "type": kind, "ref": { "source": source } });
+    if !value.is_null() || kind == "eq" {
+        when["value"] = value.clone();
+    }
+    json!([{ "kind": "if", "when": when, "then": say("yes"), "else": say("no") }])
+}
+
+/// A plan that prints the numbers of the turns that a source gives for these arguments.
+fn lists(source: &str, args: &Json) -> Json {
+    json!([{ "kind": "forEach", "source": { "source": source, "args": args },
+        "map": [{ "kind": "message", "role": "user", "content": "{{item.turnNo}}{{item.chapterNumber}}" }] }])
+}
+
+#[test]
+fn null_is_not_nothing() {
+    let plan = asks("eq", "currentIntent", &Json::Null);
+    let of = |data: Json| text(&built(&template("turn_generation", "base", &plan), &data));
+    assert_eq!(of(json!({ "currentIntent": null })), "yes");
+    assert_eq!(of(json!({})), "no");
+    let key = json!([{ "kind": "if", "when": { "type": "eq", "ref": { "source": "stepOutput", "args": { "key": "k" } }, "value": null },
+        "then": [{ "kind": "message", "role": "user", "content": "null" }] }]);
+    let of = |data: Json| text(&built(&template("writing_assistant", "base", &key), &data));
+    assert_eq!(of(json!({ "stepOutputs": { "k": null } })), "null");
+    assert_eq!(of(json!({ "stepOutputs": {} })), "");
+}
+
+#[test]
+fn a_list_that_is_not_there_is_a_warning() {
+    let plan = built(&template("turn_generation", "base", &lists("turns", &json!({}))), &json!({}));
+    let codes: Vec<&str> = plan.warnings.iter().map(|w| w.code.as_str()).collect();
+    assert_eq!(codes, ["template.data"]);
+    // nothing is to be done with the roster, so nothing fails
+    let plan = built(&template("turn_generation", "base", &lists("characters", &json!({}))), &json!({}));
+    assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+}
+
+#[test]
+fn each_revision_has_sources_of_its_own() {
+    let turns: Vec<Json> = [(1, 1), (2, 1), (3, 2), (4, 3)].iter().map(|(n, c)| json!({ "turnNo": n, "chapterNumber": c })).collect();
+    let data = json!({ "turns": turns });
+    let of = |revision: &str, args: Json| text(&built(&template("turn_generation", revision, &lists("turns", &args)), &data));
+    assert_eq!(of("base", json!({ "order": "asc", "limit": 2 })), "11\n21");
+    assert_eq!(of("head", json!({ "order": "asc", "limit": 2 })), "43\n32\n21\n11");
+    assert_eq!(of("head", json!({ "chapterWindow": { "startOffset": -1 } })), "43\n32");
+    assert_eq!(of("head", json!({ "chapterWindow": { "startOffset": 0, "minTurns": 2 }, "start": 1 })), "43");
+}
+
+#[test]
+fn summaries_come_in_the_order_of_their_chapters() {
+    let summaries = json!({ "chapterSummaries": [{ "chapterNumber": 2 }, { "chapterNumber": 1 }, { "chapterNumber": 3 }] });
+    let of = |revision: &str, source: &str, args: Json| {
+        text(&built(&template("chapter_summarization", revision, &lists(source, &args)), &summaries))
+    };
+    assert_eq!(of("head", "chapterSummaries", json!({})), "3\n2\n1");
+    assert_eq!(of("head", "chapterSummaries", json!({ "order": "asc" })), "1\n2\n3");
+    assert_eq!(of("base", "previousSummaries", json!({ "limit": 2 })), "1\n3");
+    assert_eq!(of("base", "previousSummaries", json!({ "limit": 0 })), "2\n1\n3");
+    let missing = built(&template("chapter_summarization", "base", &lists("previousSummaries", &json!({}))), &json!({}));
+    assert_eq!(missing.warnings.len(), 1);
+}
+
+#[test]
+fn lanes_of_a_task_print_lore_and_chapters() {
+    let message = |content: &str| json!({ "kind": "message", "role": "user", "content": content });
+    let plan = json!([{ "kind": "forEach", "source": { "source": "turns" }, "fillDir": "prepend", "map": [
+        { "kind": "anchor", "key": "turn_{{item.turnNo}}_before" }, message("{{item.content}}"), { "kind": "anchor", "key": "turn_{{item.turnNo}}" },
+    ] }]);
+    let entry = |id: u32, key: &str, position: Json| json!({ "id": id, "keys": [key], "content": format!("lore {id}"), "enabled": true, "position": position });
+    let book =
+        |enabled: bool, entries: Json| json!({ "lorebookId": "l", "enabled": enabled, "data": { "token_budget": 40, "entries": entries } });
+    let turn =
+        |n: u32, chapter: u32, content: &str| json!({ "turnNo": n, "chapterNumber": chapter, "authorName": "A", "content": content });
+    let data = json!({
+        "turns": [turn(1, 1, "the gate"), turn(2, 2, "a lamp"), turn(3, 2, "a gull")],
+        "chapters": [{ "chapterNumber": 1 }, { "chapterNumber": 2, "title": "Two" }],
+        "lorebooks": [book(true, json!([entry(1, "lamp", json!("before_char")), entry(2, "gull", json!(1)), entry(3, "shoe", json!(1))])),
+            book(false, json!([entry(4, "gull", json!("after_char"))]))],
+    });
+    let plan = built(&template("turn_generation", "head", &plan), &data);
+    let expected = "## The world\n• lore 1\n## Chapter 1|the gate|## Chapter 2: Two|a lamp|[Lore]\n• lore 2\n[/Lore]|a gull";
+    assert_eq!(text(&plan), expected);
+    assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+}
+
+const RECIPE: &str = r#"
+kind = "task"
+version = 1
+[[task]]
+name = "recipe"
+[[source]]
+name = "recipe/steps"
+args = { tool = { type = "text", default = "pan" }, limit = "number" }
+value = { of = "$data.steps", where = { meta = { ne = "" } }, get = "{{@text}} ({{@outer.tool}})" }
+list = [{ limit = "limit" }]
+"#;
+
+#[test]
+fn a_new_task_is_a_file() {
+    let plan = json!([{ "kind": "forEach", "source": { "source": "steps", "args": { "limit": 2 } },
+        "map": [{ "kind": "message", "role": "user", "content": "{{item}}" }] }]);
+    let template = template("recipe", "base", &plan).to_string();
+    let data = json!({ "steps": [{ "text": "chop", "meta": 1 }, { "text": "fry", "meta": 1 }, { "text": "eat", "meta": 1 }] });
+    let plan = built_with(&[("recipe.toml", RECIPE), ("t.json", &template)], &json!({ "template": "t", "data": data })).unwrap();
+    assert_eq!(text(&plan), "chop (pan)\nfry (pan)");
+}
+
+#[test]
+fn mistakes_of_a_task_have_a_place() {
+    let wrong = RECIPE
+        .replace("@outer.tool", "@outer.tol")
+        .replace("{ limit = \"limit\" }", "{ limit = \"limit\", by = \"id\" }, { zero = \"all\" }");
+    let wrong = format!("{wrong}\n[[source]]\nname = \"recipee/more\"\nvalue = 1\n");
+    let rejected = Ruleset::open_with("storyforge", &[("recipe.toml", &wrong)]).err().unwrap().to_string();
+    for said in ["there is no argument `tol`", "recipe.toml:9:83"] {
+        assert!(rejected.contains(said), "{said}:\n{rejected}");
+    }
+    let wrong = wrong.replace("@outer.tol", "@outer.tool");
+    let rejected = Ruleset::open_with("storyforge", &[("recipe.toml", &wrong)]).err().unwrap().to_string();
+    for said in ["`by` does not belong to `limit`", "this step of `list` says nothing to do", "there is no task `recipee`"] {
+        assert!(rejected.contains(said), "{said}:\n{rejected}");
+    }
+}
+
+#[test]
+fn a_template_or_task_that_is_not_there_is_told() {
+    let call = |scene: Json| built_with(&[("t.json", &template("turn_generation", "base", &json!([])).to_string())], &scene).unwrap_err();
+    let unknown = call(json!({ "template": "tt" }));
+    assert_eq!(unknown.kind(), "call");
+    assert!(unknown.message.contains("did you mean `t`?"), "{}", unknown.message);
+    let other = call(json!({ "template": "t", "task": "writing_assistant" }));
+    assert!(other.message.contains("is written for task `turn_generation`"), "{}", other.message);
+    let none = call(json!({}));
+    assert_eq!(none.kind(), "call");
+    let pass = "kind = \"overlay\"\nversion = 1\n[[pass]]\nname = \"build/more\"\ndo = \"set\"\nset = { \"$rendered\" = { fn = \"template\", of = \"nowhere\", budgt = 1 } }";
+    let rejected = Ruleset::open_with("storyforge", &[("o.toml", pass)]).err().unwrap().to_string();
+    for said in ["there is no template `nowhere`", "`budgt` does not belong to `template`"] {
+        assert!(rejected.contains(said), "{said}:\n{rejected}");
+    }
+}
+
+#[test]
+fn work_on_sources_is_bounded() {
+    let turns: Vec<Json> = (0..20_000).map(|n| json!({ "turnNo": n })).collect();
+    let of = |loops: u32| {
+        let plan: Vec<Json> = (0..loops).map(|n| lists("turns", &json!({ "start": n }))[0].clone()).collect();
+        let template = template("turn_generation", "base", &json!(plan)).to_string();
+        built_with(&[("t.json", &template)], &json!({ "template": "t", "max_tokens": 100, "data": { "turns": turns } }))
+    };
+    assert_eq!(of(50).unwrap().blocks.len(), 1);
+    // each of these loops wants a list of its own
+    assert_eq!(of(400).unwrap_err().kind(), "bound.exceeded");
+}
