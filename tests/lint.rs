@@ -15,7 +15,7 @@ static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open("base", &[]).unw
 
 fn lint(dialect: &str, model: &str, messages: &[Json]) -> Vec<Warning> {
     let block = |m: &Json| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() };
-    let scene = json!({ "dialect": dialect, "provider": { "model": model } });
+    let scene = json!({ "dialect": dialect, "provider": { "model": model }, "context": { "reserve": 9 } });
     let plan = Plan { blocks: messages.iter().map(block).collect(), scene: Value::from(&scene), ..Plan::default() };
     let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
     emitted.warnings.into_iter().filter(|w| w.code.starts_with("lint.")).collect()
@@ -81,7 +81,13 @@ fn every_dialect_knows_its_provider() {
         ("anthropic", "claude-sonnet-4-5", &["lint.call", "lint.empty", "lint.films", "lint.name", "lint.sounds", "lint.system"], &[]),
         ("google", "gemini-2.5-pro", &["lint.empty", "lint.name", "lint.system"], &[]),
         ("google", "gemini-3.7-flash", &["lint.empty", "lint.name", "lint.prefill", "lint.system"], &[]),
-        ("mistral", "mistral-large", &["lint.after_tools", "lint.empty", "lint.films", "lint.name", "lint.system"], &[]),
+        (
+            "mistral",
+            "mistral-large",
+            &["lint.after_tools", "lint.call", "lint.empty", "lint.films", "lint.name", "lint.sounds", "lint.system"],
+            &[],
+        ),
+        ("mistral", "voxtral-small", &["lint.after_tools", "lint.call", "lint.empty", "lint.films", "lint.name", "lint.system"], &[]),
         ("cohere", "command-a", &["lint.empty", "lint.name", "lint.prefill"], &media),
         ("cohere", "command-a-vision", &["lint.empty", "lint.films", "lint.name", "lint.prefill", "lint.sounds"], &[]),
         ("ai21", "jamba", &["lint.empty", "lint.first", "lint.name", "lint.system"], &media),
@@ -229,7 +235,7 @@ fn named_roles_are_known() {
         tokens: 0.0,
         history: Vec::new(),
     });
-    let scene = json!({ "provider": { "model": "claude-opus-4-6", "roles": { "narrator": "system", "assistant": "model" } } });
+    let scene = json!({ "provider": { "model": "claude-opus-4-6", "roles": { "narrator": "system", "assistant": "model" } }, "context": { "reserve": 9 } });
     let plan = Plan { blocks: blocks.into(), scene: Value::from(&scene), ..Plan::default() };
     let warnings = emit(&BASE, &plan, "anthropic").unwrap().warnings;
     assert_eq!(codes(&warnings), ["lint.system"]);

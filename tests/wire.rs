@@ -180,9 +180,9 @@ fn empty_pictures_are_told() {
 #[test]
 fn pictures_for_texts_are_told() {
     let messages = json!([{ "role": "user", "text": [{ "type": "text", "text": "Look" }, { "type": "image_url", "image_url": { "url": "https://host/a.png" } }] }]);
-    for dialect in ["ai21", "deepseek"] {
+    for dialect in ["ai21", "cohere", "deepseek"] {
         let emitted = emitted(&BASE, dialect, &json!({}), &messages);
-        assert_eq!(emitted.payload["messages"], json!([{ "role": "user", "content": "Look" }]));
+        assert!(!emitted.payload.to_string().contains("a.png"), "{dialect}: {}", emitted.payload);
         assert!(emitted.warnings.iter().any(|w| w.code == "dialect.media"), "{dialect}: {:?}", emitted.warnings);
     }
 }
@@ -250,4 +250,103 @@ fn words_put_in_are_settings() {
         payload["contents"][0]["parts"][0]["functionResponse"]["name"].clone()
     };
     assert_eq!((named(&BASE), named(&changed)), (json!("unknown"), json!("tool")));
+}
+
+/// What a model would refuse beside the messages is not sent to it; what is lost by that is told.
+#[test]
+fn requests_fit_their_models() {
+    let provider = json!({ "temperature": 0.7, "stop": ["\n", "a", "b", "c", "d"], "reasoning_effort": "high" });
+    let rows: &[(&str, &str, &[&str], bool)] = &[
+        ("openai", "gpt-4o", &["max_tokens", "stop", "temperature"], true),
+        ("openai", "gpt-5-mini", &["max_completion_tokens", "reasoning_effort"], true),
+        ("openai", "gpt-5-chat-latest", &["max_tokens", "stop", "temperature"], true),
+        ("openai-responses", "o3", &["max_output_tokens", "reasoning"], true),
+        ("anthropic", "claude-opus-4-6", &["max_tokens", "output_config", "stop_sequences", "thinking"], false),
+        ("anthropic", "claude-sonnet-4-5", &["max_tokens", "stop_sequences", "temperature"], false),
+        ("xai", "grok-4", &["max_tokens", "temperature"], true),
+        ("xai", "grok-3-mini", &["max_tokens", "reasoning_effort", "temperature"], true),
+        ("text", "m", &["max_tokens", "stop", "temperature"], false),
+    ];
+    for (dialect, model, keys, told) in rows {
+        let mut scene = json!({ "provider": provider, "context": { "reserve": 9 } });
+        scene["provider"]["model"] = json!(model);
+        let emitted = emitted(&BASE, dialect, &scene, &hi());
+        let known = ["input", "messages", "model", "prompt"];
+        let mut found: Vec<&str> = emitted.payload.as_object().unwrap().keys().map(String::as_str).filter(|k| !known.contains(k)).collect();
+        found.sort_unstable();
+        assert_eq!(found, *keys, "{dialect}, {model}");
+        assert_eq!(emitted.warnings.iter().any(|w| w.code == "dialect.stops"), *told, "{dialect}, {model}: {:?}", emitted.warnings);
+    }
+    let stops = |dialect: &str| sent(dialect, &json!({ "provider": provider }), &hi());
+    assert_eq!(stops("openai")["stop"], json!(["\n", "a", "b", "c"]));
+    assert_eq!(stops("anthropic")["stop_sequences"], json!(["a", "b", "c", "d"]));
+    // no room is said: nothing is sent for it
+    for dialect in dialects(&BASE) {
+        assert!(!sent(&dialect, &json!({}), &hi()).to_string().to_lowercase().contains("max"), "{dialect}");
+    }
+}
+
+/// Calls that another provider's model made: their ids, arguments and marks as this one takes them.
+#[test]
+fn calls_of_others_are_taken() {
+    let call = |id: &str, arguments: &str| json!({ "id": id, "type": "function", "signature": "S", "function": { "name": "f", "arguments": arguments } });
+    let messages = json!([
+        { "role": "user", "text": "Q" },
+        { "role": "assistant", "tool_calls": [call("functions.f:0", "[1]"), call("b", "no JSON")] },
+        { "role": "tool", "text": "4", "tool_call_id": "functions.f:0" },
+    ]);
+    let blocks = sent("anthropic", &json!({}), &messages)["messages"].clone();
+    let (first, second, result) = (&blocks[1]["content"][0], &blocks[1]["content"][1], &blocks[2]["content"][0]);
+    assert_eq!((&first["input"], &second["input"], &second["id"]), (&json!({}), &json!({}), &json!("b")));
+    assert_eq!(first["id"], result["tool_use_id"]);
+    assert!(first["id"].as_str().unwrap().bytes().all(|b| b.is_ascii_alphanumeric()), "{first}");
+    for dialect in ["openai", "mistral", "cohere", "ai21", "xai", "deepseek", "google"] {
+        let payload = sent(dialect, &json!({}), &messages).to_string();
+        assert!(!payload.contains("ignature"), "{dialect}: {payload}");
+    }
+    let named = json!({ "provider": { "tools": [{ "type": "function", "function": { "name": "f" } }], "tool_choice": { "type": "function", "function": { "name": "f" } } } });
+    assert_eq!(sent("openai-responses", &named, &hi())["tool_choice"], json!({ "type": "function", "name": "f" }));
+}
+
+/// Thoughts go back to the provider that gave them, as it gave them, and to no other.
+#[test]
+fn thoughts_go_back_as_they_came() {
+    let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } });
+    let thought = json!({ "type": "thinking", "thinking": "hm", "signature": "S" });
+    let item = json!({ "type": "reasoning", "id": "r", "summary": [], "encrypted_content": "E" });
+    let messages = json!([
+        { "role": "user", "text": "Q" },
+        { "role": "assistant", "text": "So:", "meta": { "tool_calls": [call], "reasoning_details": [thought, item] } },
+        { "role": "tool", "text": "1", "meta": { "tool_call_id": "a" } },
+    ]);
+    let content = sent("anthropic", &json!({}), &messages)["messages"][1]["content"].clone();
+    let types: Vec<&Json> = content.as_array().unwrap().iter().map(|b| &b["type"]).collect();
+    assert_eq!(types, [&json!("thinking"), &json!("text"), &json!("tool_use")]);
+    assert_eq!(content[0], thought);
+    let input = sent("openai-responses", &json!({}), &messages)["input"].clone();
+    assert_eq!(input.as_array().unwrap().iter().filter(|i| **i == item).count(), 1);
+    assert!(!input.to_string().contains("thinking"), "{input}");
+}
+
+/// A system message may be a list of parts; where it stands apart, and in one text, its texts are sent.
+#[test]
+fn system_messages_of_parts_are_sent() {
+    let parts = json!([{ "type": "text", "text": "Main" }, { "type": "text", "text": "More" }]);
+    for field in ["text", "parts"] {
+        let messages = json!([{ "role": "system", field: parts }, { "role": "user", "text": "Hi" }]);
+        assert_eq!(sent("anthropic", &json!({}), &messages)["system"], json!([{ "type": "text", "text": "Main\n\nMore" }]));
+        assert_eq!(sent("google", &json!({}), &messages)["systemInstruction"], json!({ "parts": [{ "text": "Main\n\nMore" }] }));
+        assert_eq!(sent("text", &json!({}), &messages)["prompt"], "Main\n\nMoreHi");
+    }
+}
+
+/// A message without content is no item, and the input stays a list.
+#[test]
+fn responses_input_is_a_list() {
+    let input = |messages: &Json| sent("openai-responses", &json!({}), messages)["input"].clone();
+    let said = |text: &str| json!({ "role": "user", "content": [{ "type": "input_text", "text": text }] });
+    let messages =
+        json!([{ "role": "user", "text": "a" }, { "role": "assistant", "text": "" }, { "role": "user" }, { "role": "user", "text": "b" }]);
+    assert_eq!(input(&messages), json!([said("a"), said("b")]));
+    assert_eq!(input(&json!([])), json!([]));
 }
