@@ -333,7 +333,7 @@ impl<'a> Merger<'a> {
     fn conflicts(&mut self, new: &Incoming) {
         if self.overlay.is_some() {
             for (key, field) in &new.fields {
-                let inner = field.node.as_table().filter(|_| merges(&new.table, key) && !new.replace);
+                let inner = field.node.as_table().filter(|_| merges(&new.table, key));
                 for (inner, field) in inner.into_iter().flatten() {
                     self.decide([new.table.clone(), new.name.clone(), format!("{key}.{inner}").into()], field.clone());
                 }

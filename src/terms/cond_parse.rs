@@ -23,7 +23,8 @@ pub enum Mode {
 }
 
 /// The words of tests.
-pub const TESTS: &[&str] = &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every"];
+pub const TESTS: &[&str] =
+    &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every"];
 
 impl Cx<'_> {
     /// A condition.
