@@ -137,7 +137,7 @@ impl Outcome {
     #[must_use]
     pub fn list(&self, name: &str) -> Vec<Value> {
         let Some(id) = self.st.rules.list_id(name) else { return Vec::new() };
-        self.st.snapshot(id).iter().map(|i| i.to_value(&self.st.rules.fields)).collect()
+        self.st.snapshot(id).iter().map(|i| i.as_said(&self.st.rules.fields)).collect()
     }
 
     /// The value of `$path` after the run.

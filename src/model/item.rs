@@ -115,6 +115,8 @@ pub struct Item {
     /// Of these, the ones that may count as true.
     on: Bits,
     rest: Option<Arc<Map>>,
+    /// Fields that its source said are null: they are missing like any other, but they were said.
+    nulls: Option<Box<[FieldId]>>,
 }
 
 impl Item {
@@ -152,6 +154,12 @@ impl Item {
         self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
     }
 
+    /// Whether the source said that a field is null, and nothing has been set there since.
+    #[must_use]
+    pub fn says_null(&self, id: FieldId) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.contains(&id))
+    }
+
     fn mark(&mut self, id: FieldId, value: &Value) {
         self.there.put(id, !value.is_null());
         self.on.put(id, value.truthy());
@@ -161,6 +169,9 @@ impl Item {
     pub fn set(&mut self, id: FieldId, value: Value) {
         let place = self.place(id);
         self.mark(id, &value);
+        if self.says_null(id) {
+            self.nulls = self.nulls.take().map(|nulls| nulls.into_iter().filter(|null| *null != id).collect());
+        }
         match (place, value.is_null()) {
             (Some(n), true) => {
                 self.ids.remove(n);
@@ -228,11 +239,13 @@ impl Item {
         match value {
             Value::Map(map) => {
                 let mut rest = Map::default();
+                let mut nulls = Vec::new();
                 item.ids.reserve(map.len());
                 item.values.reserve(map.len());
                 for (key, value) in map.iter() {
                     match names.id(key) {
-                        _ if value.is_null() => {}
+                        Some(id) if value.is_null() => nulls.push(id),
+                        None if value.is_null() => {}
                         // a table holds each name once, and each name has a number of its own
                         Some(id) => item.push(id, value.clone()),
                         None => {
@@ -242,6 +255,9 @@ impl Item {
                 }
                 if !rest.is_empty() {
                     item.rest = Some(Arc::new(rest));
+                }
+                if !nulls.is_empty() {
+                    item.nulls = Some(nulls.into());
                 }
             }
             Value::Null => {}
@@ -262,6 +278,16 @@ impl Item {
                 map.entry(k.clone()).or_insert_with(|| v.clone());
             }
         }
+        Value::map(map)
+    }
+
+    /// The same with the nulls that the source said, behind all other fields: for whoever the items are handed to.
+    #[must_use]
+    pub fn as_said(&self, names: &Fields) -> Value {
+        let value = self.to_value(names);
+        let (Value::Map(map), Some(nulls)) = (&value, &self.nulls) else { return value };
+        let mut map = Map::clone(map);
+        map.extend(nulls.iter().map(|id| (names.name(*id), Value::Null)));
         Value::map(map)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Within one layer the order of files does not decide what a row may be put next to: first all rows are added
 //! and patched, then moved, then removed, then arranged. A *term is one value*: a patch replaces a key of a row
-//! whole and never merges into it, since half of an old condition under half of a new one is unreadable.
+//! whole and never merges into it, since half of an old condition under half of a new one is unreadable. The keys of
+//! a form are terms each, and merge one by one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -162,7 +163,11 @@ impl<'a> Merger<'a> {
         row.patched.push(new.span);
         for (key, field) in new.fields.into_iter().filter(|(key, _)| !(keeps_verb && &**key == "do")) {
             let by = field.node.span;
-            if let Some(hidden) = row.fields.insert(key, field) {
+            if let Some(patch) = field.node.as_table().filter(|_| merges(&new.table, &key))
+                && let Some(Field { node: Node { data: Data::Table(below), .. }, .. }) = row.fields.get_mut(&key)
+            {
+                patch_keys(below, patch, &mut self.merged.shadowed);
+            } else if let Some(hidden) = row.fields.insert(key, field) {
                 self.merged.shadowed.push(Shadowed { by, old: hidden.node.span });
             }
         }
@@ -328,7 +333,13 @@ impl<'a> Merger<'a> {
     fn conflicts(&mut self, new: &Incoming) {
         if self.overlay.is_some() {
             for (key, field) in &new.fields {
-                self.decide([new.table.clone(), new.name.clone(), key.clone()], field.clone());
+                let inner = field.node.as_table().filter(|_| merges(&new.table, key));
+                for (inner, field) in inner.into_iter().flatten() {
+                    self.decide([new.table.clone(), new.name.clone(), format!("{key}.{inner}").into()], field.clone());
+                }
+                if inner.is_none() {
+                    self.decide([new.table.clone(), new.name.clone(), key.clone()], field.clone());
+                }
             }
         }
     }
@@ -381,6 +392,22 @@ impl<'a> Merger<'a> {
         self.complaints += 1;
         if self.complaints <= MAX_COMPLAINTS {
             self.report.push(complaint);
+        }
+    }
+}
+
+/// Whether a key of a table's rows holds terms of its own, so that a patch merges into it: the keys of a form.
+fn merges(table: &str, key: &str) -> bool {
+    (table, key) == ("form", "keys")
+}
+
+/// Lays the keys of a form over those of the form below: a key that is set to nothing goes, others keep their places.
+fn patch_keys(below: &mut Table, patch: &Table, shadowed: &mut Vec<Shadowed>) {
+    for (key, field) in patch {
+        let none = field.node.as_table().and_then(|table| table.get("none")).is_some_and(|f| f.node.as_bool() == Some(true));
+        let hidden = if none { below.shift_remove(key) } else { below.insert(key.clone(), field.clone()) };
+        if let Some(hidden) = hidden {
+            shadowed.push(Shadowed { by: field.node.span, old: hidden.node.span });
         }
     }
 }

@@ -266,7 +266,7 @@ fn forms(cx: &mut Cx<'_>) -> Vec<Form> {
             let list = row.fields.get(key).and_then(|f| f.node.as_list()).unwrap_or(&[]);
             list.iter().filter_map(Node::as_text).map(Arc::from).collect()
         };
-        out.push(Form { name: row.name.clone(), keys, keep: named("keep"), present: named("present") });
+        out.push(Form { name: row.name.clone(), keys, keep: named("keep"), present: named("present"), given: named("given") });
     }
     out
 }

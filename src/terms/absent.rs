@@ -1,4 +1,5 @@
-//! Nothing and null. The language holds them for one thing; who answers questions about foreign data must tell them apart.
+//! Nothing and null. The language holds them for one thing; who answers questions about foreign data must tell them apart,
+//! and so do the test `given` and the keys of a form that are `given`.
 
 use std::sync::Arc;
 
@@ -22,16 +23,28 @@ impl Env<'_> {
             }
             Expr::Field(field) => self.field_is_null(field),
             Expr::Lookup(lookup) => self.lookup_is_null(lookup)?,
+            Expr::Memo(_, inner) => return self.present(inner),
             _ => false,
         };
         Ok(said.then_some(Value::Null))
     }
 
     fn field_is_null(&self, field: &FieldRef) -> bool {
-        let (0, Some((_, name)), Cur::Value(value, _)) = (field.up, &field.field, self.cur) else { return false };
-        let rest = field.rest.iter().map(|seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None });
-        let names: Option<Vec<Arc<str>>> = std::iter::once(Some(name.clone())).chain(rest).collect();
-        names.is_some_and(|names| says_null(value, &names))
+        let mut env = self;
+        for _ in 0..field.up {
+            let Some(outer) = env.outer else { return false };
+            env = outer;
+        }
+        let Some((id, name)) = &field.field else { return false };
+        let names: Option<Vec<Arc<str>>> =
+            field.rest.iter().map(|seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None }).collect();
+        let Some(names) = names else { return false };
+        match env.cur {
+            Cur::None => false,
+            Cur::Item(item, _) if names.is_empty() => item.says_null(*id),
+            Cur::Item(item, _) => item.get(*id).is_some_and(|value| says_null(value, &names)),
+            Cur::Value(value, _) => value.get(name).is_some_and(|value| says_null(value, &names)),
+        }
     }
 
     fn lookup_is_null(&self, lookup: &Lookup) -> Result<bool, Fault> {

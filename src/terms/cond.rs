@@ -1,6 +1,6 @@
 //! Conditions as compiled, and how a value is held against a test.
 //!
-//! A missing value fails every test but `ne`, `= false`, `exists = false` and `nonempty = false`
+//! A missing value fails every test but `ne`, `= false`, `exists = false`, `nonempty = false` and `given = false`
 //! (the language page, section "Conditions").
 
 use std::borrow::Cow;
@@ -74,6 +74,8 @@ pub enum Test {
     Exists(bool),
     /// Is there and not empty.
     Nonempty(bool),
+    /// Is there, be it as a null that the data says. Stands alone in its condition: only there the subject is known.
+    Given(bool),
     /// Positive and a multiple of n > 0.
     Every(Expr),
 }
@@ -101,7 +103,7 @@ impl Test {
             }
             Test::OneOf(l) | Test::Ne(l) | Test::Starts(l) => l.iter().collect(),
             Test::And(l) => l.iter().flat_map(Test::operands).collect(),
-            Test::Is(_) | Test::Matches(_) | Test::Exists(_) | Test::Nonempty(_) => Vec::new(),
+            Test::Is(_) | Test::Matches(_) | Test::Exists(_) | Test::Nonempty(_) | Test::Given(_) => Vec::new(),
         }
     }
 
@@ -161,7 +163,7 @@ impl Test {
                 }
                 _ => false,
             },
-            Test::Exists(b) => subject.is_null() != *b,
+            Test::Exists(b) | Test::Given(b) => subject.is_null() != *b,
             Test::Nonempty(b) => subject.is_empty() != *b,
             Test::Every(e) => match (subject.as_i64(), e.eval(env)?.as_i64()) {
                 (Some(n), Some(step)) => step > 0 && n > 0 && n % step == 0,
@@ -245,6 +247,7 @@ impl Cond {
                 false
             }
             Cond::Not(c) => !c.holds(env)?,
+            Cond::Test { subject, test: Test::Given(wanted), .. } => env.present(subject)?.is_some() == *wanted,
             Cond::Test { subject, test, condition } => {
                 if let (Expr::Field(field), Test::Is(wanted), false) = (subject, test, *condition)
                     && env.is_off(field)

@@ -23,7 +23,8 @@ pub enum Mode {
 }
 
 /// The words of tests.
-pub const TESTS: &[&str] = &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "every"];
+pub const TESTS: &[&str] =
+    &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every"];
 
 impl Cx<'_> {
     /// A condition.
@@ -195,7 +196,7 @@ impl Cx<'_> {
             _ => None,
         };
         let test = self.test(node, kind);
-        Cond::Test { subject, test, condition }
+        apart(subject, test, condition)
     }
 
     /// Whether `key.word` names something, so that a table below `key` is meant as a longer path.
@@ -282,6 +283,7 @@ impl Cx<'_> {
             "matches" => Test::Matches(self.pattern(node)),
             "exists" => Test::Exists(flag(self)),
             "nonempty" => Test::Nonempty(flag(self)),
+            "given" => Test::Given(flag(self)),
             "every" => Test::Every(self.expr(node)),
             _ => {
                 let help = suggest::help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", "))));
@@ -302,6 +304,16 @@ impl Cx<'_> {
             word => self.test_word(word, op.node.span, &value, None),
         };
         Cond::Test { subject, test, condition }
+    }
+}
+
+/// `path = test`. The test `given` asks about the path and not about its value, so it stands in a condition of its own.
+fn apart(subject: Expr, test: Test, condition: bool) -> Cond {
+    match test {
+        Test::And(tests) if tests.iter().any(|test| matches!(test, Test::Given(_))) => {
+            Cond::All(tests.into_iter().map(|test| Cond::Test { subject: subject.clone(), test, condition }).collect())
+        }
+        test => Cond::Test { subject, test, condition },
     }
 }
 
@@ -347,7 +359,7 @@ fn foreign_map(map: &Map, rules: &Rules, depth: usize) -> Result<Cond, String> {
             "not" => Cond::Not(Box::new(foreign(value, rules)?)),
             "rhai" => Cond::Rhai(Arc::new(Script::compile(value.as_str().unwrap_or("")).map_err(|e| e.message)?)),
             "host" => Cond::Host(value.to_text()),
-            path => Cond::Test { subject: foreign_subject(path, rules), test: foreign_test(value)?, condition: false },
+            path => apart(foreign_subject(path, rules), foreign_test(value)?, false),
         });
     }
     Ok(Cond::All(all.into()))
@@ -395,6 +407,7 @@ fn foreign_word(word: &str, value: &Value) -> Result<Test, String> {
         "matches" => Test::Matches(Arc::new(Pattern::parse(value.as_str().unwrap_or("")).map_err(|e| e.reason)?)),
         "exists" => Test::Exists(value.truthy()),
         "nonempty" => Test::Nonempty(value.truthy()),
+        "given" => Test::Given(value.truthy()),
         "every" => Test::Every(own),
         _ => return Err(format!("there is no test `{word}`")),
     })

@@ -119,5 +119,5 @@ fn wants_true(test: &Test) -> bool {
 }
 
 fn passes_when_missing(test: &Test) -> bool {
-    matches!(test, Test::Is(false) | Test::Ne(_) | Test::Exists(false) | Test::Nonempty(false) | Test::And(_))
+    matches!(test, Test::Is(false) | Test::Ne(_) | Test::Exists(false) | Test::Nonempty(false) | Test::Given(_) | Test::And(_))
 }

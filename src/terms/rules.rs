@@ -91,6 +91,8 @@ pub struct Form {
     pub keep: Vec<Arc<str>>,
     /// Keys that stay when their value is empty, but not when there is none.
     pub present: Vec<Arc<str>>,
+    /// Keys that stay when the data says something there, be it null.
+    pub given: Vec<Arc<str>>,
 }
 
 /// Bounds on one build, from `[limits]` of the manifests.
@@ -206,8 +208,14 @@ impl Rules {
         let Some(form) = self.forms.get(n) else { return Ok(Value::Null) };
         let mut out = Map::default();
         for (key, value) in &form.keys {
-            let value = env.eval(value)?;
-            if !value.is_empty() || form.keep.contains(key) || !value.is_null() && form.present.contains(key) {
+            let (value, given) = if form.given.contains(key) {
+                let said = env.present(value)?;
+                let given = said.is_some();
+                (said.unwrap_or_default(), given)
+            } else {
+                (env.eval(value)?, false)
+            };
+            if given || !value.is_empty() || form.keep.contains(key) || !value.is_null() && form.present.contains(key) {
                 out.insert(key.clone(), value);
             }
         }

@@ -72,7 +72,12 @@ const OF: &[(&str, bool)] = &[("of", true)];
 
 /// All functions, in the order of their names.
 pub const FUNCTIONS: &[Function] = &[
-    Function { name: "concat", doc: "the elements of a list as one text, or its lists as one list", args: OF, run: concat },
+    Function {
+        name: "concat",
+        doc: "the elements of a list as one text; where there are some and all of them are lists, these as one list",
+        args: OF,
+        run: concat,
+    },
     Function {
         name: "escape_pattern",
         doc: "the text as a piece of a pattern that finds just this text",
@@ -84,6 +89,12 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "blake3 over the value's canonical JSON (keys sorted, numbers in their shortest form), in hex",
         args: OF,
         run: |args| Ok(Value::text(fingerprint(of(args)))),
+    },
+    Function {
+        name: "flat",
+        doc: "a list with the elements of its lists in their place, without what is missing; always a list, be it empty",
+        args: OF,
+        run: |args| Ok(flat(of(args))),
     },
     Function {
         name: "format_time",
@@ -382,6 +393,12 @@ fn concat(args: &Args) -> Result<Value, Refusal> {
     let parts: Vec<_> = list.iter().map(Value::to_text).collect();
     bounded(parts.iter().map(|p| p.len()).sum())?;
     Ok(Value::text(parts.concat()))
+}
+
+fn flat(value: &Value) -> Value {
+    let list = value.as_list().unwrap_or(std::slice::from_ref(value));
+    let elements = list.iter().flat_map(|v| v.as_list().unwrap_or(std::slice::from_ref(v)));
+    Value::list(elements.filter(|v| !v.is_null()).cloned().collect())
 }
 
 fn replace(args: &Args) -> Result<Value, Refusal> {

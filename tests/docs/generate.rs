@@ -24,6 +24,7 @@ const TESTS: &[(&str, &str)] = &[
     ("matches", "the text matches `/pattern/flags`, as in JavaScript; a reference gives the pattern"),
     ("exists", "there is a value; `false`: there is none"),
     ("nonempty", "there is a value that is not empty; `false`: missing or empty"),
+    ("given", "the data says something there, be it null; `false`: it says nothing. Only here null and missing are two things"),
     ("every", "is positive and a multiple of it, which is more than 0: every nth turn"),
 ];
 
