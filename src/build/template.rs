@@ -57,8 +57,11 @@ impl Held {
         let id = args.get("of").map(Value::to_text).unwrap_or_default();
         let Some(template) = self.templates.get(&*id) else {
             let known = self.templates.keys().map(AsRef::as_ref);
-            let help = suggest::help(&id, known).map(|help| format!("; {help}")).unwrap_or_default();
-            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no template `{id}`{help}")) });
+            let help = suggest::help(&id, known).unwrap_or_else(|| match self.templates.is_empty() {
+                true => "it has none, so name a file, or add one of `kind = \"template\"`".to_owned(),
+                false => "templates are named by their `id`".to_owned(),
+            });
+            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no template `{id}`; {help}")) });
         };
         match args.get("task").filter(|task| !task.is_empty()).map(Value::to_text) {
             Some(task) if task != template.task => {
