@@ -48,7 +48,7 @@ impl Held {
         let stopped = sources.bound.into_inner().or_else(|| ruler.and_then(|ruler| ruler.failed.into_inner()));
         match (stopped, rendered) {
             (Some(fault), _) => Err(fault),
-            (None, Ok(rendered)) => Ok(told(template, rendered, st)),
+            (None, Ok(rendered)) => Ok(told(template, task, rendered, st)),
             (None, Err(error)) => Err(fault(template, &error)),
         }
     }
@@ -106,9 +106,10 @@ fn tokens(number: f64) -> u64 {
     number.max(0.0).floor() as u64
 }
 
-fn told(template: &Template, rendered: Rendered, st: &State) -> Value {
+fn told(template: &Template, task: &Task, rendered: Rendered, st: &State) -> Value {
     for warning in &rendered.warnings {
-        st.warn(Code::TemplateData, format!("in template `{}`, {warning}", template.id));
+        let row = task.source(&warning.source).map(|source| format!("source/{}", source.whole));
+        st.warn_with(Code::TemplateData.as_str(), format!("in template `{}`, {warning}", template.id), None, row);
     }
     let count = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
     let spent = Value::Int(i64::try_from(rendered.tokens).unwrap_or(i64::MAX));
