@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::diag::{Code, suggest};
+use crate::diag::{Code, short, suggest};
 use crate::kinds::task::lanes::Offered;
 use crate::kinds::task::{Task, Tasks};
 use crate::kinds::template::Template;
@@ -42,7 +42,7 @@ impl Held {
         let (lanes, requests) = lanes(template, task, st)?;
         let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.to_text(), st)).transpose()?;
         let counted: &dyn Ruler = ruler.as_ref().map_or(&QuarterRuler, |ruler| ruler);
-        let mut budget = Budget::new(args.get("budget").and_then(Value::as_f64).map(tokens));
+        let mut budget = Budget::new(ceiling(template, args)?);
         let inputs = Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };
         let rendered = crate::kinds::template::render::render(template, &inputs, &mut budget);
         let stopped = sources.bound.into_inner().or_else(|| ruler.and_then(|ruler| ruler.failed.into_inner()));
@@ -78,6 +78,16 @@ impl Held {
         let message = format!("template `{}` is written for task `{}`, which the pack does not have; {help}", template.id, template.task);
         Fault { kind: "call", ..Fault::template(message) }
     }
+}
+
+/// The budget that a template is rendered with; where nothing is given there is no end.
+fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, Fault> {
+    let Some(budget) = args.get("budget").filter(|budget| !budget.is_null()) else { return Ok(None) };
+    budget.as_f64().map(|most| Some(tokens(most))).ok_or_else(|| {
+        let message =
+            format!("the budget of template `{}` must be a number of tokens, but is `{}`", template.id, short::word(&budget.to_text()));
+        Fault { kind: "call", ..Fault::template(message) }
+    })
 }
 
 /// The lanes that a task offers to a template, and what asks for them.
