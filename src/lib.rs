@@ -20,7 +20,7 @@ pub mod verbs;
 pub mod template {
     pub use crate::kinds::template::form;
     pub use crate::kinds::template::render::{
-        Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers, render,
+        Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render,
     };
     pub use crate::kinds::template::revision::{self, BASE, HEAD, REVISIONS, Revision};
     pub use crate::kinds::template::{Asked, KIND, Offer, RESERVED, Template, advice, compile, revision_of};

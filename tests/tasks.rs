@@ -150,6 +150,20 @@ fn mistakes_of_a_task_have_a_place() {
     for said in ["`by` does not belong to `limit`", "this step of `list` says nothing to do", "there is no task `recipee`"] {
         assert!(rejected.contains(said), "{said}:\n{rejected}");
     }
+    let undeclared = RECIPE.replace("{ limit = \"limit\" }", "{ limit = \"limt\" }");
+    let rejected = Ruleset::open_with("storyforge", &[("recipe.toml", &undeclared)]).err().unwrap().to_string();
+    for said in ["there is no argument `limt`", "recipe.toml:10:19"] {
+        assert!(rejected.contains(said), "{said}:\n{rejected}");
+    }
+}
+
+#[test]
+fn a_budget_that_is_no_number_is_not_taken_for_none() {
+    let t = ("t.json", &*template("turn_generation", "base", &json!([])).to_string());
+    let overlay = "kind = \"overlay\"\nversion = 1\n[[pass]]\nname = \"build/render\"\nset = { \"$rendered\" = { fn = \"template\", of = \"t\", budget = \"$data.most\" } }";
+    let with = |most: Json| built_with(&[t, ("o.toml", overlay)], &json!({ "template": "t", "data": { "most": most } }));
+    assert!(with(json!("many")).unwrap_err().message.contains("must be a number of tokens, but is `many`"));
+    assert!(with(json!(3)).is_ok() && with(Json::Null).is_ok());
 }
 
 #[test]

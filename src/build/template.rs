@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::diag::{Code, suggest};
+use crate::diag::{Code, short, suggest};
 use crate::kinds::task::lanes::Offered;
 use crate::kinds::task::{Task, Tasks};
 use crate::kinds::template::Template;
@@ -42,13 +42,13 @@ impl Held {
         let (lanes, requests) = lanes(template, task, st)?;
         let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.to_text(), st)).transpose()?;
         let counted: &dyn Ruler = ruler.as_ref().map_or(&QuarterRuler, |ruler| ruler);
-        let mut budget = Budget::new(args.get("budget").and_then(Value::as_f64).map(tokens));
+        let mut budget = Budget::new(ceiling(template, args)?);
         let inputs = Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };
         let rendered = crate::kinds::template::render::render(template, &inputs, &mut budget);
         let stopped = sources.bound.into_inner().or_else(|| ruler.and_then(|ruler| ruler.failed.into_inner()));
         match (stopped, rendered) {
             (Some(fault), _) => Err(fault),
-            (None, Ok(rendered)) => Ok(told(template, rendered, st)),
+            (None, Ok(rendered)) => Ok(told(template, task, rendered, st)),
             (None, Err(error)) => Err(fault(template, &error)),
         }
     }
@@ -57,8 +57,11 @@ impl Held {
         let id = args.get("of").map(Value::to_text).unwrap_or_default();
         let Some(template) = self.templates.get(&*id) else {
             let known = self.templates.keys().map(AsRef::as_ref);
-            let help = suggest::help(&id, known).map(|help| format!("; {help}")).unwrap_or_default();
-            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no template `{id}`{help}")) });
+            let help = suggest::help(&id, known).unwrap_or_else(|| match self.templates.is_empty() {
+                true => "it has none, so name a file, or add one of `kind = \"template\"`".to_owned(),
+                false => "templates are named by their `id`".to_owned(),
+            });
+            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no template `{id}`; {help}")) });
         };
         match args.get("task").filter(|task| !task.is_empty()).map(Value::to_text) {
             Some(task) if task != template.task => {
@@ -75,6 +78,16 @@ impl Held {
         let message = format!("template `{}` is written for task `{}`, which the pack does not have; {help}", template.id, template.task);
         Fault { kind: "call", ..Fault::template(message) }
     }
+}
+
+/// The budget that a template is rendered with; where nothing is given there is no end.
+fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, Fault> {
+    let Some(budget) = args.get("budget").filter(|budget| !budget.is_null()) else { return Ok(None) };
+    budget.as_f64().map(|most| Some(tokens(most))).ok_or_else(|| {
+        let message =
+            format!("the budget of template `{}` must be a number of tokens, but is `{}`", template.id, short::word(&budget.to_text()));
+        Fault { kind: "call", ..Fault::template(message) }
+    })
 }
 
 /// The lanes that a task offers to a template, and what asks for them.
@@ -103,9 +116,10 @@ fn tokens(number: f64) -> u64 {
     number.max(0.0).floor() as u64
 }
 
-fn told(template: &Template, rendered: Rendered, st: &State) -> Value {
+fn told(template: &Template, task: &Task, rendered: Rendered, st: &State) -> Value {
     for warning in &rendered.warnings {
-        st.warn(Code::TemplateData, format!("in template `{}`, {warning}", template.id));
+        let row = task.source(&warning.source).map(|source| format!("source/{}", source.whole));
+        st.warn_with(Code::TemplateData.as_str(), format!("in template `{}`, {warning}", template.id), None, row);
     }
     let count = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
     let spent = Value::Int(i64::try_from(rendered.tokens).unwrap_or(i64::MAX));

@@ -59,16 +59,12 @@ impl Build {
         if let Some(previous) = &previous {
             plan.unchanged = previous.plan(&rules, &plan).map_err(|e| Stop::build(&e, Some(&rules)))?;
         }
-        for warning in &plan.warnings {
-            show.note(&Note::of_warning(warning, &rules));
-        }
+        show.warnings(&plan.warnings, &rules);
         let json = match &self.dump {
             Link::Payload => {
                 let dialect = dialect(&scene);
                 let emitted = crate::emit(&rules, &plan, &dialect).map_err(|e| Stop::build(&e, Some(&rules)))?;
-                for warning in &emitted.warnings {
-                    show.note(&Note::of_warning(warning, &rules));
-                }
+                show.warnings(&emitted.warnings, &rules);
                 let of_payload = previous.as_ref().map(|p| p.payload(&rules, &plan, &dialect, &emitted.payload)).transpose();
                 let of_payload = of_payload.map_err(|e| Stop::build(&e, Some(&rules)))?.flatten();
                 if let Some(unchanged) = emitted.unchanged.or(of_payload) {

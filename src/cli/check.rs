@@ -1,29 +1,32 @@
 //! `tapster check`: every mistake of packs, overlays and single rule files in one run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde_json::json;
 
-use crate::diag::{Node, Report, SourceId, Sources, render};
-use crate::pack::files::{MAX_FOLDERS, is_folder, is_pack};
+use crate::diag::{Code, Diagnostic, Node, Report, SourceId, Sources, render};
+use crate::kinds::template::KIND;
+use crate::pack::files::is_folder;
 use crate::pack::{Library, Overlay, PackFiles, Ruleset, Schemas, Start, load_file};
 
 use super::error::only_missing;
 use super::library::shelf;
 use super::show::Show;
+use super::templated::{pack_around, pack_of};
 use super::{Exit, Stop};
 
 /// Check packs (a folder or a name), overlays and single rule files: syntax, schema, layers, names, terms.
 ///
-/// A single file is checked with the pack that it lies in; an overlay over the pack that it extends, or over `--pack`.
-/// Where neither is known, names that a pack may define are taken as given.
+/// A single file is checked with the pack that it lies in; an overlay over the pack that it extends, or over `--pack`; a
+/// template with the pack that has its task. Where none is known, names that a pack may define are taken as given.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster check rules/base
   tapster check base my-pack
   tapster check rules/base/lore.toml
   tapster check tweak.toml --pack base
+  tapster check turn.json                        a template, against the sources of its task
   tapster check my-pack --error-format plain     one line a mistake, for editors
   tapster check my-pack --format json            counts and mistakes as JSON")]
 pub(super) struct Check {
@@ -75,7 +78,7 @@ impl Check {
 
     fn file(&self, path: &Path, library: &dyn Library) -> Found {
         let (doc, report, sources) = load_file(path, Schemas::shipped());
-        let alone = Found { report, sources };
+        let mut alone = Found { report, sources };
         // a file that cannot be read has no more to tell; a manifest and rule tests are no rows
         let Some(doc) = doc.filter(|d| !matches!(&*d.kind, "pack" | "case")) else { return alone };
         let overlay = [Overlay::Path(path.to_owned())];
@@ -87,6 +90,19 @@ impl Check {
             && let Some(found) = compiled(&Start::Folder(folder), &[], library).of_file(path)
         {
             return found;
+        }
+        if let Some(task) = doc.root.get("task").filter(|task| &*doc.kind == KIND && task.as_text().is_some()) {
+            return match pack_of(task.as_text(), library) {
+                Ok(start) => compiled(&start, &overlay, library).of_file(path).unwrap_or(alone),
+                Err(_) if alone.report.has_errors() => alone,
+                Err(complaint) => {
+                    let message = format!("{}: the template's sources are not checked", complaint.message);
+                    let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span);
+                    alone.report.push(remark.help(complaint.help.unwrap_or_default()));
+                    alone.report.sort();
+                    alone
+                }
+            };
         }
         // laid over nothing: what may only be missing is not complained of
         let mut found = compiled(&Start::Name(String::from("nothing")), &overlay, &Nothing).of_file(path).unwrap_or(alone);
@@ -122,12 +138,6 @@ impl Found {
 /// Whether two paths lead to one file.
 fn is_same(a: &Path, b: &Path) -> bool {
     a == b || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
-}
-
-/// The folder of the pack that a file lies in.
-fn pack_around(path: &Path) -> Option<PathBuf> {
-    let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
-    path.ancestors().skip(1).take(MAX_FOLDERS).map(named).find(|folder| is_pack(folder))
 }
 
 /// Loads, layers and compiles; all complaints.

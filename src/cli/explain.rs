@@ -112,14 +112,15 @@ fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
 
 fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     let mut rows = vec![["#", "", "tokens", "role", "slot", "placed by", "rule", "text"].map(str::to_owned).to_vec()];
-    rows.extend(plan.blocks.iter().enumerate().map(|(index, b)| row(index, b, rules)));
+    let counted = plan.trim_report.is_some();
+    rows.extend(plan.blocks.iter().enumerate().map(|(index, b)| row(index, b, counted, rules)));
     let on = plan.blocks.iter().filter(|b| b.enabled());
     let tokens: f64 = on.clone().map(|b| b.tokens).sum();
-    let mut out = format!("{}\n{} of {} blocks are sent, {tokens} tokens", table(&rows), on.count(), plan.blocks.len());
-    if let Some(trim) = &plan.trim_report {
-        out.push_str(&format!("; {} would fit (`{}`)", trim.budget_tokens, trim.strategy));
-    }
-    out.push('\n');
+    let mut out = format!("{}\n{} of {} blocks are sent", table(&rows), on.count(), plan.blocks.len());
+    out.push_str(&match &plan.trim_report {
+        Some(trim) => format!(", {tokens} tokens; {} would fit (`{}`)\n", trim.budget_tokens, trim.strategy),
+        None => "; no pass has trimmed them, so they are not counted\n".to_owned(),
+    });
     part(&mut out, "trimmed", plan.evicted().iter().map(|r| evicted(r, rules)).collect());
     part(&mut out, "lost their place", plan.lost.iter().map(|(id, pass)| vec![one_line(id), by(pass, rules)]).collect());
     let warnings = plan.warnings.iter().map(|w| vec![w.code.clone(), one_line(&w.message), by(&w.pass, rules)]);
@@ -133,7 +134,7 @@ fn part(out: &mut String, title: &str, rows: Vec<Vec<String>>) {
     }
 }
 
-fn row(index: usize, block: &Block, rules: &Ruleset) -> Vec<String> {
+fn row(index: usize, block: &Block, counted: bool, rules: &Ruleset) -> Vec<String> {
     let event = placed(block);
     let pass = event.map(|e| e.pass.clone()).unwrap_or_default();
     let rule = event.and_then(|e| place_of(rules, &e.pass)).unwrap_or_default();
@@ -142,7 +143,7 @@ fn row(index: usize, block: &Block, rules: &Ruleset) -> Vec<String> {
     vec![
         index.to_string(),
         on.to_owned(),
-        block.tokens.to_string(),
+        if counted { block.tokens.to_string() } else { "–".to_owned() },
         one_line(&block.text("role")),
         head(&slot, 30),
         pass,

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use crate::build::BuildError;
@@ -111,6 +112,7 @@ fn remedy(code: &str) -> Option<&'static str> {
     match code {
         "regex.bad" => Some("correct the pattern in the file that brought it"),
         "regex.unsafe" => Some("write the pattern without repeats inside repeats, or as plain words"),
+        "template.data" => Some("correct the data, or the row of the source"),
         _ => None,
     }
 }
@@ -171,6 +173,21 @@ impl<'a, 'io> Show<'a, 'io> {
             }
         };
         self.complain(&text);
+    }
+
+    /// What a build warns of; the same warning once, with how often it came.
+    pub(super) fn warnings(&mut self, warnings: &[Warning], rules: &Ruleset) {
+        let mut counted: IndexMap<&Warning, usize> = IndexMap::new();
+        for warning in warnings {
+            *counted.entry(warning).or_default() += 1;
+        }
+        for (warning, times) in counted {
+            let mut note = Note::of_warning(warning, rules);
+            if times > 1 {
+                note.message.push_str(&format!(" ({times} times)"));
+            }
+            self.note(&note);
+        }
     }
 
     /// A complaint of a build.

@@ -12,6 +12,7 @@ use crate::template::{self, Asked, Opened, Template};
 
 use super::show::{Note, Show, head, table};
 use super::template_render::Render;
+use super::templated::pack_of;
 use super::{Exit, Stop, library, scene};
 
 /// The folder of templates where none is named.
@@ -63,7 +64,8 @@ struct Fitting {
     /// The kind of task that the template must be written for.
     #[arg(long, value_name = "KIND")]
     task: Option<String>,
-    /// A pack whose task the template must fit: it may ask for no source that the task does not offer.
+    /// A pack whose task the template must fit: it may ask for no source that the task does not offer [default where
+    /// one is added: the pack that has its task].
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
 }
@@ -138,7 +140,7 @@ impl Add {
         let shelf = self.place.open(show);
         let bytes = scene::bytes_of(&self.file, show)?;
         self.storable(&bytes)?;
-        let opened = self.fitting.check(&json_file(scene::shown(&self.file), bytes.clone()), show)?;
+        let opened = self.fitting.admit(&json_file(scene::shown(&self.file), bytes.clone()), show)?;
         let template = &opened.template;
         let name = shelf.store.put(&template.id, &bytes, self.force).map_err(|complaint| Stop::new(Exit::No, *complaint))?;
         show.report(&opened.warnings, &opened.sources);
@@ -271,11 +273,35 @@ impl Fitting {
     fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
         let asked = Asked { task: self.task.as_deref(), ..Asked::default() };
         let opened = template::open(file, &asked).map_err(Stop::rejected)?;
-        let Some(pack) = &self.pack else { return Ok(opened) };
-        let rules = library::open(&Start::typed(pack), &[], show)?;
-        let names = offered(&rules, &opened.template)?;
-        template::open(file, &Asked { sources: Some(&names), ..asked }).map_err(Stop::rejected)
+        match &self.pack {
+            Some(pack) => fits(&Start::typed(pack), file, &opened.template, show),
+            None => Ok(opened),
+        }
     }
+
+    /// The same, and where no pack is named with the one that has the task; that there is none is a remark.
+    fn admit(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
+        let mut opened = self.check(file, show)?;
+        if self.pack.is_some() {
+            return Ok(opened);
+        }
+        match pack_of(Some(&opened.template.task), &library::shelf(show.io)) {
+            Ok(start) => fits(&start, file, &opened.template, show),
+            Err(complaint) => {
+                let message = format!("{}: the template's sources are not checked", complaint.message);
+                opened.warnings.push(Diagnostic::new(Code::TemplateDoubtful, message).help(complaint.help.unwrap_or_default()));
+                Ok(opened)
+            }
+        }
+    }
+}
+
+/// Checks a template against the sources that a pack's task offers.
+fn fits(start: &Start, file: &RuleFile, template: &Template, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
+    let rules = library::open(start, &[], show)?;
+    let names = offered(&rules, template)?;
+    let asked = Asked { task: Some(&template.task), sources: Some(&names), ..Asked::default() };
+    template::open(file, &asked).map_err(Stop::rejected)
 }
 
 /// The sources that a pack offers to a template.

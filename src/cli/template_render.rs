@@ -12,7 +12,7 @@ use crate::template::Asked;
 
 use super::build::planned;
 use super::inputs::Parts;
-use super::show::{Note, Show, one_line};
+use super::show::{Show, one_line};
 use super::template::{Place, own, stored_file};
 use super::templated::{self, Named};
 use super::{Exit, Stop, library, scene};
@@ -64,9 +64,7 @@ impl Render {
         let rules = Ruleset::load(&start, &parts.overlays, &library::shelf(show.io)).map_err(Stop::rejected)?;
         let scene = scene::of(&parts, &rules, show)?;
         let plan = planned(&rules, &scene)?;
-        for warning in &plan.warnings {
-            show.note(&Note::of_warning(warning, &rules));
-        }
+        show.warnings(&plan.warnings, &rules);
         let Some(rendered) = plan.set.at(RENDERED).filter(|rendered| rendered.as_map().is_some()) else {
             let message = format!("pack `{}` renders no template by itself: its build sets no `${RENDERED}`", rules.pack().name);
             return Err(Stop::could_not(Code::NameUnknown, message, "name a pack that renders templates with `--pack`"));

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::diag::{Code, Diagnostic, Report, Sources};
+use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
 use crate::model::Value;
+use crate::pack::files::{MAX_FOLDERS, is_pack};
 use crate::pack::{Library, Overlay, RuleFile, Start, json, open_template, read, toml};
 use crate::template::{Asked, REVISIONS, Revision};
 
@@ -18,7 +19,7 @@ use super::{Exit, Stop, library, scene};
 #[command(next_help_heading = "Template")]
 pub(super) struct Templated {
     /// The template: its id in the pack, or a file (JSON or TOML); `-` reads it from standard input. Without `--pack`,
-    /// the rules are the pack that has its task.
+    /// the rules are the pack that the file lies in, else the one that has its task.
     #[arg(long, value_name = "ID|FILE")]
     template: Option<String>,
     /// The kind of task; a template of another one is refused.
@@ -84,6 +85,7 @@ pub(super) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), 
     let mut task = parts.task.clone();
     let file = match parts.template.clone() {
         Some(Named::File(path)) => {
+            parts.pack = parts.pack.take().or_else(|| pack_around(&path).map(Start::Folder).filter(|_| path != Path::new("-")));
             let bytes = scene::bytes_of(&path, show)?;
             Some(RuleFile { name: scene::shown(&path), path_in_pack: name_of(&path, &bytes), bytes })
         }
@@ -94,6 +96,10 @@ pub(super) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), 
         }
         None => None,
     };
+    // a task that nobody has is told as that, and not as another one than the template's
+    if let (None, Some(task)) = (&parts.pack, task.as_deref()) {
+        parts.pack = Some(having(Some(task), show)?);
+    }
     if let Some(file) = file {
         let asked = Asked { task: parts.task.as_deref(), revision: parts.revision, ..Asked::default() };
         let opened = open_template(&file, &asked).map_err(Stop::rejected)?.template;
@@ -110,8 +116,8 @@ pub(super) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), 
     if let Some(path) = parts.data.take() {
         parts.set.push(("data".to_owned(), data(&path, show)?));
     }
-    if parts.pack.is_none() && (parts.template.is_some() || task.is_some()) {
-        parts.pack = pack_of(task.as_deref(), show);
+    if parts.pack.is_none() && parts.template.is_some() {
+        parts.pack = Some(having(task.as_deref(), show)?);
     }
     Ok(())
 }
@@ -159,12 +165,32 @@ fn data(path: &Path, show: &mut Show<'_, '_>) -> Result<Value, Stop> {
     }
 }
 
+fn having(task: Option<&str>, show: &Show<'_, '_>) -> Result<Start, Stop> {
+    pack_of(task, &library::shelf(show.io)).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
+}
+
 /// The pack whose own files have the task; with no task, the first that has any. Packs that only stand on it are passed over.
-fn pack_of(task: Option<&str>, show: &Show<'_, '_>) -> Option<Start> {
-    let shelf = library::shelf(show.io);
-    let has = |name: &String| {
-        let files = shelf.find(name, &mut Report::default()).unwrap_or_default().files;
-        files.iter().any(|file| read::tasks_in(file).iter().any(|kind| task.is_none_or(|task| task == kind)))
+pub(super) fn pack_of(task: Option<&str>, library: &dyn Library) -> Result<Start, Box<Diagnostic>> {
+    let mut known = Vec::new();
+    for name in library.names() {
+        let files = library.find(&name, &mut Report::default()).unwrap_or_default().files;
+        let tasks = files.iter().flat_map(read::tasks_in).collect::<Vec<_>>();
+        if task.map_or(!tasks.is_empty(), |task| tasks.iter().any(|kind| kind == task)) {
+            return Ok(Start::Name(name));
+        }
+        known.extend(tasks);
+    }
+    let Some(task) = task else {
+        let complaint = Diagnostic::new(Code::NameUnknown, "no pack here has tasks");
+        return Err(Box::new(complaint.help("name a pack that renders templates with `--pack`")));
     };
-    shelf.names().into_iter().find(has).map(Start::Name)
+    let help = suggest::help(task, known.iter().map(String::as_str));
+    let help = help.unwrap_or_else(|| "name the pack that has it with `--pack`, or its folder's parent in `TAPSTER_PACKS`".to_owned());
+    Err(Box::new(Diagnostic::new(Code::NameUnknown, format!("no pack here has the task `{}`", short::word(task))).help(help)))
+}
+
+/// The folder of the pack that a file lies in.
+pub(super) fn pack_around(path: &Path) -> Option<PathBuf> {
+    let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
+    path.ancestors().skip(1).take(MAX_FOLDERS).map(named).find(|folder| is_pack(folder))
 }

@@ -3,7 +3,7 @@
 use super::{Map, Scene, Value};
 
 /// One warning of a build.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Warning {
     /// The stable code.
     pub code: String,

@@ -43,12 +43,10 @@ pub struct Opened {
 pub fn open_template(file: &RuleFile, asked: &Asked<'_>) -> Result<Opened, Rejected> {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let template = compile_file(file, asked, &mut sources, &mut report);
+    report.sort();
     match template.filter(|_| !report.has_errors()) {
         Some(template) => Ok(Opened { template, warnings: report, sources }),
-        None => {
-            report.sort();
-            Err(Rejected { report, sources })
-        }
+        None => Err(Rejected { report, sources }),
     }
 }
 
@@ -132,8 +130,9 @@ pub(super) fn compile_all(pack: &Pack, schemas: &Schemas, report: &mut Report) -
 /// A warning: the pack has no such task, so nobody can say which sources there are.
 fn unknown_task(pack: &Pack, task: &Node, report: &mut Report) {
     let Some(name) = task.as_text() else { return };
-    let known = pack.tables.get("task").into_iter().flat_map(IndexMap::keys);
-    let help = suggest::help(name, known.map(AsRef::as_ref));
+    let rows = pack.tables.get("task").into_iter().flat_map(IndexMap::values);
+    let known = rows.map(|row| row.fields.get("for").and_then(|f| f.node.as_text()).unwrap_or(&row.name));
+    let help = suggest::help(name, known);
     let message = format!("no row of the pack defines the task `{}`: the template's sources are not checked", short::word(name));
     let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing(name);
     report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".to_owned())));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{Code, Diagnostic, Node, Report, Table};
+use crate::diag::{Code, Diagnostic, Node, Report, Table, short, suggest};
 use crate::model::pack::Row;
 use crate::model::{Map, Value};
 use crate::terms::Fault;
@@ -66,6 +66,17 @@ pub enum Step {
     },
 }
 
+/// A step that reads an argument which the row does not declare would never do anything.
+fn undeclared(said: Option<&Node>, row: &Row, report: &mut Report) {
+    let declared = row.fields.get("args").and_then(|f| f.node.as_table());
+    for node in said.into_iter().flat_map(|said| said.as_list().unwrap_or(std::slice::from_ref(said))) {
+        let Some(name) = node.as_text().filter(|name| !declared.is_some_and(|args| args.contains_key(*name))) else { continue };
+        let complaint = Diagnostic::new(Code::NameUnknown, format!("there is no argument `{}`", short::word(name))).at(node.span);
+        let help = suggest::help(name, declared.into_iter().flat_map(|args| args.keys().map(AsRef::as_ref)));
+        report.push(complaint.rule(format!("source {}", row.name)).help(help.unwrap_or_else(|| "declare it in `args`".to_owned())));
+    }
+}
+
 impl Step {
     /// A step as a row writes it; nothing after a complaint.
     pub(super) fn compile(node: &Node, row: &Row, report: &mut Report) -> Option<Self> {
@@ -83,6 +94,7 @@ impl Step {
                 report.push(complaint.rule(format!("source {}", row.name)).help(help));
             }
         }
+        undeclared(table.get(*word).map(|field| &field.node), row, report);
         Some(Self::of(word, table))
     }
 

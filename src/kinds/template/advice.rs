@@ -125,6 +125,9 @@ impl Advice<'_> {
             let message = format!("`{}` gives no message: it has neither text nor `from`", at.path);
             self.say(Code::TemplateUnused, node.span, message, "write `content` or `from`, or take it away".to_owned());
         }
+        if let Some(field) = node.as_table().and_then(|table| table.get("content")).filter(|_| !from) {
+            self.literal(&field.node, at);
+        }
         if !self.revision.knows_flags {
             return;
         }
@@ -138,6 +141,21 @@ impl Advice<'_> {
                 let why = if from { "a text of `from` has no tags" } else { "the text has no tags" };
                 unused(self, "skipIfEmptyInterpolation", why, "take it away");
             }
+        }
+    }
+
+    /// A text that looks as if it had tags, and is sent with its braces; or one with blocks, where there are none.
+    fn literal(&mut self, content: &Node, at: &At) {
+        let text = content.as_text().filter(|text| text.contains("{{")).unwrap_or("");
+        let path = at.key("content");
+        if text.contains("{{#") && self.revision.knows_flags {
+            let message = format!("`{path}` has a block, `{{{{#…}}}}`, which revision `{}` reads as a path", self.revision.name);
+            self.say(Code::TemplateDoubtful, content.span, message, "say `revision = \"head\"`, or use a node of kind `if`".to_owned());
+        } else if text.contains("}}") && !parts::leaf(text, self.revision).has_tags() {
+            let message = format!("`{path}` is sent with its braces: no tag of it can be read");
+            let help =
+                if self.revision.knows_flags { "write `{{path}}`" } else { "correct the tags: one mistake makes the whole text literal" };
+            self.say(Code::TemplateDoubtful, content.span, message, help.to_owned());
         }
     }
 

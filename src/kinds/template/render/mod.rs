@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub use budget::{Budget, QuarterRuler, Ruler};
 pub use meter::{ErrorKind, Limits, RenderError};
-pub use sources::Sources;
+pub use sources::{Sources, Unread};
 
 use super::form::{Lane, Request, Role, Template};
 use crate::model::Value;
@@ -52,8 +52,8 @@ pub struct Rendered {
     pub messages: Vec<Message>,
     /// What the budget has spent so far, in tokens; of earlier renders too where it was used for them.
     pub tokens: u64,
-    /// One line for each time that a source could not be read.
-    pub warnings: Vec<String>,
+    /// One for each time that a source could not be read.
+    pub warnings: Vec<Unread>,
 }
 
 /// A message.

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
+use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -23,6 +24,21 @@ pub trait Sources {
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String>;
 }
 
+/// A warning: a source that could not be read, and was absent for the template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// The source, as the template calls it.
+    pub source: Arc<str>,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "source `{}` cannot be read: {}", self.source, self.why)
+    }
+}
+
 /// Most warnings that are kept.
 const MOST_WARNINGS: usize = 10_000;
 
@@ -38,7 +54,7 @@ pub(super) struct Data<'a> {
     known: FxHashMap<(Arc<str>, String), usize>,
     asked: FxHashMap<usize, usize>,
     paths: FxHashMap<usize, Option<leaf::Path>>,
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Unread>,
 }
 
 /// One turn of a loop.
@@ -109,7 +125,7 @@ impl<'a> Data<'a> {
             Ok(value) => value.clone(),
             Err(why) => {
                 if self.warnings.len() < MOST_WARNINGS {
-                    self.warnings.push(format!("source `{}` cannot be read: {why}", of.source));
+                    self.warnings.push(Unread { source: of.source.clone(), why: why.clone() });
                 }
                 None
             }
