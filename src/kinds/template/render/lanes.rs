@@ -43,12 +43,8 @@ struct Open {
     last: Option<usize>,
 }
 
-/// What became of a lane.
-#[derive(Default)]
-struct Spent {
-    tokens: u64,
-    open: IndexMap<Arc<str>, Open>,
-}
+/// The requests of a lane by their group ids, in the order in which these came.
+type Opens = IndexMap<Arc<str>, Open>;
 
 impl Run<'_, '_> {
     /// Keeps what lanes with requests ask for.
@@ -79,16 +75,16 @@ impl Run<'_, '_> {
     }
 
     fn lane(&mut self, lane: &Lane, queue: &[&Request], page: &mut Page, anchors: &mut Anchors) -> Result<(), RenderError> {
-        let mut spent = Spent::default();
+        let mut open = Opens::default();
         self.budget.go(Some(lane.id.clone()));
         let depth = self.budget.enter(lane.budget);
         for request in queue {
-            self.request(lane, request, &mut spent, page, anchors)?;
+            self.request(lane, request, &mut open, page, anchors)?;
         }
         self.budget.leave(depth);
         self.budget.go(None);
-        self.close(lane, &mut spent, page, anchors)?;
-        self.budget.release(&lane.id, lane.reserve.saturating_sub(spent.tokens));
+        self.close(lane, &open, page, anchors)?;
+        self.budget.release(&lane.id, u64::MAX);
         Ok(())
     }
 
@@ -96,7 +92,7 @@ impl Run<'_, '_> {
         &mut self,
         lane: &Lane,
         request: &Request,
-        spent: &mut Spent,
+        open: &mut Opens,
         page: &mut Page,
         anchors: &mut Anchors,
     ) -> Result<(), RenderError> {
@@ -105,7 +101,7 @@ impl Run<'_, '_> {
         let place = lane.group(id.map(|id| &**id))?;
         let group = place.and_then(|place| lane.groups.get(place));
         if let (Some(id), Some(place)) = (id, place) {
-            spent.open.entry(id.clone()).or_insert(Open { group: place, opened: false, last: None }).group = place;
+            open.entry(id.clone()).or_insert(Open { group: place, opened: false, last: None }).group = place;
         }
         let template =
             given(request.template.as_ref()).or_else(|| group.and_then(|g| g.template.clone()).or_else(|| lane.template.clone()));
@@ -113,34 +109,34 @@ impl Run<'_, '_> {
         let Some(text) = self.payload_text(template.as_ref(), payload)? else { return Ok(()) };
         let Some(at) = request.targets.iter().find_map(|target| place_of(target, anchors, page.order.len())) else { return Ok(()) };
         let role = request.role.or(group.and_then(|g| g.role)).or(lane.role);
-        if !self.put_in(role, text, at, spent, page, anchors)? {
+        if !self.put_in(role, text, at, page, anchors)? {
             return Ok(());
         }
         let mut last = at;
         if let (Some(id), Some(group)) = (id, group)
-            && !spent.open.get(id).is_some_and(|open| open.opened)
+            && !open.get(id).is_some_and(|open| open.opened)
             && let Some(text) = self.wrapper(lane, group, group.open.as_ref())?
-            && self.put_in(group.role.or(lane.role), text, at, spent, page, anchors)?
+            && self.put_in(group.role.or(lane.role), text, at, page, anchors)?
         {
             last += 1;
-            spent.open.get_mut(id).into_iter().for_each(|open| open.opened = true);
+            open.get_mut(id).into_iter().for_each(|open| open.opened = true);
         }
-        if let Some(open) = id.and_then(|id| spent.open.get_mut(id)) {
+        if let Some(open) = id.and_then(|id| open.get_mut(id)) {
             open.last = Some(last);
         }
         Ok(())
     }
 
     /// Closes the groups that were opened, the last places first. The lane is left: its reserve is not there for this.
-    fn close(&mut self, lane: &Lane, spent: &mut Spent, page: &mut Page, anchors: &mut Anchors) -> Result<(), RenderError> {
+    fn close(&mut self, lane: &Lane, open: &Opens, page: &mut Page, anchors: &mut Anchors) -> Result<(), RenderError> {
         let mut open: Vec<(usize, usize)> =
-            spent.open.values().filter(|open| open.opened).filter_map(|open| Some((open.last?, open.group))).collect();
+            open.values().filter(|open| open.opened).filter_map(|open| Some((open.last?, open.group))).collect();
         open.sort_by_key(|(last, _)| std::cmp::Reverse(*last));
         for (last, group) in open {
             let Some(group) = lane.groups.get(group) else { continue };
             let Some(text) = self.wrapper(lane, group, group.close.as_ref())? else { continue };
             let at = (last + 1).min(page.order.len());
-            self.put_in(group.role.or(lane.role), text, at, spent, page, anchors)?;
+            self.put_in(group.role.or(lane.role), text, at, page, anchors)?;
         }
         Ok(())
     }
@@ -162,7 +158,6 @@ impl Run<'_, '_> {
         role: Option<Role>,
         content: Arc<str>,
         at: usize,
-        spent: &mut Spent,
         page: &mut Page,
         anchors: &mut Anchors,
     ) -> Result<bool, RenderError> {
@@ -170,7 +165,6 @@ impl Run<'_, '_> {
         if !self.budget.take(cost) {
             return Ok(false);
         }
-        spent.tokens = spent.tokens.saturating_add(cost);
         self.meter.keep(&content)?;
         self.meter.step((page.order.len() + page.anchors.len()) as u64 / 16)?;
         page.order.insert(at.min(page.order.len()), page.cells.len());
