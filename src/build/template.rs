@@ -32,7 +32,7 @@ impl Held {
         Self { templates: rules.templates().clone(), tasks: rules.tasks().clone() }
     }
 
-    /// `{ of, task?, budget?, ruler?, data? }` to `{ messages, tokens }`; warnings go to the plan.
+    /// `{ of, task?, budget?, ruler?, data? }` to `{ messages, tokens, revision }`; warnings go to the plan.
     pub(super) fn render(&self, args: &Map, st: &State) -> Result<Value, Fault> {
         let template = self.template(args)?;
         let task = self.tasks.find(&template.task, template.revision.name).ok_or_else(|| self.no_task(template))?;
@@ -115,7 +115,7 @@ fn told(template: &Template, rendered: Rendered, st: &State) -> Value {
         st.notes.borrow_mut().push(stat);
     }
     let messages = rendered.messages.into_iter().map(message).collect();
-    table([("messages", Value::list(messages)), ("tokens", spent)])
+    table([("messages", Value::list(messages)), ("tokens", spent), ("revision", Value::text(template.revision.name))])
 }
 
 fn message(message: Message) -> Value {
