@@ -56,6 +56,16 @@ fn null_is_not_nothing() {
 }
 
 #[test]
+fn an_answer_that_the_assistant_has_begun_is_to_go_on() {
+    let of = |revision: &str, role: &str| {
+        let plan = json!([{ "kind": "message", "role": role, "content": "Well," }]);
+        built(&template("writing_assistant", revision, &plan), &json!({})).set.at("plan.prefill").map(Value::to_json)
+    };
+    assert_eq!(of("head", "assistant"), Some(json!("required")));
+    assert_eq!((of("head", "user"), of("base", "assistant")), (None, None));
+}
+
+#[test]
 fn a_list_that_is_not_there_is_a_warning() {
     let plan = built(&template("turn_generation", "base", &lists("turns", &json!({}))), &json!({}));
     let codes: Vec<&str> = plan.warnings.iter().map(|w| w.code.as_str()).collect();

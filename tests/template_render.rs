@@ -189,6 +189,26 @@ fn a_broken_pattern_of_a_group_ends_the_render() {
 }
 
 #[test]
+fn what_a_lane_leaves_of_its_reserve_goes_to_the_next_lanes() {
+    let group = json!([{ "id": "g", "openTemplate": "oooo", "closeTemplate": "cccc" }]);
+    let lanes = json!([
+        { "id": "first", "template": "1111", "reserveTokens": 4, "order": 1, "groups": group },
+        { "id": "second", "template": "22222222", "order": 2 },
+    ]);
+    let top = json!({ "kind": "boundary", "position": "top" });
+    let requests = json!([{ "lane": "first", "target": top, "groupId": "g" }, { "lane": "second", "target": top }]);
+    let template = compiled(&written("head", json!([]), json!({})));
+    let read = |why: String| panic!("{why}");
+    let lanes = offers::lanes(&Value::from(&lanes), template.revision.leaf).unwrap_or_else(read);
+    let requests = offers::requests(&Value::from(&requests), template.revision.leaf).unwrap_or_else(|why| panic!("{why}"));
+    let (context, sources, limits) = (Value::Null, Table::new(&json!({})), Limits::default());
+    let inputs = Inputs { context: &context, sources: &sources, ruler: &QuarterRuler, lanes: &lanes, requests: &requests, limits };
+    // one each for opening, message and closing, which the reserve does not pay; the other two are there for all
+    let done = render(&template, &inputs, &mut Budget::new(Some(5))).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((texts(&done), done.tokens), (vec!["22222222\noooo\n1111\ncccc"], 5));
+}
+
+#[test]
 fn offers_say_which_key_is_wrong() {
     let leaf = template::HEAD.leaf;
     let lanes = |json: Json| offers::lanes(&Value::from(&json), leaf).err();

@@ -10,8 +10,9 @@ use super::TooLong;
 
 /// Deepest value that is written as JSON: a context of the deepest kind, and what stands around it.
 const DEEPEST: usize = MAX_DEPTH * 2;
-/// Bytes of texts that are compared for one step.
+/// Bytes of texts that are compared for one step, and keys of tables that are put in order for one.
 const BYTES_A_STEP: usize = 64;
+const KEYS_A_STEP: usize = 8;
 /// Whole numbers beyond this are not exact in JavaScript.
 const EXACT: u64 = 1 << 53;
 
@@ -49,9 +50,14 @@ struct Compare<'l> {
 }
 
 impl Compare<'_> {
+    fn spend(&mut self, steps: usize) -> Result<(), TooLong> {
+        *self.left = self.left.checked_sub(steps).ok_or(TooLong::Work)?;
+        Ok(())
+    }
+
     fn same(&mut self, a: &Value, b: &Value, depth: usize) -> Result<bool, TooLong> {
         let bytes = if let Value::Text(text) = a { text.len() } else { 0 };
-        *self.left = self.left.checked_sub(1 + bytes / BYTES_A_STEP).ok_or(TooLong::Work)?;
+        self.spend(1 + bytes / BYTES_A_STEP)?;
         let below = || depth.checked_sub(1).ok_or(TooLong::Deep);
         match (a, b) {
             (Value::List(a), Value::List(b)) => {
@@ -65,6 +71,7 @@ impl Compare<'_> {
                 if a.len() != b.len() {
                     return Ok(false);
                 }
+                self.spend(a.len() / KEYS_A_STEP)?;
                 let (a, b) = (js::fields(a), js::fields(b));
                 let names = a.iter().zip(&b).all(|((a, _), (b, _))| a == b);
                 Ok(names && self.all(a.iter().zip(&b).map(|((_, a), (_, b))| (*a, *b)), depth)?)

@@ -96,8 +96,10 @@ impl Run<'_, '_> {
         page: &mut Page,
         anchors: &mut Anchors,
     ) -> Result<(), RenderError> {
-        self.meter.step(1)?;
         let id = request.group.as_ref().filter(|id| !id.is_empty());
+        // each pattern may be tried on the id
+        let read = id.map_or(0, |id| id.len() / 32) + 1;
+        self.meter.step((lane.groups.len() * read + 1) as u64)?;
         let place = lane.group(id.map(|id| &**id))?;
         let group = place.and_then(|place| lane.groups.get(place));
         if let (Some(id), Some(place)) = (id, place) {
@@ -147,6 +149,7 @@ impl Run<'_, '_> {
 
     fn payload_text(&mut self, leaf: Option<&Leaf>, payload: Map) -> Result<Option<Arc<str>>, RenderError> {
         let Some(leaf) = leaf else { return Ok(None) };
+        self.meter.step(payload.len() as u64 / 8)?;
         let printed = self.data.print_payload(leaf, payload, self.meter.most()).map_err(|why| self.meter.refused(why))?;
         self.meter.printed(leaf, &printed)?;
         Ok(Some(printed.text).filter(|text| !text.is_empty()))
