@@ -204,7 +204,7 @@ impl<'a> PackRuler<'a> {
         // what cannot be counted with is told before anything is rendered
         ledger::counter(&env, &ruler.estimator)?;
         let name = env.eval(&ruler.estimator)?.to_text();
-        let units = match Estimator::parse(if name.is_empty() { "chars/4" } else { &name }) {
+        let units = match Estimator::parse(if name.is_empty() { ledger::DEFAULT } else { &name }) {
             Ok(Estimator::CharsPer(n) | Estimator::BytesPer(n)) if ruler.counts_the_text() && ruler.empty.is_none() => n,
             _ => return Ok(None),
         };

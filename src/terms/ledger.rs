@@ -14,7 +14,7 @@ use super::expr::Expr;
 use super::rules::Rules;
 
 /// What counts where nothing names an estimator.
-const DEFAULT: &str = "chars/4";
+pub const DEFAULT: &str = "chars/4";
 
 /// What may be spent on something.
 #[derive(Debug)]
