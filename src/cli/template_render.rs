@@ -1,7 +1,5 @@
 //! `tapster template render`: a stored template with the data of its task, by the rules of a pack that has the task.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::{Value as Json, json};
 
@@ -14,7 +12,7 @@ use super::build::planned;
 use super::inputs::Parts;
 use super::show::{Show, one_line};
 use super::template::{Place, own, stored_file};
-use super::templated::{self, Named};
+use super::templated::{self, Given, Named};
 use super::{Exit, Stop, library, scene};
 
 /// Where a pack's build leaves what the template gave.
@@ -30,15 +28,8 @@ pub(super) struct Render {
     /// The template's id.
     #[arg(allow_hyphen_values = true)]
     id: String,
-    /// The kind of task that the template must be written for.
-    #[arg(long, value_name = "KIND")]
-    task: Option<String>,
-    /// What the template is rendered with (JSON or TOML); `-` is standard input.
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
-    /// Most tokens of the conversation [default: no end].
-    #[arg(long, value_name = "N")]
-    max_tokens: Option<u32>,
+    #[command(flatten)]
+    given: Given,
     /// The pack that has the task [default: the first that has it].
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
@@ -49,15 +40,13 @@ pub(super) struct Render {
 impl Render {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let stored = self.place.open(show).read(&self.id)?;
-        own(&self.id, &stored, &Asked { task: self.task.as_deref(), ..Asked::default() })?;
+        own(&self.id, &stored, &Asked { task: self.given.task.as_deref(), ..Asked::default() })?;
         let mut parts = Parts {
             pack: self.pack.as_deref().map(Start::typed),
             template: Some(Named::Read(stored_file(&stored))),
-            task: self.task.clone(),
-            data: self.data.clone(),
             ..Parts::default()
         };
-        parts.set.extend(self.max_tokens.map(|most| ("max_tokens".to_owned(), Value::Int(most.into()))));
+        self.given.over(&mut parts);
         templated::read_in(&mut parts, show)?;
         // what its author should look at was told when it was added
         let start = parts.pack.clone().unwrap_or_else(|| Start::Name(library::DEFAULT_PACK.to_owned()));

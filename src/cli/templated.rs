@@ -22,18 +22,37 @@ pub(super) struct Templated {
     /// the rules are the pack that the file lies in, else the one that has its task.
     #[arg(long, value_name = "ID|FILE")]
     template: Option<String>,
+    #[command(flatten)]
+    given: Given,
+    /// The revision of a template file that names none: base, head [default: base].
+    #[arg(long, value_name = "NAME", value_parser = revision, requires = "template")]
+    revision: Option<&'static Revision>,
+}
+
+/// What a template is rendered with.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Template")]
+pub(super) struct Given {
     /// The kind of task; a template of another one is refused.
     #[arg(long, value_name = "KIND")]
-    task: Option<String>,
+    pub(super) task: Option<String>,
     /// What the template is rendered with (JSON or TOML): the path `data` of the scene; `-` reads it from standard input.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Most tokens of the prompt [default: no end].
     #[arg(long, value_name = "N")]
     max_tokens: Option<u32>,
-    /// The revision of a template file that names none: base, head [default: base].
-    #[arg(long, value_name = "NAME", value_parser = revision, requires = "template")]
-    revision: Option<&'static Revision>,
+}
+
+impl Given {
+    /// Lays the flags over the parts.
+    pub(super) fn over(&self, parts: &mut Parts) {
+        parts.task = self.task.clone().or_else(|| parts.task.take());
+        parts.data = self.data.clone().or_else(|| parts.data.take());
+        if let Some(most) = self.max_tokens {
+            parts.set.push(("max_tokens".to_owned(), Value::Int(most.into())));
+        }
+    }
 }
 
 fn revision(text: &str) -> Result<&'static Revision, String> {
@@ -65,11 +84,7 @@ impl Templated {
         if let Some(template) = &self.template {
             parts.template = Some(Named::typed(template, Path::new("")));
         }
-        parts.task = self.task.clone().or_else(|| parts.task.take());
-        parts.data = self.data.clone().or_else(|| parts.data.take());
-        if let Some(most) = self.max_tokens {
-            parts.set.push(("max_tokens".to_owned(), Value::Int(most.into())));
-        }
+        self.given.over(parts);
         parts.revision = self.revision.or(parts.revision);
     }
 }
