@@ -148,7 +148,11 @@ fn table<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
 
 fn fault(template: &Template, error: &RenderError) -> Fault {
     let message = format!("template `{}`: {error}", template.id);
-    if error.kind == ErrorKind::Bound { Fault::bound(format!("{message}; give its loops a `limit` or a budget")) } else { Fault::template(message) }
+    if error.kind == ErrorKind::Bound {
+        Fault::bound(format!("{message}; give its loops a `limit` or a budget"))
+    } else {
+        Fault::template(message)
+    }
 }
 
 /// The sources of a task over the state of a build.

@@ -41,11 +41,8 @@ impl Render {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let stored = self.place.open(show).read(&self.id)?;
         own(&self.id, &stored, &Asked { task: self.given.task.as_deref(), ..Asked::default() })?;
-        let mut parts = Parts {
-            pack: self.pack.as_deref().map(Start::typed),
-            template: Some(Named::Read(stored_file(&stored))),
-            ..Parts::default()
-        };
+        let mut parts =
+            Parts { pack: self.pack.as_deref().map(Start::typed), template: Some(Named::Read(stored_file(&stored))), ..Parts::default() };
         self.given.over(&mut parts);
         templated::read_in(&mut parts, show)?;
         // what its author should look at was told when it was added

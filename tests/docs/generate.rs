@@ -92,7 +92,11 @@ fn functions() -> String {
     let build = [
         ["cost", "`of`, `role`?, `name`?, `ruler`", "what a text costs by a ruler"],
         ["render", "`of`, `lang`, `with`?", "the text through a text language"],
-        ["template", "`of`, `task`?, `budget`?, `ruler`?, `data`?", "what a [template](#templates) makes: `messages`, `tokens` and `revision`"],
+        [
+            "template",
+            "`of`, `task`?, `budget`?, `ruler`?, `data`?",
+            "what a [template](#templates) makes: `messages`, `tokens` and `revision`",
+        ],
     ];
     let build = build.map(|[name, args, doc]| [code(name), args.to_owned(), doc.to_owned()]);
     let mut rows: Vec<[String; 3]> = own.chain(build).collect();

@@ -263,7 +263,8 @@ mod tests {
     fn steps(json: &Json) -> Vec<Step> {
         let mut report = Report::default();
         let span = Span::default();
-        let args = node(&json!({ "ids": "list", "start": "number", "end": "number", "order": "text", "limit": "number", "window": "table" }));
+        let args =
+            node(&json!({ "ids": "list", "start": "number", "end": "number", "order": "text", "limit": "number", "window": "table" }));
         let fields = std::iter::once((Arc::from("args"), Field { key: span, node: args })).collect();
         let row = Row { name: "t/s".into(), fields, span, name_span: span, patched: Vec::new() };
         let made = json.as_array().unwrap().iter().filter_map(|s| Step::compile(&node(s), &row, &mut report)).collect();
