@@ -5,10 +5,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
+use tapster::Opened;
 use tapster::diag::{Code, Diagnostic, Severity};
 use tapster::pack::{Overlay, PackFiles, RuleFile, Shelf, Start};
-use tapster::template::{self, Asked, HEAD, Opened, form};
-use tapster::{Rejected, Ruleset};
+use tapster::template::{Asked, HEAD, form};
+use tapster::{PackError, Ruleset};
 
 const SOURCES: [&str; 3] = ["turns", "weather", "name"];
 
@@ -46,11 +47,11 @@ fn change(template: &mut Json, path: &str, value: &Json) {
     }
 }
 
-fn open_text(text: &str, asked: &Asked<'_>) -> Result<Opened, Rejected> {
-    template::open(&RuleFile { name: "t.json".into(), path_in_pack: "t.json".into(), bytes: text.into() }, asked)
+fn open_text(text: &str, asked: &Asked<'_>) -> Result<Opened, PackError> {
+    tapster::open_template(&RuleFile { name: "t.json".into(), path_in_pack: "t.json".into(), bytes: text.into() }, asked)
 }
 
-fn open(template: &Json) -> Result<Opened, Rejected> {
+fn open(template: &Json) -> Result<Opened, PackError> {
     open_text(&template.to_string(), &Asked { task: Some("demo"), sources: Some(&SOURCES), revision: None })
 }
 
@@ -83,7 +84,8 @@ fn a_sound_template_is_sound() {
 fn the_example_of_the_page_is_sound() {
     let text = include_str!("authoring/note.toml");
     let file = RuleFile { name: "note.toml".into(), path_in_pack: "note.toml".into(), bytes: text.into() };
-    let opened = template::open(&file, &Asked { task: Some("letter"), sources: Some(&["turns", "weather"]), revision: None }).unwrap();
+    let opened =
+        tapster::open_template(&file, &Asked { task: Some("letter"), sources: Some(&["turns", "weather"]), revision: None }).unwrap();
     assert!(opened.warnings.is_empty(), "{:?}", told(opened.warnings.items()));
     assert_eq!(opened.template.order.iter().map(|n| &*opened.template.slots[*n].name).collect::<Vec<_>>(), ["weather", "history"]);
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use tapster::model::Block;
-use tapster::{Plan, Ruleset, Scene, Value, bring, build, emit, unchanged, unchanged_payload};
+use tapster::{Plan, Ruleset, Scene, Value, build, emit, import_document, unchanged, unchanged_payload};
 
 const TURNS: usize = 200;
 
@@ -27,7 +27,7 @@ fn scene(rules: &Ruleset) -> Scene {
     let file: toml::Table = toml::from_str(&read("scene.toml")).unwrap();
     let mut scene = Scene { seed: "0".into(), ..Scene::default() };
     let lines: Vec<Json> = read("chat.jsonl").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    let brought = |json: &Json| bring(rules, None, json).unwrap().scene;
+    let brought = |json: &Json| import_document(rules, None, json).unwrap().scene;
     scene.merge(brought(&serde_json::from_str(&read("card.json")).unwrap()));
     scene.merge(brought(&json!({ "lines": lines })));
     let lore = brought(&serde_json::from_str(&read("lore.json")).unwrap());

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tapster::{Ruleset, Scene, bring, build, emit};
+use tapster::{Ruleset, Scene, build, emit, import_document};
 
 fn rules(pack: &str) -> Ruleset {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules").join(pack);
@@ -34,7 +34,7 @@ fn each_format_brings_what_its_sample_says() {
     for file in files {
         let sample: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        let brought = bring(&rules, None, &sample["document"]).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let brought = import_document(&rules, None, &sample["document"]).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(brought.format, sample["format"].as_str().unwrap(), "{name}");
         let scene = brought.scene.to_json();
         assert_eq!(scene, sample["scene"], "{name}:\n{}", serde_json::to_string_pretty(&scene).unwrap());
@@ -53,10 +53,10 @@ fn hello_is_sent_as_the_real_program_sends_it() {
     for file in ["default_Seraphina.png", "openai/Default.json"] {
         let bytes = std::fs::read(real.join(file)).unwrap();
         let imported = tapster::import::read(file, &bytes).unwrap();
-        scene.merge(bring(&rules, None, &imported.main().unwrap().json).unwrap().scene);
+        scene.merge(import_document(&rules, None, &imported.main().unwrap().json).unwrap().scene);
     }
     let persona = json!({ "name": "Alex", "description": "", "position": 0, "depth": 2, "role": 0 });
-    scene.merge(bring(&rules, None, &persona).unwrap().scene);
+    scene.merge(import_document(&rules, None, &persona).unwrap().scene);
     scene.merge((&json!({ "input": "Hello", "chat": { "greeting": 0 } })).into());
     let plan = build(&rules, &scene).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(plan.warnings, []);
@@ -74,7 +74,7 @@ fn a_report_names_the_field_that_a_value_came_from() {
     let rules = rules("sillytavern-exact");
     let document =
         json!({ "openai_max_context": 10, "prompts": [], "prompt_order": [{ "character_id": 100001, "order": [] }], "top_k": 1 });
-    let brought = bring(&rules, None, &document).unwrap();
+    let brought = import_document(&rules, None, &document).unwrap();
     let told: Vec<_> = brought.fields.iter().map(|f| (f.field.as_str(), f.to.as_str())).collect();
     let expected =
         [("openai_max_context", "context.window"), ("prompt_order", "preset.entries"), ("prompts", "preset.main"), ("top_k", "rest.top_k")];

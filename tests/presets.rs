@@ -59,7 +59,7 @@ fn every_pair_of_shipped_presets_gives_a_prompt() {
         return;
     }
     let pack = Ruleset::open_with("sillytavern-exact", &[]).expect("the pack compiles");
-    let bring = |format: &str, file: &Json| tapster::bring(&pack, Some(format), file).expect(format).scene.to_json();
+    let bring = |format: &str, file: &Json| tapster::import_document(&pack, Some(format), file).expect(format).scene.to_json();
     let part = |folder: &str, format: &str| -> Vec<(String, Json)> {
         presets(&real.join(folder)).iter().map(|(name, file)| (name.clone(), bring(format, file))).collect()
     };

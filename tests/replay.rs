@@ -96,7 +96,7 @@ fn result(rules: &Ruleset, case: &Json, programs: &[&str], mut scene: Scene) -> 
 
 /// `path`: a value. `list`: a line for each live item, `{R}` the role's letter, `{a.b}` a field; lines whose holes are
 /// all empty are left out; `where`: only items that have this field; `sort`; `first`: the first line alone.
-fn read(how: &Json, outcome: &tapster::build::Outcome) -> Json {
+fn read(how: &Json, outcome: &tapster::assemble::Outcome) -> Json {
     if let Some(path) = how["path"].as_str() {
         return outcome.get(path).to_json();
     }

@@ -15,7 +15,7 @@ use tapster::template::{
 
 fn compiled(template: &Json) -> Template {
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: template.to_string().into_bytes() };
-    match template::open(&file, &Asked::default()) {
+    match tapster::open_template(&file, &Asked::default()) {
         Ok(opened) => opened.template,
         Err(rejected) => panic!("{:?}\n{template}", rejected.report.items()),
     }

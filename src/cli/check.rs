@@ -6,9 +6,9 @@ use clap::Args;
 use serde_json::json;
 
 use crate::diag::{Code, Diagnostic, Node, Report, SourceId, Sources, render};
-use crate::kinds::template::KIND;
 use crate::pack::files::is_folder;
 use crate::pack::{Library, Overlay, PackFiles, Ruleset, Schemas, Start, load_file};
+use crate::template::KIND;
 
 use super::error::only_missing;
 use super::library::shelf;

@@ -1,8 +1,8 @@
 //! Why a verb could not go on, with the exit code that this means.
 
-use crate::build::BuildError;
 use crate::diag::{Code, Diagnostic, Report, Sources, Span};
-use crate::pack::{Rejected, Ruleset};
+use crate::engine::BuildError;
+use crate::pack::{PackError, Ruleset};
 
 use super::Exit;
 use super::show::{Note, Show};
@@ -35,7 +35,7 @@ impl Stop {
     }
 
     /// A pack that gave no ruleset: 2 where it is not there, 1 where it is wrong.
-    pub(super) fn rejected(rejected: Rejected) -> Self {
+    pub(super) fn rejected(rejected: PackError) -> Self {
         let exit = if only_missing(&rejected.report) { Exit::CouldNot } else { Exit::No };
         Self::report(exit, rejected.report, rejected.sources)
     }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use crate::build::{BuildError, blocks_of, unchanged};
+use crate::assemble::{blocks_of, unchanged};
 use crate::diag::Code;
 use crate::emit::unchanged_payload;
+use crate::engine::BuildError;
 use crate::model::plan::{Difference, Unchanged};
 use crate::model::{Block, Plan};
 use crate::pack::Ruleset;

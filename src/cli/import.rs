@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::import::Imported;
+use crate::import::Contents;
 use crate::pack::{Library, Ruleset, Start};
-use crate::program::foreign::{Brought, Fate};
+use crate::program::foreign::{Fate, Imported};
 
 use super::library::{open, shelf};
 use super::scene::{bring_in, document, opened};
@@ -38,14 +38,14 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let imported = opened(&self.file, show)?;
+        let contents = opened(&self.file, show)?;
         let rules = match &self.pack {
             Some(pack) => Some(open(&Start::typed(pack), &[], show)?),
-            None => self.reader(&imported, show),
+            None => self.reader(&contents, show),
         };
-        let brought = bring_in(&self.file, &imported, rules.as_ref(), self.known_as.as_deref(), show)?;
+        let brought = bring_in(&self.file, &contents, rules.as_ref(), self.known_as.as_deref(), show)?;
         if self.report {
-            report(&brought, &imported, &self.file, show);
+            report(&brought, &contents, &self.file, show);
         } else {
             show.json(&json!({ "format": brought.format, "scene": brought.scene, "rest": brought.rest }));
         }
@@ -53,20 +53,20 @@ impl Import {
     }
 
     /// The first pack of the library that knows the document, among those that read any format.
-    fn reader(&self, imported: &Imported, show: &Show<'_, '_>) -> Option<Ruleset> {
+    fn reader(&self, contents: &Contents, show: &Show<'_, '_>) -> Option<Ruleset> {
         let shelf = shelf(show.io);
-        let document = document(imported);
+        let document = document(contents);
         let packs = shelf.names().into_iter().filter_map(|name| Ruleset::load(&Start::Name(name), &[], &shelf).ok());
         packs
             .filter(|rules| !rules.programs().formats.is_empty())
-            .find(|rules| crate::bring(rules, self.known_as.as_deref(), &document).is_ok())
+            .find(|rules| crate::import_document(rules, self.known_as.as_deref(), &document).is_ok())
     }
 }
 
-fn report(brought: &Brought, imported: &Imported, file: &Path, show: &mut Show<'_, '_>) {
-    let skipped = imported.skipped;
+fn report(brought: &Imported, contents: &Contents, file: &Path, show: &mut Show<'_, '_>) {
+    let skipped = contents.skipped;
     if show.is_json() {
-        let mut out = json!({ "file": file, "format": brought.format, "kept": imported.kept, "skipped": skipped });
+        let mut out = json!({ "file": file, "format": brought.format, "kept": contents.kept, "skipped": skipped });
         if let Json::Object(out) = &mut out {
             out.insert("fields".to_owned(), json!(brought.fields));
             out.insert("warnings".to_owned(), json!(brought.warnings));
@@ -78,7 +78,7 @@ fn report(brought: &Brought, imported: &Imported, file: &Path, show: &mut Show<'
         brought.fields.iter().map(|f| vec![fate(f.fate).to_owned(), head(&f.field, 40), head(&f.to, 40), head(&f.note, 80)]).collect();
     let of = |fate: Fate| brought.fields.iter().filter(|f| f.fate == fate).count();
     let counts = [Fate::Kept, Fate::Mapped, Fate::Approximated, Fate::Dropped].map(|f| format!("{} {}", of(f), fate(f))).join(", ");
-    let lines = if skipped > 0 { format!("; {} lines kept, {skipped} skipped", imported.kept) } else { String::new() };
+    let lines = if skipped > 0 { format!("; {} lines kept, {skipped} skipped", contents.kept) } else { String::new() };
     show.result(&format!("format {}\n{}{counts}{lines}\n", brought.format, table(&rows)));
 }
 

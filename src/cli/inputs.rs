@@ -7,7 +7,7 @@ use clap::Args;
 use crate::diag::Code;
 use crate::model::{Scene, Value};
 use crate::pack::{Overlay, Ruleset, Start};
-use crate::template::Revision;
+use crate::template::revision::Revision;
 
 use super::explain_cache::Previous;
 use super::library::DEFAULT_PACK;

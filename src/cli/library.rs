@@ -37,7 +37,7 @@ pub(super) fn readers(document: &Json, format: Option<&str>, show: &Show<'_, '_>
     let shelf = shelf(show.io);
     let read = |name: String| {
         let rules = Ruleset::load(&Start::Name(name), &[], &shelf).ok()?;
-        let brought = crate::bring(&rules, format, document).ok()?;
+        let brought = crate::import_document(&rules, format, document).ok()?;
         Some((rules, brought.format))
     };
     shelf.names().into_iter().filter_map(read).collect()

@@ -3,10 +3,11 @@
 use clap::Args;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use crate::kinds::KINDS;
+use crate::pack::KINDS;
 use crate::pack::{Ruleset, Schemas, Start};
+use crate::syntax::{conditions, selections};
+use crate::terms::calc;
 use crate::terms::names::Declared;
-use crate::terms::{calc, cond_parse, select_parse};
 use crate::text::functions::FUNCTIONS;
 use crate::verbs::{SHARED, VERBS, shape};
 
@@ -122,11 +123,11 @@ fn verbs() -> Vec<Section> {
 
 fn terms() -> Vec<Section> {
     let row = |name: &&str| json!({ "name": name, "doc": term_doc("pass", name) });
-    vec![section("terms of every pass", SHARED.iter().map(row)), section("terms of a selection", select_parse::WORDS.iter().map(row))]
+    vec![section("terms of every pass", SHARED.iter().map(row)), section("terms of a selection", selections::WORDS.iter().map(row))]
 }
 
 fn tests() -> Vec<Section> {
-    vec![section("tests", cond_parse::TESTS.iter().map(|name| json!({ "name": name, "doc": test_doc(name) })))]
+    vec![section("tests", conditions::TESTS.iter().map(|name| json!({ "name": name, "doc": test_doc(name) })))]
 }
 
 fn functions() -> Vec<Section> {

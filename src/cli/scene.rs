@@ -6,12 +6,12 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::build::bring;
+use crate::assemble::import_document;
 use crate::diag::{Code, Diagnostic, Report, Sources};
-use crate::import::{self, Container, Imported};
+use crate::import::{self, Container, Contents};
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
-use crate::program::foreign::Brought;
+use crate::program::foreign::Imported;
 
 use super::inputs::Parts;
 use super::show::Show;
@@ -94,7 +94,7 @@ fn count(n: usize) -> Value {
 }
 
 /// Lays a part over the scene; its lorebooks are kept aside, since lists hide each other where books add up.
-fn lay(scene: &mut Scene, books: &mut Vec<Value>, brought: Brought, role: &str, file: &Path) {
+fn lay(scene: &mut Scene, books: &mut Vec<Value>, brought: Imported, role: &str, file: &Path) {
     let mut part = brought.scene;
     if let Value::Map(map) = &mut part {
         let map = std::sync::Arc::make_mut(map);
@@ -129,13 +129,13 @@ fn persona(scene: &mut Scene, books: &mut Vec<Value>, file: &Path, rules: &Rules
     Ok(())
 }
 
-fn brought(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Brought, Stop> {
+fn brought(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
     let imported = opened(file, show)?;
     bring_in(file, &imported, Some(rules), None, show)
 }
 
 /// Opens a foreign file; warnings of the container are shown.
-pub(super) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
+pub(super) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Contents, Stop> {
     let bytes = bytes_of(file, show)?;
     let imported = import::read(&shown(file), &bytes).map_err(|report| Stop::report(Exit::No, report, Sources::default()))?;
     show.report(&imported.report, &Sources::default());
@@ -145,17 +145,17 @@ pub(super) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Imported, S
 /// Reads the document of an opened file by the formats of a pack; `None`: it must be one of our own.
 pub(super) fn bring_in(
     file: &Path,
-    imported: &Imported,
+    imported: &Contents,
     rules: Option<&Ruleset>,
     format: Option<&str>,
     show: &mut Show<'_, '_>,
-) -> Result<Brought, Stop> {
+) -> Result<Imported, Stop> {
     let document = document(imported);
     if let Some(own) = canonical(&document) {
         return Ok(own);
     }
     let Some(rules) = rules else { return Err(not_known(file)) };
-    let brought = bring(rules, format, &document).map_err(|error| {
+    let brought = import_document(rules, format, &document).map_err(|error| {
         let message = format!("`{}`: {}", shown(file), error.message);
         Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help(another_pack(rules, &document, format, show)))
     })?;
@@ -190,7 +190,7 @@ fn not_known(file: &Path) -> Stop {
 }
 
 /// The one document of a file; a file of one object a line is `{ lines }`.
-pub(super) fn document(imported: &Imported) -> serde_json::Value {
+pub(super) fn document(imported: &Contents) -> serde_json::Value {
     if imported.container == Container::Jsonl {
         let lines: Vec<_> = imported.documents.iter().map(|d| d.json.clone()).collect();
         return serde_json::json!({ "lines": lines });
@@ -199,10 +199,10 @@ pub(super) fn document(imported: &Imported) -> serde_json::Value {
 }
 
 /// A document that `tapster import` has written: `format`, `scene` and `rest`, and nothing else.
-fn canonical(document: &serde_json::Value) -> Option<Brought> {
+fn canonical(document: &serde_json::Value) -> Option<Imported> {
     let table = document.as_object().filter(|t| t.len() == 3)?;
     let (format, scene, rest) = (table.get("format")?.as_str()?, table.get("scene")?, table.get("rest")?);
-    scene.is_object().then(|| Brought { format: format.to_owned(), scene: scene.into(), rest: rest.into(), ..Brought::default() })
+    scene.is_object().then(|| Imported { format: format.to_owned(), scene: scene.into(), rest: rest.into(), ..Imported::default() })
 }
 
 /// The bytes of a file; `-` is standard input. Bounded like every foreign file.

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, suggest};
-use crate::kinds::KINDS;
+use crate::pack::KINDS;
 use crate::pack::Schemas;
 
 use super::show::{Show, table, write_file};

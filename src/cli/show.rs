@@ -6,8 +6,8 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use crate::build::BuildError;
 use crate::diag::{Report, Sources, render};
+use crate::engine::BuildError;
 use crate::model::plan::Warning;
 use crate::pack::Ruleset;
 

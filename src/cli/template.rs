@@ -6,9 +6,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, suggest};
+use crate::pack::{Opened, open_template};
 use crate::pack::{RuleFile, Ruleset, Start};
 use crate::store::{FolderStore, MAX_TEMPLATE, Stored, TemplateStore};
-use crate::template::{self, Asked, Opened, Template};
+use crate::template::{Asked, Template};
 
 use super::show::{Note, Show, head, table};
 use super::template_render::Render;
@@ -272,7 +273,7 @@ impl Fitting {
     /// Checks a template, with the sources of its task where a pack is named.
     fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
         let asked = Asked { task: self.task.as_deref(), ..Asked::default() };
-        let opened = template::open(file, &asked).map_err(Stop::rejected)?;
+        let opened = open_template(file, &asked).map_err(Stop::rejected)?;
         match &self.pack {
             Some(pack) => fits(&Start::typed(pack), file, &opened.template, show),
             None => Ok(opened),
@@ -301,13 +302,13 @@ fn fits(start: &Start, file: &RuleFile, template: &Template, show: &mut Show<'_,
     let rules = library::open(start, &[], show)?;
     let names = offered(&rules, template)?;
     let asked = Asked { task: Some(&template.task), sources: Some(&names), ..Asked::default() };
-    template::open(file, &asked).map_err(Stop::rejected)
+    open_template(file, &asked).map_err(Stop::rejected)
 }
 
 /// The sources that a pack offers to a template.
 fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, Stop> {
     let tasks = rules.tasks();
-    tasks.find(&template.task, template.revision.name).map(crate::kinds::task::Task::names).ok_or_else(|| {
+    tasks.find(&template.task, template.revision.name).map(crate::template::task::Task::names).ok_or_else(|| {
         let kinds = tasks.kinds();
         let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| match kinds.is_empty() {
             true => "name a pack that has tasks".to_owned(),
@@ -321,7 +322,7 @@ fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, 
 
 /// Reads a stored template, which must be the one that it is stored as.
 pub(super) fn own(id: &str, stored: &Stored, asked: &Asked<'_>) -> Result<Opened, Stop> {
-    let opened = template::open(&stored_file(stored), asked).map_err(Stop::rejected)?;
+    let opened = open_template(&stored_file(stored), asked).map_err(Stop::rejected)?;
     if &*opened.template.id != id {
         let message = format!("`{}` holds template `{}`, and not `{}`", stored.name, head(&opened.template.id, 60), head(id, 60));
         let help = "write its `id` back, or add it anew with `tapster template add`";

@@ -8,7 +8,8 @@ use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
 use crate::model::Value;
 use crate::pack::files::{MAX_FOLDERS, is_pack};
 use crate::pack::{Library, Overlay, RuleFile, Start, json, open_template, read, toml};
-use crate::template::{Asked, REVISIONS, Revision};
+use crate::template::Asked;
+use crate::template::revision::{REVISIONS, Revision};
 
 use super::inputs::Parts;
 use super::show::Show;

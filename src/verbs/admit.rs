@@ -8,12 +8,13 @@ use std::sync::Arc;
 use crate::diag::{Span, Table};
 use crate::model::plan::EvictionRecord as Record;
 use crate::model::{Value, item::core};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::ledger;
 use crate::terms::select::{End, Seq, pass_env};
 use crate::terms::state::Because;
-use crate::terms::{Cond, Cur, Cx, Memo, State};
+use crate::terms::{Cond, Current, Memo, State};
 
 use super::evict::{account, newest_read, oldest_read_bundle, record, switch_off};
 use super::set::Set;
@@ -43,7 +44,7 @@ enum Misfit {
 
 impl Admit {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
         let account = account(cx, fields, span, "admit");
         let misfit = match word("misfit") {
@@ -81,7 +82,7 @@ impl Admit {
                 for n in &group.members {
                     if let Some(item) = items.items.get(*n) {
                         cost += ledger::cost(&env, self.account, item)?;
-                        exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(Cur::Item(item, *n)).holds(c))?;
+                        exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(Current::Item(item, *n)).holds(c))?;
                     }
                 }
                 for item in group.members.iter().filter_map(|n| items.items.get(*n)) {
@@ -98,7 +99,7 @@ impl Admit {
                     let refusal = Halt::Refused {
                         code: "max_tokens_exceeded".into(),
                         message,
-                        room: Some(ledger::room(&env, self.account, spent + cost)?),
+                        room: Some(ledger::headroom(&env, self.account, spent + cost)?),
                     };
                     drop(items);
                     self.finish(st, list, spent, &admitted);
@@ -176,7 +177,7 @@ impl Admit {
             let env = pass_env(st, memo);
             let at = items.lazy_at().unwrap_or(0);
             for (n, item) in items.items.iter().enumerate().skip(at) {
-                if pass.chooses(&env.inner(Cur::Item(item, n)), item.enabled())? {
+                if pass.chooses(&env.inner(Current::Item(item, n)), item.enabled())? {
                     left -= ledger::cost(&env, self.account, item)?;
                 }
             }
@@ -198,7 +199,7 @@ impl Admit {
                 break;
             }
             bundle = if of_bundles { item.get(core::BUNDLE).cloned().unwrap_or_default() } else { Value::Null };
-            if pass.chooses(&pass_env(st, memo).inner(Cur::Item(&item, 0)), item.enabled())? {
+            if pass.chooses(&pass_env(st, memo).inner(Current::Item(&item, 0)), item.enabled())? {
                 left -= newest_read(st, list, self.account, memo)?;
             }
         }

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use crate::diag::{Span, Table};
 use crate::model::plan::EvictionRecord as Record;
 use crate::model::{Item, Value, item::core};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::ledger;
 use crate::terms::select::{End, Seq, pass_env};
-use crate::terms::{Cond, Cur, Cx, Env, Fault, Memo, State};
+use crate::terms::{Cond, Current, Env, Fault, Memo, State};
 
 use super::units::{Group, Unit, units};
 use super::{Halt, Pass};
@@ -26,7 +27,7 @@ pub struct Evict {
 }
 
 /// The account that a pass names; complains if it names none.
-pub(super) fn account(cx: &mut Cx<'_>, fields: &Table, span: Span, verb: &str) -> usize {
+pub(super) fn account(cx: &mut CompileContext<'_>, fields: &Table, span: Span, verb: &str) -> usize {
     let accounts = cx.accounts.clone();
     match fields.get("account") {
         Some(f) => cx.named("account", &accounts, f.node.as_text().unwrap_or(""), f.node.span),
@@ -39,7 +40,7 @@ pub(super) fn account(cx: &mut Cx<'_>, fields: &Table, span: Span, verb: &str) -
 
 impl Evict {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
         let account = account(cx, fields, span, "evict");
         let unit = Unit::of(fields.get("unit").and_then(|f| f.node.as_text()));
         let spare = fields.get("spare").map(|f| {
@@ -103,7 +104,7 @@ impl Evict {
         let env = pass_env(st, memo);
         let at = items.lazy_at().unwrap_or(0);
         for (n, item) in items.items.iter().take(at).enumerate() {
-            let here = env.inner(Cur::Item(item, n));
+            let here = env.inner(Current::Item(item, n));
             let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
             if pass.chooses(&here, item.enabled())? && !spared {
                 return Ok(true);
@@ -119,7 +120,7 @@ impl Evict {
             let env = pass_env(st, memo);
             let items = st.list(list);
             for (n, item) in items.items.iter().enumerate().filter(|(_, i)| i.enabled()) {
-                let here = env.inner(Cur::Item(item, n));
+                let here = env.inner(Current::Item(item, n));
                 let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
                 if spared || !pass.chooses(&here, true)? {
                     known += ledger::cost(&env, self.account, item)?;
@@ -215,7 +216,7 @@ impl Evict {
         let Some(spare) = &self.spare else { return Ok(false) };
         for n in &group.members {
             if let Some(item) = items.get(*n)
-                && env.inner(Cur::Item(item, *n)).holds(spare)?
+                && env.inner(Current::Item(item, *n)).holds(spare)?
             {
                 return Ok(true);
             }

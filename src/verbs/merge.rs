@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Node, Table};
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 
 use super::{Halt, Pass};
 
@@ -33,7 +34,7 @@ enum Fold {
 
 impl Merge {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Self {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let mut same = Vec::new();
         for n in node("same").and_then(Node::as_list).unwrap_or(&[]) {
@@ -41,7 +42,7 @@ impl Merge {
             cx.within(scope.clone(), |cx| cx.check_field(0, &name, n.span));
             same.push((cx.fields.intern(&name), name));
         }
-        let cond = |cx: &mut Cx<'_>, key: &str| {
+        let cond = |cx: &mut CompileContext<'_>, key: &str| {
             node(key).map(|n| {
                 let c = cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item));
                 cx.sealed_cond(c)
@@ -144,9 +145,9 @@ impl Merge {
     }
 
     fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
-        let from = env.inner(Cur::Item(item, n));
+        let from = env.inner(Current::Item(item, n));
         for (at, (place, head)) in out.iter().enumerate().rev() {
-            let there = from.inner(Cur::Item(head, *place));
+            let there = from.inner(Current::Item(head, *place));
             if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
                 return Ok(Some(at));
             }
@@ -171,14 +172,14 @@ impl Merge {
                 return Ok(false);
             }
         }
-        let here = env.inner(Cur::Item(item, n));
+        let here = env.inner(Current::Item(item, n));
         if let Some(absorb) = &self.absorb
             && !here.holds(absorb)?
         {
             return Ok(false);
         }
         if let Some(stop) = &self.stop
-            && (here.holds(stop)? || env.inner(Cur::Item(head, n)).holds(stop)?)
+            && (here.holds(stop)? || env.inner(Current::Item(head, n)).holds(stop)?)
         {
             return Ok(false);
         }

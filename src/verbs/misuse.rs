@@ -1,11 +1,11 @@
 //! Terms that a verb takes, but not in this company: they would be read by nobody, so they are refused.
 
 use crate::diag::{Code, Table};
-use crate::terms::Cx;
-use crate::terms::select_parse::WORDS;
+use crate::syntax::CompileContext;
+use crate::syntax::selections::WORDS;
 
 /// Complains about terms of a pass that could have no effect.
-pub(super) fn check(cx: &mut Cx<'_>, verb: &str, fields: &Table) {
+pub(super) fn check(cx: &mut CompileContext<'_>, verb: &str, fields: &Table) {
     match verb {
         "add" => selection(cx, fields, "`add` selects nothing of its list", "say which elements in `each = { of = …, where = … }`"),
         "repeat" => selection(cx, fields, "`repeat` selects nothing", "select in the passes of the program that it runs"),
@@ -15,7 +15,7 @@ pub(super) fn check(cx: &mut Cx<'_>, verb: &str, fields: &Table) {
     }
 }
 
-fn run(cx: &mut Cx<'_>, fields: &Table) {
+fn run(cx: &mut CompileContext<'_>, fields: &Table) {
     let has = |key: &str| fields.contains_key(key);
     let flag = |key: &str| fields.get(key).and_then(|f| f.node.as_bool()).unwrap_or(false);
     let what: Vec<&str> = ["program", "script", "event"].into_iter().filter(|key| has(key)).collect();
@@ -41,7 +41,7 @@ fn run(cx: &mut Cx<'_>, fields: &Table) {
     }
 }
 
-fn place(cx: &mut Cx<'_>, fields: &Table) {
+fn place(cx: &mut CompileContext<'_>, fields: &Table) {
     if fields.contains_key("field") {
         refuse(cx, fields, "against", "`against` is about whole items, not about elements of a `field`", "take it out");
     } else {
@@ -49,13 +49,13 @@ fn place(cx: &mut Cx<'_>, fields: &Table) {
     }
 }
 
-fn selection(cx: &mut Cx<'_>, fields: &Table, why: &str, help: &str) {
+fn selection(cx: &mut CompileContext<'_>, fields: &Table, why: &str, help: &str) {
     for word in WORDS {
         refuse(cx, fields, word, &format!("`{word}` has no meaning here: {why}"), help);
     }
 }
 
-fn refuse(cx: &mut Cx<'_>, fields: &Table, key: &str, message: &str, help: &str) {
+fn refuse(cx: &mut CompileContext<'_>, fields: &Table, key: &str, message: &str, help: &str) {
     if let Some(field) = fields.get(key) {
         cx.fail(Code::TwoMeanings, field.key, message, Some(help.to_owned()));
     }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Node, Span, Table, suggest};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
-use crate::terms::ledger::Room;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
+use crate::terms::ledger::Headroom;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Cx, Fault, Memo, Select, State};
+use crate::terms::{Cond, Fault, Memo, Select, State};
 
 use super::reason::{self, Reason};
 use super::{Caller, Info, SHARED, VERBS};
@@ -42,7 +43,7 @@ pub enum Halt {
         /// What is wrong.
         message: String,
         /// What there was room for, where it is about room.
-        room: Option<Room>,
+        room: Option<Headroom>,
     },
 }
 
@@ -100,7 +101,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    pub(super) fn take(cx: &mut Cx<'_>) -> Self {
+    pub(super) fn take(cx: &mut CompileContext<'_>) -> Self {
         Self {
             whole: std::mem::take(&mut cx.reads),
             account: std::mem::take(&mut cx.reads_account),
@@ -150,14 +151,14 @@ pub struct Pass {
     /// What its other terms read of lists.
     pub reads: Reads,
     /// What its memo cells hold, to be filled at once when the pass is queued.
-    pub cells: Vec<crate::terms::cx::Cell>,
+    pub cells: Vec<crate::terms::memo::Cell>,
     /// What it does.
     pub verb: Verb,
 }
 
 impl Pass {
     /// Reads a pass. `list` is the list of its program. `None` after a complaint that leaves nothing to run.
-    pub fn parse(cx: &mut Cx<'_>, id: &Arc<str>, span: Span, fields: &Table, list: usize) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, id: &Arc<str>, span: Span, fields: &Table, list: usize) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let Some(word) = node("do") else {
             cx.fail(Code::NoVerb, span, format!("pass `{id}` has no verb"), Some("add `do = \"…\"`; `tapster ops` lists the verbs".into()));
@@ -286,8 +287,8 @@ impl Pass {
     }
 }
 
-fn check_terms(cx: &mut Cx<'_>, info: &Info, fields: &Table) {
-    let shared = SHARED.iter().chain(crate::terms::select_parse::WORDS);
+fn check_terms(cx: &mut CompileContext<'_>, info: &Info, fields: &Table) {
+    let shared = SHARED.iter().chain(crate::syntax::selections::WORDS);
     let known: Vec<&str> = shared.chain(info.terms).copied().collect();
     for (key, field) in fields {
         if known.contains(&key.as_ref()) {
@@ -303,7 +304,7 @@ fn check_terms(cx: &mut Cx<'_>, info: &Info, fields: &Table) {
     }
 }
 
-fn parse_verb(cx: &mut Cx<'_>, info: &Info, fields: &Table, span: Span, scope: &Scope) -> Option<Verb> {
+fn parse_verb(cx: &mut CompileContext<'_>, info: &Info, fields: &Table, span: Span, scope: &Scope) -> Option<Verb> {
     Some(match info.name {
         "add" => Verb::Add(add::Add::parse(cx, fields, span)?),
         "drop" => Verb::Drop,

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::diag::{Node, Table};
 use crate::model::Item;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::context::Scope;
 use crate::terms::select::in_list_order;
-use crate::terms::{Cx, Memo, State};
+use crate::terms::{Memo, State};
 
 use super::parts::Parts;
 use super::{Halt, Pass};
@@ -22,7 +23,7 @@ pub struct Place {
 
 impl Place {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Self {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let parts = Parts::parse(cx, fields, scope);
         let to = node("to").filter(|_| parts.is_none()).and_then(|n| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::model::Item;
 use crate::terms::lists::Local;
 use crate::terms::select::{End, Seq, Take, count, pass_env};
-use crate::terms::{Cur, Env, Fault, Memo, State};
+use crate::terms::{Current, Env, Fault, Memo, State};
 
 use super::{Pass, Verb};
 
@@ -98,8 +98,8 @@ struct Queued {
 }
 
 impl Local for Queued {
-    fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
-        let Cur::Item(item, place) = cur else { return Ok(None) };
+    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        let Current::Item(item, place) = cur else { return Ok(None) };
         // the pass speaks for itself, although another one has the item read now
         let st = env.st;
         let (pass, sparing) = (st.pass.replace(self.pass.id.clone()), st.sparing.replace(self.pass.failing == super::Failing::Spare));
@@ -118,7 +118,7 @@ impl Local for Queued {
 
 impl Queued {
     fn work(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
-        let here = env.inner(Cur::Item(item, place));
+        let here = env.inner(Current::Item(item, place));
         if !self.pass.chooses(&here, item.enabled())? {
             return Ok(Some(item.clone()));
         }
@@ -153,7 +153,7 @@ pub fn read_tail(select: &crate::terms::Select, st: &State, list: usize, memo: &
             let items = st.list(list);
             let seq = Seq::Items(&items.items);
             for n in (at..seq.len()).rev() {
-                let enabled = matches!(seq.cur(n), Cur::Item(i, _) if i.enabled());
+                let enabled = matches!(seq.cur(n), Current::Item(i, _) if i.enabled());
                 if !enabled && !select.off {
                     continue;
                 }

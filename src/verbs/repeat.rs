@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{Map, Value};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::select::{count, pass_env};
-use crate::terms::{Cond, Cx, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Expr, Fault, Memo, State};
 
 use super::{Caller, Halt, Pass};
 
@@ -27,7 +28,7 @@ struct Round {
 
 impl Repeat {
     /// Reads the terms, and the rounds named after the pass.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
         let program = super::run::program(cx, fields, span)?;
         let max = fields.get("max").map(|f| cx.expr(&f.node));
         let set = fields.get("set").map(|f| values(cx, &f.node)).unwrap_or_default();
@@ -90,7 +91,7 @@ impl Repeat {
     }
 }
 
-fn values(cx: &mut Cx<'_>, node: &Node) -> Vec<(Arc<str>, Expr)> {
+fn values(cx: &mut CompileContext<'_>, node: &Node) -> Vec<(Arc<str>, Expr)> {
     let Some(table) = node.as_table() else {
         cx.fail(Code::TermType, node.span, format!("`set` takes a table, not {}", node.kind()), None);
         return Vec::new();

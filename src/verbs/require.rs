@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Span, Table};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::ledger;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Cx, Env, Expr, Memo, State};
+use crate::terms::{Cond, Env, Expr, Memo, State};
 
 use super::{Halt, Pass};
 
@@ -39,12 +40,12 @@ enum Level {
 
 impl Require {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(that) = fields.get("that").map(|f| &f.node) else {
             cx.fail(Code::TermMissing, span, "`require` needs `that`", Some("add `that = { path = test }`".into()));
             return None;
         };
-        let per_item = crate::terms::select_parse::WORDS.iter().any(|w| fields.contains_key(*w));
+        let per_item = crate::syntax::selections::WORDS.iter().any(|w| fields.contains_key(*w));
         let scope = if per_item { scope.clone() } else { Scope::None };
         let (that, [message, help, row]) = cx.within(scope, |cx| {
             let that = cx.cond(that, if per_item { Mode::Item } else { Mode::Scene });
@@ -92,7 +93,7 @@ impl Require {
                 Level::Stop => return Err(Halt::Stop),
                 Level::Warn => st.warn_with(&self.error, message, help, row),
                 Level::Error => {
-                    let room = self.room(st, list)?;
+                    let room = self.headroom(st, list)?;
                     return Err(Halt::Refused { code: self.error.to_string(), message, room });
                 }
             }
@@ -110,7 +111,7 @@ impl Require {
     }
 
     /// What the live list costs and what there is room for, where the requirement is about an account.
-    fn room(&self, st: &State, list: usize) -> Result<Option<ledger::Room>, Halt> {
+    fn headroom(&self, st: &State, list: usize) -> Result<Option<ledger::Headroom>, Halt> {
         let Some(account) = account_of(&self.that) else { return Ok(None) };
         st.force(list)?;
         let memo = Memo::default();
@@ -119,7 +120,7 @@ impl Require {
         for item in st.list(list).items.iter().filter(|i| i.enabled()) {
             sum += ledger::cost(&env, account, item)?;
         }
-        Ok(Some(ledger::room(&env, account, sum)?))
+        Ok(Some(ledger::headroom(&env, account, sum)?))
     }
 }
 

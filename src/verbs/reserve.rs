@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::diag::{Span, Table};
 use crate::model::{Value, item::core};
+use crate::syntax::CompileContext;
 use crate::terms::ledger;
 use crate::terms::select::pass_env;
-use crate::terms::{Cx, Expr, Memo, State};
+use crate::terms::{Expr, Memo, State};
 
 use super::evict::account;
 use super::{Halt, Pass};
@@ -19,7 +20,7 @@ pub struct Reserve {
 
 impl Reserve {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Self {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Self {
         Self { account: account(cx, fields, span, "reserve"), cost: fields.get("cost").map(|f| cx.expr(&f.node)) }
     }
 

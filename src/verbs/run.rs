@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Span, Table};
 use crate::model::Value;
+use crate::syntax::CompileContext;
 use crate::terms::select::pass_env;
-use crate::terms::{Cx, Expr, Memo, State};
+use crate::terms::{Expr, Memo, State};
 
 use super::{Caller, Halt, Pass};
 
@@ -34,7 +35,7 @@ pub enum What {
 }
 
 /// The program that a pass names, by number; complains if there is none.
-pub(super) fn program(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<usize> {
+pub(super) fn program(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<usize> {
     let Some(node) = fields.get("program").map(|f| &f.node) else {
         cx.fail(Code::TermMissing, span, "the pass names no program", Some("add `program = \"…\"`".into()));
         return None;
@@ -52,7 +53,7 @@ pub(super) fn program(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<usi
 
 impl Run {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
         let what = match (word("script"), word("event")) {
             (Some(script), _) => {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, value::MAX_DEPTH};
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cur, Cx, Env, Expr, Fault, Memo, State};
+use crate::terms::{Current, Env, Expr, Fault, Memo, State};
 
 use super::{Halt, Pass};
 
@@ -29,7 +30,7 @@ enum Step {
 
 impl Set {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
         let number = number.map(|(name, span)| {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
@@ -48,7 +49,7 @@ impl Set {
     }
 
     /// Reads a table of fields and `$name` keys.
-    pub fn of(cx: &mut Cx<'_>, node: &Node, scope: &Scope) -> Self {
+    pub fn of(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Self {
         let mut set = Self { fields: Vec::new(), number: None, globals: Vec::new() };
         let Some(table) = node.as_table() else {
             cx.fail(
@@ -223,7 +224,7 @@ impl Set {
     }
 
     fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, Fault> {
-        let here = env.inner(Cur::Item(item, place));
+        let here = env.inner(Current::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
         if values.iter().any(|v| !v.fits(MAX_DEPTH, 1_000_000)) {
             return Err(Fault::bound("a field would nest too deeply or grow too large"));
@@ -252,7 +253,7 @@ pub fn assign(item: &mut Item, id: FieldId, rest: &[Arc<str>], value: Value) {
     item.set(id, tree);
 }
 
-fn steps(cx: &mut Cx<'_>, path: &str, node: &Node) -> Vec<Step> {
+fn steps(cx: &mut CompileContext<'_>, path: &str, node: &Node) -> Vec<Step> {
     let mut out = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Node, Span, Table, suggest};
 use crate::model::{FieldId, Item, Map, Value, item::core};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::select::pass_env;
-use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 use crate::text::pattern::Pattern;
 use crate::text::{functions, js};
 
@@ -73,7 +74,7 @@ enum What {
 
 impl Shape {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(list) = fields.get("steps").and_then(|f| f.node.as_list()) else {
             cx.fail(Code::TermMissing, span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
             return None;
@@ -119,7 +120,7 @@ impl Shape {
     pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
         let mut item = item.clone();
         for step in &self.steps {
-            let here = env.inner(Cur::Item(&item, place));
+            let here = env.inner(Current::Item(&item, place));
             if let Some(when) = &step.when
                 && !here.holds(when)?
             {
@@ -139,7 +140,7 @@ impl Shape {
 }
 
 /// Steps on a text that is no item's: `with` and `when` look at the item at hand.
-pub(super) fn steps(cx: &mut Cx<'_>, node: &Node) -> Vec<Step> {
+pub(super) fn steps(cx: &mut CompileContext<'_>, node: &Node) -> Vec<Step> {
     node.as_list().unwrap_or(&[]).iter().filter_map(|n| step(cx, n)).collect()
 }
 
@@ -154,7 +155,7 @@ pub(super) fn through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<A
     Ok(value.to_text())
 }
 
-fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
+fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
     let table = node.as_table()?;
     let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with" | "then" | "values"));
     let Some((word, own)) = word.and_then(|w| Some((w.as_ref(), &table.get(w)?.node))) else {
@@ -166,7 +167,7 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
         cx.sealed_cond(c)
     });
     let with = table.get("with").map(|f| cx.expr(&f.node));
-    let value = |cx: &mut Cx<'_>| {
+    let value = |cx: &mut CompileContext<'_>| {
         let e = cx.expr(own);
         cx.sealed(e)
     };
@@ -207,7 +208,7 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
 }
 
 /// A function of the library that takes nothing but a text.
-fn pure_function(cx: &mut Cx<'_>, node: &Node) -> Arc<str> {
+fn pure_function(cx: &mut CompileContext<'_>, node: &Node) -> Arc<str> {
     let name = cx.literal(node, "a function's name");
     if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
         let known = functions::FUNCTIONS.iter().map(|f| f.name);
@@ -216,7 +217,7 @@ fn pure_function(cx: &mut Cx<'_>, node: &Node) -> Arc<str> {
     name
 }
 
-fn replace(cx: &mut Cx<'_>, own: &Node) -> Option<What> {
+fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
     let (Some(find), Some(with)) = (own.get("find"), own.get("with")) else {
         cx.fail(
             Code::TermMissing,
@@ -362,7 +363,7 @@ fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &
             groups.insert((n + 1).to_string().into(), value);
         }
         let here = Value::map(groups).over(own.clone());
-        match (Env { cur: Cur::Value(&here, 0), ..*env }).eval(with) {
+        match (Env { cur: Current::Value(&here, 0), ..*env }).eval(with) {
             Ok(value) => out.push_str(&value.to_text()),
             Err(f) => fault = Some(f),
         }
@@ -443,7 +444,7 @@ fn parts(old: &Value, forms: &[(Arc<str>, Expr)], env: &Env<'_>) -> Result<Value
     for (n, part) in list.iter().enumerate() {
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("");
         out.push(match forms.iter().find(|(k, _)| k.as_ref() == kind) {
-            Some((_, form)) => env.inner(Cur::Value(part, n)).eval(form)?,
+            Some((_, form)) => env.inner(Current::Value(part, n)).eval(form)?,
             None => part.clone(),
         });
     }

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::context::Scope;
 use crate::terms::place::Gap;
 use crate::terms::select::{in_list_order, pass_env};
-use crate::terms::{Cx, Expr, Fault, Memo, State};
+use crate::terms::{Expr, Fault, Memo, State};
 use crate::text::pattern::{Captures, Pattern};
 
 use super::{Halt, Pass};
@@ -36,7 +37,7 @@ type Head = (Arc<str>, Vec<(FieldId, Value)>);
 
 impl Split {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(cut) = fields.get("cut").map(|f| &f.node) else {
             cx.fail(Code::TermMissing, span, "`split` needs `cut`: the pattern to cut at", Some("add `cut = \"/\\n/\"`".into()));
             return None;

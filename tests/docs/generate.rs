@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use tapster::diag::{Code, codes};
-use tapster::kinds::KINDS;
-use tapster::kinds::macros::MACRO_FUNCTIONS;
-use tapster::terms::{calc, cond_parse, select_parse};
+use tapster::macros::MACRO_FUNCTIONS;
+use tapster::pack::KINDS;
+use tapster::syntax::{conditions, selections};
+use tapster::terms::calc;
 use tapster::text::functions::FUNCTIONS;
 use tapster::verbs::{SHARED, VERBS, shape};
 
@@ -68,14 +69,14 @@ fn verbs() -> String {
         [format!("[`{name}`](#{name})", name = v.name), v.doc.to_owned(), terms, v.cost.to_owned()]
     });
     let shared: Vec<String> = SHARED.iter().map(|t| code(t)).collect();
-    let select: Vec<String> = select_parse::WORDS.iter().map(|t| code(t)).collect();
+    let select: Vec<String> = selections::WORDS.iter().map(|t| code(t)).collect();
     let body = table(["verb", "does", "own terms", "costs"], rows);
     format!("{body}\nShared terms: {}. Selection: {}.\n\n", shared.join(", "), select.join(", "))
 }
 
 fn tests() -> String {
     let known: Vec<&str> = TESTS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(known, cond_parse::TESTS, "tests/docs/generate.rs explains other tests than the engine knows");
+    assert_eq!(known, conditions::TESTS, "tests/docs/generate.rs explains other tests than the engine knows");
     let plain = [
         ["`x`".to_owned(), "equals x. `true` and `false`: what the value counts as".to_owned()],
         ["`[a, b]`".to_owned(), "equals one of them".to_owned()],

@@ -11,7 +11,7 @@ mod generate;
 
 use std::path::{Path, PathBuf};
 
-use tapster::kinds::KINDS;
+use tapster::pack::KINDS;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

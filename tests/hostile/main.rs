@@ -9,7 +9,7 @@ mod presets;
 mod wire;
 
 use serde_json::{Value, json};
-use tapster::{Plan, Ruleset, Scene, bring, build};
+use tapster::{Plan, Ruleset, Scene, build, import_document};
 
 fn built(documents: &[Value]) -> Plan {
     let rules = Ruleset::open("sillytavern-exact", &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
@@ -18,7 +18,7 @@ fn built(documents: &[Value]) -> Plan {
         (&json!({ "history": [{ "role": "user", "name": "U", "text": "A lamp, a boat. aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!" }] })).into(),
     );
     for document in documents {
-        scene.merge(bring(&rules, None, document).unwrap_or_else(|e| panic!("{e}: {document}")).scene);
+        scene.merge(import_document(&rules, None, document).unwrap_or_else(|e| panic!("{e}: {document}")).scene);
     }
     build(&rules, &scene).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -44,7 +44,7 @@ fn prompt(plan: &Plan) -> String {
 /// What bringing a document warns of.
 fn told(document: &Value) -> Vec<String> {
     let rules = Ruleset::open("sillytavern-exact", &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
-    bring(&rules, None, document).unwrap_or_else(|e| panic!("{e}: {document}")).warnings
+    import_document(&rules, None, document).unwrap_or_else(|e| panic!("{e}: {document}")).warnings
 }
 
 /// Whether one of the warnings holds all of these words.

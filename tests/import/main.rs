@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tapster::diag::{Code, Report};
-use tapster::import::{Imported, read, write_card};
+use tapster::import::{Contents, read, write_card};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -57,7 +57,7 @@ fn position(bytes: &[u8], needle: &[u8]) -> usize {
     bytes.windows(needle.len()).position(|w| w == needle).unwrap()
 }
 
-fn ok(name: &str, bytes: &[u8]) -> Imported {
+fn ok(name: &str, bytes: &[u8]) -> Contents {
     let imported = read(name, bytes).unwrap_or_else(|report| panic!("{name}: {}", told(&report)));
     assert!(!imported.report.has_errors(), "a success reports warnings only: {}", told(&imported.report));
     assert_helpful(&imported.report);
@@ -86,7 +86,7 @@ fn codes(report: &Report) -> Vec<Code> {
     report.items().iter().map(|d| d.code).collect()
 }
 
-fn main_of(imported: &Imported) -> &Value {
+fn main_of(imported: &Contents) -> &Value {
     &imported.main().unwrap().json
 }
 

@@ -2,7 +2,7 @@
 
 use tapster::Ruleset;
 use tapster::diag::Report;
-use tapster::pack::{Library, PackFiles, Rejected, Shelf, Start};
+use tapster::pack::{Library, PackError, PackFiles, Shelf, Start};
 
 struct Own(PackFiles);
 
@@ -17,7 +17,7 @@ impl Library for Own {
 }
 
 /// Pack `p` of these files (path and text) over `base`; `limits` stand in its manifest.
-pub(crate) fn pack(limits: &str, files: &[(&str, &str)]) -> Result<Ruleset, Rejected> {
+pub(crate) fn pack(limits: &str, files: &[(&str, &str)]) -> Result<Ruleset, PackError> {
     let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n{limits}");
     let files = std::iter::once(("pack.toml", manifest.as_str())).chain(files.iter().copied());
     let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));

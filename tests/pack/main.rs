@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tapster::diag::{Code, Diagnostic, Severity, render};
-use tapster::kinds::KINDS;
+use tapster::pack::KINDS;
 use tapster::pack::{Loaded, Overlay, RuleFile, Schemas, Shelf, Start, load_file, load_with};
 
 /// A folder of its own for one test, removed at the end.

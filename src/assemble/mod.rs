@@ -3,28 +3,23 @@
 //! It walks, watches and records; what happens is decided by the passes of the pack. Pure: the same rules and the
 //! same scene give the same plan.
 
-pub mod bring;
-pub mod error;
 pub mod gather;
-pub mod render;
-pub mod scripts;
-pub mod template;
+pub mod import;
 pub mod texts;
 pub mod unchanged;
 
 mod undeclared;
 
-use crate::model::{Map, Plan, Scene, Value};
+use crate::engine::{BuildError, hooks_of, state, watched};
+use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
-use crate::program::{Ask, Machine, Program};
+use crate::program::{Machine, Program};
 use crate::terms::State;
-use crate::terms::draws::Draws;
 use crate::verbs::Halt;
 
-pub use bring::bring;
-pub use error::BuildError;
 pub use gather::Outcome;
+pub use import::import_document;
 pub use texts::{Texts, expand_texts};
 pub use unchanged::{blocks_of, unchanged};
 
@@ -56,23 +51,6 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
     Ok(Plan { given, ..plan })
 }
 
-/// The live blocks after each stage, where a trace is kept.
-pub(crate) type Stages = Vec<(String, Vec<Value>)>;
-
-/// Runs an outermost program with the hooks of a scene, and watches its stages.
-pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut State) -> Result<Stages, (Halt, std::sync::Arc<str>)> {
-    let stages = std::cell::RefCell::new(Vec::new());
-    let watch = |pass: &str, st: &mut State| {
-        if scene.trace {
-            stages.borrow_mut().push((short(pass).to_owned(), gather::live(st)));
-        }
-    };
-    let hooks = |ask: &Ask<'_>, list: usize, st: &mut State| scripts::run(&scene.hooks, ask, list, st);
-    let machine = Machine::new(rules.programs()).with_hooks(&hooks).with_watch(&watch);
-    machine.run(program, st)?;
-    Ok(stages.into_inner())
-}
-
 /// Runs one program of the pack, or one pass (`program/pass`), over given lists.
 ///
 /// # Errors
@@ -97,7 +75,7 @@ pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, s
         st.restore(id, items);
         st.list_mut(id).loaded = true;
     }
-    let hooks = |ask: &Ask<'_>, list: usize, st: &mut State| scripts::run(&scene.hooks, ask, list, st);
+    let hooks = hooks_of(scene);
     let machine = Machine::new(rules.programs()).with_hooks(&hooks);
     for name in names {
         let (result, stage) = match rules.programs().find(name) {
@@ -127,26 +105,4 @@ fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut State) 
             Err(BuildError::call(format!("pack `{}` has no program or pass `{name}`{help}", rules.pack().name)))
         }
     }
-}
-
-/// A fresh state over a scene.
-pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
-    let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };
-    let mut data = data;
-    if !scene.seed.is_empty()
-        && data.get("seed").is_none()
-        && let Value::Map(map) = &mut data
-    {
-        std::sync::Arc::make_mut(map).insert("seed".into(), Value::text(scene.seed.as_str()));
-    }
-    let mut st = State::new(rules.programs().rules.clone(), data, Draws::new(&scene.seed, scene.draws.clone()));
-    st.host.clone_from(&scene.host);
-    if scene.trace {
-        st.trail = Some(std::cell::RefCell::default());
-    }
-    st.strict = scene.strict;
-    let table = rules.macros().clone();
-    let templates = template::Held::of(rules);
-    st.set_renderer(std::rc::Rc::new(move |args, st| render::render(args, st, &table, &templates)));
-    st
 }

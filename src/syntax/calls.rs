@@ -2,13 +2,14 @@
 
 use crate::diag::{Code, Node, Table, suggest};
 
-use super::cx::Cx;
-use super::parse::is_reference;
+use crate::terms::names::is_reference;
+
+use super::context::CompileContext;
 
 /// The arguments of the function.
 const ARGUMENTS: [&str; 5] = ["of", "task", "budget", "ruler", "data"];
 
-impl Cx<'_> {
+impl CompileContext<'_> {
     /// Complains about arguments that there are not, and about templates, tasks and rulers that no row defines.
     pub(super) fn check_template(&mut self, table: &Table) {
         for (key, field) in table {

@@ -1,17 +1,15 @@
-//! Conditions: from `path = test` in a rule file, or from a scene's own data, to the compiled form.
+//! Conditions: from `path = test` in a rule file to the compiled form.
 
 use std::sync::Arc;
 
 use crate::diag::{Code, Data, Node, Table, inside, suggest};
-use crate::model::{Map, Value};
-use crate::text::pattern::Pattern;
 use crate::text::script::Script;
 
-use super::cond::{Cmp, Cond, Test};
-use super::cx::Cx;
-use super::expr::{Expr, FieldRef, Path, Root, Seg};
-use super::names::Type;
-use super::rules::Rules;
+use crate::terms::cond::{Cmp, Cond, Test};
+use crate::terms::expr::Expr;
+use crate::terms::names::Type;
+
+use super::context::CompileContext;
 
 /// What a bare path means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +24,7 @@ pub enum Mode {
 pub const TESTS: &[&str] =
     &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every"];
 
-impl Cx<'_> {
+impl CompileContext<'_> {
     /// A condition.
     pub fn cond(&mut self, node: &Node, mode: Mode) -> Cond {
         match &node.data {
@@ -174,7 +172,7 @@ impl Cx<'_> {
         if let Some(table) = node.as_table() {
             // an unquoted dotted key in TOML, `a.b = x`, is the path `a.b`
             let deeper: Vec<_> = table.iter().filter(|(k, _)| !TESTS.contains(&k.as_ref())).collect();
-            if !deeper.is_empty() && !super::names::is_form(table) {
+            if !deeper.is_empty() && !crate::terms::names::is_form(table) {
                 let known = self.plausible(&deeper, key, mode);
                 if known {
                     let all: Vec<Cond> = deeper.iter().map(|(k, f)| self.cond_key(&format!("{key}.{k}"), f.key, &f.node, mode)).collect();
@@ -196,7 +194,7 @@ impl Cx<'_> {
             _ => None,
         };
         let test = self.test(node, kind);
-        apart(subject, test, condition)
+        Cond::test(subject, test, condition)
     }
 
     /// Whether `key.word` names something, so that a table below `key` is meant as a longer path.
@@ -211,7 +209,7 @@ impl Cx<'_> {
         match &node.data {
             Data::Bool(b) => Test::Is(*b),
             Data::List(list) => Test::OneOf(list.iter().map(|n| self.operand(n, kind)).collect()),
-            Data::Table(table) if !super::names::is_form(table) => {
+            Data::Table(table) if !crate::terms::names::is_form(table) => {
                 let tests: Vec<Test> = table.iter().map(|(word, f)| self.test_word(word, f.key, &f.node, kind)).collect();
                 let mut tests = tests;
                 if tests.len() == 1 { tests.pop().unwrap_or(Test::And(Box::new([]))) } else { Test::And(tests.into()) }
@@ -256,7 +254,7 @@ impl Cx<'_> {
             }
         };
         let cmp = |cx: &mut Self, c: Cmp| {
-            let literal = node.as_text().is_some_and(|t| !super::parse::is_reference(t)) || node.as_bool().is_some();
+            let literal = node.as_text().is_some_and(|t| !crate::terms::names::is_reference(t)) || node.as_bool().is_some();
             if literal {
                 let help = Some(format!("write a number or a reference behind `{word}`"));
                 cx.fail(Code::ConditionType, node.span, format!("`{word}` compares numbers, not {}", node.kind()), help);
@@ -279,7 +277,7 @@ impl Cx<'_> {
                 Some(l) => l.iter().map(|n| self.expr(n)).collect(),
                 None => Box::new([self.expr(node)]),
             }),
-            "matches" if node.as_text().is_some_and(super::parse::is_reference) => Test::MatchesOf(self.expr(node)),
+            "matches" if node.as_text().is_some_and(crate::terms::names::is_reference) => Test::MatchesOf(self.expr(node)),
             "matches" => Test::Matches(self.pattern(node)),
             "exists" => Test::Exists(flag(self)),
             "nonempty" => Test::Nonempty(flag(self)),
@@ -307,108 +305,9 @@ impl Cx<'_> {
     }
 }
 
-/// `path = test`. The test `given` asks about the path and not about its value, so it stands in a condition of its own.
-fn apart(subject: Expr, test: Test, condition: bool) -> Cond {
-    match test {
-        Test::And(tests) if tests.iter().any(|test| matches!(test, Test::Given(_))) => {
-            Cond::All(tests.into_iter().map(|test| Cond::Test { subject: subject.clone(), test, condition }).collect())
-        }
-        test => Cond::Test { subject, test, condition },
-    }
-}
-
 /// The byte offset of a line and column, both from 1.
 fn offset_of(source: &str, line: usize, column: usize) -> usize {
     let start: usize = source.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let rest = source.get(start..).unwrap_or("");
     start + rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
-}
-
-/// A condition that a scene's data brings: `path = test`, `{ path, op, value }`, `all`, `any`, `not`, `rhai`, `host`.
-/// Its values are data: nothing in them is read as a reference.
-pub fn foreign(value: &Value, rules: &Rules) -> Result<Cond, String> {
-    match value {
-        Value::Text(_) => Ok(Cond::Const(value.truthy())),
-        Value::Map(map) => foreign_map(map, rules, 0),
-        other => Ok(Cond::Const(other.truthy())),
-    }
-}
-
-fn foreign_map(map: &Map, rules: &Rules, depth: usize) -> Result<Cond, String> {
-    if depth > 32 {
-        return Err("the condition is nested too deeply".into());
-    }
-    if let (Some(path), Some(op)) = (map.get("path").and_then(Value::as_str), map.get("op").and_then(Value::as_str)) {
-        let value = map.get("value").cloned().unwrap_or_default();
-        let test = if op == "eq" { foreign_test(&value)? } else { foreign_word(op, &value)? };
-        return Ok(Cond::Test { subject: foreign_subject(path, rules), test, condition: false });
-    }
-    let mut all = Vec::new();
-    for (key, value) in map {
-        let list = || -> Result<Box<[Cond]>, String> {
-            value
-                .as_list()
-                .unwrap_or(&[])
-                .iter()
-                .map(|v| v.as_map().map_or(Ok(Cond::Const(v.truthy())), |m| foreign_map(m, rules, depth + 1)))
-                .collect()
-        };
-        all.push(match key.as_ref() {
-            "all" => Cond::All(list()?),
-            "any" => Cond::Any(list()?),
-            "not" => Cond::Not(Box::new(foreign(value, rules)?)),
-            "rhai" => Cond::Rhai(Arc::new(Script::compile(value.as_str().unwrap_or("")).map_err(|e| e.message)?)),
-            "host" => Cond::Host(value.to_text()),
-            path => apart(foreign_subject(path, rules), foreign_test(value)?, false),
-        });
-    }
-    Ok(Cond::All(all.into()))
-}
-
-fn foreign_subject(path: &str, rules: &Rules) -> Expr {
-    let segs = |p: &str| p.split('.').filter(|s| !s.is_empty()).map(|s| Seg::Name(s.into())).collect::<Box<[Seg]>>();
-    match path.strip_prefix('@') {
-        Some(field) => {
-            let (name, rest) = field.split_once('.').unwrap_or((field, ""));
-            let id = rules.fields.id(name).unwrap_or(crate::model::item::core::SELF);
-            Expr::Field(FieldRef { up: 0, field: Some((id, name.into())), rest: segs(rest) })
-        }
-        None => {
-            let path = path.trim_start_matches('$');
-            Expr::Path(Arc::new(Path::new(path.into(), Root::Scene { list: None }, segs(path), 0)))
-        }
-    }
-}
-
-fn foreign_test(value: &Value) -> Result<Test, String> {
-    Ok(match value {
-        Value::Bool(b) => Test::Is(*b),
-        Value::List(l) => Test::OneOf(l.iter().cloned().map(Expr::Const).collect()),
-        Value::Map(m) => Test::And(m.iter().map(|(word, v)| foreign_word(word, v)).collect::<Result<_, _>>()?),
-        other => Test::Eq(Expr::Const(other.clone())),
-    })
-}
-
-fn foreign_word(word: &str, value: &Value) -> Result<Test, String> {
-    let own = Expr::Const(value.clone());
-    let many = || -> Box<[Expr]> {
-        value.as_list().map_or_else(|| Box::new([own.clone()]) as Box<[Expr]>, |l| l.iter().cloned().map(Expr::Const).collect())
-    };
-    Ok(match word {
-        "ne" => Test::Ne(many()),
-        "gt" => Test::Cmp(Cmp::Gt, own),
-        "ge" => Test::Cmp(Cmp::Ge, own),
-        "lt" => Test::Cmp(Cmp::Lt, own),
-        "le" => Test::Cmp(Cmp::Le, own),
-        "in" => Test::In(own),
-        "contains" => Test::Contains(own),
-        "meets" => Test::Meets(own),
-        "starts" => Test::Starts(many()),
-        "matches" => Test::Matches(Arc::new(Pattern::parse(value.as_str().unwrap_or("")).map_err(|e| e.reason)?)),
-        "exists" => Test::Exists(value.truthy()),
-        "nonempty" => Test::Nonempty(value.truthy()),
-        "given" => Test::Given(value.truthy()),
-        "every" => Test::Every(own),
-        _ => return Err(format!("there is no test `{word}`")),
-    })
 }

@@ -12,12 +12,12 @@ use super::{Cond, Rules, Test};
 
 /// What an item must have; an item that has it may still fail.
 #[derive(Debug, Default)]
-pub(super) struct Needs {
+pub(super) struct Prefilter {
     /// The list that was asked about.
     list: u16,
     wanted: Wanted,
     /// Of each of these, one.
-    one_of: Vec<Vec<Needs>>,
+    one_of: Vec<Vec<Prefilter>>,
     /// Anything is wanted at all.
     some: bool,
 }
@@ -28,12 +28,12 @@ struct Reader<'a> {
     list: u16,
 }
 
-impl Needs {
+impl Prefilter {
     /// What the items of a list must have to meet a condition.
     pub(super) fn of(cond: &Cond, list: u16, rules: &Rules) -> Self {
-        let mut needs = Self { list, ..Self::default() };
-        Reader { rules, list }.read(cond, &mut needs);
-        needs
+        let mut prefilter = Self { list, ..Self::default() };
+        Reader { rules, list }.read(cond, &mut prefilter);
+        prefilter
     }
 
     /// Whether the item may meet the condition: no only where that is sure.
@@ -42,62 +42,62 @@ impl Needs {
     }
 
     fn may_hold(&self, item: &Item) -> bool {
-        item.may_have(&self.wanted) && self.one_of.iter().all(|some| some.iter().any(|needs| needs.may_hold(item)))
+        item.may_have(&self.wanted) && self.one_of.iter().all(|some| some.iter().any(|prefilter| prefilter.may_hold(item)))
     }
 }
 
 impl Reader<'_> {
-    /// Adds what a condition needs. False if working it out may fail: then what stands behind it is not looked at.
-    fn read(&self, cond: &Cond, needs: &mut Needs) -> bool {
+    /// Adds what a condition requires. False if evaluating it may fail: what follows it is then not looked at.
+    fn read(&self, cond: &Cond, prefilter: &mut Prefilter) -> bool {
         match cond {
             Cond::Const(_) => true,
-            Cond::All(list) => list.iter().all(|c| self.read(c, needs)),
+            Cond::All(list) => list.iter().all(|c| self.read(c, prefilter)),
             Cond::Any(list) => {
-                let mut some: Vec<Needs> = Vec::with_capacity(list.len());
+                let mut some: Vec<Prefilter> = Vec::with_capacity(list.len());
                 let sure = list.iter().all(|c| {
-                    let mut one = Needs::default();
+                    let mut one = Prefilter::default();
                     let sure = self.read(c, &mut one);
                     some.push(one);
                     sure
                 });
                 if sure && some.iter().all(|one| one.some) {
-                    needs.one_of.push(some);
-                    needs.some = true;
+                    prefilter.one_of.push(some);
+                    prefilter.some = true;
                 }
                 sure
             }
-            Cond::Not(inner) => self.read(inner, &mut Needs::default()),
+            Cond::Not(inner) => self.read(inner, &mut Prefilter::default()),
             Cond::Test { subject: Expr::Field(field), test, condition: false } => match of_the_item(field) {
-                Some(id) => self.test(id, test, needs),
+                Some(id) => self.test(id, test, prefilter),
                 None => false,
             },
             _ => false,
         }
     }
 
-    fn test(&self, field: FieldId, test: &Test, needs: &mut Needs) -> bool {
+    fn test(&self, field: FieldId, test: &Test, prefilter: &mut Prefilter) -> bool {
         if let Test::And(list) = test {
-            return list.iter().all(|t| self.test(field, t, needs));
+            return list.iter().all(|t| self.test(field, t, prefilter));
         }
         if test.operands().iter().any(|e| !matches!(e, Expr::Const(_))) {
             return false;
         }
         if wants_true(test) {
-            self.wants(needs, field, true);
+            self.wants(prefilter, field, true);
         } else if !passes_when_missing(test) {
-            self.wants(needs, field, false);
+            self.wants(prefilter, field, false);
         }
         // a pattern may run away
         !matches!(test, Test::Matches(_))
     }
 
-    fn wants(&self, needs: &mut Needs, field: FieldId, on: bool) {
+    fn wants(&self, prefilter: &mut Prefilter, field: FieldId, on: bool) {
         if on && self.rules.is_off_by_default(self.list, field) {
-            needs.wanted.on(field);
-            needs.some = true;
+            prefilter.wanted.on(field);
+            prefilter.some = true;
         } else if !on && field != core::ENABLED && !self.rules.defaults.contains_key(&(self.list, field)) {
-            needs.wanted.there(field);
-            needs.some = true;
+            prefilter.wanted.there(field);
+            prefilter.some = true;
         }
     }
 }

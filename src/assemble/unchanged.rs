@@ -3,18 +3,15 @@
 //! Two plans are compared block by block from the front, as the provider reads them. The trace of the later one names
 //! the rule: the macro or script whose text covers the first character that differs, else the pass.
 
-use std::sync::Arc;
-
 use serde_json::Value as Json;
 
+use crate::engine::BuildError;
+use crate::engine::counting::{common, count, counter};
 use crate::model::plan::{Difference, Unchanged};
-use crate::model::{Block, Plan, Scene, Value};
+use crate::model::{Block, Plan, Value};
 use crate::pack::Ruleset;
-use crate::terms::select::pass_env;
-use crate::terms::{Memo, ledger};
-use crate::text::tokens::Counter;
 
-use super::{BuildError, ENTRY};
+use super::ENTRY;
 
 /// What of a plan stands as in the blocks of an earlier one. Compared are the fields that the pack declares as `sent`,
 /// counted as the account counts that the plan was trimmed to. The rule behind the first difference is only known if the
@@ -51,22 +48,6 @@ pub fn blocks_of(plan: &Json) -> Option<Vec<Block>> {
         Some(Block { fields, tokens: b.get("tokens").and_then(Json::as_f64).unwrap_or(0.0), history: Vec::new() })
     };
     blocks.iter().map(block).collect()
-}
-
-/// What counts the texts of a plan: the estimator behind the account that it was trimmed to, else behind the pack's first.
-pub(crate) fn counter(rules: &Ruleset, plan: &Plan) -> Result<Arc<Counter>, BuildError> {
-    let st = super::state(rules, &Scene { data: plan.scene.clone(), ..plan.given.clone() });
-    *st.set.borrow_mut() = plan.set.clone();
-    let named = plan.trim_report.as_ref().map(|report| report.account.as_str());
-    let account = st.rules.accounts.iter().position(|a| Some(a.name.as_ref()) == named).unwrap_or(0);
-    let memo = Memo::default();
-    ledger::counter_of(&pass_env(&st, &memo), account).map_err(|f| BuildError::of(f.into(), None, &st))
-}
-
-/// How many tokens a text has.
-#[expect(clippy::cast_precision_loss, reason = "texts are far below 2^52 units")]
-pub(crate) fn count(counter: &Counter, text: &str) -> f64 {
-    counter.count(text) as f64
 }
 
 /// The fields of a block that a provider reads: those that the pack declares as `sent`.
@@ -218,9 +199,4 @@ fn removed(plan: &Plan, block: &Block) -> Option<String> {
 
 fn name(block: &Block) -> String {
     [block.text("id"), block.text("slot"), block.text("role")].into_iter().find(|t| !t.is_empty()).unwrap_or_default()
-}
-
-/// The length of the common beginning, in bytes, at the border of a character.
-pub(crate) fn common(a: &str, b: &str) -> usize {
-    a.chars().zip(b.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
 }

@@ -1,39 +1,38 @@
-//! Templates in a build: `{ fn = "template", … }`. One hand holds the templates of the pack, the other its tasks; neither
-//! knows of the other, and the state of the build answers the sources.
+//! Templates in a build: `{ fn = "template", … }`. The call joins the templates of the pack with its tasks, and the state
+//! of the build answers the sources.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::diag::{Code, short, suggest};
-use crate::kinds::task::lanes::Offered;
-use crate::kinds::task::{Task, Tasks};
-use crate::kinds::template::Template;
-use crate::kinds::template::form::{Lane, Request, Role};
-use crate::kinds::template::render::{
-    Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers,
-};
 use crate::model::item::core;
 use crate::model::plan::Stat;
 use crate::model::{Item, Map, Value};
-use crate::pack::{Ruleset, Templates};
-use crate::terms::eval::Cur;
+use crate::terms::eval::Current;
 use crate::terms::{Env, Fault, Memo, State, ledger};
 use crate::text::tokens::Estimator;
 
+use super::form::{Lane, Request, Role};
+use super::render::{self, Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers};
+use super::task::lanes::Offered;
+use super::task::{Task, Tasks};
+use super::{Template, Templates};
+
 /// The templates and tasks of a pack.
 #[derive(Clone)]
-pub(super) struct Held {
+pub(crate) struct TemplateCalls {
     templates: Arc<Templates>,
     tasks: Arc<Tasks>,
 }
 
-impl Held {
-    pub(super) fn of(rules: &Ruleset) -> Self {
-        Self { templates: rules.templates().clone(), tasks: rules.tasks().clone() }
+impl TemplateCalls {
+    /// The calls of a pack, over its compiled templates and tasks.
+    pub(crate) fn new(templates: Arc<Templates>, tasks: Arc<Tasks>) -> Self {
+        Self { templates, tasks }
     }
 
     /// `{ of, task?, budget?, ruler?, data? }` to `{ messages, tokens, revision }`; warnings go to the plan.
-    pub(super) fn render(&self, args: &Map, st: &State) -> Result<Value, Fault> {
+    pub(crate) fn render(&self, args: &Map, st: &State) -> Result<Value, Fault> {
         let template = self.template(args)?;
         let task = self.tasks.find(&template.task, template.revision.name).ok_or_else(|| self.no_task(template))?;
         let nothing = Value::map(Map::default());
@@ -44,7 +43,7 @@ impl Held {
         let counted: &dyn Ruler = ruler.as_ref().map_or(&QuarterRuler, |ruler| ruler);
         let mut budget = Budget::new(ceiling(template, args)?);
         let inputs = Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };
-        let rendered = crate::kinds::template::render::render(template, &inputs, &mut budget);
+        let rendered = render::render(template, &inputs, &mut budget);
         let stopped = sources.bound.into_inner().or_else(|| ruler.and_then(|ruler| ruler.failed.into_inner()));
         match (stopped, rendered) {
             (Some(fault), _) => Err(fault),
@@ -204,7 +203,7 @@ impl<'a> PackRuler<'a> {
     fn shape(&self) -> Result<Option<(f64, f64)>, Fault> {
         let Some(ruler) = self.st.rules.rulers.get(self.ruler) else { return Ok(None) };
         let memo = Memo::default();
-        let env = Env { st: self.st, cur: Cur::None, outer: None, memo: &memo, part: None };
+        let env = Env { st: self.st, cur: Current::None, outer: None, memo: &memo, part: None };
         // what cannot be counted with is told before anything is rendered
         ledger::counter(&env, &ruler.estimator)?;
         let name = env.eval(&ruler.estimator)?.to_text();
@@ -224,7 +223,7 @@ impl Ruler for PackRuler<'_> {
         let mut item = Item::default();
         item.set(core::TEXT, Value::text(text));
         let memo = Memo::default();
-        let env = Env { st: self.st, cur: Cur::Item(&item, 0), outer: None, memo: &memo, part: None };
+        let env = Env { st: self.st, cur: Current::Item(&item, 0), outer: None, memo: &memo, part: None };
         match ledger::ruler_cost(&env, self.ruler) {
             Ok(cost) => tokens(cost.ceil()),
             Err(fault) => {

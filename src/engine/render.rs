@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use crate::diag::Code;
-use crate::kinds::macros::{Macros, OutletHost, Table};
+use crate::macros::{Macros, OutletHost, Table};
 use crate::model::{Map, Value};
+use crate::template::TemplateCalls;
 use crate::terms::{Fault, State};
 use crate::text::functions;
 use crate::text::handlebars::Template;
@@ -14,10 +15,8 @@ use crate::text::liquid::{Liquid, LiquidError, Options};
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
 
-use super::template::Held;
-
 /// `{ lang, of, with? }` to a text.
-pub(super) fn render(args: &Map, st: &State, table: &Table, templates: &Held) -> Result<Value, Fault> {
+pub(super) fn render(args: &Map, st: &State, table: &Table, templates: &TemplateCalls) -> Result<Value, Fault> {
     let text = args.get("of").map(Value::to_text).unwrap_or_default();
     let with = args.get("with").cloned().unwrap_or_default();
     match args.get("lang").and_then(Value::as_str) {
@@ -31,7 +30,7 @@ pub(super) fn render(args: &Map, st: &State, table: &Table, templates: &Held) ->
         Some("leaf") => leaf(&text, &with, st),
         Some("liquid") => liquid(&text, &with, st),
         Some("template") => templates.render(args, st),
-        Some("rhai") => script(args, &text, st),
+        Some("rhai") => rhai(args, &text, st),
         _ => Ok(Value::Text(text)),
     }
 }
@@ -98,7 +97,7 @@ fn handlebars(template: &str, with: &Value, macros: bool, st: &State, table: &Ta
     text.map(Value::text).map_err(|e| misread(template, e.offset, &e.message))
 }
 
-fn script(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {
+fn rhai(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {
     let function = args.get("function").map(Value::to_text).unwrap_or_default();
     let item = args.get("item").cloned().unwrap_or_default();
     st.rules.scripts.call(&function, &[Value::Text(text.clone()), item]).map_err(Fault::failed)

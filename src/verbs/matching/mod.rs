@@ -11,10 +11,11 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::select::pass_env;
-use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State, Test};
+use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State, Test};
 use crate::text::keys::{Edge, Key};
 
 mod alike;
@@ -108,7 +109,7 @@ type Windows = Arc<[usize]>;
 
 impl Match {
     /// Reads the terms and the tables.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let (Some(keys), Some(set)) = (fields.get("keys"), fields.get("set")) else {
             cx.fail(
                 Code::TermMissing,
@@ -142,7 +143,7 @@ impl Match {
         Some(made)
     }
 
-    /// Looks the keys up.
+    /// Dependencies the keys up.
     pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
         let mut hits = Vec::new();
         let kept = st.kept.borrow_mut().remove(&pass.id);
@@ -155,13 +156,13 @@ impl Match {
             let mut asked = Vec::with_capacity(chosen.len());
             for n in chosen {
                 if let Some(item) = items.items.get(n) {
-                    asked.push((n, scan.ask(item, &env.inner(Cur::Item(item, n)))?));
+                    asked.push((n, scan.ask(item, &env.inner(Current::Item(item, n)))?));
                 }
             }
             scan.compile()?;
             for (n, asked) in asked {
                 let Some(item) = items.items.get(n) else { continue };
-                let here = env.inner(Cur::Item(item, n));
+                let here = env.inner(Current::Item(item, n));
                 if let Some(found) = scan.find(item, &asked, &here)? {
                     hits.push((n, found));
                     if let Some(text) = self.grow.and_then(|f| item.get(f)) {
@@ -203,7 +204,7 @@ impl Matcher {
     }
 }
 
-fn source(cx: &mut Cx<'_>, name: &Arc<str>, fields: &Table, scope: &Scope) -> Option<Source> {
+fn source(cx: &mut CompileContext<'_>, name: &Arc<str>, fields: &Table, scope: &Scope) -> Option<Source> {
     let node = |key: &str| fields.get(key).map(|f| &f.node);
     let when = node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene)));
     let filter = filter(cx, node("where"), scope);
@@ -225,18 +226,18 @@ fn source(cx: &mut Cx<'_>, name: &Arc<str>, fields: &Table, scope: &Scope) -> Op
 }
 
 /// A condition on items; its parts that look at no item are worked out once a pass.
-fn filter(cx: &mut Cx<'_>, node: Option<&Node>, scope: &Scope) -> Option<Cond> {
+fn filter(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Option<Cond> {
     let cond = cx.within(scope.clone(), |cx| Some(cx.cond(node?, Mode::Item)))?;
     Some(cx.sealed_cond(cond))
 }
 
 /// A value of items, likewise.
-fn sealed(cx: &mut Cx<'_>, node: Option<&Node>, scope: &Scope) -> Option<Expr> {
+fn sealed(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Option<Expr> {
     let expr = cx.within(scope.clone(), |cx| Some(cx.expr(node?)))?;
     Some(cx.sealed(expr))
 }
 
-fn matcher(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Matcher {
+fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matcher {
     let node = |key: &str| fields.get(key).map(|f| &f.node);
     let word = |key: &str| node(key).and_then(Node::as_text);
     Matcher {

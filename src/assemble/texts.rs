@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::kinds::macros::Macros;
+use crate::engine::{BuildError, hooks_of, state};
+use crate::macros::Macros;
 use crate::model::plan::{Expansion, Warning};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
@@ -10,7 +11,6 @@ use crate::program::Machine;
 use crate::verbs::Halt;
 
 use super::gather::patch;
-use super::{BuildError, scripts, state};
 
 /// The program that prepares what macros read, where a pack has one.
 const PREPARE: &str = "macros";
@@ -38,7 +38,7 @@ pub struct Texts {
 pub fn expand_texts(rules: &Ruleset, scene: &Scene, texts: &[(&str, Value)]) -> Result<Texts, BuildError> {
     let mut st = state(rules, scene);
     if let Some(program) = rules.programs().find(PREPARE) {
-        let hooks = |ask: &crate::program::Ask<'_>, list: usize, st: &mut crate::terms::State| scripts::run(&scene.hooks, ask, list, st);
+        let hooks = hooks_of(scene);
         match Machine::new(rules.programs()).with_hooks(&hooks).run(program, &mut st) {
             Ok(()) | Err((Halt::Stop, _)) => {}
             Err((halt, _)) => return Err(BuildError::of(halt, Some(PREPARE), &st)),

@@ -1,9 +1,5 @@
 //! The kinds of rule files: each is one word that a file begins with (`kind = "lore"`).
 
-pub mod macros;
-pub mod task;
-pub mod template;
-
 /// Every kind, and what its files decide. A file's schema is `schemas/<kind>.v<version>.json`.
 pub const KINDS: &[(&str, &str)] = &[
     ("pack", "name, release, engine range, licence, authors, what it extends, entry points, limits"),

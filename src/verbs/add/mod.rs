@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::context::Scope;
 use crate::terms::expr::Root;
 use crate::terms::lists::{Lazy, Local, Shape};
 use crate::terms::place::Gap;
 use crate::terms::select::pass_env;
-use crate::terms::{Cur, Cx, Env, Expr, Fault, Memo, Place, State};
+use crate::terms::{Current, Env, Expr, Fault, Memo, Place, State};
 
 use super::Halt;
 
@@ -32,7 +33,7 @@ pub struct Add {
     /// The template asks for the place of its element.
     index: bool,
     /// What the memo cells of the template hold.
-    cells: Vec<crate::terms::cx::Cell>,
+    cells: Vec<crate::terms::memo::Cell>,
     /// What has been made of long elements; nothing where that may depend on more than the element and some values.
     remembered: Option<Remembered>,
 }
@@ -50,7 +51,7 @@ enum Template {
 
 impl Add {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
         let Some(item) = fields.get("item").map(|f| &f.node) else {
             cx.fail(
                 Code::TermMissing,
@@ -113,7 +114,7 @@ impl Add {
         st.visit(elements.len())?;
         let mut out = Vec::with_capacity(elements.len());
         for (n, element) in elements.iter().enumerate() {
-            let here = env.inner(Cur::Value(element, n));
+            let here = env.inner(Current::Value(element, n));
             match &self.remembered {
                 Some(remembered) => out.extend(remembered.items(element, &here, || self.template.make(&here))?),
                 None => out.extend(self.template.make(&here)?),
@@ -174,7 +175,7 @@ impl Add {
         }
         let mut made = Vec::new();
         for (n, item) in tail.iter().filter(|i| i.enabled()).enumerate() {
-            made.extend(self.template.make(&env.inner(Cur::Item(item, remaining + n)))?);
+            made.extend(self.template.make(&env.inner(Current::Item(item, remaining + n)))?);
         }
         st.force(to)?;
         let at = self.at.gap(to, &env)?;
@@ -199,7 +200,7 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
         let before = st.list(to).items.len();
         let gap = {
             let env = pass_env(st, memo);
-            at.gap(to, &env.inner(Cur::Item(&item, 0)))?
+            at.gap(to, &env.inner(Current::Item(&item, 0)))?
         };
         // finding a gap may read more of a history in front of the gaps found so far
         shift += st.list(to).items.len() - before;
@@ -222,7 +223,7 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
     Ok(())
 }
 
-fn template(cx: &mut Cx<'_>, node: &Node, target: Option<&Scope>) -> Template {
+fn template(cx: &mut CompileContext<'_>, node: &Node, target: Option<&Scope>) -> Template {
     let Some(table) = node.as_table().filter(|t| !crate::terms::names::is_form(t)) else {
         let value = cx.expr(node);
         return Template::Value(value);
@@ -240,7 +241,7 @@ fn template(cx: &mut Cx<'_>, node: &Node, target: Option<&Scope>) -> Template {
     Template::Fields(fields)
 }
 
-fn check_target(cx: &mut Cx<'_>, target: Option<&Scope>, name: &str, span: Span) {
+fn check_target(cx: &mut CompileContext<'_>, target: Option<&Scope>, name: &str, span: Span) {
     let scope = target.cloned().unwrap_or(Scope::Open);
     cx.within(scope, |cx| cx.check_field(0, name, span));
 }
@@ -275,8 +276,8 @@ impl Template {
 struct Make(Rc1);
 
 impl Local for Make {
-    fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
-        if let Cur::Item(item, _) = cur
+    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        if let Current::Item(item, _) = cur
             && item.get(core::ENABLED) == Some(&Value::Bool(false))
         {
             return Ok(None);

@@ -10,8 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::diag::{Data, Node, Table};
 use crate::model::Pack;
 
-use super::names::is_form;
-use super::parse::is_reference;
+use crate::terms::names::{is_form, is_reference};
 
 /// Values inside values deeper than this were refused when they were read.
 const MAX_DEPTH: usize = 96;
@@ -21,7 +20,7 @@ const MAX_ROUNDS: usize = 48;
 
 /// How far cells look: 1 at the item at hand, 2 at the one around it.
 #[derive(Debug, Default)]
-pub struct Looks {
+pub struct Dependencies {
     values: FxHashMap<String, u8>,
     tables: FxHashMap<Arc<str>, u8>,
 }
@@ -34,8 +33,8 @@ struct Cell {
     reads: Vec<(String, u8)>,
 }
 
-impl Looks {
-    /// Looks through the values and rows of a pack.
+impl Dependencies {
+    /// Dependencies through the values and rows of a pack.
     #[must_use]
     pub fn of(pack: &Pack) -> Self {
         let mut values = Vec::new();
@@ -51,22 +50,22 @@ impl Looks {
             rows.values().flat_map(|row| row.fields.values()).for_each(|f| cell.add(&f.node, 0, 0));
             tables.push((name.clone(), cell));
         }
-        let mut looks = Self::default();
+        let mut found = Self::default();
         for _ in 0..MAX_ROUNDS {
             let mut more = false;
             for (path, cell) in &values {
-                let far = looks.far(cell);
-                more |= far > 0 && looks.values.insert(path.clone(), far) != Some(far);
+                let far = found.far(cell);
+                more |= far > 0 && found.values.insert(path.clone(), far) != Some(far);
             }
             for (name, cell) in &tables {
-                let far = looks.far(cell);
-                more |= far > 0 && looks.tables.insert(name.clone(), far) != Some(far);
+                let far = found.far(cell);
+                more |= far > 0 && found.tables.insert(name.clone(), far) != Some(far);
             }
             if !more {
                 break;
             }
         }
-        looks
+        found
     }
 
     /// How far a scene path looks: the value there, or the furthest of those below.

@@ -10,11 +10,13 @@ use crate::diag::{Code, Diagnostic, Node, Report, Span, inside, suggest};
 use crate::model::{Fields, Pack};
 use crate::text::pattern::Pattern;
 
-use super::Cond;
-use super::expr::{Expr, FieldRef, Path, Root, Seg};
-use super::looks::Looks;
-use super::names::Names;
-use super::rules::ListInfo;
+use crate::terms::expr::{Expr, FieldRef, Path, Root, Seg};
+use crate::terms::memo::Cell;
+use crate::terms::names::{self, Names};
+use crate::terms::rules::ListInfo;
+use crate::terms::{Cond, Library, Select};
+
+use super::dependencies::Dependencies;
 
 /// What `@` means at a place.
 #[derive(Debug, Clone)]
@@ -31,33 +33,8 @@ pub enum Scope {
     Args(Arc<[Arc<str>]>),
 }
 
-/// What one memo cell of a pass holds.
-#[derive(Debug, Clone)]
-pub struct Cell {
-    slot: u32,
-    what: What,
-}
-
-#[derive(Debug, Clone)]
-enum What {
-    Expr(Expr),
-    Cond(Cond),
-}
-
-impl Cell {
-    /// Works the cell out now.
-    pub fn fill(&self, env: &super::Env<'_>) -> Result<(), super::Fault> {
-        let value = match &self.what {
-            What::Expr(e) => env.eval(e)?,
-            What::Cond(c) => crate::model::Value::Bool(env.holds(c)?),
-        };
-        env.memo.put(self.slot, value);
-        Ok(())
-    }
-}
-
 /// Compiling one pack.
-pub struct Cx<'p> {
+pub struct CompileContext<'p> {
     /// The merged text.
     pub pack: &'p Pack,
     /// Complaints so far.
@@ -67,7 +44,7 @@ pub struct Cx<'p> {
     /// Declared names.
     pub names: Names,
     /// Values and rows that look at the item at hand.
-    pub looks: Looks,
+    pub dependencies: Dependencies,
     /// The lists.
     pub lists: Vec<ListInfo>,
     /// Accounts, rulers and forms by name, in the order of their numbers.
@@ -79,7 +56,7 @@ pub struct Cx<'p> {
     /// Facts, as written.
     pub facts: IndexMap<Arc<str>, Node>,
     /// The pack's scripts.
-    pub scripts: super::Library,
+    pub scripts: Library,
     /// The rule at hand, for messages: `pass lore/print, from layer base`.
     pub rule: String,
     /// What `@`, `@outer` … mean; the last is `@`.
@@ -97,14 +74,14 @@ pub struct Cx<'p> {
     /// The pass at hand asks for the place of an item in its list.
     pub reads_index: bool,
     /// Queries of the pass at hand that look only at the newest end of a list.
-    pub tails: Vec<(usize, super::Select)>,
+    pub tails: Vec<(usize, Select)>,
     /// What the memo cells of the pass at hand hold.
     pub cells: Vec<Cell>,
     pub(super) fact_stack: Vec<Arc<str>>,
     pub(super) depth: usize,
 }
 
-impl<'p> Cx<'p> {
+impl<'p> CompileContext<'p> {
     /// A context over a merged pack, with its declarations read.
     #[must_use]
     pub fn new(pack: &'p Pack) -> Self {
@@ -128,13 +105,13 @@ impl<'p> Cx<'p> {
             report: Report::default(),
             fields,
             names,
-            looks: Looks::of(pack),
+            dependencies: Dependencies::of(pack),
             lists: lists(pack),
             accounts: rows("account"),
             rulers: rows("ruler"),
             forms: rows("form"),
             facts,
-            scripts: super::Library::default(),
+            scripts: Library::default(),
             rule: String::new(),
             scopes: Vec::new(),
             memo: None,
@@ -215,7 +192,7 @@ impl<'p> Cx<'p> {
     pub fn remember(&mut self, expr: Expr) -> Expr {
         let Some(slot) = self.memo else { return expr };
         self.memo = Some(slot + 1);
-        self.cells.push(Cell { slot, what: What::Expr(expr.clone()) });
+        self.cells.push(Cell::of_expr(slot, expr.clone()));
         Expr::Memo(slot, Box::new(expr))
     }
 
@@ -223,7 +200,7 @@ impl<'p> Cx<'p> {
     pub fn remember_cond(&mut self, cond: Cond) -> Cond {
         let Some(slot) = self.memo else { return cond };
         self.memo = Some(slot + 1);
-        self.cells.push(Cell { slot, what: What::Cond(cond.clone()) });
+        self.cells.push(Cell::of_cond(slot, cond.clone()));
         Cond::Memo(slot, Box::new(cond))
     }
 
@@ -265,7 +242,7 @@ impl<'p> Cx<'p> {
         let second = names.get(1).map_or("", AsRef::as_ref);
         let (root, used) = match first {
             "table" => {
-                if !self.pack.tables.contains_key(second) && !super::names::TABLES.contains(&second) {
+                if !self.pack.tables.contains_key(second) && !names::TABLES.contains(&second) {
                     let known: Vec<Arc<str>> = self.pack.tables.keys().cloned().collect();
                     self.unknown("table", second, span, known.iter().map(AsRef::as_ref));
                 }
@@ -292,8 +269,8 @@ impl<'p> Cx<'p> {
             }
         };
         let looks = match first {
-            "table" | "code" => self.looks.table(if first == "code" { first } else { second }),
-            _ => self.looks.path(&fixed),
+            "table" | "code" => self.dependencies.table(if first == "code" { first } else { second }),
+            _ => self.dependencies.path(&fixed),
         };
         let segs = segs.into_iter().skip(used).collect();
         Expr::Path(Arc::new(Path::new(text.into(), root, segs, looks)))

@@ -4,23 +4,32 @@
 //! under nested budgets, and then lays them out. A template knows names of sources only; who answers them is handed in.
 
 pub mod form;
-pub mod render;
 pub mod revision;
 
+pub mod task;
+
 mod advice;
+mod calls;
 mod ceilings;
 mod keys;
 mod lint;
 mod parts;
 mod read;
+mod render;
+mod rows;
 mod structure;
 mod walk;
 
+pub use crate::text::leaf::{Leaf, Syntax};
 pub use advice::{Offer, advice};
 pub use form::Template;
+pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
+pub use revision::{BASE, HEAD, REVISIONS, Revision};
+pub use rows::{Templates, checked, compile_all, forgive_twice, is_one, is_shaped};
+
+pub(crate) use calls::TemplateCalls;
 
 use crate::diag::{Code, Diagnostic, Node, Report};
-use revision::{BASE, REVISIONS, Revision};
 
 /// The word that files of this kind begin with.
 pub const KIND: &str = "template";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::pack::Row;
 use crate::model::{Map, RuleRef, Value};
-use crate::terms::eval::Cur;
+use crate::terms::eval::Current;
 use crate::terms::{Env, Fault, Memo, Rules, State};
 
 use super::halves;
@@ -43,7 +43,7 @@ impl Lane {
     /// A cell that cannot be worked out.
     pub fn offer(&self, st: &State, to: &mut Offered) -> Result<(), Fault> {
         let memo = Memo::default();
-        let env = Env { st, cur: Cur::None, outer: None, memo: &memo, part: None };
+        let env = Env { st, cur: Current::None, outer: None, memo: &memo, part: None };
         if !counts(self.cells.get("when"), &env)? {
             return Ok(());
         }

@@ -2,16 +2,16 @@
 
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
-use crate::program::foreign::Brought;
+use crate::program::foreign::Imported;
 
-use super::BuildError;
+use crate::engine::{BuildError, state};
 
-/// Brings a JSON document of another program into the scene's terms. `format`: by name, or recognised by content.
+/// Reads a JSON document of another program into the scene's terms. `format`: by name, or recognised by content.
 ///
 /// # Errors
 /// No format of the pack fits, or a rule of it fails.
-pub fn bring(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value) -> Result<Brought, BuildError> {
-    let st = super::state(rules, &Scene::default());
+pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
+    let st = state(rules, &Scene::default());
     let document = Value::from(document);
     let formats = &rules.programs().formats;
     let failed = |f: crate::terms::Fault| BuildError::of(f.into(), None, &st);

@@ -1,6 +1,6 @@
 //! Values and queries: from a node of a rule file to the compiled form.
 //!
-//! [`Cx::sealed`] then wraps every part that looks at no item into a memo cell, so that a pass works it out once.
+//! [`CompileContext::sealed`] then wraps every part that looks at no item into a memo cell, so that a pass works it out once.
 
 use std::sync::Arc;
 
@@ -8,11 +8,13 @@ use crate::diag::{Code, Data, Node, Table, inside, suggest};
 use crate::model::Value;
 use crate::text::functions;
 
-use super::cond::Cond;
-use super::cx::{Cx, Scope};
-use super::expr::{Call, Expr, Function, Lookup, Query, Source};
-use super::select::Select;
-use super::{calc, names};
+use crate::terms::cond::Cond;
+use crate::terms::expr::{Call, Expr, Function, Lookup, Query, Source};
+use crate::terms::names::is_reference;
+use crate::terms::select::Select;
+use crate::terms::{calc, names};
+
+use super::context::{CompileContext, Scope};
 
 /// Values inside values deeper than this are refused.
 const MAX_DEPTH: usize = 96;
@@ -31,7 +33,7 @@ const FORMS: &[(&str, &[&str])] = &[
 /// The keys of a query, beside those of a selection.
 const QUERY: &[&str] = &["of", "get", "form", "after", "join", "trim", "count", "is", "depth"];
 
-impl Cx<'_> {
+impl CompileContext<'_> {
     /// A value.
     pub fn expr(&mut self, node: &Node) -> Expr {
         self.depth += 1;
@@ -145,7 +147,7 @@ impl Cx<'_> {
                     self.unknown("table", &name, own.span, known.iter().map(AsRef::as_ref));
                 }
                 let cell = table.get("value").and_then(|f| f.node.as_text()).unwrap_or("value");
-                let looks = self.looks.table(&name);
+                let looks = self.dependencies.table(&name);
                 Expr::Cells(name.into(), cell.into(), looks)
             }
             "read" => Expr::Read(Box::new(self.expr(own))),
@@ -235,8 +237,8 @@ impl Cx<'_> {
         let of = &table.get("of")?.node;
         let (source, scope) = self.source(of);
         for (key, field) in table {
-            if !QUERY.contains(&key.as_ref()) && !super::select_parse::WORDS.contains(&key.as_ref()) {
-                let known: Vec<&str> = QUERY.iter().chain(super::select_parse::WORDS).copied().collect();
+            if !QUERY.contains(&key.as_ref()) && !super::selections::WORDS.contains(&key.as_ref()) {
+                let known: Vec<&str> = QUERY.iter().chain(super::selections::WORDS).copied().collect();
                 self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to a query"), suggest::help(key, known));
             }
         }
@@ -276,7 +278,7 @@ impl Cx<'_> {
                 let expr = self.expr(of);
                 let scope = match &expr {
                     Expr::Path(p) => match p.root {
-                        super::expr::Root::Scene { list: Some((id, used)) } if p.segs.len() == used => {
+                        crate::terms::expr::Root::Scene { list: Some((id, used)) } if p.segs.len() == used => {
                             if !self.reads.contains(&id) && self.lists.get(id).is_some_and(|l| l.from.is_none()) {
                                 self.reads.push(id);
                             }
@@ -339,7 +341,7 @@ impl Cx<'_> {
         select.since = select.since.map(|c| self.sealed_cond(c));
         select.run = select.run.map(|c| self.sealed_cond(c));
         for key in &mut select.by {
-            if let super::keys::How::Ranks(e) = &mut key.how {
+            if let crate::terms::keys::How::Ranks(e) = &mut key.how {
                 let ranks = std::mem::replace(e, Expr::Const(Value::Null));
                 *e = self.sealed(ranks);
             }
@@ -368,8 +370,8 @@ impl Cx<'_> {
         }
     }
 
-    fn sealed_test(&mut self, test: super::Test) -> super::Test {
-        use super::Test;
+    fn sealed_test(&mut self, test: crate::terms::Test) -> crate::terms::Test {
+        use crate::terms::Test;
         match test {
             Test::Eq(e) => Test::Eq(self.sealed(e)),
             Test::In(e) => Test::In(self.sealed(e)),
@@ -386,15 +388,4 @@ impl Cx<'_> {
 
 fn constant(expr: &Expr) -> Option<Value> {
     if let Expr::Const(v) = expr { Some(v.clone()) } else { None }
-}
-
-/// Whether a text is a reference as a whole: `$` or `@` and a name, or `@` alone.
-#[must_use]
-pub fn is_reference(text: &str) -> bool {
-    let Some(name) = text.strip_prefix('$').or_else(|| text.strip_prefix('@')) else { return false };
-    if name.is_empty() {
-        return text == "@";
-    }
-    name.chars().all(|c| c.is_alphanumeric() || "_.[]$@-".contains(c))
-        && name.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '[')
 }

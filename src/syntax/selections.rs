@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Data, Node, Table};
 
-use super::Cond;
-use super::cond_parse::Mode;
-use super::cx::{Cx, Scope};
-use super::expr::{Expr, FieldRef};
-use super::keys::{How, Key};
-use super::place::{Lost, Place};
-use super::select::{Draw, End, Select, Take};
+use crate::terms::Cond;
+use crate::terms::expr::{Expr, FieldRef};
+use crate::terms::keys::{How, Key};
+use crate::terms::place::{Lost, Place};
+use crate::terms::select::{Draw, End, Select, Take};
+
+use super::conditions::Mode;
+use super::context::{CompileContext, Scope};
 
 /// The terms of a selection, in the order they work.
 pub const WORDS: &[&str] = &["since", "while", "where", "per", "by", "draw", "stream", "from", "skip", "take", "others", "off"];
 
-impl Cx<'_> {
+impl CompileContext<'_> {
     /// The selection in a table of terms; `@` in it means an item of `scope`.
     pub fn select(&mut self, table: &Table, scope: Scope) -> Select {
         let node = |key: &str| table.get(key).map(|f| &f.node);

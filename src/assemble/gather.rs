@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::{Event, EvictionRecord, PassStat, Reason, Stat, Trace, TrimReport, Warning};
+use crate::model::plan::{Event, EvictionRecord, Reason, TrimReport, Warning};
 use crate::model::{Block, Item, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, Trimmed};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 
-use super::BuildError;
+use crate::engine::BuildError;
+use crate::engine::trace::{reasons, trace};
 
 /// The plan of a finished build.
 pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
@@ -72,54 +73,6 @@ fn history(st: &State, item: &Item) -> Vec<Event> {
     let Some(trail) = &st.trail else { return Vec::new() };
     let events = trail.borrow();
     events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
-}
-
-pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
-    st.trail.as_ref()?;
-    let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
-    let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
-    let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
-    let (steps, macros, rewrites) = (st.steps.borrow().clone(), st.macros.borrow().clone(), st.rewrites.borrow().clone());
-    Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros, rewrites })
-}
-
-/// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
-fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
-    let mut stats = st.notes.borrow().clone();
-    if let Some((report, by)) = report {
-        let numbers = [
-            ("initial_tokens", Value::Num(report.initial_tokens)),
-            ("final_tokens", Value::Num(report.final_tokens)),
-            ("budget_tokens", Value::Num(report.budget_tokens)),
-            ("eviction_count", Value::Int(i64::try_from(report.eviction_count).unwrap_or(i64::MAX))),
-        ];
-        let value = Value::map(numbers.into_iter().map(|(name, value)| (Arc::from(name), value)).collect());
-        stats.push(Stat { stage: by.stage.to_string(), name: "trim".to_owned(), value });
-    }
-    let set = st.set.borrow();
-    let noted = set.get("stat").and_then(Value::as_map).into_iter().flat_map(|m| m.iter());
-    stats.extend(noted.map(|(name, value)| Stat { stage: String::new(), name: name.to_string(), value: value.clone() }));
-    stats
-}
-
-fn reasons(st: &State) -> Vec<Reason> {
-    let told = st.reasons.borrow();
-    let reasons = told.iter().map(|r| Reason {
-        item: r.item,
-        list: r.list.to_string(),
-        id: r.id.to_string(),
-        book: r.book.to_string(),
-        pass: r.pass.to_string(),
-        because: r.because.to_string(),
-        detail: r.detail.clone(),
-    });
-    reasons.collect()
-}
-
-/// The live blocks of the running program's list, as far as they have been read.
-pub(crate) fn live(st: &State) -> Vec<Value> {
-    let list = st.list(st.current.get());
-    list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&st.rules.fields)).collect()
 }
 
 /// What one program left behind.
