@@ -33,7 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Files over 500 lines, and why they stay whole.
-const LONG: &[(&str, &str)] = &[("tests/text.rs", "one table of cases a text language")];
+const LONG: &[(&str, &str)] = &[("tests/all/text.rs", "one table of cases a text language")];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -2,8 +2,8 @@
 //! the code and the schemas.
 //!
 //! A page says where a block comes from in a comment in front of it: `<!-- case: FILE#NAME -->`,
-//! `<!-- rule: FILE [[table]] NAME -->`, or `<!-- generated: WHAT -->` up to `<!-- end -->`. `UPDATE=1 cargo test --test
-//! docs` writes the blocks; without it, a page that differs is a failure.
+//! `<!-- rule: FILE [[table]] NAME -->`, or `<!-- generated: WHAT -->` up to `<!-- end -->`. `UPDATE=1 cargo test
+//! --test all docs::` writes the blocks; without it, a page that differs is a failure.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
@@ -47,7 +47,7 @@ fn blocks_say_what_their_source_says() {
             stale.push(format!("{}:{line}", path.strip_prefix(root()).unwrap().display()));
         }
     }
-    assert!(stale.is_empty(), "these pages are not up to date; `UPDATE=1 cargo test --test docs` writes them: {stale:#?}");
+    assert!(stale.is_empty(), "these pages are not up to date; `UPDATE=1 cargo test --test all docs::` writes them: {stale:#?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The text of every complaint, as its reader sees it: each file of `tests/diagnostics/` makes a mistake and holds the
-//! whole answer. `UPDATE=1 cargo test --test diagnostics` writes the answers anew; read them before you keep them.
+//! whole answer. `UPDATE=1 cargo test --test all diagnostics::` writes the answers anew; read them before you keep them.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -13,13 +13,13 @@ use tapster::{Ruleset, Scene};
 
 /// Codes that have no file here, and where they are tested.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("file.missing", "tests/pack/bad_input.rs: it takes a folder on disk"),
-    ("file.outside", "tests/pack/bad_input.rs: it takes a link on disk"),
-    ("file.too_large", "tests/pack/bad_input.rs and tests/import: it takes a large file"),
-    ("scene.field", "every build raises it: tests/packs.rs"),
-    ("store.name", "tests/store.rs: it takes a folder on disk"),
-    ("store.taken", "tests/store.rs: it takes a folder on disk"),
-    ("template.data", "tests/tasks.rs: it takes a template of its own"),
+    ("file.missing", "tests/all/pack/bad_input.rs: it takes a folder on disk"),
+    ("file.outside", "tests/all/pack/bad_input.rs: it takes a link on disk"),
+    ("file.too_large", "tests/all/pack/bad_input.rs and tests/all/import: it takes a large file"),
+    ("scene.field", "every build raises it: tests/all/packs.rs"),
+    ("store.name", "tests/all/store.rs: it takes a folder on disk"),
+    ("store.taken", "tests/all/store.rs: it takes a folder on disk"),
+    ("template.data", "tests/all/tasks.rs: it takes a template of its own"),
 ];
 
 /// What a pack of a case says where it has no `pack.toml` of its own.

@@ -82,7 +82,7 @@ fn a_sound_template_is_sound() {
 
 #[test]
 fn the_example_of_the_page_is_sound() {
-    let text = include_str!("authoring/note.toml");
+    let text = include_str!("../authoring/note.toml");
     let file = RuleFile { name: "note.toml".into(), path_in_pack: "note.toml".into(), bytes: text.into() };
     let opened =
         tapster::open_template(&file, &Asked { task: Some("letter"), sources: Some(&["turns", "weather"]), revision: None }).unwrap();
@@ -93,7 +93,7 @@ fn the_example_of_the_page_is_sound() {
 #[test]
 fn what_breaks_the_schema_is_refused_at_its_path() {
     let mut wrong = Vec::new();
-    for (name, template, row) in rows(include_str!("authoring/refused.json")) {
+    for (name, template, row) in rows(include_str!("../authoring/refused.json")) {
         let said = match open(&template) {
             Ok(_) => vec!["nothing".to_owned()],
             Err(rejected) => {
@@ -112,7 +112,7 @@ fn what_breaks_the_schema_is_refused_at_its_path() {
 #[test]
 fn what_is_only_odd_is_let_pass_and_remarked_on() {
     let mut wrong = Vec::new();
-    for (name, template, row) in rows(include_str!("authoring/odd.json")) {
+    for (name, template, row) in rows(include_str!("../authoring/odd.json")) {
         let warned = match open(&template) {
             Ok(opened) => opened.warnings,
             Err(rejected) => {

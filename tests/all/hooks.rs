@@ -2,13 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-mod own;
-
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
 use tapster::{HookView, Ruleset, Scene, Value};
+
+use crate::own;
 
 /// A pack over `base` with a script `mine.rhai` and a rule file of kind `hooks`.
 fn pack(script: &str, rules: &str) -> Ruleset {

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
-mod own;
-
 use serde_json::{Value as Json, json};
 use tapster::{Ruleset, Scene, Texts, Value, expand_texts};
+
+use crate::own;
 
 fn load(rows: &str) -> Result<Ruleset, String> {
     let rules = format!("kind = \"macros\"\nversion = 1\n[macro_engine]\nflavour = \"passes\"\n{rows}");

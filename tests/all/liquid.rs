@@ -26,7 +26,7 @@ fn templates_give_what_the_table_says() {
         "a": { "name": "Ann" }, "n": 3, "t": "x", "e": "", "f": false, "none": null, "l": [3, 4, 5],
         "rows": [{ "n": 1, "ok": true }, { "n": 2 }, { "n": 3, "ok": false }],
     });
-    let rows: Vec<Json> = serde_json::from_str(include_str!("text/liquid.json")).unwrap();
+    let rows: Vec<Json> = serde_json::from_str(include_str!("../text/liquid.json")).unwrap();
     let mut wrong = Vec::new();
     for row in rows {
         let held = match &render(row["template"].as_str().unwrap(), &names) {
