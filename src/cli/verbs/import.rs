@@ -9,10 +9,16 @@ use crate::import::Contents;
 use crate::pack::{Library, Ruleset, Start};
 use crate::program::foreign::{Fate, Imported};
 
-use super::library::{open, shelf};
-use super::scene::{bring_in, document, opened};
-use super::show::{Show, head, table};
-use super::{Exit, Stop};
+use crate::cli::inputs::library::open;
+use crate::cli::inputs::library::shelf;
+use crate::cli::inputs::scene::bring_in;
+use crate::cli::inputs::scene::document;
+use crate::cli::inputs::scene::opened;
+use crate::cli::layout::head;
+use crate::cli::layout::table;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
 
 /// Turn a card, preset, lorebook or chat of another program into JSON: `format`, `scene`, and `rest`, the fields that
 /// no rule reads. Importing that JSON again gives the same.
@@ -22,7 +28,7 @@ use super::{Exit, Stop};
   tapster import card.png --report              what became of each field
   tapster import preset.json --pack my-pack --as my_preset
   cat chat.jsonl | tapster import - > chat.json")]
-pub(super) struct Import {
+pub(in crate::cli) struct Import {
     /// A PNG or CHARX card, a JSON or JSONL file; `-` is standard input.
     file: PathBuf,
     /// The pack that reads it; by default the first pack here that knows the format.
@@ -37,7 +43,7 @@ pub(super) struct Import {
 }
 
 impl Import {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let contents = opened(&self.file, show)?;
         let rules = match &self.pack {
             Some(pack) => Some(open(&Start::typed(pack), &[], show)?),

@@ -10,11 +10,13 @@ use crate::pack::files::is_folder;
 use crate::pack::{Library, Overlay, PackFiles, Ruleset, Schemas, Start, load_file};
 use crate::template::KIND;
 
-use super::error::only_missing;
-use super::library::shelf;
-use super::show::Show;
-use super::templated::{pack_around, pack_of};
-use super::{Exit, Stop};
+use crate::cli::inputs::library::shelf;
+use crate::cli::inputs::templated::pack_around;
+use crate::cli::inputs::templated::pack_of;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+use crate::cli::stop::only_missing;
 
 /// Check packs (a folder or a name), overlays and single rule files: syntax, schema, layers, names, terms.
 ///
@@ -29,7 +31,7 @@ use super::{Exit, Stop};
   tapster check turn.json                        a template, against the sources of its task
   tapster check my-pack --error-format plain     one line a mistake, for editors
   tapster check my-pack --format json            counts and mistakes as JSON")]
-pub(super) struct Check {
+pub(in crate::cli) struct Check {
     /// A pack's folder or name, or a rule file.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
@@ -45,7 +47,7 @@ struct Found {
 }
 
 impl Check {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let shelf = shelf(show.io);
         let found: Vec<Found> = self.paths.iter().map(|path| self.one(path, &shelf)).collect();
         let counts = |f: &Found| f.report.counts();

@@ -7,13 +7,16 @@ use crate::diag::{Code, suggest};
 use crate::model::{Plan, Scene};
 use crate::pack::Ruleset;
 
-use super::inputs::Inputs;
-use super::show::{Note, Show};
-use super::{Exit, Stop, explain_cache};
+use crate::cli::inputs::Inputs;
+use crate::cli::note::Note;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+use crate::cli::verbs::explain::cache;
 
 /// Build a prompt and print the provider's payload as JSON.
 #[derive(Debug, Args)]
-#[command(after_help = super::library::examples("Examples:
+#[command(after_help = crate::cli::inputs::library::examples("Examples:
   tapster build examples/hello
   tapster build --pack READER --character card.png --message 'Good evening.'
   tapster build --pack READER --character card.png --dialect mistral
@@ -25,7 +28,7 @@ use super::{Exit, Stop, explain_cache};
   tapster build --template turn.json --data story.json --max-tokens 2000
   tapster build --template ID --task turn_generation --data - < story.json
   echo 'Hello?' | tapster build examples/hello --message -"))]
-pub(super) struct Build {
+pub(in crate::cli) struct Build {
     #[command(flatten)]
     inputs: Inputs,
     /// Another link of the chain: `draft:<stage>` (the live blocks after that stage), `plan` or `payload`.
@@ -51,7 +54,7 @@ fn link(text: &str) -> Result<Link, String> {
 }
 
 impl Build {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = matches!(self.dump, Link::Draft(_));
         let mut plan = planned(&rules, &scene)?;
@@ -68,7 +71,7 @@ impl Build {
                 let of_payload = previous.as_ref().map(|p| p.payload(&rules, &plan, &dialect, &emitted.payload)).transpose();
                 let of_payload = of_payload.map_err(|e| Stop::build(&e, Some(&rules)))?.flatten();
                 if let Some(unchanged) = emitted.unchanged.or(of_payload) {
-                    show.note(&Note::told("cache.unchanged", explain_cache::line(&unchanged)));
+                    show.note(&Note::told("cache.unchanged", cache::line(&unchanged)));
                 }
                 emitted.payload
             }
@@ -81,7 +84,7 @@ impl Build {
 }
 
 /// Builds the plan.
-pub(super) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, Stop> {
+pub(in crate::cli) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, Stop> {
     crate::build(rules, scene).map_err(|e| Stop::build(&e, Some(rules)))
 }
 

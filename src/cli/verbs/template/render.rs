@@ -8,12 +8,20 @@ use crate::model::Value;
 use crate::pack::{Ruleset, Start};
 use crate::template::Asked;
 
-use super::build::planned;
-use super::inputs::Parts;
-use super::show::{Show, one_line};
-use super::template::{Place, own, stored_file};
-use super::templated::{self, Given, Named};
-use super::{Exit, Stop, library, scene};
+use crate::cli::inputs::library;
+use crate::cli::inputs::parts::Named;
+use crate::cli::inputs::parts::Parts;
+use crate::cli::inputs::scene;
+use crate::cli::inputs::templated;
+use crate::cli::inputs::templated::Given;
+use crate::cli::layout::one_line;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+use crate::cli::verbs::build::planned;
+use crate::cli::verbs::template::shelf::Place;
+use crate::cli::verbs::template::shelf::own;
+use crate::cli::verbs::template::shelf::stored_file;
 
 /// Where a pack's build leaves what the template gave.
 const RENDERED: &str = "rendered";
@@ -24,7 +32,7 @@ const RENDERED: &str = "rendered";
   tapster template render turn-default --data story.json
   tapster template render turn-default --task turn_generation --data - --json < story.json
   tapster template render turn-default --data story.json --max-tokens 4000")]
-pub(super) struct Render {
+pub(in crate::cli) struct Render {
     /// The template's id.
     #[arg(allow_hyphen_values = true)]
     id: String,
@@ -38,7 +46,7 @@ pub(super) struct Render {
 }
 
 impl Render {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let stored = self.place.open(show).read(&self.id)?;
         own(&self.id, &stored, &Asked { task: self.given.task.as_deref(), ..Asked::default() })?;
         let mut parts =

@@ -11,14 +11,18 @@ use crate::pack::{Library, Overlay, RuleFile, Start, json, open_template, read, 
 use crate::template::Asked;
 use crate::template::revision::{REVISIONS, Revision};
 
-use super::inputs::Parts;
-use super::show::Show;
-use super::{Exit, Stop, library, scene};
+use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::files::shown;
+use crate::cli::inputs::library;
+use crate::cli::inputs::parts::{Named, Parts};
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
 
 /// The flags.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Template")]
-pub(super) struct Templated {
+pub(in crate::cli) struct Templated {
     /// The template: its id in the pack, or a file (JSON or TOML); `-` reads it from standard input. Without `--pack`,
     /// the rules are the pack that the file lies in, else the one that has its task.
     #[arg(long, value_name = "ID|FILE")]
@@ -33,10 +37,10 @@ pub(super) struct Templated {
 /// What a template is rendered with.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Template")]
-pub(super) struct Given {
+pub(in crate::cli) struct Given {
     /// The kind of task; a template of another one is refused.
     #[arg(long, value_name = "KIND")]
-    pub(super) task: Option<String>,
+    pub(in crate::cli) task: Option<String>,
     /// What the template is rendered with (JSON or TOML): the path `data` of the scene; `-` reads it from standard input.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
@@ -47,7 +51,7 @@ pub(super) struct Given {
 
 impl Given {
     /// Lays the flags over the parts.
-    pub(super) fn over(&self, parts: &mut Parts) {
+    pub(in crate::cli) fn over(&self, parts: &mut Parts) {
         parts.task = self.task.clone().or_else(|| parts.task.take());
         parts.data = self.data.clone().or_else(|| parts.data.take());
         if let Some(most) = self.max_tokens {
@@ -60,28 +64,9 @@ fn revision(text: &str) -> Result<&'static Revision, String> {
     REVISIONS.into_iter().find(|r| r.name == text).ok_or_else(|| "write `base` or `head`".to_owned())
 }
 
-/// A template as it was named: in a scene file, or by a flag.
-#[derive(Debug, Clone)]
-pub(super) enum Named {
-    /// By its id.
-    Id(String),
-    /// A file.
-    File(PathBuf),
-    /// A file that has been read.
-    Read(RuleFile),
-}
-
-impl Named {
-    /// A file if it looks like one: it ends in `.json` or `.toml`, holds a `/`, or is `-`.
-    pub(super) fn typed(text: &str, base: &Path) -> Self {
-        let is_file = text == "-" || text.contains(['/', '\\']) || [".json", ".toml"].iter().any(|end| text.ends_with(end));
-        if is_file { Named::File(if text == "-" { text.into() } else { base.join(text) }) } else { Named::Id(text.to_owned()) }
-    }
-}
-
 impl Templated {
     /// Lays the flags over the parts.
-    pub(super) fn over(&self, parts: &mut Parts) {
+    pub(in crate::cli) fn over(&self, parts: &mut Parts) {
         if let Some(template) = &self.template {
             parts.template = Some(Named::typed(template, Path::new("")));
         }
@@ -91,7 +76,7 @@ impl Templated {
 }
 
 /// Reads the template and the data that the parts name, and finds the pack where they name none.
-pub(super) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+pub(in crate::cli) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
     let both = |path: Option<&PathBuf>| path.is_some_and(|path| path == Path::new("-"));
     let of_template = if let Some(Named::File(path)) = &parts.template { Some(path) } else { None };
     if both(of_template) && both(parts.data.as_ref()) {
@@ -102,8 +87,8 @@ pub(super) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), 
     let file = match parts.template.clone() {
         Some(Named::File(path)) => {
             parts.pack = parts.pack.take().or_else(|| pack_around(&path).map(Start::Folder).filter(|_| path != Path::new("-")));
-            let bytes = scene::bytes_of(&path, show)?;
-            Some(RuleFile { name: scene::shown(&path), path_in_pack: name_of(&path, &bytes), bytes })
+            let bytes = bytes_of(&path, show)?;
+            Some(RuleFile { name: shown(&path), path_in_pack: name_of(&path, &bytes), bytes })
         }
         Some(Named::Read(file)) => Some(file),
         Some(Named::Id(id)) => {
@@ -159,8 +144,8 @@ fn of_revision(id: &str, revision: &Revision) -> RuleFile {
 
 /// The data of a file: a table.
 fn data(path: &Path, show: &mut Show<'_, '_>) -> Result<Value, Stop> {
-    let bytes = scene::bytes_of(path, show)?;
-    let (mut sources, mut report, shown) = (Sources::default(), Report::default(), scene::shown(path));
+    let bytes = bytes_of(path, show)?;
+    let (mut sources, mut report, shown) = (Sources::default(), Report::default(), shown(path));
     let Ok(text) = std::str::from_utf8(&bytes) else {
         return Err(Stop::could_not(Code::FileEncoding, format!("`{shown}` is not valid UTF-8"), "save it as UTF-8"));
     };
@@ -186,7 +171,7 @@ fn having(task: Option<&str>, show: &Show<'_, '_>) -> Result<Start, Stop> {
 }
 
 /// The pack whose own files have the task; with no task, the first that has any. Packs that only stand on it are passed over.
-pub(super) fn pack_of(task: Option<&str>, library: &dyn Library) -> Result<Start, Box<Diagnostic>> {
+pub(in crate::cli) fn pack_of(task: Option<&str>, library: &dyn Library) -> Result<Start, Box<Diagnostic>> {
     let mut known = Vec::new();
     for name in library.names() {
         let files = library.find(&name, &mut Report::default()).unwrap_or_default().files;
@@ -206,7 +191,7 @@ pub(super) fn pack_of(task: Option<&str>, library: &dyn Library) -> Result<Start
 }
 
 /// The folder of the pack that a file lies in.
-pub(super) fn pack_around(path: &Path) -> Option<PathBuf> {
+pub(in crate::cli) fn pack_around(path: &Path) -> Option<PathBuf> {
     let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
     path.ancestors().skip(1).take(MAX_FOLDERS).map(named).find(|folder| is_pack(folder))
 }

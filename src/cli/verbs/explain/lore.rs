@@ -9,7 +9,10 @@ use crate::model::plan::Reason;
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
 
-use super::show::{head, one_line, place_of, table};
+use crate::cli::layout::head;
+use crate::cli::layout::one_line;
+use crate::cli::layout::table;
+use crate::cli::note::place_of;
 
 /// How much of the details is shown in the table, in characters.
 const DETAIL: usize = 200;
@@ -92,7 +95,7 @@ fn entries(plan: &Plan) -> Vec<Entry<'_>> {
 }
 
 /// For programs: every entry with its last code and all its reasons.
-pub(super) fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
+pub(in crate::cli) fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
     let reason = |r: &&Reason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
     let entry = |e: &Entry<'_>| {
         json!({
@@ -104,7 +107,7 @@ pub(super) fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
 }
 
 /// For people: one row an entry.
-pub(super) fn as_text(plan: &Plan, rules: &Ruleset) -> String {
+pub(in crate::cli) fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     let all = entries(plan);
     let mut rows = vec![["book", "#", "entry", "code", "by way of", "rule", "detail"].map(str::to_owned).to_vec()];
     rows.extend(all.iter().map(|e| row(e, rules)));

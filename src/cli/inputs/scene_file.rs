@@ -7,10 +7,12 @@ use crate::model::Value;
 use crate::pack::files::is_folder;
 use crate::pack::{Overlay, Start, json, toml};
 
-use super::inputs::Parts;
-use super::show::Show;
-use super::templated::Named;
-use super::{Exit, Stop, scene};
+use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::parts::Named;
+use crate::cli::inputs::parts::Parts;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
 
 /// The file of an example folder.
 const NAME: &str = "scene.toml";
@@ -39,9 +41,9 @@ const KEYS: &[&str] = &[
 ];
 
 /// Reads a scene file; a folder means the `scene.toml` in it, `-` standard input.
-pub(super) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+pub(in crate::cli) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
     let file = if is_folder(path) { path.join(NAME) } else { path.to_owned() };
-    let bytes = scene::bytes_of(&file, show)?;
+    let bytes = bytes_of(&file, show)?;
     let base = file.parent().unwrap_or(Path::new("")).to_owned();
     let shown = if path == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
     let mut reader = Reader { base, sources: Sources::default(), report: Report::default(), parts: Parts::default() };

@@ -1,71 +1,24 @@
 //! `tapster explain --cache` and `--previous`: how much of a request a provider has just seen, and the rule that broke it.
 
-use std::path::Path;
-
 use serde_json::{Value as Json, json};
 
-use crate::assemble::{blocks_of, unchanged};
-use crate::diag::Code;
-use crate::emit::unchanged_payload;
-use crate::engine::BuildError;
+use crate::model::Plan;
 use crate::model::plan::{Difference, Unchanged};
-use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
 
-use super::show::{head, place_of};
-use super::{Stop, scene};
+use crate::cli::layout::head;
+use crate::cli::note::place_of;
 
 /// How much of a text is shown on both sides, in characters.
 const TEXT: usize = 100;
 
-/// The request before.
-pub(super) enum Previous {
-    /// Its plan.
-    Plan(Vec<Block>),
-    /// Its payload.
-    Payload(Json),
-}
-
-impl Previous {
-    /// Reads a file: what has `blocks` is a plan, any other JSON object a payload.
-    pub(super) fn read(file: &Path, show: &mut super::show::Show<'_, '_>) -> Result<Self, Stop> {
-        let bytes = scene::bytes_of(file, show)?;
-        let wrong = |reason: String| {
-            let message = format!("`{}` is no plan and no payload: {reason}", scene::shown(file));
-            Stop::could_not(Code::ImportFormat, message, "write one with `tapster build … --dump plan`")
-        };
-        let json: Json = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
-        match blocks_of(&json) {
-            Some(blocks) => Ok(Self::Plan(blocks)),
-            None if json.is_object() && json.get("blocks").is_none() => Ok(Self::Payload(json)),
-            None => Err(wrong("it is JSON of another shape".to_owned())),
-        }
-    }
-
-    /// What of a plan stands as it was; nothing where the request before is known as a payload.
-    pub(super) fn plan(&self, rules: &Ruleset, plan: &Plan) -> Result<Option<Unchanged>, BuildError> {
-        match self {
-            Self::Plan(blocks) => unchanged(rules, plan, blocks).map(Some),
-            Self::Payload(_) => Ok(None),
-        }
-    }
-
-    /// What of a payload stands as it was; nothing where the request before is known as a plan.
-    pub(super) fn payload(&self, rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json) -> Result<Option<Unchanged>, BuildError> {
-        match self {
-            Self::Plan(_) => Ok(None),
-            Self::Payload(before) => unchanged_payload(rules, plan, dialect, payload, before).map(Some),
-        }
-    }
-}
-
 /// One line: how much is as it was.
-pub(super) fn line(found: &Unchanged) -> String {
+pub(in crate::cli) fn line(found: &Unchanged) -> String {
     let share = if found.total > 0.0 { 100.0 * found.tokens / found.total } else { 100.0 };
     format!("{} of {} tokens are an unchanged beginning ({share:.0} %)", found.tokens, found.total)
 }
 
-pub(super) fn as_json(found: &Unchanged, plan: &Plan, rules: &Ruleset) -> Json {
+pub(in crate::cli) fn as_json(found: &Unchanged, plan: &Plan, rules: &Ruleset) -> Json {
     let mut out = serde_json::to_value(found).unwrap_or_default();
     if let (Some(differs), Some(json)) = (&found.differs, out.get_mut("differs").and_then(Json::as_object_mut)) {
         json.insert("rule".to_owned(), json!(differs.pass.as_deref().and_then(|p| place_of(rules, p))));
@@ -77,7 +30,7 @@ pub(super) fn as_json(found: &Unchanged, plan: &Plan, rules: &Ruleset) -> Json {
     out
 }
 
-pub(super) fn as_text(found: &Unchanged, plan: &Plan, rules: &Ruleset) -> String {
+pub(in crate::cli) fn as_text(found: &Unchanged, plan: &Plan, rules: &Ruleset) -> String {
     let mut out = format!("{}, {} blocks whole\n", line(found), found.blocks);
     let Some(d) = &found.differs else { return out };
     let at = d.at.map(|n| format!(" from byte {n} on")).unwrap_or_default();

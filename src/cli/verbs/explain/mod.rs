@@ -1,5 +1,10 @@
 //! `tapster explain`: why each block of a prompt is where it is, and (with `--rules`) which rules are in force.
 
+pub(in crate::cli) mod cache;
+
+mod lore;
+mod rules;
+
 use clap::Args;
 use serde_json::{Value as Json, json};
 
@@ -8,10 +13,15 @@ use crate::model::plan::{Event, EvictionRecord};
 use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
 
-use super::build::planned;
-use super::inputs::Inputs;
-use super::show::{Show, head, one_line, place_of, table};
-use super::{Exit, Stop, explain_cache, explain_lore, rules_page};
+use crate::cli::inputs::Inputs;
+use crate::cli::layout::head;
+use crate::cli::layout::one_line;
+use crate::cli::layout::table;
+use crate::cli::note::place_of;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+use crate::cli::verbs::build::planned;
 
 /// How much of a block's text is shown, in characters.
 const TEXT: usize = 60;
@@ -32,7 +42,7 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
   tapster explain examples/hello --lore --format json   the same with every reason, its rule and its details
   tapster explain examples/hello --cache --previous plan.json   what a provider's cache can serve, and who broke it
   tapster explain examples/hello --format json")]
-pub(super) struct Explain {
+pub(in crate::cli) struct Explain {
     #[command(flatten)]
     inputs: Inputs,
     /// The merged rules instead: a program, a table, `table/row` or a section of values; without one, all programs.
@@ -49,10 +59,10 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         if let Some(name) = &self.rules {
             let rules = self.inputs.open_rules(show)?;
-            return rules_page::show(&rules, name.as_deref(), show);
+            return rules::show(&rules, name.as_deref(), show);
         }
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = true;
@@ -63,14 +73,14 @@ impl Explain {
                 return Err(Stop::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
             };
             if show.is_json() {
-                show.json(&explain_cache::as_json(&found, &plan, &rules));
+                show.json(&cache::as_json(&found, &plan, &rules));
             } else {
-                show.result(&explain_cache::as_text(&found, &plan, &rules));
+                show.result(&cache::as_text(&found, &plan, &rules));
             }
         } else if self.lore && show.is_json() {
-            show.json(&explain_lore::as_json(&plan, &rules));
+            show.json(&lore::as_json(&plan, &rules));
         } else if self.lore {
-            show.result(&explain_lore::as_text(&plan, &rules));
+            show.result(&lore::as_text(&plan, &rules));
         } else if show.is_json() {
             show.json(&as_json(&plan, &rules));
         } else {

@@ -3,7 +3,6 @@
 //!
 //! The facts that no file holds are filled in here, and only here: names, the time, the new message, counts.
 
-use std::io::Read;
 use std::path::Path;
 
 use crate::assemble::import_document;
@@ -13,12 +12,16 @@ use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::foreign::Imported;
 
-use super::inputs::Parts;
-use super::show::Show;
-use super::{Exit, Stop, library};
+use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::files::shown;
+use crate::cli::inputs::library;
+use crate::cli::inputs::parts::Parts;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
 
 /// The scene of a build.
-pub(super) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scene, Stop> {
+pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scene, Stop> {
     let mut scene = Scene { data: Value::map(Map::default()), ..Scene::default() };
     let mut books = Vec::new();
     for preset in &parts.presets {
@@ -135,7 +138,7 @@ fn brought(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Impo
 }
 
 /// Opens a foreign file; warnings of the container are shown.
-pub(super) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Contents, Stop> {
+pub(in crate::cli) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Contents, Stop> {
     let bytes = bytes_of(file, show)?;
     let imported = import::read(&shown(file), &bytes).map_err(|report| Stop::report(Exit::No, report, Sources::default()))?;
     show.report(&imported.report, &Sources::default());
@@ -143,7 +146,7 @@ pub(super) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Contents, S
 }
 
 /// Reads the document of an opened file by the formats of a pack; `None`: it must be one of our own.
-pub(super) fn bring_in(
+pub(in crate::cli) fn bring_in(
     file: &Path,
     imported: &Contents,
     rules: Option<&Ruleset>,
@@ -190,7 +193,7 @@ fn not_known(file: &Path) -> Stop {
 }
 
 /// The one document of a file; a file of one object a line is `{ lines }`.
-pub(super) fn document(imported: &Contents) -> serde_json::Value {
+pub(in crate::cli) fn document(imported: &Contents) -> serde_json::Value {
     if imported.container == Container::Jsonl {
         let lines: Vec<_> = imported.documents.iter().map(|d| d.json.clone()).collect();
         return serde_json::json!({ "lines": lines });
@@ -203,34 +206,4 @@ fn canonical(document: &serde_json::Value) -> Option<Imported> {
     let table = document.as_object().filter(|t| t.len() == 3)?;
     let (format, scene, rest) = (table.get("format")?.as_str()?, table.get("scene")?, table.get("rest")?);
     scene.is_object().then(|| Imported { format: format.to_owned(), scene: scene.into(), rest: rest.into(), ..Imported::default() })
-}
-
-/// The bytes of a file; `-` is standard input. Bounded like every foreign file.
-pub(super) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
-    let mut bytes = Vec::new();
-    let most = import::MAX_FILE as u64 + 1;
-    let read = if path == Path::new("-") {
-        (&mut *show.io.input).take(most).read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
-    };
-    match read {
-        Ok(_) => Ok(bytes),
-        Err(error) => {
-            let reason = match error.kind() {
-                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-                kind => kind.to_string(),
-            };
-            Err(Stop::could_not(
-                Code::FileMissing,
-                format!("`{}` cannot be read: {reason}", shown(path)),
-                "check the path and its permissions",
-            ))
-        }
-    }
-}
-
-/// A path as it is shown.
-pub(super) fn shown(path: &Path) -> String {
-    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }

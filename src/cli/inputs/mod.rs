@@ -1,5 +1,14 @@
 //! What a build is made of, as typed: the flags that `build` and `explain` share, laid over a `scene.toml`.
 
+pub(in crate::cli) mod files;
+pub(in crate::cli) mod library;
+pub(in crate::cli) mod parts;
+pub(in crate::cli) mod previous;
+pub(in crate::cli) mod scene;
+pub(in crate::cli) mod templated;
+
+mod scene_file;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -7,20 +16,22 @@ use clap::Args;
 use crate::diag::Code;
 use crate::model::{Scene, Value};
 use crate::pack::{Overlay, Ruleset, Start};
-use crate::template::revision::Revision;
 
-use super::explain_cache::Previous;
-use super::library::DEFAULT_PACK;
-use super::show::Show;
-use super::templated::{self, Named, Templated};
-use super::{Stop, library, scene, scene_file};
+use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::library::DEFAULT_PACK;
+use crate::cli::inputs::parts::Parts;
+use crate::cli::inputs::previous::Previous;
+use crate::cli::inputs::templated::Templated;
+use crate::cli::layout::head;
+use crate::cli::output::Show;
+use crate::cli::stop::Stop;
 
 /// Deepest path that `--set` takes.
 const MAX_PATH: usize = 32;
 
 /// The flags of a build.
 #[derive(Debug, Clone, Args)]
-pub(super) struct Inputs {
+pub(in crate::cli) struct Inputs {
     /// A folder with a `scene.toml`, such a file (TOML or JSON), or `-` for standard input.
     #[arg(value_name = "SCENE")]
     scene: Option<PathBuf>,
@@ -81,50 +92,23 @@ pub(super) struct Inputs {
     templated: Templated,
 }
 
-/// A build's inputs after the flags were laid over the scene file. Paths are ready to open.
-#[derive(Debug, Default)]
-pub(super) struct Parts {
-    pub(super) pack: Option<Start>,
-    pub(super) overlays: Vec<Overlay>,
-    pub(super) character: Option<PathBuf>,
-    pub(super) presets: Vec<PathBuf>,
-    pub(super) chat: Option<PathBuf>,
-    pub(super) lorebooks: Vec<PathBuf>,
-    pub(super) persona: Option<String>,
-    pub(super) persona_file: Option<PathBuf>,
-    pub(super) message: Option<String>,
-    pub(super) dialect: Option<String>,
-    pub(super) kind: Option<String>,
-    pub(super) seed: Option<String>,
-    pub(super) now: Option<String>,
-    pub(super) strict: bool,
-    pub(super) template: Option<Named>,
-    pub(super) task: Option<String>,
-    pub(super) data: Option<PathBuf>,
-    pub(super) revision: Option<&'static Revision>,
-    /// Paths of the scene, laid over everything that files bring.
-    pub(super) scene: Value,
-    /// Single paths, over the rest.
-    pub(super) set: Vec<(String, Value)>,
-}
-
 impl Inputs {
     /// Reads everything that the flags name.
-    pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
+    pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
         let parts = self.parts(show)?;
-        let rules = parts.rules(show)?;
+        let rules = rules_of(&parts, show)?;
         let scene = scene::of(&parts, &rules, show)?;
         Ok((rules, scene))
     }
 
     /// What `--previous` names; nothing without it.
-    pub(super) fn previous(&self, show: &mut Show<'_, '_>) -> Result<Option<Previous>, Stop> {
+    pub(in crate::cli) fn previous(&self, show: &mut Show<'_, '_>) -> Result<Option<Previous>, Stop> {
         self.previous.as_deref().map(|file| Previous::read(file, show)).transpose()
     }
 
     /// The pack and the overlays alone.
-    pub(super) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
-        self.parts(show)?.rules(show)
+    pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+        rules_of(&self.parts(show)?, show)
     }
 
     /// The flags laid over the scene file.
@@ -175,7 +159,7 @@ impl Inputs {
             let message = "standard input cannot be both the scene and the message";
             return Err(Stop::could_not(Code::FileMissing, message, "write one of them into a file"));
         }
-        let bytes = scene::bytes_of(Path::new("-"), show)?;
+        let bytes = bytes_of(Path::new("-"), show)?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let message = format!("the message is not valid UTF-8: byte {} begins no character", e.utf8_error().valid_up_to());
             Stop::could_not(Code::FileEncoding, message, "save it as UTF-8")
@@ -184,11 +168,10 @@ impl Inputs {
     }
 }
 
-impl Parts {
-    fn rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
-        let start = self.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
-        library::open(&start, &self.overlays, show)
-    }
+/// Loads the pack and the overlays of a build.
+fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
+    library::open(&start, &parts.overlays, show)
 }
 
 fn put<T>(old: &mut Option<T>, new: Option<T>) {
@@ -201,7 +184,7 @@ fn put<T>(old: &mut Option<T>, new: Option<T>) {
 fn assignment(text: &str) -> Result<(String, Value), Stop> {
     let (path, value) = text.split_once('=').unwrap_or(("", ""));
     if path.is_empty() || path.split('.').any(str::is_empty) || path.split('.').count() > MAX_PATH {
-        let message = format!("`--set {}` is no assignment", super::show::head(text, 60));
+        let message = format!("`--set {}` is no assignment", head(text, 60));
         return Err(Stop::could_not(Code::SceneField, message, "write `--set note.depth=2`"));
     }
     let value = serde_json::from_str::<serde_json::Value>(value).map_or_else(|_| Value::text(value), |json| Value::from(&json));

@@ -11,9 +11,12 @@ use crate::terms::names::Declared;
 use crate::text::functions::FUNCTIONS;
 use crate::verbs::{SHARED, VERBS, shape};
 
-use super::library::{DEFAULT_PACK, open};
-use super::show::{Show, table};
-use super::{Exit, Stop};
+use crate::cli::inputs::library::DEFAULT_PACK;
+use crate::cli::inputs::library::open;
+use crate::cli::layout::table;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
 
 /// List the vocabulary of rule files; without a flag, all of it.
 #[derive(Debug, Args)]
@@ -21,7 +24,7 @@ use super::{Exit, Stop};
   tapster ops --verbs                     what a pass can do
   tapster ops --scene --pack base         what a scene may hold
   tapster ops --rows --format json        the fields of items, for tools")]
-pub(super) struct Ops {
+pub(in crate::cli) struct Ops {
     /// The verbs, their own terms, and what they cost.
     #[arg(long)]
     verbs: bool,
@@ -61,7 +64,7 @@ struct Section {
 type Make = fn() -> Vec<Section>;
 
 impl Ops {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let flags = [self.verbs, self.terms, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds];
         let all = !flags.contains(&true);
         let mut sections = Vec::new();

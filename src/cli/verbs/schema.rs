@@ -9,8 +9,11 @@ use crate::diag::{Code, suggest};
 use crate::pack::KINDS;
 use crate::pack::Schemas;
 
-use super::show::{Show, table, write_file};
-use super::{Exit, Stop};
+use crate::cli::inputs::files::write_file;
+use crate::cli::layout::table;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
 
 /// Print the JSON Schema of a kind of rule file; without a kind, list the kinds.
 #[derive(Debug, Args)]
@@ -18,7 +21,7 @@ use super::{Exit, Stop};
   tapster schema                          the kinds and what their files decide
   tapster schema lore > lore.v1.json      one schema
   tapster schema --all schemas            all of them, for an editor")]
-pub(super) struct Schema {
+pub(in crate::cli) struct Schema {
     /// A kind, or `terms`: the terms that all kinds share.
     kind: Option<String>,
     /// A version of the schema; the newest by default.
@@ -33,7 +36,7 @@ pub(super) struct Schema {
 const TERMS: &str = "terms";
 
 impl Schema {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let schemas = Schemas::shipped();
         if let Some(folder) = &self.all {
             return write_all(folder, schemas, show);

@@ -1,5 +1,8 @@
 //! `tapster template`: templates at rest. They are stored as they were authored, and checked anew whenever they are read.
 
+mod render;
+mod shelf;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -8,16 +11,22 @@ use serde_json::{Value as Json, json};
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::pack::{Opened, open_template};
 use crate::pack::{RuleFile, Ruleset, Start};
-use crate::store::{FolderStore, MAX_TEMPLATE, Stored, TemplateStore};
+use crate::store::{MAX_TEMPLATE, Stored, TemplateStore};
 use crate::template::{Asked, Template};
 
-use super::show::{Note, Show, head, table};
-use super::template_render::Render;
-use super::templated::pack_of;
-use super::{Exit, Stop, library, scene};
+use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::files::shown;
+use crate::cli::inputs::library;
+use crate::cli::inputs::templated::pack_of;
+use crate::cli::layout::head;
+use crate::cli::layout::table;
+use crate::cli::note::Note;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
 
-/// The folder of templates where none is named.
-const DEFAULT_STORE: &str = "templates";
+use render::Render;
+use shelf::{Place, json_file, own, stored_file};
 
 /// Store templates, check them, and render them.
 #[derive(Debug, Args)]
@@ -29,7 +38,7 @@ const DEFAULT_STORE: &str = "templates";
   tapster template remove turn-default
 
 Templates are files of a folder: `--store`, else TAPSTER_TEMPLATES, else `templates` here.")]
-pub(super) struct Templates {
+pub(in crate::cli) struct Templates {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -46,17 +55,6 @@ enum Verb {
     Remove(Remove),
     /// Render a stored template with data.
     Render(Render),
-}
-
-/// Where templates are stored.
-#[derive(Debug, Clone, Args)]
-pub(super) struct Place {
-    /// The folder of templates [default: TAPSTER_TEMPLATES, else `templates`].
-    #[arg(long, value_name = "DIR")]
-    store: Option<PathBuf>,
-    /// Short for `--format json`.
-    #[arg(long)]
-    json: bool,
 }
 
 /// What a template must fit.
@@ -125,7 +123,7 @@ struct Remove {
 }
 
 impl Templates {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         match &self.verb {
             Verb::Add(verb) => verb.run(show),
             Verb::List(verb) => verb.run(show),
@@ -139,9 +137,9 @@ impl Templates {
 impl Add {
     fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let shelf = self.place.open(show);
-        let bytes = scene::bytes_of(&self.file, show)?;
+        let bytes = bytes_of(&self.file, show)?;
         self.storable(&bytes)?;
-        let opened = self.fitting.admit(&json_file(scene::shown(&self.file), bytes.clone()), show)?;
+        let opened = self.fitting.admit(&json_file(shown(&self.file), bytes.clone()), show)?;
         let template = &opened.template;
         let name = shelf.store.put(&template.id, &bytes, self.force).map_err(|complaint| Stop::new(Exit::No, *complaint))?;
         show.report(&opened.warnings, &opened.sources);
@@ -155,7 +153,7 @@ impl Add {
 
     /// Refuses what the store would refuse, before it is read.
     fn storable(&self, bytes: &[u8]) -> Result<(), Stop> {
-        let shown = scene::shown(&self.file);
+        let shown = shown(&self.file);
         if shown.ends_with(".toml") {
             let help = "write it as JSON, or keep it as a file of a pack";
             return Err(Stop::could_not(Code::SyntaxJson, format!("templates are stored as JSON, and `{shown}` is TOML"), help));
@@ -178,7 +176,7 @@ impl List {
             rows.push(match shelf.read(id).and_then(|stored| own(id, &stored, &Asked::default()).map(|opened| (stored, opened))) {
                 Ok((stored, opened)) => about(&opened.template, &stored),
                 Err(stop) => {
-                    stop.tell(show);
+                    show.stop(stop);
                     json!({ "id": id, "broken": true })
                 }
             });
@@ -232,43 +230,6 @@ impl Remove {
     }
 }
 
-/// The store that a verb works on.
-pub(super) struct Shelf {
-    store: FolderStore,
-    folder: PathBuf,
-}
-
-impl Place {
-    /// Opens the store, and lets `--json` speak.
-    pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Shelf {
-        if self.json {
-            show.set_json();
-        }
-        let named = || (show.io.env)("TAPSTER_TEMPLATES").filter(|v| !v.is_empty()).map(PathBuf::from);
-        let folder = self.store.clone().or_else(named).unwrap_or_else(|| PathBuf::from(DEFAULT_STORE));
-        Shelf { store: FolderStore::new(&folder), folder }
-    }
-}
-
-impl Shelf {
-    /// What is stored by an id, unread.
-    pub(super) fn read(&self, id: &str) -> Result<Stored, Stop> {
-        match self.store.get(id) {
-            Ok(Some(stored)) => Ok(stored),
-            Ok(None) => Err(self.missing(id)),
-            Err(complaint) => Err(Stop::new(Exit::No, *complaint)),
-        }
-    }
-
-    fn missing(&self, id: &str) -> Stop {
-        let ids = self.store.list().unwrap_or_default().ids;
-        let folder = self.folder.display();
-        let help = suggest::help(id, ids.iter().map(String::as_str));
-        let help = help.unwrap_or_else(|| "`tapster template list` names those there are; `--store` names another folder".to_owned());
-        Stop::could_not(Code::NameUnknown, format!("`{folder}` holds no template `{}`", head(id, 60)), help)
-    }
-}
-
 impl Fitting {
     /// Checks a template, with the sources of its task where a pack is named.
     fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
@@ -318,26 +279,6 @@ fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, 
             format!("pack `{}` has no task `{}` for templates of revision {}", rules.pack().name, template.task, template.revision.name);
         Stop::could_not(Code::NameUnknown, message, help)
     })
-}
-
-/// Reads a stored template, which must be the one that it is stored as.
-pub(super) fn own(id: &str, stored: &Stored, asked: &Asked<'_>) -> Result<Opened, Stop> {
-    let opened = open_template(&stored_file(stored), asked).map_err(Stop::rejected)?;
-    if &*opened.template.id != id {
-        let message = format!("`{}` holds template `{}`, and not `{}`", stored.name, head(&opened.template.id, 60), head(id, 60));
-        let help = "write its `id` back, or add it anew with `tapster template add`";
-        return Err(Stop::new(Exit::No, Diagnostic::new(Code::StoreName, message).help(help)));
-    }
-    Ok(opened)
-}
-
-/// A stored template as a file of rules.
-pub(super) fn stored_file(stored: &Stored) -> RuleFile {
-    json_file(stored.name.clone(), stored.bytes.clone())
-}
-
-fn json_file(name: String, bytes: Vec<u8>) -> RuleFile {
-    RuleFile { name, path_in_pack: "template.json".to_owned(), bytes }
 }
 
 /// What a template is, in a few words.

@@ -1,19 +1,41 @@
 //! Why a verb could not go on, with the exit code that this means.
 
-use crate::diag::{Code, Diagnostic, Report, Sources, Span};
+use crate::diag::{Code, Diagnostic, Report, Sources};
 use crate::engine::BuildError;
 use crate::pack::{PackError, Ruleset};
 
-use super::Exit;
-use super::show::{Note, Show};
+use super::note::Note;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done: 0.
+    Done,
+    /// It ran, and the answer is no: 1. A check failed, a build was refused, a file is damaged.
+    No,
+    /// It could not run: 2. Bad flags, a file or pack that is not there.
+    CouldNot,
+}
+
+impl Exit {
+    /// The number that the process ends with.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::No => 1,
+            Exit::CouldNot => 2,
+        }
+    }
+}
 
 /// A verb's way out before its end.
 #[derive(Debug)]
-pub struct Stop {
-    exit: Exit,
-    report: Report,
-    sources: Sources,
-    note: Option<Box<Note>>,
+pub(super) struct Stop {
+    pub(super) exit: Exit,
+    pub(super) report: Report,
+    pub(super) sources: Sources,
+    pub(super) note: Option<Box<Note>>,
 }
 
 impl Stop {
@@ -47,26 +69,10 @@ impl Stop {
         stop.note = Some(Box::new(Note::of_build(error, rules)));
         stop
     }
-
-    /// Tells why, and gives the exit code.
-    pub(super) fn tell(self, show: &mut Show<'_, '_>) -> Exit {
-        show.report(&self.report, &self.sources);
-        if let Some(note) = &self.note {
-            show.note(note);
-        }
-        self.exit
-    }
 }
 
 /// Whether all errors say that what was named on the command line is not there: those have no place in a file.
 pub(super) fn only_missing(report: &Report) -> bool {
     let missing = |d: &Diagnostic| d.span.is_none() && matches!(d.code, Code::PackMissing | Code::FileMissing);
     report.has_errors() && report.items().iter().filter(|d| d.severity == crate::diag::Severity::Error).all(missing)
-}
-
-/// The span of a pass in the compiled pack, by its name or by the name of a stage of `build`.
-pub(super) fn pass_span(rules: &Ruleset, name: &str) -> Option<Span> {
-    let mut passes = rules.programs().list.iter().flat_map(|p| &p.passes);
-    let stage = format!("build/{name}");
-    passes.find(|p| p.id.as_ref() == name || p.id.as_ref() == stage).map(|p| p.span)
 }

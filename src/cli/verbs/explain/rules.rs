@@ -7,14 +7,18 @@ use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
 use crate::pack::Ruleset;
 
-use super::show::{Show, head, one_line, table};
-use super::{Exit, Stop};
+use crate::cli::layout::head;
+use crate::cli::layout::one_line;
+use crate::cli::layout::table;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
 
 /// How much of a value is shown on a page, in characters; JSON shows all.
 const VALUE: usize = 400;
 
 /// The page of `name`, or the list of programs.
-pub(super) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+pub(in crate::cli) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
     let pack = rules.pack();
     let Some(name) = name else {
         programs(rules, show);
