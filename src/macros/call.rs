@@ -1,17 +1,101 @@
-//! What a macro function is given, and the table of all of them.
+//! Macros as compiled, and what a macro function is given when one of them is called.
 //!
 //! A function gets its arguments by the names that its row declares; what is not given comes from the row's `with`,
 //! then from the argument's default. What a function writes goes into the state of the build, and so into its patch.
 
 use std::sync::Arc;
 
-use super::Macros;
-use super::table::{Kind, Row};
-use super::{draw, flow, text, time, vars};
+use rustc_hash::FxHashMap;
+
 use crate::model::Value;
 use crate::terms::State;
 use crate::text::js;
-use crate::text::macros::{Branch, Called, MacroResult, Offset};
+use crate::text::macros::{Branch, Called, MacroResult, Offset, Shape};
+
+/// What an argument must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// `-12`
+    Integer,
+    /// Anything that JavaScript reads as a number; not an empty text.
+    Number,
+    /// `true` or `false`, `on` or `off`, `1` or `0`.
+    Boolean,
+}
+
+/// An argument that a macro takes.
+#[derive(Debug)]
+pub struct Arg {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it must be.
+    pub kind: Kind,
+    /// What it is when it is not given.
+    pub default: Option<Value>,
+    /// Takes all arguments that are left.
+    pub list: bool,
+}
+
+/// What a macro gives.
+pub enum Gives {
+    /// A value of the pack, worked out when called.
+    Read(Value),
+    /// This text.
+    Text(Arc<str>),
+    /// What a function of the pack's scripts answers.
+    Script(Arc<str>),
+    /// What a function of the library answers.
+    Function(&'static MacroFunction),
+}
+
+/// A macro.
+pub struct Row {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its number.
+    pub id: u32,
+    /// What it takes, as the reader of texts sees it.
+    pub shape: Shape,
+    /// What it gives.
+    pub gives: Gives,
+    /// Its arguments.
+    pub args: Vec<Arg>,
+    /// Fixed arguments.
+    pub with: FxHashMap<Arc<str>, Value>,
+    /// When it counts; nothing for always.
+    pub when: Option<Value>,
+    /// Stream of its draws.
+    pub stream: Arc<str>,
+    /// What its draw depends on: a list, or what gives one.
+    pub stable: Value,
+    /// What it gives is worked out once for each text.
+    pub once: bool,
+    /// How often it works in one text.
+    pub uses: Option<u32>,
+    /// The row, for functions that read more of it.
+    pub cells: Value,
+}
+
+/// What a function may ask about the text that its macro stands in, and of the other macros.
+pub trait Around {
+    /// A cell of a row, evaluated.
+    ///
+    /// # Errors
+    /// What stops the expression.
+    fn value(&self, cell: &Value) -> Result<Value, String>;
+    /// The text that is given for this text alone under a name.
+    fn given_text(&self, name: &str) -> Option<Arc<str>>;
+    /// The hash of the text as it was given.
+    fn given_hash(&self) -> u64;
+    /// How often a row with `uses` has been called for this text, this call among them.
+    fn used(&self, row: &Row) -> u32;
+    /// A row by its name or an alias.
+    fn named(&self, name: &str) -> Option<&Row>;
+    /// Calls a row with arguments that have been expanded.
+    fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult;
+}
 
 /// One call of a macro function.
 pub struct Call<'a> {
@@ -26,7 +110,7 @@ pub struct Call<'a> {
     /// The text at hand, after it was rewritten beforehand.
     pub source: &'a Arc<str>,
     /// All macros of the pack, over this text.
-    pub macros: &'a Macros<'a>,
+    pub macros: &'a dyn Around,
     /// How the macro was called: block, flags, unevaluated arguments.
     pub called: &'a Called<'a>,
 }
@@ -45,44 +129,6 @@ pub struct MacroFunction {
     /// The function.
     pub run: MacroFn,
 }
-
-const fn reads(name: &'static str, run: MacroFn, doc: &'static str) -> MacroFunction {
-    MacroFunction { name, doc, effects: false, run }
-}
-
-const fn writes(name: &'static str, run: MacroFn, doc: &'static str) -> MacroFunction {
-    MacroFunction { name, doc, effects: true, run }
-}
-
-/// All functions, in the order of their names.
-pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
-    reads("comment", text::nothing, "nothing; its arguments are expanded all the same"),
-    reads(
-        "condition",
-        flow::condition,
-        "the first part of `content` if `condition` holds, else the second; a macro `marker` parts them. Both arguments are raw",
-    ),
-    writes("dice", draw::dice, "what the dice of `formula` show; nothing for a formula that is none"),
-    writes("draw_one", draw::one, "one of `items`; a single item is parted at `::`, or else at commas"),
-    reads("eat_newlines", text::body, "the body, where there is one; else the text `text`, for a rewriting that comes later to find"),
-    reads("format_time", time::format, "the time `time` in the form `format`, `offset` (`UTC+2`) or `distance` (`+2`) away from UTC"),
-    reads("given", flow::given, "the text that is given for this name where the text is expanded; stays as written without one"),
-    reads("marker", text::nothing, "nothing; marks a place for the function of a block around it"),
-    reads("outlet", text::outlet, "the text of the outlet `key`"),
-    reads("repeat", text::repeat, "`text`, `count` times"),
-    reads("reverse", text::reverse, "`value` from its end to its beginning, by code points"),
-    reads("stable_pick", draw::stable, "one of `items`, always the same for the same `stable`"),
-    reads("time_difference", time::difference, "how far `left` is from `right`, in words; `suffix` says in which direction"),
-    writes("var_add", vars::add, "nothing; adds `value` to the variable `name`: a sum, a longer text, or one more element of a list"),
-    writes("var_delete", vars::delete, "nothing; removes the variable `name`"),
-    reads("var_get", vars::get, "the variable `name`; `plain` shows lists and tables as JavaScript's `String` does"),
-    reads("var_get_key", vars::get_key, "the element or field `key` of the variable `name`, which holds JSON"),
-    reads("var_has", vars::has, "`true` if there is a variable `name`, else `false`"),
-    writes("var_set", vars::set, "nothing; sets the variable `name` to `value`"),
-    writes("var_set_key", vars::set_key, "nothing; sets the element or field `key` of the variable `name`, which holds JSON"),
-    writes("var_step", vars::step, "the variable `name` after `by` was added; `plain` as for `var_get`"),
-    writes("variable", vars::shorthand, "reads or writes the variable `name`, as `operator` and the raw `value` say"),
-];
 
 impl Call<'_> {
     /// An argument by its declared name; else what the row's `with` says; else its default.

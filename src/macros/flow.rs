@@ -42,9 +42,9 @@ fn named(call: &Call<'_>, name: &str) -> Option<Arc<str>> {
             let plain = rest.starts_with(|c: char| c.is_ascii_alphabetic())
                 && !rest.ends_with('-')
                 && rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-            (call.macros.table().named(mark).filter(|_| plain)?, vec![rest.into(), "".into()])
+            (call.macros.named(mark).filter(|_| plain)?, vec![rest.into(), "".into()])
         }
-        None => (call.macros.table().named(js::trim(name)).filter(|row| row.shape.takes(0))?, Vec::new()),
+        None => (call.macros.named(js::trim(name)).filter(|row| row.shape.takes(0))?, Vec::new()),
     };
     let called = Called { name, id: Some(row.id), args: &args, branches: &[], block: false, keeps: false, ..*call.called };
     match call.macros.row(row, &called) {

@@ -4,56 +4,56 @@
 
 use std::sync::Arc;
 
-use super::table::{self, Gives, Row, Table, Wrong};
-use super::{Macros, call};
+use super::call::Row;
+use super::rows::{self, Wrong};
 use crate::diag::{Code, Report};
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
-use crate::text::js;
-use crate::text::macros::passes::{Flat, Hit};
-use crate::text::macros::{Called, Expanded, MacroLimits, MacroResult};
-use crate::text::pattern::{self, Pattern};
+use crate::text::pattern::Pattern;
 
 /// One pass.
-struct Pass {
+pub(super) struct Pass {
     /// What is looked for; nothing for a row that is only worked out beforehand.
-    find: Option<Pattern>,
+    pub(super) find: Option<Pattern>,
     /// Which row gives what is put there.
-    row: usize,
+    pub(super) row: usize,
     /// The text must hold `{{`.
-    braces: bool,
+    pub(super) braces: bool,
     /// Groups of the pattern that are trimmed, by their numbers from 1.
-    trim: Vec<usize>,
+    pub(super) trim: Vec<usize>,
     /// All groups are trimmed.
-    trim_all: bool,
+    pub(super) trim_all: bool,
     /// The last group is parted at this text into several arguments.
-    split: Option<Arc<str>>,
+    pub(super) split: Option<Arc<str>>,
     /// The names that are given for one text have their passes here.
-    given: bool,
+    pub(super) given: bool,
     /// The pass is not there in texts that are expanded inside another.
-    outer: bool,
+    pub(super) outer: bool,
 }
+
+/// Finds a row of table `macro` by its name or an alias.
+type Named<'t> = &'t dyn Fn(&str) -> Option<&'t Row>;
 
 /// The passes of a pack.
 #[derive(Default)]
 pub struct Passes {
-    passes: Vec<Pass>,
-    rows: Vec<Row>,
+    pub(super) passes: Vec<Pass>,
+    pub(super) rows: Vec<Row>,
     /// Rows that are worked out before the first pass, in that order.
-    eager: Vec<usize>,
+    pub(super) eager: Vec<usize>,
 }
 
 impl Passes {
-    /// Compiles table `macro_pass`; complains about rows that are wrong.
-    pub(super) fn compile(table: &Table, rules: &Rules, pack: &Pack, report: &mut Report) -> Self {
+    /// Compiles table `macro_pass`, whose rows are numbered behind the `known` ones; complains about those that are wrong.
+    pub(super) fn compile(named: Named<'_>, known: usize, rules: &Rules, pack: &Pack, report: &mut Report) -> Self {
         let mut made = Self::default();
         let all = rules.table("macro_pass");
         let all = all.as_list().unwrap_or(&[]);
         let (mut used, mut eager): (Vec<&Value>, Vec<(i64, usize)>) = (Vec::new(), Vec::new());
         for cells in all {
             let number = made.rows.len();
-            let id = u32::try_from(table.len() + number).unwrap_or(u32::MAX);
-            let row = definition(table, cells, all).and_then(|cells| table::row(&cells, id));
+            let id = u32::try_from(known + number).unwrap_or(u32::MAX);
+            let row = definition(named, cells, all).and_then(|cells| rows::row(&cells, id));
             match row.and_then(|row| pass(cells, &row, number).map(|pass| (row, pass))) {
                 Ok((row, pass)) => {
                     eager.extend(cells.get("eager").and_then(Value::as_i64).map(|order| (order, number)));
@@ -61,13 +61,13 @@ impl Passes {
                     made.rows.push(row);
                     made.passes.push(pass);
                 }
-                Err(wrong) => report.push(table::complaint(&wrong, "macro_pass", cells, pack)),
+                Err(wrong) => report.push(rows::complaint(&wrong, "macro_pass", cells, pack)),
             }
         }
         made.share(&used);
         for (pass, cells) in made.passes.iter().zip(&used) {
             if let Err(wrong) = made.fits(pass) {
-                report.push(table::complaint(&wrong, "macro_pass", cells, pack));
+                report.push(rows::complaint(&wrong, "macro_pass", cells, pack));
             }
         }
         eager.sort_unstable();
@@ -102,11 +102,11 @@ impl Passes {
 }
 
 /// What a row gives: what it says itself, else what the macro of that name does, with its own cells on top.
-fn definition(table: &Table, cells: &Value, all: &[Value]) -> Result<Value, Wrong> {
+fn definition(named: Named<'_>, cells: &Value, all: &[Value]) -> Result<Value, Wrong> {
     let own = ["read", "text", "fn", "script", "given"].iter().any(|key| cells.get(key).is_some());
     let of = cells.get("as").or_else(|| cells.get("name")).map(Value::to_text).unwrap_or_default();
     let shared = cells.get("as").is_some() && all.iter().any(|pass| pass.get("name").is_some_and(|name| name.to_text() == of));
-    match table.named(&of) {
+    match named(&of) {
         _ if own || shared => Ok(cells.clone()),
         Some(below) => Ok(cells.clone().over(below.cells.clone())),
         None => Err(Wrong {
@@ -151,7 +151,7 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
 }
 
 /// A text as a pattern that matches it.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         if r"\^$.*+?()[]{}|/".contains(c) {
@@ -160,79 +160,4 @@ fn escaped(text: &str) -> String {
         out.push(c);
     }
     out
-}
-
-/// Expands the text of `macros` in the ordered flavour; `inside` a macro of another text.
-pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits, inside: bool) -> Expanded {
-    if macros.given.is_empty() {
-        return Flat::new(&macros.given, limits).done();
-    }
-    let passes = macros.table.passes();
-    let hidden = |pass: &Pass| inside && pass.outer;
-    for n in &passes.eager {
-        let Some(row) = passes.rows.get(*n).filter(|_| !passes.passes.get(*n).is_some_and(hidden)) else { continue };
-        // only what it writes and what is remembered counts
-        let _ = macros.row(row, &called(row, &[], 0, &macros.given));
-    }
-    let mut flat = Flat::new(&macros.given, limits);
-    for pass in &passes.passes {
-        if !flat.goes_on() {
-            break;
-        }
-        if hidden(pass) || pass.braces && !flat.has_braces() {
-            continue;
-        }
-        if pass.given {
-            given_names(macros, passes, &mut flat);
-        }
-        let (Some(find), Some(row)) = (&pass.find, passes.rows.get(pass.row)) else { continue };
-        flat.pass(find, |hit| macros.matched(pass, row, hit));
-    }
-    flat.done()
-}
-
-/// Names that are given for this text alone, and those of the application, which replace no row.
-fn given_names(macros: &Macros<'_>, passes: &Passes, flat: &mut Flat) {
-    let of_application = macros.own.then(|| macros.st.lookup(&["macros".into()], None));
-    let names = macros.with.as_map().into_iter().flat_map(|map| map.keys());
-    let names = names.chain(of_application.iter().filter_map(Value::as_map).flat_map(|map| map.keys()));
-    for name in names.filter(|name| !passes.rows.iter().any(|row| row.name == **name)) {
-        // a name that makes no pattern is longer than any macro
-        let Ok(find) = pattern::cached(&format!(r"/\{{\{{{}\}}\}}/gi", escaped(name))) else { continue };
-        flat.pass(&find, |_| match macros.with.get(name) {
-            Some(value) => call::says(shown(value)),
-            None => macros.of_host(name, &[]).unwrap_or(MacroResult::Unknown),
-        });
-    }
-}
-
-/// A given value as a text.
-fn shown(value: &Value) -> Arc<str> {
-    match value {
-        Value::Null => "".into(),
-        Value::List(_) | Value::Map(_) => value.to_json().to_string().into(),
-        other => other.to_text(),
-    }
-}
-
-fn called<'a>(row: &'a Row, args: &'a [Arc<str>], at: usize, source: &'a Arc<str>) -> Called<'a> {
-    Called { name: &row.name, id: Some(row.id), args, branches: &[], block: false, keeps: false, at, origin: (0, 0), source, walk: None }
-}
-
-impl Macros<'_> {
-    fn matched(&self, pass: &Pass, row: &Row, hit: &Hit<'_>) -> MacroResult {
-        let takes_given = matches!(row.gives, Gives::Function(f) if f.name == "given");
-        if let Some(value) = self.with.as_map().and_then(|map| map.get(&row.name)).filter(|_| !takes_given) {
-            return call::says(shown(value));
-        }
-        let mut args: Vec<Arc<str>> = Vec::new();
-        for (n, group) in hit.groups.iter().enumerate() {
-            let group = if pass.trim_all || pass.trim.contains(&(n + 1)) { js::trim(group) } else { group };
-            match pass.split.as_deref().filter(|_| n + 1 == hit.groups.len()) {
-                Some(sep) => args.extend(group.split(sep).map(Arc::from)),
-                None => args.push(group.into()),
-            }
-        }
-        self.row(row, &called(row, &args, hit.at, hit.source))
-    }
 }
