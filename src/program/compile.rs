@@ -14,8 +14,7 @@ use crate::terms::names::{Type, is_form};
 use crate::terms::rules::{Form, Limits, TableRows};
 use crate::terms::{Expr, Rules};
 use crate::text::script::ScriptLimits;
-use crate::verbs::run::What;
-use crate::verbs::{Pass, Verb};
+use crate::verbs::Pass;
 
 use super::{Program, Programs, cells};
 
@@ -372,14 +371,7 @@ type Call = (usize, Span, Arc<str>);
 fn check_cycles(cx: &mut CompileContext<'_>, programs: &[Program]) {
     let callees = |n: usize| {
         let passes = programs.get(n).map(|p| p.passes.as_slice()).unwrap_or(&[]);
-        passes.iter().filter_map(|pass| match &pass.verb {
-            Verb::Run(run) => match run.what {
-                What::Program(callee) => Some((callee, pass.span, pass.id.clone())),
-                _ => None,
-            },
-            Verb::Repeat(repeat) => Some((repeat.program, pass.span, pass.id.clone())),
-            _ => None,
-        })
+        passes.iter().filter_map(|pass| Some((pass.verb.callee()?, pass.span, pass.id.clone())))
     };
     // 0 unseen, 1 on the way, 2 done
     let mut state = vec![0u8; programs.len()];

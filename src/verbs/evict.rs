@@ -16,8 +16,18 @@ use crate::terms::ledger;
 use crate::terms::select::{End, Seq, pass_env};
 use crate::terms::{Cond, Current, Env, Fault, Memo, State};
 
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use super::units::{Group, Unit, units};
-use super::{Halt, Pass};
+
+/// `evict` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "evict",
+    doc: "switches units off until the list fits",
+    terms: &["account", "unit", "spare"],
+    cost: "what fits",
+    did: "evicted",
+    parse: |cx, w| Some(Box::new(Evict::parse(cx, w.fields, w.span, w.scope))),
+};
 
 /// The terms of `evict`.
 pub struct Evict {
@@ -40,7 +50,7 @@ pub(super) fn account(cx: &mut CompileContext<'_>, fields: &Table, span: Span, v
 
 impl Evict {
     /// Reads the terms.
-    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
         let account = account(cx, fields, span, "evict");
         let unit = Unit::of(fields.get("unit").and_then(|f| f.node.as_text()));
         let spare = fields.get("spare").map(|f| {
@@ -48,22 +58,6 @@ impl Evict {
             cx.sealed_cond(c)
         });
         Self { account, unit, spare }
-    }
-
-    /// Takes units out.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
-        let memo = Memo::default();
-        let stage = st.stage.borrow().clone();
-        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
-        let size = {
-            let env = pass_env(st, &memo);
-            ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)
-        };
-        if st.list(list).lazy.is_some() {
-            self.settle_unread(pass, st, list, size, &memo)?;
-        }
-        self.evict_read(pass, st, list, size, &memo)?;
-        Ok(())
     }
 
     /// After this, nothing unread is a candidate, or it is known to be evicted or kept.
@@ -222,6 +216,27 @@ impl Evict {
             }
         }
         Ok(false)
+    }
+}
+
+impl Verb for Evict {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Own
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let memo = Memo::default();
+        let stage = st.stage.borrow().clone();
+        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
+        let size = {
+            let env = pass_env(st, &memo);
+            ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)
+        };
+        if st.list(list).lazy.is_some() {
+            self.settle_unread(pass, st, list, size, &memo)?;
+        }
+        self.evict_read(pass, st, list, size, &memo)?;
+        Ok(())
     }
 }
 

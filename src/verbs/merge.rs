@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Node, Table};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
@@ -11,7 +12,15 @@ use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 
-use super::{Halt, Pass};
+/// `merge` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "merge",
+    doc: "neighbours with equal `same` become one",
+    terms: &["same", "absorb", "stop", "join", "field", "fold", "into"],
+    cost: "the list and its text",
+    did: "merged",
+    parse: |cx, w| Some(Box::new(Merge::parse(cx, w.fields, w.scope))),
+};
 
 /// The terms of `merge`.
 pub struct Merge {
@@ -34,7 +43,7 @@ enum Fold {
 
 impl Merge {
     /// Reads the terms.
-    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let mut same = Vec::new();
         for n in node("same").and_then(Node::as_list).unwrap_or(&[]) {
@@ -68,31 +77,6 @@ impl Merge {
             fold.push((cx.fields.intern(name), how));
         }
         Self { same, absorb, stop, join, field, fold, into }
-    }
-
-    /// Joins neighbours.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
-        let merged = {
-            let items = st.list(list);
-            let env = pass_env(st, memo);
-            let mut selected = vec![false; items.items.len()];
-            for n in pass.select.run(Seq::Items(&items.items), &env)? {
-                if let Some(s) = selected.get_mut(n) {
-                    *s = true;
-                }
-            }
-            let join = env.eval(&self.join)?.to_text();
-            match &self.into {
-                Some(into) => self.gather(into, &items.items, &selected, &join, &env)?,
-                None => self.fold_all(&items.items, &selected, &join, &env)?,
-            }
-        };
-        let list = st.list_mut(list);
-        if let Some(lazy) = &mut list.lazy {
-            lazy.at = lazy.at.min(merged.len());
-        }
-        list.items = merged;
-        Ok(())
     }
 
     fn fold_all(&self, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
@@ -184,6 +168,36 @@ impl Merge {
             return Ok(false);
         }
         Ok(true)
+    }
+}
+
+impl Verb for Merge {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Neighbours
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let merged = {
+            let items = st.list(list);
+            let env = pass_env(st, memo);
+            let mut selected = vec![false; items.items.len()];
+            for n in pass.select.run(Seq::Items(&items.items), &env)? {
+                if let Some(s) = selected.get_mut(n) {
+                    *s = true;
+                }
+            }
+            let join = env.eval(&self.join)?.to_text();
+            match &self.into {
+                Some(into) => self.gather(into, &items.items, &selected, &join, &env)?,
+                None => self.fold_all(&items.items, &selected, &join, &env)?,
+            }
+        };
+        let list = st.list_mut(list);
+        if let Some(lazy) = &mut list.lazy {
+            lazy.at = lazy.at.min(merged.len());
+        }
+        list.items = merged;
+        Ok(())
     }
 }
 

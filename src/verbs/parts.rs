@@ -13,7 +13,7 @@ use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, in_list_order, pass_env};
 use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 
-use super::{Halt, Pass};
+use super::pass::{Halt, Pass};
 
 /// The terms of `place` with `field`.
 pub(super) struct Parts {

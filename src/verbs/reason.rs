@@ -8,7 +8,7 @@ use crate::syntax::context::Scope;
 use crate::terms::state::Because;
 use crate::terms::{Fault, State};
 
-use super::pass::Reads;
+use super::reads::Reads;
 
 /// The terms `because` and `why` of a pass.
 pub struct Reason {

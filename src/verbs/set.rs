@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, value::MAX_DEPTH};
 use crate::syntax::CompileContext;
@@ -12,7 +13,15 @@ use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Current, Env, Expr, Fault, Memo, State};
 
-use super::{Halt, Pass};
+/// `set` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "set",
+    doc: "sets fields of the selected; `$name` keys once a pass, `$state.x` into the patch",
+    terms: &["set", "number"],
+    cost: "the selected",
+    did: "set",
+    parse: |cx, w| Some(Box::new(Set::parse(cx, w.fields, w.span, w.scope)?)),
+};
 
 /// The terms of `set`.
 pub struct Set {
@@ -30,7 +39,7 @@ enum Step {
 
 impl Set {
     /// Reads the terms.
-    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
         let number = number.map(|(name, span)| {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
@@ -89,40 +98,6 @@ impl Set {
     #[must_use]
     pub fn has_fields(&self) -> bool {
         !self.fields.is_empty() || self.number.is_some()
-    }
-
-    /// Whether it numbers what it sets, so that one item's value depends on how many were visited before it.
-    #[must_use]
-    pub fn numbers(&self) -> bool {
-        self.number.is_some()
-    }
-
-    /// The fields it sets.
-    #[must_use]
-    pub fn field_ids(&self) -> Vec<FieldId> {
-        self.fields.iter().map(|(id, _, _)| *id).chain(self.number).collect()
-    }
-
-    /// Sets them.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
-        if self.has_fields() {
-            let chosen = pass.chosen(st, list, memo)?;
-            self.apply(st, list, &chosen, memo)?;
-        }
-        if self.globals.is_empty() {
-            if !self.has_fields() && st.tells() {
-                self.give_reasons(pass, st, list, memo)?;
-            }
-            return Ok(());
-        }
-        if pass.select.per.is_none() {
-            return Ok(self.apply_globals(st, list, &[], memo)?);
-        }
-        let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
-        for part in parts {
-            self.apply_globals(st, list, &part, memo)?;
-        }
-        Ok(())
     }
 
     /// A pass that sets nothing is there for its reason, so it works only where a trace is kept.
@@ -239,6 +214,55 @@ impl Set {
         for ((id, rest, _), value) in self.fields.iter().zip(values) {
             assign(item, *id, rest, value);
         }
+    }
+}
+
+impl Verb for Set {
+    fn reach(&self, pass: &Pass) -> Reach<'_> {
+        match self.has_fields() {
+            true => Reach::Each(self),
+            false if pass.select.is_local() => Reach::Nothing,
+            false => Reach::Selected,
+        }
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        if self.has_fields() {
+            let chosen = pass.chosen(st, list, memo)?;
+            self.apply(st, list, &chosen, memo)?;
+        }
+        if self.globals.is_empty() {
+            if !self.has_fields() && st.tells() {
+                self.give_reasons(pass, st, list, memo)?;
+            }
+            return Ok(());
+        }
+        if pass.select.per.is_none() {
+            return Ok(self.apply_globals(st, list, &[], memo)?);
+        }
+        let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
+        for part in parts {
+            self.apply_globals(st, list, &part, memo)?;
+        }
+        Ok(())
+    }
+}
+
+impl Each for Set {
+    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        self.changed(item, place, nth, env).map(Some)
+    }
+
+    fn fields(&self) -> Vec<FieldId> {
+        self.fields.iter().map(|(id, _, _)| *id).chain(self.number).collect()
+    }
+
+    fn numbers(&self) -> bool {
+        self.number.is_some()
+    }
+
+    fn has_effects(&self) -> bool {
+        false
     }
 }
 

@@ -12,8 +12,18 @@ use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 use crate::text::pattern::Pattern;
 use crate::text::{functions, js};
 
+use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
 use super::scripts::Scripts;
-use super::{Halt, Pass};
+
+/// `shape` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "shape",
+    doc: "changes a text of the selected, step by step",
+    terms: &["steps", "field"],
+    cost: "the text of the selected",
+    did: "shaped",
+    parse: |cx, w| Some(Box::new(Shape::parse(cx, w.fields, w.span, w.scope)?)),
+};
 
 /// The steps, for `tapster ops`.
 pub const STEPS: &[(&str, &str)] = &[
@@ -74,7 +84,7 @@ enum What {
 
 impl Shape {
     /// Reads the terms.
-    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(list) = fields.get("steps").and_then(|f| f.node.as_list()) else {
             cx.fail(Code::TermMissing, span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
             return None;
@@ -84,14 +94,35 @@ impl Shape {
         Some(Self { field, steps })
     }
 
-    /// Whether a step expands macros, whose effects must happen in order.
-    #[must_use]
-    pub fn expands_macros(&self) -> bool {
-        self.steps.iter().any(Step::expands_macros)
+    /// The item with its text changed.
+    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
+        let mut item = item.clone();
+        for step in &self.steps {
+            let here = env.inner(Current::Item(&item, place));
+            if let Some(when) = &step.when
+                && !here.holds(when)?
+            {
+                continue;
+            }
+            let old = item.get(self.field).cloned().unwrap_or_default();
+            let new = step.apply(old, &here)?;
+            if let Value::Text(t) = &new
+                && t.len() > env.st.rules.limits.text_bytes
+            {
+                return Err(Fault::bound(format!("a text grew beyond {} bytes", env.st.rules.limits.text_bytes)));
+            }
+            item.set(self.field, new);
+        }
+        Ok(item)
+    }
+}
+
+impl Verb for Shape {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Each(self)
     }
 
-    /// Changes the texts.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
         let chosen = pass.chosen(st, list, memo)?;
         let mut changed = Vec::with_capacity(chosen.len());
         {
@@ -115,27 +146,23 @@ impl Shape {
         }
         Ok(())
     }
+}
 
-    /// The item with its text changed.
-    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
-        let mut item = item.clone();
-        for step in &self.steps {
-            let here = env.inner(Current::Item(&item, place));
-            if let Some(when) = &step.when
-                && !here.holds(when)?
-            {
-                continue;
-            }
-            let old = item.get(self.field).cloned().unwrap_or_default();
-            let new = step.apply(old, &here)?;
-            if let Value::Text(t) = &new
-                && t.len() > env.st.rules.limits.text_bytes
-            {
-                return Err(Fault::bound(format!("a text grew beyond {} bytes", env.st.rules.limits.text_bytes)));
-            }
-            item.set(self.field, new);
-        }
-        Ok(item)
+impl Each for Shape {
+    fn change(&self, item: &Item, place: usize, _nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        self.changed(item, place, env).map(Some)
+    }
+
+    fn fields(&self) -> Vec<FieldId> {
+        vec![self.field]
+    }
+
+    fn numbers(&self) -> bool {
+        false
+    }
+
+    fn has_effects(&self) -> bool {
+        self.steps.iter().any(Step::expands_macros)
     }
 }
 

@@ -16,11 +16,21 @@ use crate::terms::place::Gap;
 use crate::terms::select::pass_env;
 use crate::terms::{Current, Env, Expr, Fault, Memo, Place, State};
 
-use super::Halt;
-
 mod made;
 
+use super::misuse::selection;
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use made::Remembered;
+
+/// `add` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "add",
+    doc: "makes items, one for each element of `each`",
+    terms: &["item", "each", "to", "at"],
+    cost: "what is made; a long history is read as needed",
+    did: "made",
+    parse: |cx, w| Some(Box::new(Add::parse(cx, w.fields, w.span)?)),
+};
 
 /// The terms of `add`.
 pub struct Add {
@@ -51,7 +61,8 @@ enum Template {
 
 impl Add {
     /// Reads the terms.
-    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
+        selection(cx, fields, "`add` selects nothing of its list", "say which elements in `each = { of = …, where = … }`");
         let Some(item) = fields.get("item").map(|f| &f.node) else {
             cx.fail(
                 Code::TermMissing,
@@ -88,18 +99,6 @@ impl Add {
         };
         let at = at.unwrap_or(Place::End);
         Some(Self { each, template: Arc::new(template), to, at, at_varies, index, cells: cx.cells.clone(), remembered })
-    }
-
-    /// Makes the items.
-    pub fn run(&self, st: &mut State, list: usize) -> Result<(), Halt> {
-        let to = self.to.unwrap_or(list);
-        let memo = Memo::default();
-        if self.add_lazily(st, to, &memo)? {
-            return Ok(());
-        }
-        let made = self.made(st, &memo)?;
-        insert(st, to, &self.at, made, &memo)?;
-        Ok(())
     }
 
     fn made(&self, st: &State, memo: &Memo) -> Result<Vec<Item>, Fault> {
@@ -186,6 +185,23 @@ impl Add {
         list.insert(made.into_iter().map(|i| (gap, i)).collect());
         list.lazy = Some(Lazy { at, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
         Ok(true)
+    }
+}
+
+impl Verb for Add {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Own
+    }
+
+    fn run(&self, _pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let to = self.to.unwrap_or(list);
+        let memo = Memo::default();
+        if self.add_lazily(st, to, &memo)? {
+            return Ok(());
+        }
+        let made = self.made(st, &memo)?;
+        insert(st, to, &self.at, made, &memo)?;
+        Ok(())
     }
 }
 

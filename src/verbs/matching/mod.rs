@@ -23,11 +23,21 @@ mod before;
 mod scan;
 mod words;
 
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use super::set::Set;
 use super::shape::{Step, steps};
-use super::{Halt, Pass};
 use scan::{Kept, Scan};
 use words::Words;
+
+/// `match` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "match",
+    doc: "looks the items' keys up in the scan sources",
+    terms: &["keys", "more", "prepare", "set", "grow"],
+    cost: "one pass over the text",
+    did: "set",
+    parse: |cx, w| Some(Box::new(Match::parse(cx, w.fields, w.span, w.scope)?)),
+};
 
 /// The terms of `match`.
 pub struct Match {
@@ -109,7 +119,7 @@ type Windows = Arc<[usize]>;
 
 impl Match {
     /// Reads the terms and the tables.
-    pub fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let (Some(keys), Some(set)) = (fields.get("keys"), fields.get("set")) else {
             cx.fail(
                 Code::TermMissing,
@@ -143,8 +153,23 @@ impl Match {
         Some(made)
     }
 
-    /// Dependencies the keys up.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+    fn combines(&self, item: &Item, found: usize, of: usize, env: &Env<'_>) -> Result<bool, Fault> {
+        let named = item.get(self.logic_field).map(Value::to_text).unwrap_or_default();
+        let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+        match self.logic.get(&named) {
+            Some((of_found, of_missing)) => Ok(of_found.as_ref().map_or(Ok(true), |t| t.holds(&number(found), env))?
+                && of_missing.as_ref().map_or(Ok(true), |t| t.holds(&number(of - found), env))?),
+            None => Ok(found > 0),
+        }
+    }
+}
+
+impl Verb for Match {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Selected
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
         let mut hits = Vec::new();
         let kept = st.kept.borrow_mut().remove(&pass.id);
         let kept: Box<Kept> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
@@ -183,16 +208,6 @@ impl Match {
         *st.because.borrow_mut() = None;
         self.set.apply(st, list, &chosen, memo)?;
         Ok(self.set.apply_globals(st, list, &chosen, memo)?)
-    }
-
-    fn combines(&self, item: &Item, found: usize, of: usize, env: &Env<'_>) -> Result<bool, Fault> {
-        let named = item.get(self.logic_field).map(Value::to_text).unwrap_or_default();
-        let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
-        match self.logic.get(&named) {
-            Some((of_found, of_missing)) => Ok(of_found.as_ref().map_or(Ok(true), |t| t.holds(&number(found), env))?
-                && of_missing.as_ref().map_or(Ok(true), |t| t.holds(&number(of - found), env))?),
-            None => Ok(found > 0),
-        }
     }
 }
 

@@ -54,7 +54,7 @@ fn programs(rules: &Ruleset, show: &mut Show<'_, '_>) {
     let pack = rules.pack();
     let pass = |p: &std::sync::Arc<crate::verbs::Pass>| {
         let layers: Vec<String> = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r)).unwrap_or_default();
-        json!({ "name": &*p.id, "do": p.word, "decided": layers })
+        json!({ "name": &*p.id, "do": p.info.name, "decided": layers })
     };
     if show.is_json() {
         let list =
@@ -66,7 +66,7 @@ fn programs(rules: &Ruleset, show: &mut Show<'_, '_>) {
         let gap = if n == 0 { "" } else { "\n" };
         let rows = program.passes.iter().map(|p| {
             let decided = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r).join(", ")).unwrap_or_default();
-            vec![p.id.to_string(), p.word.to_owned(), decided]
+            vec![p.id.to_string(), p.info.name.to_owned(), decided]
         });
         show.result(&format!("{gap}{}\n{}", program.name, table(&rows.collect::<Vec<_>>())));
     }
