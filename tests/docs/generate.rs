@@ -52,7 +52,7 @@ pub(crate) fn block(what: &str) -> String {
             )
         }
         ("kinds", _) => {
-            let rows = KINDS.iter().map(|(kind, doc)| [format!("[`{kind}`]({kind}.md)"), (*doc).to_owned()]);
+            let rows = KINDS.iter().map(|(kind, doc)| [format!("[`{kind}`](../{kind}.md)"), (*doc).to_owned()]);
             format!("\n{}", table(["kind", "decides"], rows))
         }
         ("codes", _) => codes_page(),
@@ -95,7 +95,7 @@ fn functions() -> String {
         [
             "template",
             "`of`, `task`?, `budget`?, `ruler`?, `data`?",
-            "what a [template](#templates) makes: `messages`, `tokens` and `revision`",
+            "what a [template](texts.md#templates) makes: `messages`, `tokens` and `revision`",
         ],
     ];
     let build = build.map(|[name, args, doc]| [code(name), args.to_owned(), doc.to_owned()]);

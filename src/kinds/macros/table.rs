@@ -364,7 +364,7 @@ fn function_named(name: &str) -> Result<&'static MacroFunction, Wrong> {
         cell: "fn",
         code: Code::NameUnknown,
         message: format!("there is no macro function `{name}`"),
-        help: suggest::help(name, MACRO_FUNCTIONS.iter().map(|f| f.name)).or_else(|| Some("see docs/macros.md for every one".into())),
+        help: suggest::help(name, MACRO_FUNCTIONS.iter().map(|f| f.name)).or_else(|| Some("see docs/reference/macros.md for every one".into())),
     })
 }
 
@@ -389,7 +389,7 @@ fn rewrite(cells: &Value) -> Result<(Rewrite, String), Wrong> {
         cell: "find",
         code: Code::SchemaValue,
         message: format!("the pattern cannot be used: {}", e.reason),
-        help: Some("see docs/language.md for the patterns that there are".into()),
+        help: Some("see docs/reference/language/conditions.md for the patterns that there are".into()),
     })?;
     let needs = cells.get("needs").map_or_else(|| find.clone(), Value::to_text);
     if needs.is_empty() {
