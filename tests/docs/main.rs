@@ -2,12 +2,13 @@
 //! the code and the schemas.
 //!
 //! A page says where a block comes from in a comment in front of it: `<!-- case: FILE#NAME -->`,
-//! `<!-- rule: FILE [[table]] NAME -->`, or `<!-- generated: WHAT -->` up to `<!-- end -->`. `UPDATE=1 cargo test --test
+//! `<!-- rule: FILE [[table]] NAME -->`, `<!-- rust: NAME -->`, or `<!-- generated: WHAT -->` up to `<!-- end -->`. `UPDATE=1 cargo test --test
 //! docs` writes the blocks; without it, a page that differs is a failure.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
 mod console;
+mod embedding;
 mod generate;
 
 use std::path::{Path, PathBuf};
@@ -174,12 +175,14 @@ fn filled(text: &str, page: &Path) -> String {
             "case" => ("```", example(&case(what))),
             "rule" => ("```", example(&rule(what))),
             "file" => ("```", example(&whole_file(what))),
+            "rust" => ("```", format!("```rust\n{}", embedding::code(what))),
             "generated" => ("<!-- end -->", generate::block(what)),
             _ => continue,
         };
         if end == "```" {
             let fence = lines.next();
-            assert_eq!(fence, Some("```toml"), "{}: `{line}` needs a block ```toml behind it", page.display());
+            let wanted = if word == "rust" { "```rust" } else { "```toml" };
+            assert_eq!(fence, Some(wanted), "{}: `{line}` needs a block {wanted} behind it", page.display());
         }
         out.push_str(&body);
         let found = lines.by_ref().any(|l| l == end);
