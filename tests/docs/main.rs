@@ -9,6 +9,7 @@
 
 mod console;
 mod embedding;
+mod facts;
 mod generate;
 
 use std::path::{Path, PathBuf};
