@@ -181,6 +181,26 @@ fn functions_of_the_program() -> Result<(), Box<dyn Error>> {
 }
 
 #[test]
+fn what_a_hook_sees() -> Result<(), Box<dyn Error>> {
+    use tapster::{HookView, Ruleset, Scene, Value, build};
+    let rules = Ruleset::open("base", &[])?;
+    let scene = Scene { trace: true, ..Scene::new(&serde_json::json!({ "card": { "description": "A house." }, "input": "Hello" })) };
+    // page: view
+    let scene = scene
+        .hook("before_build", "shorten", |view: &mut HookView<'_>| view.set("card.description", Value::text("A tower.")))
+        .hook("after_build", "count", |view: &mut HookView<'_>| {
+            let count = view.blocks().len();
+            view.instrument("blocks", || Value::Int(count as i64));
+            Ok(())
+        });
+    // end
+    let plan = build(&rules, &scene)?;
+    assert_eq!(plan.blocks[0].text("text"), "A tower.");
+    assert_eq!(plan.trace.unwrap().stats[0].value, Value::Int(2));
+    Ok(())
+}
+
+#[test]
 fn one_program_by_itself() -> Result<(), Box<dyn Error>> {
     use tapster::{Ruleset, Scene, run};
     // page: run
