@@ -1,6 +1,6 @@
 //! The one registry of stable codes: what each means, and how bad it usually is.
 //!
-//! A code is `room.word`; its page is `docs/codes.md`, which a test keeps in step with this table.
+//! A code is `room.word`; its page is `docs/reference/codes.md`, which a test keeps in step with this table.
 
 use super::Severity;
 

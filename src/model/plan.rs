@@ -102,7 +102,7 @@ pub struct Reason {
     pub book: String,
     /// The pass.
     pub pass: String,
-    /// The pass's `because`; the codes of lore are in `docs/lore.md`.
+    /// The pass's `because`; the codes of lore are in `docs/reference/lore.md`.
     pub because: String,
     /// What the verb knows about it, such as the key that was found and where, the draw, what was left of an account or
     /// who won instead, and what the pass adds by `why`.

@@ -53,10 +53,11 @@ pub(crate) fn block(what: &str) -> String {
             )
         }
         ("kinds", _) => {
-            let rows = KINDS.iter().map(|(kind, doc)| [format!("[`{kind}`]({kind}.md)"), (*doc).to_owned()]);
+            let rows = KINDS.iter().map(|(kind, doc)| [format!("[`{kind}`](../{kind}.md)"), (*doc).to_owned()]);
             format!("\n{}", table(["kind", "decides"], rows))
         }
         ("codes", _) => codes_page(),
+        ("fields", rows) => fields(rows),
         ("kind", kind) => kind_page(kind),
         _ => panic!("nothing is generated under the name `{what}`"),
     }
@@ -96,13 +97,28 @@ fn functions() -> String {
         [
             "template",
             "`of`, `task`?, `budget`?, `ruler`?, `data`?",
-            "what a [template](#templates) makes: `messages`, `tokens` and `revision`",
+            "what a [template](texts.md#templates) makes: `messages`, `tokens` and `revision`",
         ],
     ];
     let build = build.map(|[name, args, doc]| [code(name), args.to_owned(), doc.to_owned()]);
     let mut rows: Vec<[String; 3]> = own.chain(build).collect();
     rows.sort();
     table(["function", "arguments", "gives"], rows)
+}
+
+/// The fields of a row type, as pack `base` declares them.
+fn fields(rows: &str) -> String {
+    let rules = tapster::Ruleset::open("base", &[]).expect("pack `base` compiles");
+    let prefix = format!("{rows}/");
+    let declared = rules.pack().tables.get("field").into_iter().flat_map(|fields| fields.values());
+    let own = declared.filter_map(|row| Some((row.name.strip_prefix(&prefix)?.to_owned(), row)));
+    let cell = |row: &tapster::model::pack::Row, key: &str| row.fields.get(key).map(|f| f.node.to_json());
+    let text = |value: Option<Value>| value.and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+    let lines = own.map(|(name, row)| {
+        let default = cell(row, "default").map(|v| code(&v.to_string())).unwrap_or_default();
+        [code(&name), text(cell(row, "type")), default, text(cell(row, "doc"))]
+    });
+    table(["field", "is", "default", "meaning"], lines)
 }
 
 fn codes_page() -> String {

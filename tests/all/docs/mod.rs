@@ -2,11 +2,14 @@
 //! the code and the schemas.
 //!
 //! A page says where a block comes from in a comment in front of it: `<!-- case: FILE#NAME -->`,
-//! `<!-- rule: FILE [[table]] NAME -->`, or `<!-- generated: WHAT -->` up to `<!-- end -->`. `UPDATE=1 cargo test
-//! --test all docs::` writes the blocks; without it, a page that differs is a failure.
+//! `<!-- rule: FILE [[table]] NAME -->`, `<!-- rust: NAME -->`, or `<!-- generated: WHAT -->` up to `<!-- end -->`.
+//! `UPDATE=1 cargo test --test all docs::` writes the blocks; without it, a page that differs is a failure.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
+mod console;
+mod embedding;
+mod facts;
 mod generate;
 
 use std::path::{Path, PathBuf};
@@ -21,11 +24,50 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
+/// All pages below `docs/`.
 fn pages() -> Vec<PathBuf> {
-    let folder = std::fs::read_dir(root().join("docs")).expect("docs/ can be read");
-    let mut pages: Vec<PathBuf> = folder.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "md")).collect();
+    let mut open = vec![root().join("docs")];
+    let mut pages = Vec::new();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(std::fs::read_dir(path).expect("docs/ can be read").map(|e| e.unwrap().path()));
+        } else if path.extension().is_some_and(|e| e == "md") {
+            pages.push(path);
+        }
+    }
     pages.sort();
     pages
+}
+
+/// A fenced block of a page.
+struct Block<'a> {
+    /// The comment on the line in front of it.
+    marker: Option<&'a str>,
+    /// The text in front of it, back to the block or heading before.
+    before: String,
+    language: &'a str,
+    body: String,
+}
+
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let mut all = Vec::new();
+    let (mut before, mut marker) = (String::new(), None);
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let body: Vec<&str> = lines.by_ref().take_while(|l| *l != "```").collect();
+            let body = body.iter().map(|l| format!("{l}\n")).collect();
+            all.push(Block { marker: marker.take(), before: std::mem::take(&mut before), language, body });
+            continue;
+        }
+        marker = line.strip_prefix("<!-- ").and_then(|l| l.strip_suffix(" -->"));
+        if line.starts_with('#') {
+            before.clear();
+        }
+        before.push_str(line);
+        before.push('\n');
+    }
+    all
 }
 
 /// Whether the pages are being written: then only one test runs, since the others read them.
@@ -57,7 +99,7 @@ fn every_kind_has_a_page_with_an_example() {
     }
     let mut complaints = Vec::new();
     for (kind, _) in KINDS {
-        let page = format!("docs/{kind}.md");
+        let page = format!("docs/reference/{kind}.md");
         let Ok(text) = std::fs::read_to_string(root().join(&page)) else {
             complaints.push(format!("{page} is missing"));
             continue;
@@ -89,7 +131,7 @@ fn links_between_pages_lead_somewhere() {
             let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
             let known = std::fs::read_to_string(&target).is_ok_and(|t| heading.is_empty() || headings(&t).any(|h| h == heading));
             if !known && !target.is_dir() {
-                broken.push(format!("{}: {link}", path.file_name().unwrap().display()));
+                broken.push(format!("{}: {link}", path.strip_prefix(root()).unwrap().display()));
             }
         }
     }
@@ -134,12 +176,14 @@ fn filled(text: &str, page: &Path) -> String {
             "case" => ("```", example(&case(what))),
             "rule" => ("```", example(&rule(what))),
             "file" => ("```", example(&whole_file(what))),
+            "rust" => ("```", format!("```rust\n{}", embedding::code(what))),
             "generated" => ("<!-- end -->", generate::block(what)),
             _ => continue,
         };
         if end == "```" {
             let fence = lines.next();
-            assert_eq!(fence, Some("```toml"), "{}: `{line}` needs a block ```toml behind it", page.display());
+            let wanted = if word == "rust" { "```rust" } else { "```toml" };
+            assert_eq!(fence, Some(wanted), "{}: `{line}` needs a block {wanted} behind it", page.display());
         }
         out.push_str(&body);
         let found = lines.by_ref().any(|l| l == end);

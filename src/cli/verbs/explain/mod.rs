@@ -49,7 +49,7 @@ pub(in crate::cli) struct Explain {
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     #[allow(clippy::option_option, reason = "clap's way of saying: flag, with or without a value")]
     rules: Option<Option<String>>,
-    /// What became of every lore entry, and why; the codes are in docs/lore.md.
+    /// What became of every lore entry, and why; the codes are in docs/reference/lore.md.
     #[arg(long, conflicts_with = "rules")]
     lore: bool,
     /// How much of the request stands as in the one before, the first block that differs, and the rule or macro that made
