@@ -6,6 +6,9 @@ pub mod build;
 pub mod cli;
 pub mod diag;
 pub mod emit;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod format;
 pub mod import;
 pub mod kinds;
 pub mod model;

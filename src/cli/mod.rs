@@ -9,6 +9,7 @@ mod error;
 mod explain;
 mod explain_cache;
 mod explain_lore;
+mod fmt;
 mod import;
 mod inputs;
 mod library;
@@ -134,6 +135,8 @@ enum Verb {
     Explain(explain::Explain),
     /// Check a pack, an overlay or single rule files.
     Check(check::Check),
+    /// Lay out TOML rule files.
+    Fmt(fmt::Fmt),
     /// Turn a card, preset, lorebook or chat of another program into JSON of this one.
     Import(import::Import),
     /// Print the JSON Schema of a kind of rule file.
@@ -172,6 +175,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
         Verb::Build(verb) => verb.run(&mut show),
         Verb::Explain(verb) => verb.run(&mut show),
         Verb::Check(verb) => verb.run(&mut show),
+        Verb::Fmt(verb) => verb.run(&mut show),
         Verb::Import(verb) => verb.run(&mut show),
         Verb::Schema(verb) => verb.run(&mut show),
         Verb::Ops(verb) => verb.run(&mut show),
