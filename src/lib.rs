@@ -7,6 +7,9 @@ pub mod cli;
 pub mod diag;
 pub mod emit;
 pub mod engine;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod format;
 pub mod import;
 pub mod macros;
 pub mod model;

@@ -41,6 +41,9 @@ codes! {
     SyntaxToml = "syntax.toml", Error, "a file is not valid TOML";
     SyntaxJson = "syntax.json", Error, "a file is not valid JSON";
     SyntaxDuplicate = "syntax.duplicate", Error, "a key is written twice in one table";
+    FormatRefused = "format.refused", Error, "a file cannot be laid out without a change of its meaning or the loss of a comment";
+    FormatLong = "format.long_line", Warning, "a line stays longer than the layout allows";
+    FormatSkipped = "format.skipped", Warning, "a file is not laid out, because it is not TOML";
     // packs
     PackMissing = "pack.missing", Error, "a pack that is named is not found";
     PackManifest = "pack.manifest", Error, "a pack has no usable pack.toml or pack.json";

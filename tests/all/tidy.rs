@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("model", &["diag"]),
     ("text", &["diag", "model"]),
     ("store", &["diag"]),
+    ("format", &["diag"]),
     ("terms", &["diag", "model", "text"]),
     ("syntax", &["diag", "model", "text", "terms"]),
     ("verbs", &["diag", "model", "text", "terms", "syntax"]),

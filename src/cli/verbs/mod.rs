@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod explain;
+mod fmt;
 mod import;
 mod ops;
 mod packs;
@@ -22,6 +23,8 @@ pub(in crate::cli) enum Verb {
     Explain(explain::Explain),
     /// Check a pack, an overlay or single rule files.
     Check(check::Check),
+    /// Lay out TOML rule files.
+    Fmt(fmt::Fmt),
     /// Turn a card, preset, lorebook or chat of another program into JSON of this one.
     Import(import::Import),
     /// Print the JSON Schema of a kind of rule file.
@@ -41,6 +44,7 @@ impl Verb {
             Verb::Build(verb) => verb.run(show),
             Verb::Explain(verb) => verb.run(show),
             Verb::Check(verb) => verb.run(show),
+            Verb::Fmt(verb) => verb.run(show),
             Verb::Import(verb) => verb.run(show),
             Verb::Schema(verb) => verb.run(show),
             Verb::Ops(verb) => verb.run(show),

@@ -1,0 +1,170 @@
+//! The layout of TOML rule files: text in, text out.
+//!
+//! Lines are at most as wide as the [`Layout`] says, in TOML 1.0, which all editors read. What its author broke over
+//! lines stays broken, and what fits stays as it is: only what is too long is laid out anew. An array gets a line for each
+//! item; an inline table becomes a section below its row (`[pass.where]`), or dotted keys where a section would change
+//! the order of keys; a long text gets line breaks that are no part of it. A file whose meaning or comments would change
+//! is refused, so that nothing can be lost.
+
+mod arrange;
+mod fit;
+mod read;
+mod same;
+mod text;
+mod tree;
+mod write;
+
+use std::ops::Range;
+
+use toml_parser::Source;
+use toml_parser::lexer::{Token, TokenKind};
+
+use crate::diag::{Code, Diagnostic, SourceId, Span};
+
+/// Deepest nesting of tables and lists, counting the parts of dotted keys.
+const MAX_DEPTH: usize = 64;
+
+/// How a file is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Most characters of a line.
+    pub width: usize,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self { width: 120 }
+    }
+}
+
+/// A text that was laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Formatted {
+    /// The text.
+    pub text: String,
+    /// Lines of it that are still too long, as byte ranges: a key, a literal text or a word that cannot be broken.
+    pub long: Vec<Range<usize>>,
+}
+
+/// Why a text stays as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    /// It is not TOML: whoever reads rule files tells all the reasons.
+    Syntax(Diagnostic),
+    /// It is TOML, but cannot be laid out without a loss.
+    Loss(Diagnostic),
+}
+
+/// Lays out a text. `source` is what the places of a complaint refer to.
+///
+/// ```
+/// let text = "[[pass]]\nname='lore/sort'\ndo   = 'sort'\n";
+/// let formatted = tapster::format::format(Default::default(), text, Default::default()).unwrap();
+/// assert_eq!(formatted.text, "[[pass]]\nname = \"lore/sort\"\ndo = \"sort\"\n");
+/// ```
+///
+/// # Errors
+/// When it is not TOML, nested too deep, or would not mean the same after it.
+pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted, Refusal> {
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    if let Some(at) = too_deep(text) {
+        let message = format!("values are nested deeper than {MAX_DEPTH} levels");
+        let help = "use fewer dots in keys and fewer brackets inside brackets";
+        return Err(Refusal::Syntax(Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help)));
+    }
+    let before: toml::Table = toml::from_str(text).map_err(|error| syntax(source, text, &error))?;
+    let mut document = read::read(text).ok_or_else(|| loss(source, "it cannot be read in parts"))?;
+    arrange::arrange(&mut document, layout.width);
+    let newline = if text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) { "\r\n" } else { "\n" };
+    let formatted = write::write(&document, layout.width, newline);
+    let after: toml::Table = toml::from_str(&formatted).map_err(|_| loss(source, "the result would not be TOML"))?;
+    if !same::is_same(&before, &after) {
+        return Err(loss(source, "its meaning would change"));
+    }
+    if words_of_comments(text) != words_of_comments(&formatted) {
+        return Err(loss(source, "a comment would be lost"));
+    }
+    let long = long_lines(&formatted, layout.width);
+    Ok(Formatted { text: formatted, long })
+}
+
+fn syntax(source: SourceId, text: &str, error: &toml::de::Error) -> Refusal {
+    let range = error.span().unwrap_or(0..0);
+    let end = range.end.min(text.len());
+    let message = error.message().replace('\n', ", ");
+    let span = Span::new(source, range.start.min(end), end);
+    Refusal::Syntax(Diagnostic::new(Code::SyntaxToml, message).at(span).help("see https://toml.io for how TOML is written"))
+}
+
+fn loss(source: SourceId, why: &str) -> Refusal {
+    let message = format!("the file is left as it is: {why}");
+    let help = "this is a defect of the formatter; please report it with the file, and lay the file out by hand until it is mended";
+    Refusal::Loss(Diagnostic::new(Code::FormatRefused, message).at(Span::new(source, 0, 0)).help(help))
+}
+
+/// The words of all comments, sorted: a comment may be wrapped, and may move above its line.
+fn words_of_comments(text: &str) -> Vec<&str> {
+    let comments = Source::new(text).lex().filter(|token| token.kind() == TokenKind::Comment);
+    let texts = comments.filter_map(|token| text.get(token.span().start()..token.span().end()));
+    let mut words: Vec<&str> = texts.flat_map(|comment| comment.trim_start_matches('#').split_whitespace()).collect();
+    words.sort_unstable();
+    words
+}
+
+fn long_lines(text: &str, most: usize) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let mut long = Vec::new();
+    for line in text.split_inclusive('\n') {
+        let body = line.trim_end_matches(['\r', '\n']);
+        if tree::width(body) > most {
+            long.push(start..start + body.len());
+        }
+        start += line.len();
+    }
+    long
+}
+
+/// Where nesting first exceeds [`MAX_DEPTH`], so that no recursion over the values can overflow a stack.
+fn too_deep(text: &str) -> Option<usize> {
+    // what each open bracket stood in: depth and dots
+    let mut open: Vec<usize> = Vec::new();
+    let (mut header, mut dots) = (0, 0);
+    let mut fresh = true;
+    let mut in_header = false;
+    for token in Source::new(text).lex() {
+        match token.kind() {
+            TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket => {
+                if open.is_empty() && fresh {
+                    (in_header, header) = (true, 0);
+                }
+                open.push(dots);
+                // the parts of a header count once, behind it
+                dots = if in_header { dots } else { 0 };
+            }
+            TokenKind::RightSquareBracket | TokenKind::RightCurlyBracket => {
+                let outer = open.pop().unwrap_or(0);
+                if in_header && open.is_empty() {
+                    (in_header, header) = (false, dots + 1);
+                }
+                dots = if in_header { dots } else { outer };
+            }
+            TokenKind::Dot => dots += 1,
+            TokenKind::Comma => dots = 0,
+            TokenKind::Newline if open.is_empty() => dots = 0,
+            _ => {}
+        }
+        fresh = match token.kind() {
+            TokenKind::Newline => open.is_empty(),
+            TokenKind::Whitespace => fresh,
+            _ => false,
+        };
+        if header + open.len() + open.iter().sum::<usize>() + dots > MAX_DEPTH {
+            return Some(start_of(&token));
+        }
+    }
+    None
+}
+
+fn start_of(token: &Token) -> usize {
+    token.span().start()
+}
