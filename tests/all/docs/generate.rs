@@ -37,6 +37,7 @@ const COMMON: &[&str] = &["$schema", "kind", "version", "about", "program", "pas
 /// The block called `what`.
 pub(crate) fn block(what: &str) -> String {
     match what.split_once(' ').unwrap_or((what, "")) {
+        ("programs", pack) => super::programs::block(pack),
         ("verbs", _) => verbs(),
         ("tests", _) => tests(),
         ("steps", _) => table(["step", "does"], shape::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),

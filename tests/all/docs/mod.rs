@@ -11,6 +11,7 @@ mod console;
 mod embedding;
 mod facts;
 mod generate;
+mod programs;
 
 use std::path::{Path, PathBuf};
 
