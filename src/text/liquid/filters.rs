@@ -1,28 +1,36 @@
-//! The filters of Liquid: their table, and how one is called.
+//! The filters: their table, and how the crate calls one.
 
+use std::fmt;
 use std::sync::Arc;
 
-use super::expr::{Filter, Trouble};
-use super::run::Run;
+use liquid_core::parser::{FilterArguments, ParameterReflection};
+use liquid_core::{Expression, Filter, FilterReflection, ParseFilter, Runtime, ValueView};
+
+use super::state::{State, handle, place, with};
 use super::val::Val;
-use super::{lists, numbers, texts};
+use super::words::RANGE;
+use super::{Trouble, lists, numbers, texts};
 use crate::model::Value;
 
-/// What a filter is.
+pub(super) type Given = Result<Val, Trouble>;
+pub(super) type Plain = fn(&mut State, &Val, &Args) -> Given;
+
+/// A filter as the crate knows it; one without a function evaluates an expression for each element.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Call {
-    /// It leaves its value as it is.
-    Unknown,
-    /// A function of its value and its arguments.
-    Plain(Plain),
-    /// An expression is worked out for each element.
-    Each(&'static str),
+pub(super) struct Known {
+    name: &'static str,
+    plain: Option<Plain>,
 }
 
-pub(super) type Given = Result<Val, Trouble>;
-pub(super) type Plain = fn(&mut Cx<'_, '_>, &Val, &Args) -> Given;
+/// A filter at a place of a template.
+#[derive(Debug)]
+struct Call {
+    known: Known,
+    positional: Vec<Expression>,
+    named: Vec<(Box<str>, Expression)>,
+}
 
-/// The arguments of a call, worked out.
+/// The arguments of a call, evaluated.
 pub(super) struct Args {
     list: Vec<Val>,
     named: Vec<(Box<str>, Val)>,
@@ -42,27 +50,12 @@ impl Args {
     }
 }
 
-/// Where a filter is called, and the account that pays for it.
-pub(super) struct Cx<'r, 'a> {
-    pub run: &'r mut Run<'a>,
-    pub at: usize,
-}
-
-impl Cx<'_, '_> {
-    pub(super) fn pay(&mut self, units: usize) -> Result<(), Trouble> {
-        self.run.pay(self.at, units)
-    }
-
+impl State {
     /// A value as text, and what reading it costs.
     pub(super) fn text(&mut self, value: &Val) -> Result<Arc<str>, Trouble> {
-        let text = self.run.printed(self.at, value)?;
+        let text = self.printed(value)?;
         self.pay(text.len() / 32)?;
         Ok(text)
-    }
-
-    /// Pays for a text before it is made.
-    pub(super) fn room(&mut self, bytes: usize) -> Result<(), Trouble> {
-        self.run.pay_text(self.at, bytes)
     }
 
     /// A text that was made, at most some times as long as what it was made of.
@@ -74,19 +67,103 @@ impl Cx<'_, '_> {
     /// A value's elements, paid for.
     pub(super) fn elements(&mut self, value: &Val) -> Result<Vec<Value>, Trouble> {
         let count = if let Val::Is(Value::List(list)) = value { list.len() } else { 1 };
-        self.run.pay_list(self.at, count)?;
+        self.pay_list(count)?;
         Ok(value.elements())
     }
 
     pub(super) fn list(&mut self, list: Vec<Value>) -> Given {
-        self.run.pay_list(self.at, list.len())?;
+        self.pay_list(list.len())?;
         Ok(Val::list(list))
     }
+}
 
-    pub(super) fn fail<T>(&self, message: impl Into<String>) -> Result<T, Trouble> {
-        Err(Trouble::new(self.at, message))
+/// The slot that the crate hands on as a value.
+pub(super) fn slot(value: &dyn ValueView) -> usize {
+    value.as_scalar().and_then(|scalar| scalar.to_integer()).map_or(usize::MAX, place)
+}
+
+impl Filter for Call {
+    fn evaluate(&self, input: &dyn ValueView, runtime: &dyn Runtime) -> liquid_core::Result<liquid_core::Value> {
+        let input = slot(input);
+        let mark = with(runtime, |state| {
+            state.pay(1)?;
+            Ok(state.mark())
+        })?;
+        let given = |argument: &Expression| {
+            let slot = slot(&argument.evaluate(runtime)?);
+            with(runtime, |state| Ok(state.value(slot)))
+        };
+        let list = self.positional.iter().map(given).collect::<liquid_core::Result<_>>()?;
+        let named = self.named.iter().map(|(name, argument)| Ok((name.clone(), given(argument)?)));
+        let args = Args { list, named: named.collect::<liquid_core::Result<_>>()? };
+        let value = with(runtime, |state| Ok(state.value(input)))?;
+        let made = match self.known.plain {
+            Some(plain) => with(runtime, |state| plain(state, &value, &args))?,
+            None => lists::each(runtime, self.known.name, &value, &args)?,
+        };
+        with(runtime, |state| {
+            // what the filter was given is not needed any more; a constant stays
+            state.release(mark.min(input.max(state.first())));
+            Ok(handle(state.keep(made)))
+        })
     }
 }
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.known.name)
+    }
+}
+
+impl ParseFilter for Known {
+    fn parse(&self, arguments: FilterArguments<'_>) -> liquid_core::Result<Box<dyn Filter>> {
+        let named = arguments.keyword.map(|(name, argument)| (name.into(), argument)).collect();
+        Ok(Box::new(Call { known: *self, positional: arguments.positional.collect(), named }))
+    }
+
+    fn reflection(&self) -> &dyn FilterReflection {
+        self
+    }
+}
+
+impl FilterReflection for Known {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn description(&self) -> &str {
+        ""
+    }
+
+    fn positional_parameters(&self) -> &'static [ParameterReflection] {
+        &[]
+    }
+
+    fn keyword_parameters(&self) -> &'static [ParameterReflection] {
+        &[]
+    }
+}
+
+/// All filters as the crate is to know them.
+pub(super) fn all() -> impl Iterator<Item = Known> {
+    let plain = FILTERS.iter().map(|(name, plain)| Known { name, plain: Some(*plain) });
+    let each = EXPRESSIONS.iter().map(|name| Known { name, plain: None });
+    plain.chain(each).chain([RANGES])
+}
+
+/// The names of all filters that a template may call.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FILTERS.iter().map(|(name, _)| *name).chain(EXPRESSIONS.iter().copied())
+}
+
+pub(super) fn is_known(name: &str) -> bool {
+    FILTERS.binary_search_by_key(&name, |(n, _)| n).is_ok() || EXPRESSIONS.contains(&name)
+}
+
+/// The filter that stands for a range.
+pub(super) const RANGES: Known = Known { name: RANGE, plain: Some(range) };
+/// A filter that leaves its value as it is.
+pub(super) const NOTHING: &str = "raw";
 
 /// Filters over an expression, sorted.
 pub(super) const EXPRESSIONS: &[&str] = &["find_exp", "find_index_exp", "group_by_exp", "has_exp", "reject_exp", "where_exp"];
@@ -167,33 +244,14 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("xml_escape", texts::escape),
 ];
 
-pub(super) fn find(name: &str) -> Call {
-    if let Some((_, call)) = FILTERS.binary_search_by_key(&name, |(n, _)| n).ok().and_then(|n| FILTERS.get(n)) {
-        return Call::Plain(*call);
-    }
-    EXPRESSIONS.iter().find(|n| **n == name).map_or(Call::Unknown, |n| Call::Each(n))
+fn range(state: &mut State, value: &Val, args: &Args) -> Given {
+    let (from, to) = (value.whole(), args.get(0).whole());
+    let count = to.saturating_sub(from).saturating_add(1).max(0);
+    state.pay_list(usize::try_from(count).unwrap_or(usize::MAX))?;
+    Ok(Val::list((from..=to).map(Value::Int).collect()))
 }
 
-pub(super) fn apply(run: &mut Run<'_>, filter: &Filter, value: Val) -> Given {
-    run.pay(filter.at, 1)?;
-    let mut list = Vec::with_capacity(filter.args.len());
-    for arg in &filter.args {
-        list.push(run.operand(arg)?);
-    }
-    let mut named = Vec::with_capacity(filter.named.len());
-    for (name, arg) in &filter.named {
-        named.push((name.clone(), run.operand(arg)?));
-    }
-    let args = Args { list, named };
-    let mut cx = Cx { run, at: filter.at };
-    match filter.call {
-        Call::Unknown => Ok(value),
-        Call::Plain(call) => call(&mut cx, &value, &args),
-        Call::Each(name) => lists::each(&mut cx, name, &value, &args),
-    }
-}
-
-fn default(_: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+fn default(_: &mut State, value: &Val, args: &Args) -> Given {
     let keeps = match value {
         Val::Is(Value::Bool(false)) => args.named("allow_false").truthy(),
         Val::Is(Value::Text(_) | Value::List(_)) => !value.value().is_empty(),
@@ -202,7 +260,7 @@ fn default(_: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(if keeps { value.clone() } else { args.get(0).clone() })
 }
 
-fn json(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+fn json(state: &mut State, value: &Val, _: &Args) -> Given {
     match value {
         Val::Missing => Ok(Val::Missing),
         other => {
@@ -210,11 +268,11 @@ fn json(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
             // a list may hold one part many times over
             let mut left = 100_000;
             if !measure(&value, &mut left) {
-                return cx.fail("this value is too large to be written as JSON");
+                return state.fail("this value is too large to be written as JSON");
             }
-            cx.pay(100_000 - left)?;
+            state.pay(100_000 - left)?;
             let text = value.to_json().to_string();
-            cx.made(text)
+            state.made(text)
         }
     }
 }
