@@ -13,6 +13,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use handlebars::{Context, Handlebars};
 use serde_json::{Value as Json, json};
 use tapster::Value;
+use tapster::text::Limits;
 use tapster::text::handlebars::Template;
 use tapster::text::story::Story;
 
@@ -40,7 +41,7 @@ fn story_render(c: &mut Criterion) {
     let data = Value::from(&fields);
     let ours = || own.render(&|name| data.get(name).map(Value::to_text), false).unwrap_or_else(|e| panic!("{e}"));
     let whole = Template::parse(STORY).unwrap_or_else(|e| panic!("{e}"));
-    let full = || whole.render(&data, &mut |name| panic!("`{name}` is a field")).unwrap_or_else(|e| panic!("{e}"));
+    let full = || whole.render(&data, &mut |name| panic!("`{name}` is a field"), &Limits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
 
     let mut bars = Handlebars::new();
     bars.register_escape_fn(handlebars::no_escape);

@@ -147,6 +147,6 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
     st.strict = scene.strict;
     let table = rules.macros().clone();
     let templates = template::Held::of(rules);
-    st.set_renderer(std::rc::Rc::new(move |args, st| render::render(args, st, &table, &templates)));
+    st.set_renderer(std::rc::Rc::new(move |what, args, st| render::render(what, args, st, &table, &templates)));
     st
 }

@@ -14,7 +14,7 @@ use crate::text::{functions, js};
 
 use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
 use super::select::Seq;
-use super::{Cond, State};
+use super::{Cond, Rendering, State};
 
 /// Why something could not be worked out at run time.
 #[derive(Debug, Clone, PartialEq)]
@@ -339,11 +339,8 @@ impl Expr {
                 match call.function {
                     Function::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| env.st.called(f, &args))?,
                     Function::Cost => super::ledger::cost_of(env, &args)?,
-                    Function::Render => env.st.render(&args)?,
-                    Function::Template => {
-                        args.insert("lang".into(), Value::text("template"));
-                        env.st.render(&args)?
-                    }
+                    Function::Render(language) => env.st.render(Rendering::Text(language), &args)?,
+                    Function::Template => env.st.render(Rendering::Template, &args)?,
                 }
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,

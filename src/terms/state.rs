@@ -17,7 +17,7 @@ use super::eval::{Cur, Env, Fault, Memo};
 use super::ledger::Ledger;
 use super::lists::{Lazy, List, Load, Shape};
 use super::patterns::Patterns;
-use super::{Cond, Rules};
+use super::{Cond, Renderer, Rendering, Rules};
 
 /// Most parts of a value that a pass may set.
 const MAX_NODES: usize = 4_000_000;
@@ -100,9 +100,6 @@ pub struct State {
     pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
 }
-
-/// How a text is expanded: the text languages, handed in from above.
-pub type Renderer = Rc<dyn Fn(&Map, &State) -> Result<Value, Fault>>;
 
 impl State {
     /// A fresh state over a scene.
@@ -197,10 +194,10 @@ impl State {
         self.warnings.borrow_mut().push(Warning { code, message: short::cut(message), pass, help, row });
     }
 
-    /// Renders a text in one of the text languages.
-    pub fn render(&self, args: &Map) -> Result<Value, Fault> {
+    /// Renders a text, a template or what a script makes of a text.
+    pub fn render(&self, what: Rendering, args: &Map) -> Result<Value, Fault> {
         match &self.renderer {
-            Some(renderer) => renderer(args, self),
+            Some(renderer) => renderer(what, args, self),
             None => Ok(args.get("of").cloned().unwrap_or_default()),
         }
     }

@@ -10,37 +10,19 @@ use pest::Parser;
 use pest::iterators::Pair;
 
 use super::kept::Kept;
+use super::{Limits, Mistake, TextError};
 
-/// Longest template, in bytes.
-const LONGEST: usize = 1 << 20;
-/// Deepest nesting of blocks.
-const DEEPEST: usize = 64;
-/// Longest text that is rendered, in bytes.
-const MOST_OUTPUT: usize = 64 << 20;
+/// How far a template may go.
+const LIMITS: Limits = Limits::HANDLEBARS;
 
 #[derive(pest_derive::Parser)]
 #[grammar = "grammar/story.pest"]
 struct Grammar;
 
-/// Why a template is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct StoryError {
-    /// Where in the template, in bytes.
-    pub offset: usize,
-    /// What is wrong: lower case, no full stop.
-    pub message: String,
-}
-
-impl StoryError {
-    fn new(offset: usize, message: impl Into<String>) -> Self {
-        Self { offset, message: message.into() }
-    }
-}
-
 /// A compiled template, immutable.
 #[derive(Debug, Clone)]
 pub struct Story {
+    source: Box<str>,
     nodes: Vec<Node>,
 }
 
@@ -66,24 +48,27 @@ impl Story {
     ///
     /// # Errors
     /// Blocks that are not closed, closed twice or closed by another word, and templates beyond a bound.
-    pub fn parse(template: &str) -> Result<Self, StoryError> {
-        if template.len() > LONGEST {
-            return Err(StoryError::new(LONGEST, format!("the template is longer than {LONGEST} bytes")));
-        }
+    pub fn parse(template: &str) -> Result<Self, TextError> {
+        TextError::refuse_long(template, LIMITS.length)?;
+        let nodes = Self::read(template).map_err(|mistake| mistake.within(template))?;
+        Ok(Self { source: template.into(), nodes })
+    }
+
+    fn read(template: &str) -> Result<Vec<Node>, Mistake> {
         let mut tokens = tokens(template)?;
         drop_block_lines(&mut tokens);
         let mut tree = Tree::default();
         for token in &tokens {
             tree.take(token)?;
         }
-        tree.finish().map(|nodes| Self { nodes })
+        tree.finish()
     }
 
     /// The compiled template of a text, which is kept for the next time.
     ///
     /// # Errors
     /// As [`Story::parse`].
-    pub fn known(template: &str) -> Result<Arc<Self>, StoryError> {
+    pub fn known(template: &str) -> Result<Arc<Self>, TextError> {
         static KNOWN: LazyLock<Kept<Story>> = LazyLock::new(Kept::default);
         KNOWN.get(template, Self::parse)
     }
@@ -93,9 +78,9 @@ impl Story {
     ///
     /// # Errors
     /// A text that grows beyond 64 MiB, with the place of the field that was too much.
-    pub fn render(&self, lookup: &dyn Fn(&str) -> Option<Arc<str>>, normalise: bool) -> Result<String, StoryError> {
+    pub fn render(&self, lookup: &dyn Fn(&str) -> Option<Arc<str>>, normalise: bool) -> Result<String, TextError> {
         let mut out = String::new();
-        render(&self.nodes, lookup, &mut out)?;
+        render(&self.nodes, lookup, &mut out).map_err(|mistake| mistake.within(&self.source))?;
         if normalise {
             out.truncate(super::js::trim_end(&out).len());
             if !out.is_empty() {
@@ -131,16 +116,16 @@ fn collect<'n>(nodes: &'n [Node], names: &mut Vec<&'n str>) {
     }
 }
 
-/// Depth is bounded by [`DEEPEST`].
-fn render(nodes: &[Node], lookup: &dyn Fn(&str) -> Option<Arc<str>>, out: &mut String) -> Result<(), StoryError> {
+/// Depth is bounded while reading.
+fn render(nodes: &[Node], lookup: &dyn Fn(&str) -> Option<Arc<str>>, out: &mut String) -> Result<(), Mistake> {
     for node in nodes {
         match node {
             Node::Text(text) => out.push_str(text),
             Node::Field { name, written, offset } => {
                 let value = lookup(name);
                 out.push_str(value.as_deref().unwrap_or(written));
-                if out.len() > MOST_OUTPUT {
-                    return Err(StoryError::new(*offset, format!("the rendered text is longer than {MOST_OUTPUT} bytes")));
+                if out.len() > LIMITS.output {
+                    return Err(Mistake::bound(*offset, format!("the rendered text is longer than {} bytes", LIMITS.output)));
                 }
             }
             Node::Block { name, wanted, then, otherwise } => {
@@ -152,12 +137,12 @@ fn render(nodes: &[Node], lookup: &dyn Fn(&str) -> Option<Arc<str>>, out: &mut S
     Ok(())
 }
 
-fn tokens(template: &str) -> Result<Vec<Token<'_>>, StoryError> {
+fn tokens(template: &str) -> Result<Vec<Token<'_>>, Mistake> {
     let parsed = Grammar::parse(Rule::story, template).map_err(|e| {
         let offset = match e.location {
             pest::error::InputLocation::Pos(at) | pest::error::InputLocation::Span((at, _)) => at,
         };
-        StoryError::new(offset, "the template cannot be read here")
+        Mistake::at(offset, "the template cannot be read here")
     })?;
     let mut tokens: Vec<Token<'_>> = Vec::new();
     for pair in parsed.flat_map(Pair::into_inner).filter(|pair| pair.as_rule() != Rule::EOI) {
@@ -244,7 +229,7 @@ struct Open {
 }
 
 impl Tree {
-    fn take(&mut self, token: &Token<'_>) -> Result<(), StoryError> {
+    fn take(&mut self, token: &Token<'_>) -> Result<(), Mistake> {
         match token.kind {
             Rule::open => self.begin(token, false),
             Rule::close => self.end(token),
@@ -253,7 +238,7 @@ impl Tree {
                 self.add(Node::Field { name: token.name.into(), written: token.written.into(), offset: token.offset });
                 Ok(())
             }
-            Rule::broken => Err(StoryError::new(token.offset, "this block tag is not finished or has not exactly one name")),
+            Rule::broken => Err(Mistake::at(token.offset, "this block tag is not finished or has not exactly one name")),
             _ => {
                 if !token.written.is_empty() {
                     self.add(Node::Text(token.written.into()));
@@ -270,32 +255,32 @@ impl Tree {
         }
     }
 
-    fn begin(&mut self, token: &Token<'_>, chained: bool) -> Result<(), StoryError> {
-        if self.open.len() >= DEEPEST {
-            return Err(StoryError::new(token.offset, format!("blocks are nested deeper than {DEEPEST}")));
+    fn begin(&mut self, token: &Token<'_>, chained: bool) -> Result<(), Mistake> {
+        if self.open.len() >= LIMITS.depth {
+            return Err(Mistake::bound(token.offset, format!("blocks are nested deeper than {}", LIMITS.depth)));
         }
         let (word, name) = (token.word.into(), token.name.into());
         self.open.push(Open { word, name, offset: token.offset, then: Vec::new(), otherwise: None, chained });
         Ok(())
     }
 
-    fn switch(&mut self, token: &Token<'_>) -> Result<(), StoryError> {
+    fn switch(&mut self, token: &Token<'_>) -> Result<(), Mistake> {
         let Some(open) = self.open.last_mut() else {
             // outside a block it is a placeholder like any other
             self.add(Node::Text(token.written.into()));
             return Ok(());
         };
         if open.otherwise.is_some() {
-            return Err(StoryError::new(token.offset, format!("this `{{{{#{}}}}}` has a second `{{{{else}}}}`", open.word)));
+            return Err(Mistake::at(token.offset, format!("this `{{{{#{}}}}}` has a second `{{{{else}}}}`", open.word)));
         }
         open.otherwise = Some(Vec::new());
         if token.word.is_empty() { Ok(()) } else { self.begin(token, true) }
     }
 
-    fn end(&mut self, token: &Token<'_>) -> Result<(), StoryError> {
+    fn end(&mut self, token: &Token<'_>) -> Result<(), Mistake> {
         loop {
             let Some(open) = self.open.pop() else {
-                return Err(StoryError::new(token.offset, format!("`{}` closes nothing", token.written)));
+                return Err(Mistake::at(token.offset, format!("`{}` closes nothing", token.written)));
             };
             let (chained, matches) = (open.chained, *open.word == *token.word);
             let (word, offset) = (open.word.clone(), open.offset);
@@ -305,16 +290,16 @@ impl Tree {
                 (false, true) => return Ok(()),
                 (false, false) => {
                     let message = format!("`{}` closes the `{{{{#{word}}}}}` at byte {offset}; write `{{{{/{word}}}}}`", token.written);
-                    return Err(StoryError::new(token.offset, message));
+                    return Err(Mistake::at(token.offset, message));
                 }
             }
         }
     }
 
-    fn finish(self) -> Result<Vec<Node>, StoryError> {
+    fn finish(self) -> Result<Vec<Node>, Mistake> {
         match self.open.iter().rfind(|open| !open.chained) {
             None => Ok(self.done),
-            Some(open) => Err(StoryError::new(open.offset, format!("this `{{{{#{0}}}}}` has no `{{{{/{0}}}}}`", open.word))),
+            Some(open) => Err(Mistake::at(open.offset, format!("this `{{{{#{0}}}}}` has no `{{{{/{0}}}}}`", open.word))),
         }
     }
 }

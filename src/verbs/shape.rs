@@ -7,9 +7,9 @@ use crate::model::{FieldId, Item, Map, Value, item::core};
 use crate::terms::cond_parse::Mode;
 use crate::terms::cx::Scope;
 use crate::terms::select::pass_env;
-use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, Rendering, State};
 use crate::text::pattern::Pattern;
-use crate::text::{functions, js};
+use crate::text::{Language, js};
 
 use super::scripts::Scripts;
 use super::{Halt, Pass};
@@ -22,7 +22,7 @@ pub const STEPS: &[(&str, &str)] = &[
     ("text", "another text instead"),
     ("replace", "{ find, with, times }: a pattern or a plain text"),
     ("override", "another text unless it is blank; where that `holds` a pattern, the text so far stands there"),
-    ("expand", "through a text language: macro, outlet, story, leaf, liquid"),
+    ("expand", "through a text language: macro, outlet, story, handlebars, leaf, liquid"),
     ("scripts", "through rewriting scripts, in order; `then` lists steps on what a match puts in"),
     ("inline", "parts to one text, media as marks in it, joined by this"),
     ("outline", "marks back to parts, cut at this"),
@@ -63,7 +63,7 @@ enum What {
         /// How often at most; then nothing stands there.
         times: Option<Expr>,
     },
-    Expand(Arc<str>),
+    Expand(Language),
     Scripts(Scripts),
     Inline(Arc<str>),
     Outline(Arc<str>),
@@ -183,7 +183,7 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
             holds: table.get("holds").map(|f| cx.pattern(&f.node)),
             times: table.get("times").map(|f| cx.expr(&f.node)),
         },
-        "expand" => What::Expand(cx.literal(own, "a text language")),
+        "expand" => What::Expand(cx.language(own)?),
         "scripts" => What::Scripts(Scripts::parse(cx, own, table)),
         "inline" => What::Inline(cx.literal(own, "a joint")),
         "outline" => What::Outline(cx.literal(own, "a joint")),
@@ -202,18 +202,8 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
             return None;
         }
     };
-    let values = table.get("values").map(|f| pure_function(cx, &f.node));
+    let values = table.get("values").map(|f| cx.pure_function(&f.node));
     Some(Step { when, with, values, what })
-}
-
-/// A function of the library that takes nothing but a text.
-fn pure_function(cx: &mut Cx<'_>, node: &Node) -> Arc<str> {
-    let name = cx.literal(node, "a function's name");
-    if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
-        let known = functions::FUNCTIONS.iter().map(|f| f.name);
-        cx.fail(Code::NameUnknown, node.span, format!("no function `{name}` takes a text alone"), suggest::help(&name, known));
-    }
-    name
 }
 
 fn replace(cx: &mut Cx<'_>, own: &Node) -> Option<What> {
@@ -236,7 +226,7 @@ fn replace(cx: &mut Cx<'_>, own: &Node) -> Option<What> {
 impl Step {
     pub(super) fn expands_macros(&self) -> bool {
         match &self.what {
-            What::Expand(lang) => matches!(lang.as_ref(), "macro" | "cbs"),
+            What::Expand(language) => *language == Language::Macro,
             What::Scripts(scripts) => scripts.expands_macros(),
             _ => false,
         }
@@ -256,7 +246,7 @@ impl Step {
 
     /// Whether it does nothing but expand macros.
     pub(super) fn expands(&self) -> bool {
-        self.when.is_none() && self.values.is_none() && matches!(&self.what, What::Expand(lang) if lang.as_ref() == "macro")
+        self.when.is_none() && self.values.is_none() && matches!(self.what, What::Expand(Language::Macro))
     }
 
     fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
@@ -301,17 +291,16 @@ impl Step {
                     }
                 }
             }
-            What::Expand(lang) if is_plain(lang, &text) => Value::Text(text),
-            What::Expand(lang) => self.render(lang, &text, None, env)?,
-            What::Run(function) => self.render("rhai", &text, Some(function), env)?,
+            What::Expand(language) if language.is_plain(&text) => Value::Text(text),
+            What::Expand(language) => self.render(Rendering::Text(*language), &text, None, env)?,
+            What::Run(function) => self.render(Rendering::Script, &text, Some(function), env)?,
             What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
             _ => old,
         })
     }
 
-    fn render(&self, lang: &str, text: &Arc<str>, function: Option<&Arc<str>>, env: &Env<'_>) -> Result<Value, Fault> {
+    fn render(&self, what: Rendering, text: &Arc<str>, function: Option<&Arc<str>>, env: &Env<'_>) -> Result<Value, Fault> {
         let mut args = Map::default();
-        args.insert("lang".into(), Value::text(lang));
         args.insert("of".into(), Value::Text(text.clone()));
         if let Some(with) = &self.with {
             args.insert("with".into(), env.eval(with)?);
@@ -323,13 +312,8 @@ impl Step {
             args.insert("function".into(), Value::Text(function.clone()));
             args.insert("item".into(), env.whole());
         }
-        env.st.render(&args)
+        env.st.render(what, &args)
     }
-}
-
-/// Whether a text holds nothing that its language would change: most do, and the keys of a large book are many.
-fn is_plain(lang: &str, text: &str) -> bool {
-    lang == "macro" && crate::text::macros::is_plain(text)
 }
 
 /// Whether a replacement mentions a group of the match: `@1`, `@outer.2`.

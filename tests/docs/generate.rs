@@ -91,7 +91,7 @@ fn functions() -> String {
     });
     let build = [
         ["cost", "`of`, `role`?, `name`?, `ruler`", "what a text costs by a ruler"],
-        ["render", "`of`, `lang`, `with`?", "the text through a text language"],
+        ["render", "`of`, `lang`, `with`?, `values`?, `unknown`?", "the text through a text language, which `lang` names as a literal"],
         [
             "template",
             "`of`, `task`?, `budget`?, `ruler`?, `data`?",

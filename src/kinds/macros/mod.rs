@@ -23,8 +23,9 @@ use crate::model::{Map, RuleRef, Value};
 use crate::terms::expr::Root;
 use crate::terms::select::pass_env;
 use crate::terms::{Expr, Memo, State};
+use crate::text::Limits;
 use crate::text::functions::Function;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Reading, expand};
+use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading, expand};
 use crate::text::seedrandom;
 
 pub use call::{Call, MACRO_FUNCTIONS, MacroFn, MacroFunction};
@@ -81,7 +82,7 @@ impl<'a> Macros<'a> {
             self.st.warn(Code::MacroFailed, "texts are expanded inside texts too deeply or too often; one is left as it is");
             return self.given.clone();
         };
-        let limits = MacroLimits { output: self.st.rules.limits.text_bytes, ..MacroLimits::default() };
+        let limits = Limits::MACROS.with_output(self.st.rules.limits.text_bytes);
         let flavour = self.st.lookup(&["macro_flavour".into()], None);
         let done = match self.table.is_ordered(flavour.as_str().unwrap_or_default()) {
             true => passes::run(self, limits, inside),
@@ -332,7 +333,7 @@ impl MacroHost for Macros<'_> {
         self.table.after(text)
     }
 
-    fn reading(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Reading> {
+    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
         self.table.reading(text, limits)
     }
 }

@@ -9,9 +9,10 @@ use super::{Macros, call};
 use crate::diag::{Code, Report};
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
+use crate::text::Limits;
 use crate::text::js;
 use crate::text::macros::passes::{Flat, Hit};
-use crate::text::macros::{Called, Expanded, MacroLimits, MacroResult};
+use crate::text::macros::{Called, Expanded, MacroResult};
 use crate::text::pattern::{self, Pattern};
 
 /// One pass.
@@ -163,7 +164,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Expands the text of `macros` in the ordered flavour; `inside` a macro of another text.
-pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits, inside: bool) -> Expanded {
+pub(super) fn run(macros: &Macros<'_>, limits: Limits, inside: bool) -> Expanded {
     if macros.given.is_empty() {
         return Flat::new(&macros.given, limits).done();
     }

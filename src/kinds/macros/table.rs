@@ -10,7 +10,8 @@ use super::passes::Passes;
 use crate::diag::{Code, Diagnostic, Report, suggest};
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
-use crate::text::macros::{Found, Grammar, MacroLimits, Reading, Shape, Tree};
+use crate::text::Limits;
+use crate::text::macros::{Found, Grammar, Reading, Shape, Tree};
 use crate::text::pattern::Pattern;
 
 /// Most texts that are remembered as they are read.
@@ -261,7 +262,7 @@ impl Table {
     }
 
     /// A text as it is read, remembered.
-    pub fn reading(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Reading> {
+    pub fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
         // a poisoned lock only means that another build stopped while reading; the map is whole
         if let Some(known) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
             return known.clone();

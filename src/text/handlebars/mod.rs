@@ -12,36 +12,16 @@ mod tag;
 use std::sync::{Arc, LazyLock};
 
 use super::kept::Kept;
+use super::{Limits, TextError};
 use crate::model::Value;
 
-/// Longest template, in bytes.
-const LONGEST: usize = 1 << 20;
-/// Deepest nesting of blocks, and of calls inside one another.
-const DEEPEST: usize = 64;
-/// Longest text that is rendered, in bytes.
-const MOST_OUTPUT: usize = 64 << 20;
-/// Most pieces that one rendering puts in, and rounds of its loops.
-const MOST_STEPS: usize = 1_000_000;
-
-/// Why a template cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct TemplateError {
-    /// Where in the template, in bytes.
-    pub offset: usize,
-    /// What is wrong: lower case, no full stop.
-    pub message: String,
-}
-
-impl TemplateError {
-    fn new(offset: usize, message: impl Into<String>) -> Self {
-        Self { offset, message: message.into() }
-    }
-}
+/// How far a template may go.
+const LIMITS: Limits = Limits::HANDLEBARS;
 
 /// A compiled template, immutable.
 #[derive(Debug)]
 pub struct Template {
+    source: Box<str>,
     nodes: Vec<Node>,
 }
 
@@ -97,20 +77,18 @@ impl Template {
     ///
     /// # Errors
     /// Tags that are no Handlebars, blocks that are not closed or closed by another name, and templates beyond a bound.
-    pub fn parse(template: &str) -> Result<Self, TemplateError> {
-        if template.len() > LONGEST {
-            return Err(TemplateError::new(LONGEST, format!("the template is longer than {LONGEST} bytes")));
-        }
-        let mut parts = parse::parts(template)?;
+    pub fn parse(template: &str) -> Result<Self, TextError> {
+        TextError::refuse_long(template, LIMITS.length)?;
+        let mut parts = parse::parts(template).map_err(|mistake| mistake.within(template))?;
         space::control(&mut parts);
-        Ok(Self { nodes: parse::nodes(parts) })
+        Ok(Self { source: template.into(), nodes: parse::nodes(parts) })
     }
 
     /// The compiled template of a text, which is kept for the next time.
     ///
     /// # Errors
     /// As [`Template::parse`].
-    pub fn known(template: &str) -> Result<Arc<Self>, TemplateError> {
+    pub fn known(template: &str) -> Result<Arc<Self>, TextError> {
         static KNOWN: LazyLock<Kept<Template>> = LazyLock::new(Kept::default);
         KNOWN.get(template, Self::parse)
     }
@@ -118,8 +96,8 @@ impl Template {
     /// Fills the template with the fields of `root`. `unknown` gives the text for a name that is no field and no helper.
     ///
     /// # Errors
-    /// A helper that is called wrongly, a field that is called like a helper, and a text beyond 64 MiB.
-    pub fn render(&self, root: &Value, unknown: &mut dyn FnMut(&str) -> Arc<str>) -> Result<String, TemplateError> {
-        render::Render::new(root, unknown).run(&self.nodes)
+    /// A helper that is called wrongly, a field that is called like a helper, and a limit that is reached.
+    pub fn render(&self, root: &Value, unknown: &mut dyn FnMut(&str) -> Arc<str>, limits: &Limits) -> Result<String, TextError> {
+        render::Render::new(root, unknown, *limits).run(&self.nodes).map_err(|mistake| mistake.within(&self.source))
     }
 }

@@ -1,7 +1,9 @@
 //! From a template's text to its parts: content, tags, and blocks with what stands in them.
 
+use crate::text::Mistake;
+
 use super::tag::{Kind, Strip, read};
-use super::{Block, Call, DEEPEST, Node, Path, TemplateError};
+use super::{Block, Call, LIMITS, Node, Path};
 
 /// A part of a template while white space is still to be decided on.
 pub(super) enum Part {
@@ -36,7 +38,7 @@ pub(super) struct BlockPart {
 }
 
 /// The parts of a template.
-pub(super) fn parts(text: &str) -> Result<Vec<Part>, TemplateError> {
+pub(super) fn parts(text: &str) -> Result<Vec<Part>, Mistake> {
     let mut tree = Tree::default();
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find("{{")) {
@@ -105,7 +107,7 @@ impl Tree {
         }
     }
 
-    fn tag(&mut self, kind: Kind, strip: Strip, at: usize) -> Result<(), TemplateError> {
+    fn tag(&mut self, kind: Kind, strip: Strip, at: usize) -> Result<(), Mistake> {
         match kind {
             Kind::Comment => self.add(Part::Comment(strip)),
             Kind::Put(call) => self.add(Part::Put(call, strip)),
@@ -121,36 +123,36 @@ impl Tree {
         Ok(())
     }
 
-    fn begin(&mut self, call: Call, open: Strip, offset: usize, inverted: bool, chained: bool) -> Result<(), TemplateError> {
-        if self.open.len() >= DEEPEST {
-            return Err(TemplateError::new(offset, format!("blocks are nested deeper than {DEEPEST}")));
+    fn begin(&mut self, call: Call, open: Strip, offset: usize, inverted: bool, chained: bool) -> Result<(), Mistake> {
+        if self.open.len() >= LIMITS.depth {
+            return Err(Mistake::bound(offset, format!("blocks are nested deeper than {}", LIMITS.depth)));
         }
         let middle = Strip::default();
         self.open.push(Open { call, offset, open, middle, inverted, chained, first: Vec::new(), second: None });
         Ok(())
     }
 
-    fn switch(&mut self, strip: Strip, at: usize) -> Result<(), TemplateError> {
+    fn switch(&mut self, strip: Strip, at: usize) -> Result<(), Mistake> {
         let Some(open) = self.open.last_mut() else {
-            return Err(TemplateError::new(at, "`{{else}}` stands in no block"));
+            return Err(Mistake::at(at, "`{{else}}` stands in no block"));
         };
         if open.second.is_some() {
-            return Err(TemplateError::new(at, format!("`{{{{#{}}}}}` has a second `{{{{else}}}}`", open.call.path.name)));
+            return Err(Mistake::at(at, format!("`{{{{#{}}}}}` has a second `{{{{else}}}}`", open.call.path.name)));
         }
         open.middle = strip;
         open.second = Some(Vec::new());
         Ok(())
     }
 
-    fn end(&mut self, path: &Path, close: Strip, at: usize) -> Result<(), TemplateError> {
+    fn end(&mut self, path: &Path, close: Strip, at: usize) -> Result<(), Mistake> {
         loop {
             let Some(open) = self.open.pop() else {
-                return Err(TemplateError::new(at, format!("`{{{{/{}}}}}` closes nothing", path.name)));
+                return Err(Mistake::at(at, format!("`{{{{/{}}}}}` closes nothing", path.name)));
             };
             let (chained, matches) = (open.chained, open.call.path.name == path.name);
             if !chained && !matches {
                 let message = format!("`{{{{/{}}}}}` closes `{{{{#{}}}}}`", path.name, open.call.path.name);
-                return Err(TemplateError::new(at, message));
+                return Err(Mistake::at(at, message));
             }
             self.add(open.into_part(close));
             if !chained {
@@ -159,10 +161,10 @@ impl Tree {
         }
     }
 
-    fn finish(self) -> Result<Vec<Part>, TemplateError> {
+    fn finish(self) -> Result<Vec<Part>, Mistake> {
         match self.open.iter().rfind(|open| !open.chained) {
             None => Ok(self.done),
-            Some(open) => Err(TemplateError::new(open.offset, format!("`{{{{#{}}}}}` is not closed", open.call.path.name))),
+            Some(open) => Err(Mistake::at(open.offset, format!("`{{{{#{}}}}}` is not closed", open.call.path.name))),
         }
     }
 }
@@ -179,7 +181,7 @@ impl Open {
     }
 }
 
-/// The parts as they are rendered; depth is bounded by [`DEEPEST`].
+/// The parts as they are rendered; depth is bounded while reading.
 pub(super) fn nodes(parts: Vec<Part>) -> Vec<Node> {
     let mut out: Vec<Node> = Vec::with_capacity(parts.len());
     for part in parts {

@@ -1,7 +1,8 @@
 //! One tag of a template, read from `{{` to `}}`: what kind it is, what it calls, and which white space it takes.
 
-use super::{Arg, Call, DEEPEST, Path, TemplateError};
+use super::{Arg, Call, LIMITS, Path};
 use crate::model::Value;
+use crate::text::Mistake;
 
 /// A tag.
 pub(super) struct Tag {
@@ -33,7 +34,7 @@ pub(super) struct Strip {
 }
 
 /// Reads the tag at `at`.
-pub(super) fn read(text: &str, at: usize) -> Result<Tag, TemplateError> {
+pub(super) fn read(text: &str, at: usize) -> Result<Tag, Mistake> {
     let mut r = Reader { text, at: at + 2, start: at };
     if r.rest().starts_with("{{") {
         return Err(r.refused("raw blocks are not supported"));
@@ -115,15 +116,15 @@ impl<'t> Reader<'t> {
         self.rest().starts_with("}}") || self.rest().starts_with("~}}")
     }
 
-    fn unreadable(&self) -> TemplateError {
-        TemplateError::new(self.at.min(self.text.len()), "the tag cannot be read here")
+    fn unreadable(&self) -> Mistake {
+        Mistake::at(self.at.min(self.text.len()), "the tag cannot be read here")
     }
 
-    fn refused(&self, why: &str) -> TemplateError {
-        TemplateError::new(self.start, why)
+    fn refused(&self, why: &str) -> Mistake {
+        Mistake::at(self.start, why)
     }
 
-    fn comment(&mut self, mut strip: Strip) -> Result<Tag, TemplateError> {
+    fn comment(&mut self, mut strip: Strip) -> Result<Tag, Mistake> {
         let long = self.rest().starts_with("--");
         let ends: [(&str, bool); 2] = if long { [("--~}}", true), ("--}}", false)] } else { [("~}}", true), ("}}", false)] };
         let found = ends.iter().filter_map(|(end, tilde)| Some((self.rest().find(end)?, end.len(), *tilde))).min_by_key(|f| f.0);
@@ -147,11 +148,11 @@ impl<'t> Reader<'t> {
     }
 
     /// A name or path, and what it is given.
-    fn call(&mut self) -> Result<Call, TemplateError> {
+    fn call(&mut self) -> Result<Call, Mistake> {
         self.call_within(0)
     }
 
-    fn call_within(&mut self, depth: usize) -> Result<Call, TemplateError> {
+    fn call_within(&mut self, depth: usize) -> Result<Call, Mistake> {
         self.blank();
         let offset = self.at;
         let path = match self.arg(depth)? {
@@ -159,7 +160,7 @@ impl<'t> Reader<'t> {
             // a literal that stands first is a name like any other
             Arg::Value(Value::Text(name)) => plain(&name),
             Arg::Value(_) => plain(self.text.get(offset..self.at).unwrap_or_default()),
-            Arg::Call(_) => return Err(TemplateError::new(offset, "a call cannot name a helper")),
+            Arg::Call(_) => return Err(Mistake::at(offset, "a call cannot name a helper")),
         };
         let mut call = Call { path, args: Vec::new(), named: Vec::new(), offset };
         loop {
@@ -192,9 +193,9 @@ impl<'t> Reader<'t> {
         None
     }
 
-    fn arg(&mut self, depth: usize) -> Result<Arg, TemplateError> {
-        if depth >= DEEPEST {
-            return Err(TemplateError::new(self.at, format!("calls are nested deeper than {DEEPEST}")));
+    fn arg(&mut self, depth: usize) -> Result<Arg, Mistake> {
+        if depth >= LIMITS.depth {
+            return Err(Mistake::bound(self.at, format!("calls are nested deeper than {}", LIMITS.depth)));
         }
         if self.take("(") {
             let call = self.call_within(depth + 1)?;
@@ -212,7 +213,7 @@ impl<'t> Reader<'t> {
         self.path().map(Arg::Path)
     }
 
-    fn quoted(&mut self, quote: char) -> Result<Value, TemplateError> {
+    fn quoted(&mut self, quote: char) -> Result<Value, Mistake> {
         let mut out = String::new();
         let mut escaped = false;
         for (n, c) in self.rest().char_indices().skip(1) {
@@ -232,7 +233,7 @@ impl<'t> Reader<'t> {
                 (false, c) => out.push(c),
             }
         }
-        Err(TemplateError::new(self.at, "the quoted text is not closed"))
+        Err(Mistake::at(self.at, "the quoted text is not closed"))
     }
 
     /// A number, `true`, `false`, `null` or `undefined`.
@@ -265,7 +266,7 @@ impl<'t> Reader<'t> {
         Some(name)
     }
 
-    fn path(&mut self) -> Result<Path, TemplateError> {
+    fn path(&mut self) -> Result<Path, Mistake> {
         let data = self.take("@");
         let (mut up, mut parts, mut name) = (0, Vec::<Box<str>>::new(), String::new());
         let mut scoped = false;
@@ -275,7 +276,7 @@ impl<'t> Reader<'t> {
             name.push_str(&part);
             match (&*part, literal) {
                 ("." | "this" | "..", false) if !parts.is_empty() => {
-                    return Err(TemplateError::new(self.at, format!("`{name}` is no path")));
+                    return Err(Mistake::at(self.at, format!("`{name}` is no path")));
                 }
                 ("..", false) => up += 1,
                 ("." | "this", false) => scoped = true,
@@ -295,7 +296,7 @@ impl<'t> Reader<'t> {
     }
 
     /// One step of a path, and whether it stood in brackets.
-    fn segment(&mut self) -> Result<(Box<str>, bool), TemplateError> {
+    fn segment(&mut self) -> Result<(Box<str>, bool), Mistake> {
         if self.take("[") {
             let rest = self.rest();
             let Some(end) = rest.find(']') else { return Err(self.unreadable()) };
@@ -315,7 +316,7 @@ impl<'t> Reader<'t> {
         self.name().map(|n| (n.into(), false)).ok_or_else(|| self.unreadable())
     }
 
-    fn close_path(&mut self) -> Result<Path, TemplateError> {
+    fn close_path(&mut self) -> Result<Path, Mistake> {
         let call = self.call()?;
         if call.args.is_empty() && call.named.is_empty() { Ok(call.path) } else { Err(self.unreadable()) }
     }
