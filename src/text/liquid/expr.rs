@@ -1,12 +1,14 @@
 //! Expressions of the tags: the crate's filter chains as operands, and LiquidJS's operators between them.
 
+use std::cmp::Ordering;
+
 use liquid_core::parser::{FilterChain, TagToken};
 use liquid_core::{Language, Result, Runtime, TagTokenIter};
 
-use super::state::{State, with};
+use super::filters;
+use super::state::{state, with};
 use super::val::{self, Val};
 use super::words::NAMED;
-use super::{Trouble, filters};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
@@ -22,28 +24,25 @@ pub(super) enum Op {
     Or,
 }
 
-const WORDS: &[(&str, Op)] = &[
+const SIGNS: &[(&str, Op)] = &[
     ("==", Op::Equal),
     ("!=", Op::Unequal),
     ("<=", Op::LessEqual),
     (">=", Op::GreaterEqual),
     ("<", Op::Less),
     (">", Op::Greater),
-    ("contains", Op::Contains),
-    ("not", Op::Not),
-    ("and", Op::And),
-    ("or", Op::Or),
 ];
+const WORDS: &[(&str, Op)] = &[("contains", Op::Contains), ("not", Op::Not), ("and", Op::And), ("or", Op::Or)];
 
 impl Op {
     /// The operator or mark that is no word and that a text begins with.
     pub(super) fn sign(text: &str) -> Option<&'static str> {
-        let signs = WORDS.iter().map(|(sign, _)| *sign).take(6).chain(["=", ",", ":"]);
+        let signs = SIGNS.iter().map(|(sign, _)| *sign).chain(["=", ",", ":"]);
         signs.into_iter().find(|sign| text.starts_with(sign))
     }
 
     pub(super) fn word(word: &str) -> Option<Self> {
-        WORDS.iter().find(|(text, _)| *text == word).map(|(_, op)| *op)
+        WORDS.iter().chain(SIGNS).find(|(text, _)| *text == word).map(|(_, op)| *op)
     }
 
     fn binds(self) -> u8 {
@@ -51,6 +50,22 @@ impl Op {
             Op::And | Op::Or => 0,
             Op::Not => 1,
             _ => 2,
+        }
+    }
+
+    fn of(self, left: &Val, right: &Val, seen: &mut usize) -> bool {
+        let order = || val::compare(left, right);
+        match self {
+            Op::Equal => val::equals(left, right, seen),
+            Op::Unequal => !val::equals(left, right, seen),
+            Op::Less => order().is_some_and(Ordering::is_lt),
+            Op::LessEqual => order().is_some_and(Ordering::is_le),
+            Op::Greater => order().is_some_and(Ordering::is_gt),
+            Op::GreaterEqual => order().is_some_and(Ordering::is_ge),
+            Op::Contains => val::contains(left, right, seen),
+            Op::And => left.truthy() && right.truthy(),
+            Op::Or => left.truthy() || right.truthy(),
+            Op::Not => !right.truthy(),
         }
     }
 }
@@ -71,8 +86,7 @@ enum Step {
 impl Expr {
     /// What is left of a tag.
     pub(super) fn read(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<Self> {
-        let (mut steps, mut waiting): (Vec<Step>, Vec<Op>) = (Vec::new(), Vec::new());
-        let mut filters = None;
+        let (mut steps, mut waiting, mut filters): (Vec<Step>, Vec<Op>, _) = (Vec::new(), Vec::new(), None);
         while let Some(token) = tokens.next() {
             if let Some(op) = Op::word(token.as_str()) {
                 while let Some(last) = waiting.pop_if(|last| last.binds() > op.binds()) {
@@ -80,17 +94,14 @@ impl Expr {
                 }
                 waiting.push(op);
             } else if token.as_str() == ":" && !steps.is_empty() && filters.is_none() {
-                let chain = tokens.next().filter(|next| next.as_str().strip_prefix(NAMED).is_some_and(|rest| rest.starts_with('\n')));
-                filters = Some(self::chain(chain.unwrap_or(token), language)?);
+                let filtered = |next: &TagToken<'_>| next.as_str().strip_prefix(NAMED).is_some_and(|rest| rest.starts_with('\n'));
+                filters = Some(chain(tokens.next().filter(filtered).unwrap_or(token), language)?);
             } else {
                 steps.push(Step::Operand(chain(token, language)?));
             }
         }
         steps.extend(waiting.into_iter().rev().map(Step::Op));
-        if steps.is_empty() {
-            return Err(tokens.raise_error("a value is missing here"));
-        }
-        Ok(Self { steps, filters })
+        if steps.is_empty() { Err(tokens.raise_error("a value is missing here")) } else { Ok(Self { steps, filters }) }
     }
 
     pub(super) fn value(&self, runtime: &dyn Runtime) -> Result<Val> {
@@ -102,55 +113,32 @@ impl Expr {
         for step in &self.steps {
             let value = match step {
                 Step::Operand(operand) => value(operand, runtime)?,
-                Step::Op(Op::Not) => Val::bool(!stack.pop().unwrap_or(Val::Missing).truthy()),
                 Step::Op(op) => {
                     let right = stack.pop().unwrap_or(Val::Missing);
-                    let left = stack.pop().unwrap_or(Val::Missing);
-                    Val::bool(with(runtime, |state| state.operate(*op, &left, &right))?)
+                    let left = if *op == Op::Not { Val::Missing } else { stack.pop().unwrap_or(Val::Missing) };
+                    let mut seen = 1;
+                    let truth = op.of(&left, &right, &mut seen);
+                    with(runtime, |state| state.pay(seen))?;
+                    Val::bool(truth)
                 }
             };
             stack.push(value);
         }
         let result = stack.into_iter().next().unwrap_or(Val::Missing);
         let Some(filters) = &self.filters else { return Ok(result) };
-        with(runtime, |state| {
-            state.answer = result;
-            Ok(())
-        })?;
+        state(runtime).answer = result;
         value(filters, runtime)
-    }
-}
-
-impl State {
-    fn operate(&mut self, op: Op, left: &Val, right: &Val) -> std::result::Result<bool, Trouble> {
-        let mut seen = 1;
-        let order = || val::compare(left, right);
-        let truth = match op {
-            Op::Equal => val::equals(left, right, &mut seen),
-            Op::Unequal => !val::equals(left, right, &mut seen),
-            Op::Less => order().is_some_and(std::cmp::Ordering::is_lt),
-            Op::LessEqual => order().is_some_and(std::cmp::Ordering::is_le),
-            Op::Greater => order().is_some_and(std::cmp::Ordering::is_gt),
-            Op::GreaterEqual => order().is_some_and(std::cmp::Ordering::is_ge),
-            Op::Contains => val::contains(left, right, &mut seen),
-            Op::And => left.truthy() && right.truthy(),
-            Op::Or => left.truthy() || right.truthy(),
-            Op::Not => !right.truthy(),
-        };
-        self.pay(seen)?;
-        Ok(truth)
     }
 }
 
 /// The value of an operand and what its filters make of it.
 pub(super) fn value(operand: &FilterChain, runtime: &dyn Runtime) -> Result<Val> {
-    let mark = with(runtime, |state| Ok(state.mark()))?;
+    let mark = state(runtime).mark();
     let slot = filters::slot(&operand.evaluate(runtime)?);
-    with(runtime, |state| {
-        let value = state.value(slot);
-        state.release(mark);
-        Ok(value)
-    })
+    let mut state = state(runtime);
+    let value = state.value(slot);
+    state.release(mark);
+    Ok(value)
 }
 
 fn chain(token: TagToken<'_>, language: &Language) -> Result<FilterChain> {

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use liquid_core::parser::{FilterArguments, ParameterReflection};
 use liquid_core::{Expression, Filter, FilterReflection, ParseFilter, Runtime, ValueView};
 
-use super::state::{State, handle, place, with};
+use super::state::{State, handle, place, state, with};
 use super::val::Val;
-use super::words::RANGE;
-use super::{Trouble, lists, numbers, texts};
+use super::{lists, numbers, texts};
 use crate::model::Value;
+use crate::text::Mistake;
 
-pub(super) type Given = Result<Val, Trouble>;
+pub(super) type Given = Result<Val, Mistake>;
 pub(super) type Plain = fn(&mut State, &Val, &Args) -> Given;
 
 /// A filter as the crate knows it; one without a function evaluates an expression for each element.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
-    name: &'static str,
+    pub name: &'static str,
     plain: Option<Plain>,
 }
 
@@ -52,7 +52,7 @@ impl Args {
 
 impl State {
     /// A value as text, and what reading it costs.
-    pub(super) fn text(&mut self, value: &Val) -> Result<Arc<str>, Trouble> {
+    pub(super) fn text(&mut self, value: &Val) -> Result<Arc<str>, Mistake> {
         let text = self.printed(value)?;
         self.pay(text.len() / 32)?;
         Ok(text)
@@ -65,7 +65,7 @@ impl State {
     }
 
     /// A value's elements, paid for.
-    pub(super) fn elements(&mut self, value: &Val) -> Result<Vec<Value>, Trouble> {
+    pub(super) fn elements(&mut self, value: &Val) -> Result<Vec<Value>, Mistake> {
         let count = if let Val::Is(Value::List(list)) = value { list.len() } else { 1 };
         self.pay_list(count)?;
         Ok(value.elements())
@@ -85,27 +85,24 @@ pub(super) fn slot(value: &dyn ValueView) -> usize {
 impl Filter for Call {
     fn evaluate(&self, input: &dyn ValueView, runtime: &dyn Runtime) -> liquid_core::Result<liquid_core::Value> {
         let input = slot(input);
-        let mark = with(runtime, |state| {
-            state.pay(1)?;
-            Ok(state.mark())
-        })?;
+        with(runtime, |state| state.pay(1))?;
+        let mark = state(runtime).mark();
         let given = |argument: &Expression| {
             let slot = slot(&argument.evaluate(runtime)?);
-            with(runtime, |state| Ok(state.value(slot)))
+            Ok(state(runtime).value(slot))
         };
         let list = self.positional.iter().map(given).collect::<liquid_core::Result<_>>()?;
         let named = self.named.iter().map(|(name, argument)| Ok((name.clone(), given(argument)?)));
         let args = Args { list, named: named.collect::<liquid_core::Result<_>>()? };
-        let value = with(runtime, |state| Ok(state.value(input)))?;
+        let value = state(runtime).value(input);
         let made = match self.known.plain {
             Some(plain) => with(runtime, |state| plain(state, &value, &args))?,
             None => lists::each(runtime, self.known.name, &value, &args)?,
         };
-        with(runtime, |state| {
-            // what the filter was given is not needed any more; a constant stays
-            state.release(mark.min(input.max(state.first())));
-            Ok(handle(state.keep(made)))
-        })
+        let mut state = state(runtime);
+        // what the filter was given is not needed any more; `release` leaves constants alone
+        state.release(mark.min(input));
+        Ok(handle(state.keep(made)))
     }
 }
 
@@ -144,105 +141,26 @@ impl FilterReflection for Known {
     }
 }
 
-/// All filters as the crate is to know them.
+/// All filters that a template may call.
 pub(super) fn all() -> impl Iterator<Item = Known> {
-    let plain = FILTERS.iter().map(|(name, plain)| Known { name, plain: Some(*plain) });
-    let each = EXPRESSIONS.iter().map(|name| Known { name, plain: None });
-    plain.chain(each).chain([RANGES])
-}
-
-/// The names of all filters that a template may call.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    FILTERS.iter().map(|(name, _)| *name).chain(EXPRESSIONS.iter().copied())
+    let plain = [texts::FILTERS, lists::FILTERS, numbers::FILTERS, OTHERS].into_iter().flatten();
+    let plain = plain.map(|(name, plain)| Known { name, plain: Some(*plain) });
+    plain.chain(lists::EXPRESSIONS.iter().map(|name| Known { name, plain: None }))
 }
 
 pub(super) fn is_known(name: &str) -> bool {
-    FILTERS.binary_search_by_key(&name, |(n, _)| n).is_ok() || EXPRESSIONS.contains(&name)
+    all().any(|known| known.name == name)
 }
 
 /// The filter that stands for a range.
 pub(super) const RANGES: Known = Known { name: RANGE, plain: Some(range) };
+pub(super) const RANGE: &str = "_range";
 /// A filter that leaves its value as it is.
 pub(super) const NOTHING: &str = "raw";
 
-/// Filters over an expression, sorted.
-pub(super) const EXPRESSIONS: &[&str] = &["find_exp", "find_index_exp", "group_by_exp", "has_exp", "reject_exp", "where_exp"];
-
-/// All others, sorted.
-pub(super) const FILTERS: &[(&str, Plain)] = &[
-    ("abs", numbers::abs),
-    ("append", texts::append),
-    ("array_to_sentence_string", lists::sentence),
-    ("at_least", numbers::at_least),
-    ("at_most", numbers::at_most),
-    ("base64_decode", texts::base64_decode),
-    ("base64_encode", texts::base64_encode),
-    ("capitalize", texts::capitalize),
-    ("ceil", numbers::ceil),
-    ("cgi_escape", texts::cgi_escape),
-    ("compact", lists::compact),
-    ("concat", lists::concat),
-    ("date", numbers::date),
-    ("default", default),
-    ("divided_by", numbers::divided_by),
-    ("downcase", texts::downcase),
-    ("escape", texts::escape),
-    ("escape_once", texts::escape_once),
-    ("find", lists::find),
-    ("find_index", lists::find_index),
-    ("first", lists::first),
-    ("floor", numbers::floor),
-    ("group_by", lists::group_by),
-    ("has", lists::has),
-    ("inspect", json),
-    ("join", lists::join),
-    ("json", json),
-    ("jsonify", json),
-    ("last", lists::last),
-    ("lstrip", texts::lstrip),
-    ("map", lists::map),
-    ("minus", numbers::minus),
-    ("modulo", numbers::modulo),
-    ("newline_to_br", texts::newline_to_br),
-    ("normalize_whitespace", texts::normalize_whitespace),
-    ("number_of_words", texts::number_of_words),
-    ("plus", numbers::plus),
-    ("pop", lists::pop),
-    ("prepend", texts::prepend),
-    ("push", lists::push),
-    ("raw", |_, value, _| Ok(value.clone())),
-    ("reject", lists::reject),
-    ("remove", texts::remove),
-    ("remove_first", texts::remove_first),
-    ("remove_last", texts::remove_last),
-    ("replace", texts::replace),
-    ("replace_first", texts::replace_first),
-    ("replace_last", texts::replace_last),
-    ("reverse", lists::reverse),
-    ("round", numbers::round),
-    ("rstrip", texts::rstrip),
-    ("shift", lists::shift),
-    ("size", lists::size),
-    ("slice", lists::slice),
-    ("sort", lists::sort),
-    ("sort_natural", lists::sort_natural),
-    ("split", texts::split),
-    ("strip", texts::strip),
-    ("strip_html", texts::strip_html),
-    ("strip_newlines", texts::strip_newlines),
-    ("sum", lists::sum),
-    ("times", numbers::times),
-    ("to_integer", numbers::to_integer),
-    ("truncate", texts::truncate),
-    ("truncatewords", texts::truncatewords),
-    ("uniq", lists::uniq),
-    ("unshift", lists::unshift),
-    ("upcase", texts::upcase),
-    ("url_decode", texts::url_decode),
-    ("url_encode", texts::url_encode),
-    ("where", lists::filter),
-    ("xml_escape", texts::escape),
-];
+/// The filters that are neither of texts, nor of numbers, nor of lists.
+const OTHERS: &[(&str, Plain)] =
+    &[("default", default), ("inspect", json), ("json", json), ("jsonify", json), (NOTHING, |_, value, _| Ok(value.clone()))];
 
 fn range(state: &mut State, value: &Val, args: &Args) -> Given {
     let (from, to) = (value.whole(), args.get(0).whole());

@@ -1,22 +1,54 @@
 //! Filters of lists. Each element that is made or looked at is paid for; a list that could nest without end is refused.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use liquid_core::{Renderable, Runtime};
 
-use super::filters::{Args, Given};
-use super::state::{State, Turn, with};
+use super::filters::{Args, Given, Plain};
+use super::state::{State, state, with};
 use super::val::{self, Val};
-use super::{MOST_ELEMENTS, Trouble, expression};
+use super::{MOST_ELEMENTS, expression};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Map, Value};
 use crate::text::js;
 
-/// Element by element, whether it belongs.
-type Chosen = Result<Vec<(Value, bool)>, Trouble>;
+pub(super) const FILTERS: &[(&str, Plain)] = &[
+    ("array_to_sentence_string", sentence),
+    ("compact", |state, value, _| changed(state, value, |list| list.retain(|value| !value.is_null()))),
+    ("concat", concat),
+    ("find", |state, value, args| chosen(state, value, args, "find")),
+    ("find_index", |state, value, args| chosen(state, value, args, "find_index")),
+    ("first", |_, value, _| Ok(end_of(value, <[Value]>::first, |text| text.chars().next()))),
+    ("group_by", group_by),
+    ("has", |state, value, args| chosen(state, value, args, "has")),
+    ("join", join),
+    ("last", |_, value, _| Ok(end_of(value, <[Value]>::last, |text| text.chars().next_back()))),
+    ("map", map),
+    ("pop", |state, value, _| changed(state, value, |list| drop(list.pop()))),
+    ("push", |state, value, args| grown(state, value, |list| list.push(args.get(0).value()))),
+    ("reject", |state, value, args| chosen(state, value, args, "reject")),
+    ("reverse", |state, value, _| changed(state, value, |list| list.reverse())),
+    ("shift", |state, value, _| changed(state, value, |list| drop(list.drain(..list.len().min(1))))),
+    ("size", size),
+    ("slice", slice),
+    ("sort", |state, value, args| sorted(state, value, args, |key| key)),
+    ("sort_natural", |state, value, args| sorted(state, value, args, without_case)),
+    ("sum", sum),
+    ("uniq", uniq),
+    ("unshift", |state, value, args| grown(state, value, |list| list.insert(0, args.get(0).value()))),
+    ("where", |state, value, args| chosen(state, value, args, "where")),
+];
 
-pub(super) fn join(state: &mut State, value: &Val, args: &Args) -> Given {
+/// Filters over an expression that is evaluated for each element.
+pub(super) const EXPRESSIONS: &[&str] = &["find_exp", "find_index_exp", "group_by_exp", "has_exp", "reject_exp", "where_exp"];
+
+fn changed(state: &mut State, value: &Val, change: impl FnOnce(&mut Vec<Value>)) -> Given {
+    let mut list = state.elements(value)?;
+    change(&mut list);
+    Ok(Val::list(list))
+}
+
+fn join(state: &mut State, value: &Val, args: &Args) -> Given {
     let sep = if args.get(0).is_nil() { " ".into() } else { state.text(args.get(0))? };
     let list = state.elements(value)?;
     let mut parts = Vec::with_capacity(list.len());
@@ -30,7 +62,7 @@ pub(super) fn join(state: &mut State, value: &Val, args: &Args) -> Given {
     Ok(Val::text(out))
 }
 
-pub(super) fn sentence(state: &mut State, value: &Val, args: &Args) -> Given {
+fn sentence(state: &mut State, value: &Val, args: &Args) -> Given {
     let word = if args.get(0).is_nil() { "and".into() } else { state.text(args.get(0))? };
     let mut parts = Vec::new();
     for value in state.elements(value)? {
@@ -45,51 +77,31 @@ pub(super) fn sentence(state: &mut State, value: &Val, args: &Args) -> Given {
     state.made(out)
 }
 
-pub(super) fn first(_: &mut State, value: &Val, _: &Args) -> Given {
-    Ok(match value {
-        Val::Is(Value::List(list)) => list.first().map_or(Val::Missing, |v| Val::Is(v.clone())),
-        Val::Is(Value::Text(text)) => text.chars().next().map_or(Val::Missing, |c| Val::text(c.to_string())),
+fn end_of(value: &Val, list: fn(&[Value]) -> Option<&Value>, text: fn(&str) -> Option<char>) -> Val {
+    match value {
+        Val::Is(Value::List(elements)) => list(elements).map_or(Val::Missing, |v| Val::Is(v.clone())),
+        Val::Is(Value::Text(chars)) => text(chars).map_or(Val::Missing, |c| Val::text(c.to_string())),
         _ => Val::text(""),
-    })
+    }
 }
 
-pub(super) fn last(_: &mut State, value: &Val, _: &Args) -> Given {
-    Ok(match value {
-        Val::Is(Value::List(list)) => list.last().map_or(Val::Missing, |v| Val::Is(v.clone())),
-        Val::Is(Value::Text(text)) => text.chars().next_back().map_or(Val::Missing, |c| Val::text(c.to_string())),
-        _ => Val::text(""),
-    })
-}
-
-pub(super) fn size(state: &mut State, value: &Val, _: &Args) -> Given {
+fn size(state: &mut State, value: &Val, _: &Args) -> Given {
     let length = match value {
         Val::Is(Value::List(list)) => list.len(),
         Val::Is(Value::Text(_)) => js::length(&state.text(value)?),
         _ => 0,
     };
-    Ok(Val::Is(Value::Int(val::int(length))))
+    Ok(Val::count(length))
 }
 
-pub(super) fn reverse(state: &mut State, value: &Val, _: &Args) -> Given {
-    let mut list = state.elements(value)?;
-    list.reverse();
-    Ok(Val::list(list))
-}
-
-pub(super) fn compact(state: &mut State, value: &Val, _: &Args) -> Given {
-    let mut list = state.elements(value)?;
-    list.retain(|value| !value.is_null());
-    Ok(Val::list(list))
-}
-
-pub(super) fn concat(state: &mut State, value: &Val, args: &Args) -> Given {
+fn concat(state: &mut State, value: &Val, args: &Args) -> Given {
     let mut list = state.elements(value)?;
     list.extend(state.elements(args.get(0))?);
     state.list(list)
 }
 
 /// A part of a list or, in UTF-16 units, of a text; from the end if negative; one if no length is given.
-pub(super) fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
+fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
     let length = if args.is_given(1) { args.get(1).whole() } else { 1 };
     let span = |count: usize| {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -130,7 +142,7 @@ fn property(state: &mut State, value: &Value, path: &Val) -> Given {
     Ok(value.path(&path))
 }
 
-fn sorted(state: &mut State, value: &Val, args: &Args, by: fn(&Val, &Val) -> Ordering, key: fn(Val) -> Val) -> Given {
+fn sorted(state: &mut State, value: &Val, args: &Args, key: fn(Val) -> Val) -> Given {
     let list = state.elements(value)?;
     state.pay(list.len().saturating_mul(16))?;
     let mut keyed = Vec::with_capacity(list.len());
@@ -141,23 +153,18 @@ fn sorted(state: &mut State, value: &Val, args: &Args, by: fn(&Val, &Val) -> Ord
         }
         keyed.push((found, value));
     }
-    keyed.sort_by(|(a, _), (b, _)| by(a, b));
+    keyed.sort_by(|(a, _), (b, _)| val::order(a, b));
     Ok(Val::list(keyed.into_iter().map(|(_, value)| value).collect()))
 }
 
-pub(super) fn sort(state: &mut State, value: &Val, args: &Args) -> Given {
-    sorted(state, value, args, val::order, |key| key)
-}
-
-/// By text, without regard to case.
-pub(super) fn sort_natural(state: &mut State, value: &Val, args: &Args) -> Given {
-    sorted(state, value, args, val::order, |key| match key {
+fn without_case(key: Val) -> Val {
+    match key {
         Val::Is(Value::Text(text)) => Val::text(text.to_lowercase()),
         other => other,
-    })
+    }
 }
 
-pub(super) fn uniq(state: &mut State, value: &Val, _: &Args) -> Given {
+fn uniq(state: &mut State, value: &Val, _: &Args) -> Given {
     let mut out: Vec<Value> = Vec::new();
     for value in state.elements(value)? {
         let mut seen = 1;
@@ -170,7 +177,7 @@ pub(super) fn uniq(state: &mut State, value: &Val, _: &Args) -> Given {
     Ok(Val::list(out))
 }
 
-pub(super) fn map(state: &mut State, value: &Val, args: &Args) -> Given {
+fn map(state: &mut State, value: &Val, args: &Args) -> Given {
     let mut out = Vec::new();
     for value in state.elements(value)? {
         out.push(property(state, &value, args.get(0))?.value());
@@ -178,7 +185,7 @@ pub(super) fn map(state: &mut State, value: &Val, args: &Args) -> Given {
     Ok(Val::list(out))
 }
 
-pub(super) fn sum(state: &mut State, value: &Val, args: &Args) -> Given {
+fn sum(state: &mut State, value: &Val, args: &Args) -> Given {
     let mut sum = 0.0;
     for value in state.elements(value)? {
         let n = property(state, &value, args.get(0))?.to_number();
@@ -197,31 +204,14 @@ fn fits(state: &mut State, list: Vec<Value>) -> Given {
     Ok(Val::Is(list))
 }
 
-pub(super) fn push(state: &mut State, value: &Val, args: &Args) -> Given {
+fn grown(state: &mut State, value: &Val, grow: impl FnOnce(&mut Vec<Value>)) -> Given {
     let mut list = state.elements(value)?;
-    list.push(args.get(0).value());
+    grow(&mut list);
     fits(state, list)
 }
 
-pub(super) fn unshift(state: &mut State, value: &Val, args: &Args) -> Given {
-    let mut list = state.elements(value)?;
-    list.insert(0, args.get(0).value());
-    fits(state, list)
-}
-
-pub(super) fn pop(state: &mut State, value: &Val, _: &Args) -> Given {
-    let mut list = state.elements(value)?;
-    list.pop();
-    Ok(Val::list(list))
-}
-
-pub(super) fn shift(state: &mut State, value: &Val, _: &Args) -> Given {
-    let list = state.elements(value)?;
-    Ok(Val::list(list.into_iter().skip(1).collect()))
-}
-
-/// Which elements have a property of that value, or one that counts as true.
-fn chosen(state: &mut State, value: &Val, args: &Args) -> Chosen {
+/// The elements that have a property of that value, or one that counts as true.
+fn chosen(state: &mut State, value: &Val, args: &Args, filter: &str) -> Given {
     let mut out = Vec::new();
     for value in state.elements(value)? {
         let found = property(state, &value, args.get(0))?;
@@ -230,43 +220,23 @@ fn chosen(state: &mut State, value: &Val, args: &Args) -> Chosen {
         state.pay(seen)?;
         out.push((value, fits));
     }
-    Ok(out)
+    Ok(pick(filter, out))
 }
 
-fn kept(chosen: Vec<(Value, bool)>, wanted: bool) -> Val {
-    Val::list(chosen.into_iter().filter(|(_, fits)| *fits == wanted).map(|(value, _)| value).collect())
+/// What a filter takes of elements of which is known whether they belong.
+fn pick(filter: &str, mut elements: Vec<(Value, bool)>) -> Val {
+    let first = elements.iter().position(|(_, fits)| *fits);
+    match filter {
+        "has" => return Val::bool(first.is_some()),
+        "find_index" => return first.map_or(Val::Missing, Val::count),
+        "find" => return first.map_or(Val::Missing, |n| Val::Is(elements.swap_remove(n).0)),
+        _ => {}
+    }
+    let wanted = filter == "where";
+    Val::list(elements.into_iter().filter(|(_, fits)| *fits == wanted).map(|(value, _)| value).collect())
 }
 
-fn one(chosen: Vec<(Value, bool)>) -> Val {
-    chosen.into_iter().find(|(_, fits)| *fits).map_or(Val::Missing, |(value, _)| Val::Is(value))
-}
-
-fn place(chosen: &[(Value, bool)]) -> Val {
-    let n = chosen.iter().position(|(_, fits)| *fits).and_then(|n| i64::try_from(n).ok());
-    n.map_or(Val::Missing, |n| Val::Is(Value::Int(n)))
-}
-
-pub(super) fn filter(state: &mut State, value: &Val, args: &Args) -> Given {
-    Ok(kept(chosen(state, value, args)?, true))
-}
-
-pub(super) fn reject(state: &mut State, value: &Val, args: &Args) -> Given {
-    Ok(kept(chosen(state, value, args)?, false))
-}
-
-pub(super) fn find(state: &mut State, value: &Val, args: &Args) -> Given {
-    Ok(one(chosen(state, value, args)?))
-}
-
-pub(super) fn find_index(state: &mut State, value: &Val, args: &Args) -> Given {
-    Ok(place(&chosen(state, value, args)?))
-}
-
-pub(super) fn has(state: &mut State, value: &Val, args: &Args) -> Given {
-    Ok(Val::bool(chosen(state, value, args)?.iter().any(|(_, fits)| *fits)))
-}
-
-pub(super) fn group_by(state: &mut State, value: &Val, args: &Args) -> Given {
+fn group_by(state: &mut State, value: &Val, args: &Args) -> Given {
     let mut keyed = Vec::new();
     for value in state.elements(value)? {
         keyed.push((property(state, &value, args.get(0))?.value(), value));
@@ -303,29 +273,17 @@ pub(super) fn each(runtime: &dyn Runtime, filter: &str, value: &Val, args: &Args
         Ok((name, state.elements(value)?, expression))
     })?;
     let mut out = Vec::new();
+    state(runtime).begin(name);
     for value in list {
-        with(runtime, |state| {
-            state.turns.push(Turn { name: name.clone(), value: Val::Is(value.clone()), place: None });
-            Ok(())
-        })?;
-        let given = expression.render_to(&mut std::io::sink(), runtime);
-        with(runtime, |state| {
-            state.turns.pop();
-            Ok(())
-        })?;
-        given?;
-        out.push((value, with(runtime, |state| Ok(std::mem::take(&mut state.answer)))?));
+        with(runtime, |state| state.turn(Val::Is(value.clone()), None))?;
+        expression.render_to(&mut std::io::sink(), runtime)?;
+        out.push((value, std::mem::take(&mut state(runtime).answer)));
     }
+    state(runtime).turns.pop();
     if filter == "group_by_exp" {
         let keyed = out.into_iter().map(|(value, found)| (found.value(), value)).collect();
         return with(runtime, |state| grouped(state, keyed));
     }
-    let chosen: Vec<_> = out.into_iter().map(|(value, found)| (value, found.truthy())).collect();
-    Ok(match filter {
-        "where_exp" => kept(chosen, true),
-        "reject_exp" => kept(chosen, false),
-        "find_exp" => one(chosen),
-        "find_index_exp" => place(&chosen),
-        _ => Val::bool(chosen.iter().any(|(_, fits)| *fits)),
-    })
+    let chosen = out.into_iter().map(|(value, found)| (value, found.truthy())).collect();
+    Ok(pick(filter.trim_end_matches("_exp"), chosen))
 }

@@ -15,6 +15,7 @@ mod expr;
 mod filters;
 mod lists;
 mod numbers;
+mod render;
 mod scan;
 mod state;
 mod tags;
@@ -30,13 +31,12 @@ use std::sync::{Arc, LazyLock};
 use liquid_core::{Error, Language};
 
 use super::kept::Kept;
+use super::{Limits, Mistake, TextError};
 use crate::model::Value;
 use state::State;
 
-/// Longest template, in bytes.
-pub const LONGEST: usize = 1 << 20;
 /// Deepest nesting of blocks, and of brackets in one expression.
-const DEEPEST: usize = 64;
+const DEEPEST: usize = Limits::LIQUID.depth;
 /// Most words of a template; the crate's parser keeps some hundred bytes for each.
 const MOST_WORDS: usize = 1 << 18;
 /// Longest list that a range or a filter may make.
@@ -44,36 +44,18 @@ const MOST_ELEMENTS: usize = 100_000;
 /// The block that holds a whole template.
 const PAGE: &str = "page";
 
-/// Why a template is refused, or could not be rendered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {message}")]
-pub struct LiquidError {
-    /// Where in the template, in bytes.
-    pub offset: usize,
-    /// Line in the template, from 1.
-    pub line: usize,
-    /// Column in the line, from 1, in characters.
-    pub column: usize,
-    /// What is wrong: lower case, no full stop.
-    pub message: String,
-    /// A limit was reached; the template itself may be sound.
-    pub bound: bool,
-}
-
 /// How far rendering may go, and how it takes what is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// A name that leads nowhere is an error, and not nothing.
     pub strict: bool,
-    /// Units of work: one for each tag, turn of a loop, operator and element of a list, and for each 32 bytes of text.
-    pub steps: usize,
-    /// Bytes that the text, and any text on the way to it, may have.
-    pub output: usize,
+    /// The bounds of work and of the text.
+    pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { strict: false, steps: 2_000_000, output: 8 << 20 }
+        Self { strict: false, limits: Limits::LIQUID }
     }
 }
 
@@ -91,11 +73,9 @@ impl Liquid {
     /// # Errors
     /// Tags that are unknown, cut off, not closed or closed wrongly, expressions that cannot be read, and templates
     /// beyond a bound; the first of them, with its place.
-    pub fn parse(template: &str) -> Result<Self, LiquidError> {
-        if template.len() > LONGEST {
-            return Err(Trouble::bound(0, format!("the template is longer than {LONGEST} bytes")).placed(template));
-        }
-        let written = scan::template(template).map_err(|trouble| trouble.placed(template))?;
+    pub fn parse(template: &str) -> Result<Self, TextError> {
+        TextError::refuse_long(template, Limits::LIQUID.length)?;
+        let written = scan::template(template).map_err(|mistake| mistake.within(template))?;
         match guarded(|| PARSER.parse(&written.text)) {
             Ok(parsed) => Ok(Self {
                 source: template.into(),
@@ -103,7 +83,7 @@ impl Liquid {
                 constants: written.constants.into(),
                 unknown: written.unknown,
             }),
-            Err(error) => Err(Trouble::told(&error, &written.spots).placed(template)),
+            Err(error) => Err(told(&error, &written.spots).within(template)),
         }
     }
 
@@ -111,7 +91,7 @@ impl Liquid {
     ///
     /// # Errors
     /// As [`Liquid::parse`].
-    pub fn known(template: &str) -> Result<Arc<Self>, LiquidError> {
+    pub fn known(template: &str) -> Result<Arc<Self>, TextError> {
         static KNOWN: LazyLock<Kept<Liquid>> = LazyLock::new(Kept::default);
         KNOWN.get(template, Self::parse)
     }
@@ -120,13 +100,13 @@ impl Liquid {
     ///
     /// # Errors
     /// A bound that is reached and, with `strict`, a name that leads nowhere; with the place of the tag.
-    pub fn render(&self, names: &Value, options: &Options) -> Result<String, LiquidError> {
-        let mut page = Page::new(options);
+    pub fn render(&self, names: &Value, options: &Options) -> Result<String, TextError> {
+        let mut page = Page::new(&options.limits);
         HANDED.set(State::new(names, options, &self.constants));
         // names are looked up in the state: the crate has no values of its own
         match guarded(|| self.template.render_to(&mut page, &liquid::Object::new())) {
             Ok(()) => Ok(page.text()),
-            Err(error) => Err(Trouble::told(&error, &[]).placed(&self.source)),
+            Err(error) => Err(told(&error, &[]).within(&self.source)),
         }
     }
 
@@ -159,7 +139,7 @@ static PARSER: LazyLock<liquid::Parser> = LazyLock::new(|| {
     for tag in tags::ALONE {
         parser = parser.tag(*tag);
     }
-    for filter in filters::all() {
+    for filter in filters::all().chain([filters::RANGES]) {
         parser = parser.filter(filter);
     }
     parser.build().expect("a parser without partials")
@@ -170,15 +150,15 @@ fn expression(text: &str, state: &mut State) -> Result<liquid_core::Template, St
     static LANGUAGE: LazyLock<Language> = LazyLock::new(|| {
         let mut language = Language::empty();
         language.tags.register(tags::ANSWER.to_owned(), tags::Alone(tags::ANSWER).into());
-        language.filters.register(words::RANGE.to_owned(), filters::RANGES.into());
+        language.filters.register(filters::RANGE.to_owned(), filters::RANGES.into());
         language
     });
-    let written = scan::expression(text, tags::ANSWER, state.at, state.mark()).map_err(|trouble| trouble.message)?;
+    let written = scan::expression(text, tags::ANSWER, state.at, state.mark()).map_err(|mistake| mistake.message)?;
     for constant in written.constants {
         state.keep(constant);
     }
     let parsed = liquid_core::parser::parse(&written.text, &LANGUAGE);
-    parsed.map(liquid_core::Template::new).map_err(|error| Trouble::told(&error, &written.spots).message)
+    parsed.map(liquid_core::Template::new).map_err(|error| told(&error, &written.spots).message)
 }
 
 /// Calls the crate; a panic of it becomes an error.
@@ -193,8 +173,8 @@ struct Page {
 }
 
 impl Page {
-    fn new(options: &Options) -> Self {
-        Self { text: Vec::new(), most: options.output }
+    fn new(limits: &Limits) -> Self {
+        Self { text: Vec::new(), most: limits.output }
     }
 
     fn text(self) -> String {
@@ -216,68 +196,43 @@ impl io::Write for Page {
     }
 }
 
-/// Something wrong at a place of the template, in bytes.
+/// A mistake on its way through the crate, whose errors show the source of their cause and not the cause.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{message}")]
-struct Trouble {
-    at: usize,
-    message: String,
-    /// A limit was reached.
-    bound: bool,
+#[error("a mistake in the template")]
+struct Carrier(#[source] Carried);
+
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}", .0.message)]
+struct Carried(Mistake);
+
+fn carried(mistake: Mistake) -> Error {
+    Error::with_msg(mistake.message.clone()).cause(Carrier(Carried(mistake)))
 }
 
-/// A trouble on its way through the crate, whose errors show only the source of their cause.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{0}")]
-struct Carried(#[source] Trouble);
-
-impl Trouble {
-    fn new(at: usize, message: impl Into<String>) -> Self {
-        Self { at, message: message.into(), bound: false }
+/// What an error of the crate says: a mistake that was carried, or a place in what was written for its parser, where
+/// `spots` lead back from each line.
+fn told(error: &Error, spots: &[usize]) -> Mistake {
+    let carried = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Carried>());
+    if let Some(Carried(mistake)) = carried {
+        return mistake.clone();
     }
-
-    fn bound(at: usize, message: impl Into<String>) -> Self {
-        Self { at, message: message.into(), bound: true }
-    }
-
-    fn carried(self) -> Error {
-        Error::with_msg("see its cause").cause(Carried(self))
-    }
-
-    /// What an error of the crate says: a trouble that was carried, or a place in what was written for its parser, where
-    /// `spots` lead back from each line.
-    fn told(error: &Error, spots: &[usize]) -> Self {
-        let carried = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Self>());
-        if let Some(trouble) = carried {
-            return trouble.clone();
-        }
-        let text = error.to_string();
-        let place = text.split_once("--> ").and_then(|(_, rest)| rest.lines().next()?.split_once(':'));
-        let (line, column) = place.map_or((1, 1), |(line, column)| (line.parse().unwrap_or(1), column.parse().unwrap_or(1)));
-        // what is wrong behind a word is wrong where the next one stands
-        let line: usize = if column > 1 { line } else { line - 1 };
-        let at = spots.get(line).or(spots.last()).copied().unwrap_or_default();
-        let message = match (text.split_once("\n  = "), text.lines().next()) {
-            (Some((_, message)), _) => message.lines().next().unwrap_or_default(),
-            (None, first) => first.unwrap_or_default().trim_start_matches("liquid: "),
-        };
-        Self::new(at, message)
-    }
-
-    fn placed(self, source: &str) -> LiquidError {
-        let offset = self.at.min(source.len());
-        let before = source.get(..offset).unwrap_or(source);
-        let line_start = before.rfind('\n').map_or(0, |n| n + 1);
-        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
-        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
-        LiquidError { offset, line, column, message: self.message, bound: self.bound }
-    }
+    let text = error.to_string();
+    let place = text.split_once("--> ").and_then(|(_, rest)| rest.lines().next()?.split_once(':'));
+    let (line, column): (usize, usize) = place.map_or((1, 1), |(line, column)| (line.parse().unwrap_or(1), column.parse().unwrap_or(1)));
+    // what is wrong behind a word is wrong where the next one stands
+    let line = if column > 1 { line } else { line.saturating_sub(1) };
+    let at = spots.get(line).or(spots.last()).copied().unwrap_or_default();
+    let message = match (text.split_once("\n  = "), text.lines().next()) {
+        (Some((_, message)), _) => message.lines().next().unwrap_or_default(),
+        (None, first) => first.unwrap_or_default().trim_start_matches("liquid: "),
+    };
+    Mistake::at(at, message)
 }
 
 /// The names of all filters, sorted.
 #[must_use]
 pub fn filter_names() -> Vec<&'static str> {
-    let mut names: Vec<_> = filters::names().collect();
+    let mut names: Vec<_> = filters::all().map(|filter| filter.name).collect();
     names.sort_unstable();
     names
 }

@@ -6,9 +6,9 @@
 
 use super::val::Val;
 use super::words::{Words, Written};
-use super::{DEEPEST, PAGE, Trouble};
+use super::{DEEPEST, PAGE};
 use crate::diag::suggest;
-use crate::text::js;
+use crate::text::{Mistake, js};
 
 /// Tags that open something or stand alone, sorted.
 pub(super) const TAGS: &[&str] = &[
@@ -31,7 +31,7 @@ pub(super) const TAGS: &[&str] = &[
     "unless",
 ];
 
-type Done = Result<(), Trouble>;
+type Done = Result<(), Mistake>;
 
 /// A block that is not closed yet.
 struct Open {
@@ -51,14 +51,14 @@ struct Scan<'t> {
 }
 
 /// A whole template, as the inside of one block.
-pub(super) fn template(text: &str) -> Result<Written, Trouble> {
+pub(super) fn template(text: &str) -> Result<Written, Mistake> {
     let mut scan = Scan { words: Words::new(text, 0), trims: false, comment: None, open: Vec::new() };
     scan.page()?;
     Ok(scan.words.written)
 }
 
 /// An expression by itself, as the one tag `word`, told as standing at `at`; its constants begin at the slot `first`.
-pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Result<Written, Trouble> {
+pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Result<Written, Mistake> {
     let mut words = Words::new(text, first);
     words.open(word);
     words.piece(0, at)?;
@@ -89,10 +89,10 @@ impl<'t> Scan<'t> {
         }
         self.literal(text.len())?;
         if let Some(at) = self.comment {
-            return Err(Trouble::new(at, "this `comment` has no `{% endcomment %}`"));
+            return Err(Mistake::at(at, "this `comment` has no `{% endcomment %}`"));
         }
         if let Some(open) = self.open.pop() {
-            return Err(Trouble::new(open.at, format!("this `{0}` has no `{{% end{0} %}}`", open.word)));
+            return Err(Mistake::at(open.at, format!("this `{0}` has no `{{% end{0} %}}`", open.word)));
         }
         self.words.open(&format!("end{PAGE}"));
         self.words.close()
@@ -129,14 +129,14 @@ impl<'t> Scan<'t> {
     }
 
     /// What stands in the tag that begins at `start`, where the tag ends, and whether it trims what follows.
-    fn inside(&self, start: usize, output: bool) -> Result<((usize, usize), usize, bool), Trouble> {
+    fn inside(&self, start: usize, output: bool) -> Result<((usize, usize), usize, bool), Mistake> {
         let text = self.words.text;
         let from = start + 2 + usize::from(text.get(start + 2..).is_some_and(|t| t.starts_with('-')));
         let rest = text.get(from..).unwrap_or_default();
         let close = if output { closing_output(rest) } else { rest.find("%}") };
         let Some(length) = close else {
             let (open, close) = if output { ("{{", "}}") } else { ("{%", "%}") };
-            return Err(Trouble::new(start, format!("this `{open}` has no `{close}`")));
+            return Err(Mistake::at(start, format!("this `{open}` has no `{close}`")));
         };
         let trims = rest.get(..length).is_some_and(|inside| inside.ends_with('-'));
         Ok(((from, from + length - usize::from(trims)), from + length + 2, trims))
@@ -191,7 +191,7 @@ impl<'t> Scan<'t> {
 
     fn opens(&mut self, at: usize, word: &str) -> Done {
         if self.open.len() >= DEEPEST {
-            return Err(Trouble::bound(at, format!("blocks are nested deeper than {DEEPEST}")));
+            return Err(Mistake::bound(at, format!("blocks are nested deeper than {DEEPEST}")));
         }
         let word = TAGS.iter().find(|tag| **tag == word).copied().unwrap_or_default();
         self.open.push(Open { at, word, in_else: false });
@@ -209,16 +209,16 @@ impl<'t> Scan<'t> {
                 open.in_else = word == "else";
                 Ok(())
             }
-            _ => Err(Trouble::new(at, said)),
+            _ => Err(Mistake::at(at, said)),
         }
     }
 
     fn ends(&mut self, at: usize, word: &str) -> Done {
         let Some(open) = self.open.pop() else {
-            return Err(Trouble::new(at, format!("`{word}` closes nothing")));
+            return Err(Mistake::at(at, format!("`{word}` closes nothing")));
         };
         if word.strip_prefix("end") != Some(open.word) {
-            return Err(Trouble::new(at, format!("`{word}` cannot close the `{0}` that is open; write `end{0}`", open.word)));
+            return Err(Mistake::at(at, format!("`{word}` cannot close the `{0}` that is open; write `end{0}`", open.word)));
         }
         self.words.open(word);
         self.words.close()
@@ -245,7 +245,7 @@ impl<'t> Scan<'t> {
                 }
             }
         }
-        Err(Trouble::new(at, "this `raw` has no `{% endraw %}`"))
+        Err(Mistake::at(at, "this `raw` has no `{% endraw %}`"))
     }
 
     /// `{% liquid %}`: each line is a tag.
@@ -260,7 +260,7 @@ impl<'t> Scan<'t> {
                 _ if start == line_end => {}
                 (Some(_), word) => self.comment = self.comment.filter(|_| word != "endcomment"),
                 (None, word @ ("raw" | "liquid")) => {
-                    return Err(Trouble::new(start, format!("`{word}` cannot stand inside `liquid`")));
+                    return Err(Mistake::at(start, format!("`{word}` cannot stand inside `liquid`")));
                 }
                 (None, _) => {
                     self.words.at = start;
@@ -292,10 +292,10 @@ fn closing_output(rest: &str) -> Option<usize> {
     None
 }
 
-fn unknown_tag(at: usize, word: &str) -> Trouble {
+fn unknown_tag(at: usize, word: &str) -> Mistake {
     let said = match word {
         "render" | "include" | "layout" | "block" => "; there are no other templates to call from here".to_owned(),
         _ => suggest::help(word, TAGS.iter().copied()).map(|help| format!("; {help}")).unwrap_or_default(),
     };
-    Trouble::new(at, format!("there is no tag `{word}`{said}"))
+    Mistake::at(at, format!("there is no tag `{word}`{said}"))
 }

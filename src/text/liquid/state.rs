@@ -3,6 +3,7 @@
 //! The crate would copy every value that it handles. So it handles numbers instead: the slots of a template's constants
 //! and, behind them, of the values that the expression under way has come by. The values are shared and not copied.
 
+use std::cell::RefMut;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,18 +14,21 @@ use rustc_hash::FxHashMap;
 
 use super::val::{self, Val};
 use super::words::{NAMED, VALUE};
-use super::{MOST_ELEMENTS, Options, Trouble};
+use super::{MOST_ELEMENTS, Options, carried};
 use crate::model::{Map, Value};
+use crate::text::Mistake;
 
-type Done = Result<(), Trouble>;
+type Done = Result<(), Mistake>;
 
 /// One loop that runs, or a filter that looks at one element.
 pub(super) struct Turn {
     pub name: Arc<str>,
     pub value: Val,
-    /// Which turn of how many, and the columns of a table.
-    pub place: Option<(usize, usize, Option<usize>)>,
+    pub place: Option<Place>,
 }
+
+/// Which turn of how many, and the columns of a table.
+type Place = (usize, usize, Option<usize>);
 
 /// A rendering under way.
 #[derive(Default)]
@@ -39,31 +43,35 @@ pub(super) struct State {
     passing: Vec<Val>,
     /// What an expression has given before its filters, or as the expression of a filter.
     pub answer: Val,
-    pub assigned: FxHashMap<Arc<str>, Val>,
+    assigned: FxHashMap<Arc<str>, Val>,
     counted: FxHashMap<Arc<str>, Val>,
-    pub cycles: FxHashMap<Arc<str>, usize>,
-    /// How far loops over the same list came.
-    pub came: FxHashMap<String, usize>,
+    cycles: FxHashMap<Arc<str>, usize>,
+    /// How far loops with a name over the same list came.
+    pub came: FxHashMap<(Arc<str>, Arc<str>), usize>,
     pub turns: Vec<Turn>,
 }
 
-/// Works with the state of a rendering. It must not be asked for again inside: the crate lends it once.
-pub(super) fn with<T>(runtime: &dyn Runtime, work: impl FnOnce(&mut State) -> Result<T, Trouble>) -> liquid_core::Result<T> {
-    let mut state = runtime.registers().get_mut::<State>();
-    work(&mut state).map_err(|trouble| trouble.carried())
+/// The state of a rendering, lent until the end of a statement: the crate must not ask for it meanwhile.
+pub(super) fn state(runtime: &dyn Runtime) -> RefMut<'_, State> {
+    runtime.registers().get_mut()
+}
+
+/// Works with the state of a rendering; what goes wrong is carried through the crate.
+pub(super) fn with<T>(runtime: &dyn Runtime, work: impl FnOnce(&mut State) -> Result<T, Mistake>) -> liquid_core::Result<T> {
+    work(&mut state(runtime)).map_err(carried)
 }
 
 impl State {
     pub(super) fn new(names: &Value, options: &Options, constants: &Arc<[Val]>) -> Self {
-        Self { names: names.clone(), options: *options, left: options.steps, constants: constants.clone(), ..Self::default() }
+        Self { names: names.clone(), options: *options, left: options.limits.steps, constants: constants.clone(), ..Self::default() }
     }
 
-    pub(super) fn fail<T>(&self, message: impl Into<String>) -> Result<T, Trouble> {
-        Err(Trouble::new(self.at, message))
+    pub(super) fn fail<T>(&self, message: impl Into<String>) -> Result<T, Mistake> {
+        Err(Mistake::at(self.at, message))
     }
 
-    pub(super) fn bound<T>(&self, message: impl Into<String>) -> Result<T, Trouble> {
-        Err(Trouble::bound(self.at, message))
+    pub(super) fn bound<T>(&self, message: impl Into<String>) -> Result<T, Mistake> {
+        Err(Mistake::bound(self.at, message))
     }
 
     /// Takes work from the account.
@@ -73,14 +81,14 @@ impl State {
                 self.left = left;
                 Ok(())
             }
-            None => self.bound(format!("the template takes more than {} steps", self.options.steps)),
+            None => self.bound(format!("the template takes more than {} steps", self.options.limits.steps)),
         }
     }
 
     /// Pays for a text of so many bytes before it is made, unless it is too long.
     pub(super) fn room(&mut self, bytes: usize) -> Done {
-        if bytes > self.options.output {
-            return self.bound(format!("a text would be longer than {} bytes", self.options.output));
+        if bytes > self.options.limits.output {
+            return self.bound(format!("a text would be longer than {} bytes", self.options.limits.output));
         }
         self.pay(bytes / 32)
     }
@@ -94,7 +102,7 @@ impl State {
     }
 
     /// A value as text. A list may print as very much: that is paid before it is made.
-    pub(super) fn printed(&mut self, value: &Val) -> Result<Arc<str>, Trouble> {
+    pub(super) fn printed(&mut self, value: &Val) -> Result<Arc<str>, Mistake> {
         fn length(value: &Value, left: usize) -> usize {
             match value {
                 Value::Text(text) => text.len(),
@@ -103,7 +111,7 @@ impl State {
             }
         }
         if let Val::Is(list @ Value::List(_)) = value {
-            self.room(length(list, self.options.output))?;
+            self.room(length(list, self.options.limits.output))?;
         }
         Ok(value.print())
     }
@@ -127,18 +135,13 @@ impl State {
         self.constants.len() + self.passing.len()
     }
 
-    /// The first slot that is no constant.
-    pub(super) fn first(&self) -> usize {
-        self.constants.len()
-    }
-
-    /// Gives up all slots from a mark on.
+    /// Gives up all slots from a mark on, but for constants.
     pub(super) fn release(&mut self, mark: usize) {
         self.passing.truncate(mark.saturating_sub(self.constants.len()));
     }
 
     /// A key as it is written, or the text of the value in a slot; a list or a table is none.
-    fn key<'k>(&mut self, key: &'k ScalarCow<'_>) -> Result<Option<KStringCow<'k>>, Trouble> {
+    fn key<'k>(&mut self, key: &'k ScalarCow<'_>) -> Result<Option<KStringCow<'k>>, Mistake> {
         match key.to_integer() {
             None => Ok(Some(key.to_kstr())),
             Some(slot) => match self.value(place(slot)) {
@@ -148,7 +151,7 @@ impl State {
         }
     }
 
-    fn lookup(&mut self, path: &[ScalarCow<'_>]) -> Result<Val, Trouble> {
+    fn lookup(&mut self, path: &[ScalarCow<'_>]) -> Result<Val, Mistake> {
         self.pay(path.len())?;
         let mut keys = path.iter();
         let root = keys.next().map(|root| root.to_kstr()).unwrap_or_default();
@@ -156,13 +159,13 @@ impl State {
             (NAMED, []) => self.answer.clone(),
             (NAMED, [name, ..]) => {
                 keys.next();
-                self.key(name)?.map_or(Val::Missing, |name| self.name(&name))
+                self.key(name)?.map_or(Val::Missing, |name| self.named(&name))
             }
             (VALUE, [value, ..]) => {
                 keys.next();
                 value.to_integer().map_or(Val::Missing, |slot| self.value(place(slot)))
             }
-            (name, _) => self.name(name),
+            (name, _) => self.named(name),
         };
         for key in keys {
             if let Val::Is(Value::Text(text)) = &value {
@@ -176,19 +179,49 @@ impl State {
         Ok(value)
     }
 
+    /// The name in the slot of a constant.
+    pub(super) fn name(&self, slot: usize) -> Arc<str> {
+        self.value(slot).print()
+    }
+
+    pub(super) fn assign(&mut self, name: usize, value: Val) {
+        self.assigned.insert(self.name(name), value);
+    }
+
     /// `increment` and `decrement`: what is printed.
-    pub(super) fn count(&mut self, name: Arc<str>, by: i64) -> i64 {
-        let old = self.counted.get(&name).cloned().or_else(|| self.names.get(&name).cloned().map(Val::Is));
-        let old = match old {
-            Some(Val::Is(value @ (Value::Int(_) | Value::Num(_)))) => value.as_i64().unwrap_or(0),
-            _ => 0,
+    pub(super) fn count(&mut self, name: usize, by: i64) -> i64 {
+        let name = self.name(name);
+        let old = match self.counted.get(&name) {
+            Some(Val::Is(value)) => value.as_i64(),
+            _ => self.names.get(&name).and_then(Value::as_i64),
         };
+        let old = old.unwrap_or(0);
         let new = old.saturating_add(by);
         self.counted.insert(name, Val::Is(Value::Int(new)));
         if by > 0 { old } else { new }
     }
 
-    fn name(&self, name: &str) -> Val {
+    /// Which of so many items a cycle has come to.
+    pub(super) fn cycle(&mut self, key: Arc<str>, items: usize) -> usize {
+        let next = self.cycles.entry(key).or_default();
+        let now = *next;
+        *next = (now + 1) % items.max(1);
+        now
+    }
+
+    /// Begins the turns of a loop.
+    pub(super) fn begin(&mut self, name: Arc<str>) {
+        self.turns.push(Turn { name, value: Val::Missing, place: None });
+    }
+
+    pub(super) fn turn(&mut self, value: Val, place: Option<Place>) -> Done {
+        if let Some(turn) = self.turns.last_mut() {
+            (turn.value, turn.place) = (value, place);
+        }
+        self.pay(1)
+    }
+
+    fn named(&self, name: &str) -> Val {
         for turn in self.turns.iter().rev() {
             if *turn.name == *name {
                 return turn.value.clone();

@@ -1,18 +1,14 @@
 //! The tags, as tags and blocks of the crate. The first word of each is its place in the template, for what goes wrong.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use liquid_core::parser::{BlockElement, FilterChain, TagReflection, TagToken};
-use liquid_core::runtime::{Interrupt, InterruptRegister};
-use liquid_core::{BlockReflection, Language, ParseBlock, ParseTag, Renderable, Result, Runtime, TagBlock, TagTokenIter, Template};
+use liquid_core::runtime::Interrupt;
+use liquid_core::{BlockReflection, Language, ParseBlock, ParseTag, Renderable, Result, TagBlock, TagTokenIter, Template};
 
-use super::expr::{Expr, operand, value};
+use super::PAGE;
+use super::expr::{Expr, operand};
 use super::filters::slot;
-use super::state::{Names, State, Turn, with};
-use super::val::{self, Val};
-use super::{HANDED, PAGE, Page};
-use crate::model::Value;
 
 /// The tag whose value is the answer to a filter that evaluates an expression.
 pub(super) const ANSWER: &str = "answer";
@@ -45,13 +41,13 @@ pub(super) const BLOCKS: &[Block] = &[
 
 /// A tag of a template, and where it stands.
 #[derive(Debug)]
-struct Node {
-    at: usize,
-    what: What,
+pub(super) struct Node {
+    pub at: usize,
+    pub what: What,
 }
 
 #[derive(Debug)]
-enum What {
+pub(super) enum What {
     Page(Template),
     Echo(Expr),
     Answer(Expr),
@@ -60,33 +56,33 @@ enum What {
     If { arms: Vec<(When, Template)>, otherwise: Template },
     Case { target: Expr, arms: Vec<(Vec<FilterChain>, Template)>, otherwise: Template },
     Loop(Box<Loop>),
-    Cycle { group: Option<FilterChain>, items: Vec<FilterChain>, written: Box<str> },
+    Cycle { group: Option<FilterChain>, items: Vec<FilterChain>, written: Arc<str> },
     Count { name: usize, by: i64 },
     Stop(Interrupt),
 }
 
 /// A condition and what it must be.
 #[derive(Debug)]
-struct When(Expr, bool);
+pub(super) struct When(pub Expr, pub bool);
 
 /// `for` and `tablerow`.
 #[derive(Debug)]
-struct Loop {
-    name: usize,
-    over: FilterChain,
+pub(super) struct Loop {
+    pub name: usize,
+    pub over: FilterChain,
     /// How `over` is written: `offset: continue` goes by it.
-    written: Box<str>,
-    limit: Option<FilterChain>,
-    offset: Option<Offset>,
-    reversed: bool,
+    pub written: Arc<str>,
+    pub limit: Option<FilterChain>,
+    pub offset: Option<Offset>,
+    pub reversed: bool,
     /// Of a `tablerow`: its columns, all in one row if not given.
-    table: Option<Option<FilterChain>>,
-    body: Template,
-    otherwise: Template,
+    pub table: Option<Option<FilterChain>>,
+    pub body: Template,
+    pub otherwise: Template,
 }
 
 #[derive(Debug)]
-enum Offset {
+pub(super) enum Offset {
     Given(FilterChain),
     Continue,
 }
@@ -291,228 +287,4 @@ fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
     let (body, next) = part(block, language)?;
     let otherwise = if next.is_some() { Template::new(block.parse_all(language)?) } else { nothing() };
     Ok(Loop { name, over, written, limit, offset, reversed, table, body, otherwise })
-}
-
-/// Writes a text, which is paid for.
-fn write(text: &str, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-    with(runtime, |state| {
-        state.pay(text.len() / 32)?;
-        let written = writer.write_all(text.as_bytes());
-        written.or_else(|_| state.bound(format!("the rendered text is longer than {} bytes", state.options.output)))
-    })
-}
-
-fn print(value: &Val, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-    let text = with(runtime, |state| state.printed(value))?;
-    write(&text, writer, runtime)
-}
-
-/// The name in a slot.
-fn name(slot: usize, state: &State) -> Arc<str> {
-    state.value(slot).print()
-}
-
-impl Renderable for Node {
-    fn render_to(&self, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-        if let What::Page(body) = &self.what {
-            *runtime.registers().get_mut::<State>() = HANDED.take();
-            return body.render_to(writer, &Names(runtime));
-        }
-        with(runtime, |state| {
-            state.at = self.at;
-            state.pay(1)
-        })?;
-        match &self.what {
-            What::Page(body) => body.render_to(writer, runtime),
-            What::Echo(value) => print(&value.value(runtime)?, writer, runtime),
-            What::Answer(value) => {
-                let value = value.value(runtime)?;
-                with(runtime, |state| {
-                    state.answer = value;
-                    Ok(())
-                })
-            }
-            What::Assign { name, value } => {
-                let value = value.value(runtime)?;
-                assign(*name, value, runtime)
-            }
-            What::Capture { name, body } => {
-                let mut page = with(runtime, |state| Ok(Page::new(&state.options)))?;
-                body.render_to(&mut page, runtime)?;
-                assign(*name, Val::text(page.text()), runtime)
-            }
-            What::If { arms, otherwise } => {
-                for (When(when, wanted), body) in arms {
-                    if when.value(runtime)?.truthy() == *wanted {
-                        return body.render_to(writer, runtime);
-                    }
-                }
-                otherwise.render_to(writer, runtime)
-            }
-            What::Case { target, arms, otherwise } => choose(target, arms, otherwise, writer, runtime),
-            What::Loop(each) => each.render(self.at, writer, runtime),
-            What::Cycle { group, items, written } => {
-                let key = match group {
-                    Some(group) => {
-                        let group = value(group, runtime)?;
-                        with(runtime, |state| state.printed(&group))?
-                    }
-                    None => Arc::from(&**written),
-                };
-                let now = with(runtime, |state| {
-                    let turn = state.cycles.entry(key).or_default();
-                    let now = *turn;
-                    *turn = (now + 1) % items.len().max(1);
-                    Ok(now)
-                })?;
-                items.get(now).map_or(Ok(()), |item| print(&value(item, runtime)?, writer, runtime))
-            }
-            What::Count { name: slot, by } => {
-                let shown = with(runtime, |state| Ok(state.count(name(*slot, state), *by)))?;
-                write(&shown.to_string(), writer, runtime)
-            }
-            What::Stop(interrupt) => {
-                runtime.registers().get_mut::<InterruptRegister>().set(*interrupt);
-                Ok(())
-            }
-        }
-    }
-}
-
-fn assign(slot: usize, value: Val, runtime: &dyn Runtime) -> Result<()> {
-    with(runtime, |state| {
-        state.assigned.insert(name(slot, state), value);
-        Ok(())
-    })
-}
-
-fn choose(
-    target: &Expr,
-    arms: &[(Vec<FilterChain>, Template)],
-    otherwise: &Template,
-    writer: &mut dyn Write,
-    runtime: &dyn Runtime,
-) -> Result<()> {
-    let target = target.value(runtime)?;
-    let mut hit = false;
-    for (values, body) in arms {
-        for given in values {
-            let given = value(given, runtime)?;
-            let equal = with(runtime, |state| {
-                let mut seen = 0;
-                let equal = val::equals(&given, &target, &mut seen);
-                state.pay(seen)?;
-                Ok(equal)
-            })?;
-            if equal {
-                hit = true;
-                body.render_to(writer, runtime)?;
-                break;
-            }
-        }
-        if runtime.registers().get_mut::<InterruptRegister>().interrupted() {
-            return Ok(());
-        }
-    }
-    if hit { Ok(()) } else { otherwise.render_to(writer, runtime) }
-}
-
-impl Loop {
-    fn render(&self, at: usize, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-        let over = value(&self.over, runtime)?;
-        let count = |given: &FilterChain| value(given, runtime).map(|v| usize::try_from(v.whole()).unwrap_or(0));
-        let name = with(runtime, |state| Ok(name(self.name, state)))?;
-        let key = format!("{name} {}", self.written);
-        let offset = match &self.offset {
-            None => 0,
-            Some(Offset::Continue) => with(runtime, |state| Ok(state.came.get(&key).copied().unwrap_or(0)))?,
-            Some(Offset::Given(offset)) => count(offset)?,
-        };
-        let limit = match &self.limit {
-            None => usize::MAX,
-            Some(limit) => match value(limit, runtime)? {
-                value if value.is_nil() => usize::MAX,
-                value => usize::try_from(value.whole()).unwrap_or(0),
-            },
-        };
-        let turns = length(&over).saturating_sub(offset).min(limit);
-        let columns = match &self.table {
-            None => None,
-            Some(None) => Some(turns),
-            Some(Some(columns)) => Some(count(columns)?),
-        };
-        with(runtime, |state| {
-            state.came.insert(key, offset.saturating_add(turns));
-            Ok(())
-        })?;
-        if turns == 0 {
-            return self.otherwise.render_to(writer, runtime);
-        }
-        with(runtime, |state| {
-            state.turns.push(Turn { name, value: Val::Missing, place: None });
-            Ok(())
-        })?;
-        let element = |n: usize| element(&over, offset + if self.reversed { turns - 1 - n } else { n });
-        let done = self.all_turns(at, (turns, &element), columns.map(|n| n.max(1)), writer, runtime);
-        with(runtime, |state| {
-            state.turns.pop();
-            Ok(())
-        })?;
-        done
-    }
-
-    fn all_turns(
-        &self,
-        at: usize,
-        (count, element): (usize, &dyn Fn(usize) -> Value),
-        columns: Option<usize>,
-        writer: &mut dyn Write,
-        runtime: &dyn Runtime,
-    ) -> Result<()> {
-        for n in 0..count {
-            with(runtime, |state| {
-                state.at = at;
-                state.pay(1)?;
-                if let Some(turn) = state.turns.last_mut() {
-                    turn.value = Val::Is(element(n));
-                    turn.place = Some((n, count, columns));
-                }
-                Ok(())
-            })?;
-            if let Some(columns) = columns {
-                let row = if n == 0 { "" } else { "</tr>" };
-                let row = if n % columns == 0 { format!("{row}<tr class=\"row{}\">", n / columns + 1) } else { String::new() };
-                write(&format!("{row}<td class=\"col{}\">", n % columns + 1), writer, runtime)?;
-            }
-            self.body.render_to(writer, runtime)?;
-            if columns.is_some() {
-                write("</td>", writer, runtime)?;
-            }
-            if runtime.registers().get_mut::<InterruptRegister>().reset() == Some(Interrupt::Break) {
-                break;
-            }
-        }
-        if columns.is_some() { write("</tr>", writer, runtime) } else { Ok(()) }
-    }
-}
-
-/// How many turns a loop over a value takes: one for each element of a list or pair of a table, one for a text.
-fn length(over: &Val) -> usize {
-    match over {
-        Val::Is(Value::List(list)) => list.len(),
-        Val::Is(Value::Map(map)) => map.len(),
-        Val::Is(Value::Text(text)) => usize::from(!text.is_empty()),
-        _ => 0,
-    }
-}
-
-fn element(over: &Val, n: usize) -> Value {
-    match over {
-        Val::Is(Value::List(list)) => list.get(n).cloned().unwrap_or_default(),
-        Val::Is(Value::Map(map)) => {
-            let pair = map.get_index(n).map(|(key, value)| vec![Value::Text(key.clone()), value.clone()]);
-            Value::list(pair.unwrap_or_default())
-        }
-        other => other.value(),
-    }
 }

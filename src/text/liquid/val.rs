@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::Value;
 use crate::model::value::number_text;
-use crate::text::js;
+use crate::text::{js, truth};
 
 /// A value while a template is rendered.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +42,10 @@ impl Val {
         Val::Is(value.as_i64().map_or(value, Value::Int))
     }
 
+    pub(super) fn count(n: usize) -> Self {
+        Val::Is(Value::Int(int(n)))
+    }
+
     /// The value that a table can hold.
     pub(super) fn value(&self) -> Value {
         if let Val::Is(value) = self { value.clone() } else { Value::Null }
@@ -62,7 +66,10 @@ impl Val {
 
     /// Only `false` and nothing are not true; 0 and `""` are.
     pub(super) fn truthy(&self) -> bool {
-        !self.is_nil() && !matches!(self, Val::Is(Value::Bool(false)))
+        match self {
+            Val::Is(value) => truth::liquid(value),
+            other => !other.is_nil(),
+        }
     }
 
     /// How it stands in a text.
@@ -102,19 +109,18 @@ impl Val {
     pub(super) fn property(&self, name: &str) -> Val {
         let Val::Is(value) = self else { return Val::Missing };
         let given = |value: Option<&Value>| value.map_or(Val::Missing, |v| Val::Is(v.clone()));
-        let length = |n: usize| Val::Is(Value::Int(int(n)));
         match value {
             Value::Map(map) => match map.get(name) {
-                None if name == "size" => length(map.len()),
+                None if name == "size" => Val::count(map.len()),
                 found => given(found),
             },
             Value::List(list) => match name {
-                "size" => length(list.len()),
+                "size" => Val::count(list.len()),
                 "first" => given(list.first()),
                 "last" => given(list.last()),
                 _ => given(index(name, list.len()).and_then(|n| list.get(n))),
             },
-            Value::Text(text) if name == "size" => length(js::length(text)),
+            Value::Text(text) if name == "size" => Val::count(js::length(text)),
             Value::Text(text) => {
                 name.parse().ok().and_then(|n: usize| text.chars().nth(n)).map_or(Val::Missing, |c| Val::text(c.to_string()))
             }

@@ -1,25 +1,25 @@
 //! The inside of a tag, word by word, on its way to the crate's parser.
 //!
 //! The crate gets every literal as a number, the slot of a constant, and every name that its grammar cannot read as a
-//! constant too: its parser reads long numbers, quotes and names like `nilly` or `2nd` wrongly, or panics. Each piece
-//! stands on a line of its own, so that the line in an error of the crate leads back to the place in the template.
+//! constant too: its parser reads long numbers, quotes and names like `nilly` or `2nd` wrongly, or panics. What the words
+//! mean together is left to the crate. Each word stands on a line of its own, so that the line in an error of the crate
+//! leads back to the place in the template.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use rustc_hash::FxHashMap;
 
 use super::expr::Op;
 use super::val::Val;
-use super::{DEEPEST, MOST_WORDS, Trouble, filters};
-use crate::text::js;
+use super::{DEEPEST, MOST_WORDS, filters};
+use crate::model::Value;
+use crate::text::{Mistake, js};
 
 /// The name under which a rendering finds what stands in brackets behind it by its computed name; alone, it is the
 /// value to which the filters behind operators are applied.
 pub(super) const NAMED: &str = "_";
 /// The name under which a rendering finds the value that stands in brackets behind it.
 pub(super) const VALUE: &str = "__";
-/// The filter that a range becomes.
-pub(super) const RANGE: &str = "_range";
 
 /// What was written for the crate.
 #[derive(Default)]
@@ -40,16 +40,15 @@ pub(super) struct Words<'t> {
     pub written: Written,
     /// The slot of the first constant.
     first: usize,
-    depth: usize,
     known: FxHashMap<&'t str, usize>,
 }
 
-type Done = Result<(), Trouble>;
+type Done = Result<(), Mistake>;
 
 impl<'t> Words<'t> {
     pub(super) fn new(text: &'t str, first: usize) -> Self {
         let written = Written { spots: vec![0], ..Written::default() };
-        Self { text, at: 0, end: text.len(), written, first, depth: 0, known: FxHashMap::default() }
+        Self { text, at: 0, end: text.len(), written, first, known: FxHashMap::default() }
     }
 
     pub(super) fn rest(&self) -> &'t str {
@@ -63,9 +62,7 @@ impl<'t> Words<'t> {
 
     pub(super) fn take(&mut self, what: &str) -> bool {
         let found = self.rest().starts_with(what);
-        if found {
-            self.at += what.len();
-        }
+        self.at += if found { what.len() } else { 0 };
         found
     }
 
@@ -79,43 +76,39 @@ impl<'t> Words<'t> {
         word
     }
 
-    pub(super) fn fail<T>(&self, message: impl Into<String>) -> Result<T, Trouble> {
-        Err(Trouble::new(self.at, message))
+    fn fail<T>(&self, message: impl Into<String>) -> Result<T, Mistake> {
+        Err(Mistake::at(self.at, message))
     }
 
-    /// Begins a tag, which every piece up to [`Words::close`] belongs to.
+    /// Begins a tag, which every word up to [`Words::close`] belongs to.
     pub(super) fn open(&mut self, name: &str) {
-        self.written.text.push_str("{%");
-        self.written.text.push_str(name);
-    }
-
-    pub(super) fn piece(&mut self, at: usize, text: impl std::fmt::Display) -> Done {
-        if self.written.spots.len() >= MOST_WORDS {
-            return Err(Trouble::bound(at, format!("the template has more than {MOST_WORDS} words")));
-        }
-        let _ = write!(self.written.text, "\n{text}");
-        self.written.spots.push(at);
-        Ok(())
+        self.glue("{%");
+        self.glue(name);
     }
 
     pub(super) fn close(&mut self) -> Done {
         self.piece(self.at, "%}")
     }
 
+    /// A word on a line of its own.
+    pub(super) fn piece(&mut self, at: usize, text: impl Display) -> Done {
+        if self.written.spots.len() >= MOST_WORDS {
+            return Err(Mistake::bound(at, format!("the template has more than {MOST_WORDS} words")));
+        }
+        self.glue(format_args!("\n{text}"));
+        self.written.spots.push(at);
+        Ok(())
+    }
+
+    /// More of the word before.
+    fn glue(&mut self, text: impl Display) {
+        let _ = write!(self.written.text, "{text}");
+    }
+
     /// The slot of a new constant.
     pub(super) fn constant(&mut self, value: Val) -> usize {
         self.written.constants.push(value);
         self.first + self.written.constants.len() - 1
-    }
-
-    /// The slot of a constant; the same one for what is written alike.
-    fn interned(&mut self, written: &'t str, value: Val) -> usize {
-        if let Some(slot) = self.known.get(written) {
-            return *slot;
-        }
-        let slot = self.constant(value);
-        self.known.insert(written, slot);
-        slot
     }
 
     /// A name that is given a value; quotes round it are allowed.
@@ -132,52 +125,93 @@ impl<'t> Words<'t> {
 
     /// Everything up to the end of the stretch: values, operators and, unless it is `bare`, filters.
     pub(super) fn all(&mut self, bare: bool) -> Done {
-        let (mut operators, mut piped) = (false, false);
+        let (mut operators, mut piped, mut depth, mut range) = (false, false, 0, None);
+        // where a value has ended to which a key may be joined
+        let mut ended = None;
         loop {
             self.skip_blank();
             let (at, rest) = (self.at, self.rest());
-            if rest.is_empty() {
-                return Ok(());
+            let joined = ended.take() == Some(at);
+            let Some(first) = rest.chars().next() else { break };
+            let sign = Op::sign(rest);
+            if piped && (sign.is_some_and(|sign| !matches!(sign, "," | ":")) || first == '(') {
+                return self.fail("a filter is followed only by its arguments, which are single values, and by more filters");
             }
-            if let Some(sign) = Op::sign(rest) {
-                if piped && !matches!(sign, "," | ":") {
-                    return self.fail("a value has ended here; only `|` and a filter may follow");
-                }
-                self.at += sign.len();
+            if let Some(sign) = sign {
                 operators |= !matches!(sign, "," | ":" | "=");
+                self.at += sign.len();
                 self.piece(at, sign)?;
-            } else if !bare && self.take("|") {
-                if operators && !piped {
-                    self.piece(at, ":")?;
-                    self.piece(at, NAMED)?;
-                }
-                piped = true;
-                self.piece(at, "|")?;
-                self.filter()?;
-            } else if rest.starts_with('(') {
-                if piped {
-                    return self.fail("a range cannot be the argument of a filter: give it a name with `assign`");
-                }
-                let range = self.range()?;
-                self.piece(at, range)?;
-            } else {
-                let operand = self.operand()?;
-                if operand.is_empty() {
-                    return self.fail(format!("`{}` cannot stand here", rest.chars().next().unwrap_or_default()));
-                }
-                if Op::word(&operand).is_some() {
-                    if piped {
-                        return self.fail("a value has ended here; only `|` and a filter may follow");
-                    }
-                    operators = true;
-                }
-                self.piece(at, operand)?;
+                continue;
             }
+            match first {
+                '|' if !bare => {
+                    if operators && !piped {
+                        self.piece(at, ":")?;
+                        self.piece(at, NAMED)?;
+                    }
+                    (piped, operators) = (true, false);
+                    self.filter()?;
+                }
+                '(' if range.is_none() => {
+                    self.at += 1;
+                    range = Some((at, false));
+                }
+                ')' if range.is_some_and(|(_, dots)| dots) => {
+                    self.at += 1;
+                    range = None;
+                }
+                '.' if rest.starts_with("..") && range.is_some_and(|(_, dots)| !dots) => {
+                    self.at += 2;
+                    range = range.map(|(at, _)| (at, true));
+                    self.glue(format_args!("|{}:", filters::RANGE));
+                }
+                '.' if joined => {
+                    self.at += 1;
+                    match self.word() {
+                        "" => return self.fail("a name is missing behind the dot"),
+                        key if is_plain(key) => self.glue(format_args!(".{key}")),
+                        key => {
+                            let slot = self.constant(Val::text(key));
+                            self.glue(format_args!("[{slot}]"));
+                        }
+                    }
+                    ended = Some(self.at);
+                }
+                '[' if depth >= DEEPEST => {
+                    return Err(Mistake::bound(at, format!("brackets are nested deeper than {DEEPEST}")));
+                }
+                '[' => {
+                    (self.at, depth) = (at + 1, depth + 1);
+                    if joined { self.glue('[') } else { self.piece(at, format_args!("{NAMED}["))? }
+                }
+                ']' if depth > 0 => {
+                    (self.at, depth, ended) = (at + 1, depth - 1, Some(at + 1));
+                    self.glue(']');
+                }
+                _ => {
+                    let word = self.operand()?;
+                    if word.is_empty() {
+                        return self.fail(format!("`{first}` cannot stand here"));
+                    }
+                    operators |= Op::word(word).is_some();
+                    if piped && operators {
+                        return Err(Mistake::at(at, "operators stand before filters, not behind"));
+                    }
+                    ended = Some(self.at);
+                }
+            }
+        }
+        match range {
+            Some((at, _)) => Err(Mistake::at(at, "a range is written `(1..3)`")),
+            None if depth > 0 => self.fail("`]` is missing here"),
+            None => Ok(()),
         }
     }
 
-    /// The name of a filter. One that does not exist becomes the filter that changes nothing.
+    /// A filter by its name. One that does not exist becomes the filter that changes nothing.
     fn filter(&mut self) -> Done {
+        self.piece(self.at, "|")?;
+        self.at += 1;
         self.skip_blank();
         let (at, name) = (self.at, self.word());
         if name.is_empty() {
@@ -192,92 +226,30 @@ impl<'t> Words<'t> {
         self.piece(at, filters::NOTHING)
     }
 
-    fn range(&mut self) -> Result<String, Trouble> {
+    /// A literal or a name, as it is written; empty if neither stands here.
+    fn operand(&mut self) -> Result<&'t str, Mistake> {
         let at = self.at;
-        self.at += 1;
-        let from = self.operand()?;
-        self.skip_blank();
-        let dots = self.take("..");
-        let to = self.operand()?;
-        self.skip_blank();
-        if from.is_empty() || to.is_empty() || !dots || !self.take(")") {
-            return Err(Trouble::new(at, "a range is written `(1..3)`"));
-        }
-        Ok(format!("{from}|{RANGE}:{to}"))
-    }
-
-    /// One value as the crate is to read it; empty if none stands here.
-    fn operand(&mut self) -> Result<String, Trouble> {
-        self.skip_blank();
-        if self.depth >= DEEPEST {
-            return Err(Trouble::bound(self.at, format!("brackets are nested deeper than {DEEPEST}")));
-        }
-        self.depth += 1;
-        let operand = self.operand_inside();
-        self.depth -= 1;
-        operand
-    }
-
-    fn operand_inside(&mut self) -> Result<String, Trouble> {
-        let start = self.at;
-        let value = match self.rest().bytes().next() {
-            Some(b'"' | b'\'') => Some(Val::text(self.quoted()?)),
-            Some(b'[') => {
-                // a name that is computed
-                let mut path = NAMED.to_owned();
-                self.keys(&mut path)?;
-                return Ok(path);
+        let quoted = if self.rest().starts_with(['"', '\'']) { Some(Val::text(self.quoted()?)) } else { None };
+        let literal = quoted.or_else(|| self.number()).or_else(|| literal(self.word()));
+        let word = self.text.get(at..self.at).unwrap_or_default();
+        let Some(literal) = literal else {
+            if is_plain(word) {
+                self.piece(at, word)?;
+            } else if !word.is_empty() {
+                let slot = self.constant(Val::text(word));
+                self.piece(at, format_args!("{NAMED}[{slot}]"))?;
             }
-            _ => self.number(),
+            return Ok(word);
         };
-        let word = if value.is_none() { self.word() } else { "" };
-        let value = value.or_else(|| literal(word));
-        let written = self.text.get(start..self.at).unwrap_or_default();
-        let Some(value) = value else {
-            if word.is_empty() {
-                return Ok(String::new());
-            }
-            let mut path = if is_plain(word) {
-                word.to_owned()
-            } else {
-                format!("{NAMED}[{}]", self.constant(Val::text(word)))
-            };
-            self.keys(&mut path)?;
-            return Ok(path);
+        // what is written alike has one slot, so that loops over it and cycles of it are known again
+        let slot = match self.known.get(word) {
+            Some(slot) => *slot,
+            None => self.constant(literal),
         };
-        let slot = self.interned(written, value);
-        let mut path = format!("{VALUE}[{slot}]");
-        let bare = path.len();
-        self.keys(&mut path)?;
-        Ok(if path.len() == bare { slot.to_string() } else { path })
-    }
-
-    fn keys(&mut self, path: &mut String) -> Done {
-        loop {
-            if self.take("[") {
-                let key = self.operand()?;
-                if key.is_empty() {
-                    return self.fail("a key is missing between `[` and `]`");
-                }
-                self.skip_blank();
-                if !self.take("]") {
-                    return self.fail("`]` is missing here");
-                }
-                let _ = write!(path, "[{key}]");
-            } else if self.rest().starts_with('.') && !self.rest().starts_with("..") {
-                self.at += 1;
-                let key = self.word();
-                if key.is_empty() {
-                    return self.fail("a name is missing behind the dot");
-                }
-                let _ = match is_plain(key) {
-                    true => write!(path, ".{key}"),
-                    false => write!(path, "[{}]", self.constant(Val::text(key))),
-                };
-            } else {
-                return Ok(());
-            }
-        }
+        self.known.insert(word, slot);
+        let has_keys = self.rest().starts_with(['[', '.']) && !self.rest().starts_with("..");
+        if has_keys { self.piece(at, format_args!("{VALUE}[{slot}]"))? } else { self.piece(at, slot)? }
+        Ok(word)
     }
 
     fn number(&mut self) -> Option<Val> {
@@ -295,14 +267,13 @@ impl<'t> Words<'t> {
     }
 
     /// A text in quotes, with JavaScript's escapes.
-    fn quoted(&mut self) -> Result<String, Trouble> {
-        let start = self.at;
+    fn quoted(&mut self) -> Result<String, Mistake> {
         let mut chars = self.rest().chars();
         let quote = chars.next();
         let mut out = String::new();
         loop {
             match chars.next() {
-                None => return Err(Trouble::new(start, "the quote that begins here has no end")),
+                None => return self.fail("the quote that begins here has no end"),
                 c if c == quote => break,
                 Some('\\') => escape(&mut chars, &mut out),
                 Some(c) => out.push(c),
@@ -315,8 +286,8 @@ impl<'t> Words<'t> {
 
 /// The words that are values.
 const LITERALS: &[(&str, Val)] = &[
-    ("true", Val::Is(crate::model::Value::Bool(true))),
-    ("false", Val::Is(crate::model::Value::Bool(false))),
+    ("true", Val::Is(Value::Bool(true))),
+    ("false", Val::Is(Value::Bool(false))),
     ("nil", Val::Nil),
     ("null", Val::Nil),
     ("empty", Val::Empty),
@@ -336,24 +307,20 @@ fn is_plain(word: &str) -> bool {
 }
 
 fn escape(chars: &mut std::str::Chars<'_>, out: &mut String) {
-    match chars.next() {
-        Some('n') => out.push('\n'),
-        Some('r') => out.push('\r'),
-        Some('t') => out.push('\t'),
-        Some('b') => out.push('\u{8}'),
-        Some('f') => out.push('\u{c}'),
-        Some('v') => out.push('\u{b}'),
-        Some('u') => {
-            let digits: String = chars.clone().take(4).take_while(char::is_ascii_hexdigit).collect();
-            match u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32) {
-                Some(c) => {
-                    out.push(c);
-                    *chars = chars.as_str().get(digits.len()..).unwrap_or_default().chars();
-                }
-                None => out.push('u'),
-            }
+    let escaped = chars.next();
+    let digits = chars.as_str().bytes().take(4).take_while(u8::is_ascii_hexdigit).count();
+    let (digits, rest) = chars.as_str().split_at_checked(digits).unwrap_or_default();
+    match (escaped, u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)) {
+        (Some('u'), Some(c)) => {
+            out.push(c);
+            *chars = rest.chars();
         }
-        Some(c) => out.push(c),
-        None => {}
+        (Some('n'), _) => out.push('\n'),
+        (Some('r'), _) => out.push('\r'),
+        (Some('t'), _) => out.push('\t'),
+        (Some('b'), _) => out.push('\u{8}'),
+        (Some('f'), _) => out.push('\u{c}'),
+        (Some('v'), _) => out.push('\u{b}'),
+        (c, _) => out.extend(c),
     }
 }
