@@ -10,7 +10,7 @@ use crate::terms::{Fault, Rendering, State};
 use crate::text::functions;
 use crate::text::handlebars::Template;
 use crate::text::leaf::{Leaf, Scope, Syntax};
-use crate::text::liquid::{Liquid, LiquidError, Options};
+use crate::text::liquid::{Liquid, Options};
 use crate::text::macros::expand;
 use crate::text::story::Story;
 use crate::text::{Language, Limits, TextError};
@@ -73,7 +73,7 @@ fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault>
     if !template.contains("{{") && !template.contains("{%") {
         return Ok(Value::Text(template.clone()));
     }
-    let fault = |error: LiquidError| {
+    let fault = |error: TextError| {
         let message = format!("in a Liquid template, {error}");
         if error.bound { Fault::bound(message) } else { Fault::template(message) }
     };
@@ -81,7 +81,7 @@ fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault>
     for name in liquid.unknown_filters() {
         st.warn(Code::MacroFailed, format!("Liquid knows no filter `{name}`; what is piped into it stays as it is"));
     }
-    let options = Options { output: st.rules.limits.text_bytes, ..Options::default() };
+    let options = Options { limits: Limits::LIQUID.with_output(st.rules.limits.text_bytes), ..Options::default() };
     liquid.render(with, &options).map(Value::text).map_err(fault)
 }
 
