@@ -17,6 +17,7 @@ use crate::program::{Ask, Machine};
 use crate::template::TemplateCalls;
 use crate::terms::State;
 use crate::terms::draws::Draws;
+use crate::text::script::take_log;
 use crate::verbs::Halt;
 
 pub use error::BuildError;
@@ -40,6 +41,8 @@ pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut S
 
 /// A fresh state over a scene.
 pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
+    // what scripts of another build printed is not of this one
+    let _ = take_log();
     let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };
     let mut data = data;
     if !scene.seed.is_empty()

@@ -25,8 +25,6 @@ use crate::diag::Code;
 use crate::text::Limits;
 use crate::text::macros::expand;
 
-pub use call::{Call, Gives, MacroFn, MacroFunction, Row};
-pub use functions::MACRO_FUNCTIONS;
 pub use host::Macros;
 pub use outlet::OutletHost;
 pub use table::Table;

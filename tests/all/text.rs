@@ -453,8 +453,7 @@ mod macros {
             let text: Arc<str> = row["text"].as_str().unwrap().into();
             let done = expand(&text, &host, &Limits::MACROS);
             assert_eq!(&*done.text, row["gives"].as_str().unwrap(), "{row}");
-            assert_eq!(done.changed, done.text != text, "{row}");
-            assert_eq!(done.changed, !Arc::ptr_eq(&done.text, &text), "{row}");
+            assert_eq!(done.text == text, Arc::ptr_eq(&done.text, &text), "{row}");
         }
     }
 
@@ -504,7 +503,7 @@ mod macros {
         // each doubles what the one before has set
         let doubling = "{{setvar::x::{{getvar::x}}{{getvar::x}}}}".repeat(60);
         let done = run(format!("{{{{setvar::x::ab}}}}{doubling}{{{{getvar::x}}}}"));
-        assert!(done.warnings[0].contains("bytes") && !done.changed, "{:?}", done.warnings);
+        assert!(done.warnings[0].contains("bytes"), "{:?}", done.warnings);
     }
 
     #[test]

@@ -24,14 +24,8 @@ pub(super) enum Op {
     Or,
 }
 
-const SIGNS: &[(&str, Op)] = &[
-    ("==", Op::Equal),
-    ("!=", Op::Unequal),
-    ("<=", Op::LessEqual),
-    (">=", Op::GreaterEqual),
-    ("<", Op::Less),
-    (">", Op::Greater),
-];
+const SIGNS: &[(&str, Op)] =
+    &[("==", Op::Equal), ("!=", Op::Unequal), ("<=", Op::LessEqual), (">=", Op::GreaterEqual), ("<", Op::Less), (">", Op::Greater)];
 const WORDS: &[(&str, Op)] = &[("contains", Op::Contains), ("not", Op::Not), ("and", Op::And), ("or", Op::Or)];
 
 impl Op {

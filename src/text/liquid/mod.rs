@@ -77,12 +77,9 @@ impl Liquid {
         TextError::refuse_long(template, Limits::LIQUID.length)?;
         let written = scan::template(template).map_err(|mistake| mistake.within(template))?;
         match guarded(|| PARSER.parse(&written.text)) {
-            Ok(parsed) => Ok(Self {
-                source: template.into(),
-                template: parsed,
-                constants: written.constants.into(),
-                unknown: written.unknown,
-            }),
+            Ok(parsed) => {
+                Ok(Self { source: template.into(), template: parsed, constants: written.constants.into(), unknown: written.unknown })
+            }
             Err(error) => Err(told(&error, &written.spots).within(template)),
         }
     }
@@ -230,6 +227,7 @@ fn told(error: &Error, spots: &[usize]) -> Mistake {
 }
 
 /// The names of all filters, sorted.
+#[cfg(feature = "unstable_machinery")]
 #[must_use]
 pub fn filter_names() -> Vec<&'static str> {
     let mut names: Vec<_> = filters::all().map(|filter| filter.name).collect();
@@ -238,6 +236,7 @@ pub fn filter_names() -> Vec<&'static str> {
 }
 
 /// The names of all tags that open something or stand alone, sorted.
+#[cfg(feature = "unstable_machinery")]
 #[must_use]
 pub fn tag_names() -> &'static [&'static str] {
     scan::TAGS

@@ -248,7 +248,11 @@ impl<'t> Words<'t> {
         };
         self.known.insert(word, slot);
         let has_keys = self.rest().starts_with(['[', '.']) && !self.rest().starts_with("..");
-        if has_keys { self.piece(at, format_args!("{VALUE}[{slot}]"))? } else { self.piece(at, slot)? }
+        if has_keys {
+            self.piece(at, format_args!("{VALUE}[{slot}]"))?
+        } else {
+            self.piece(at, slot)?
+        }
         Ok(word)
     }
 

@@ -71,8 +71,6 @@ pub struct Reading {
 pub struct Expanded {
     /// The text; the very same `Arc` if nothing changed.
     pub text: Arc<str>,
-    /// Whether it differs from what was given.
-    pub changed: bool,
     /// What went wrong, one sentence each. A text beyond a limit is left as it was.
     pub warnings: Vec<String>,
 }
@@ -81,8 +79,7 @@ pub struct Expanded {
 pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits) -> Expanded {
     let mut warnings = Vec::new();
     let done = work(text, host, limits, &mut warnings).filter(|done| **done != **text);
-    let changed = done.is_some();
-    Expanded { text: done.map_or_else(|| text.clone(), Arc::from), changed, warnings }
+    Expanded { text: done.map_or_else(|| text.clone(), Arc::from), warnings }
 }
 
 /// The expanded text, or nothing if it is to stay as it is.

@@ -108,7 +108,7 @@ impl Flat {
     #[must_use]
     pub fn done(self) -> Expanded {
         let text = if self.over { self.given.clone() } else { self.text };
-        Expanded { changed: text != self.given, text, warnings: self.warnings }
+        Expanded { text, warnings: self.warnings }
     }
 }
 

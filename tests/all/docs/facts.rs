@@ -1,11 +1,11 @@
 //! What pages say that no block of them shows: tables that are written by hand are held against the program.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
+use tapster::cli::{Io, run as run_command};
 use tapster::{Ruleset, Scene, run};
 
-use super::read;
+use super::pages::read;
 
 /// The first cells of the rows of the table under a heading.
 fn rows<'a>(page: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
@@ -19,6 +19,14 @@ fn words(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
+/// What a command writes to standard error.
+fn complaints(args: &[&str]) -> String {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut io = Io { input: &mut std::io::empty(), out: &mut out, err: &mut err, terminal: false, env: &|_| None };
+    run_command(std::iter::once("tapster").chain(args.iter().copied()).map(Into::into), &mut io);
+    String::from_utf8(err).unwrap()
+}
+
 /// A scene file with an unknown key is refused, and the complaint lists the keys that there are.
 #[test]
 fn the_page_of_scene_files_names_every_key() {
@@ -27,9 +35,8 @@ fn the_page_of_scene_files_names_every_key() {
     let folder = std::env::temp_dir().join(format!("tapster-docs-{}-keys", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("scene.toml"), "no_such_key_at_all = 1\n").unwrap();
-    let ran = Command::new(env!("CARGO_BIN_EXE_tapster")).arg("build").arg(&folder).output().unwrap();
+    let said = complaints(&["build", folder.to_str().unwrap()]);
     std::fs::remove_dir_all(&folder).unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     let list = said.split_once("known here: ").and_then(|(_, rest)| rest.split_once(';')).expect("the keys are listed").0;
     let known: BTreeSet<&str> = list.split(", ").collect();
     assert_eq!(shown, known);
@@ -56,7 +63,7 @@ fn programs_that_are_meant_to_be_started_can_be() {
 #[test]
 fn the_index_names_every_page() {
     let index = read("docs/README.md");
-    let names = super::pages().into_iter().map(|p| p.strip_prefix(super::root().join("docs")).unwrap().display().to_string());
+    let names = super::pages::pages().into_iter().map(|p| p.strip_prefix(super::pages::root().join("docs")).unwrap().display().to_string());
     let missing: Vec<String> = names
         .map(|name| name.replace('\\', "/"))
         // pages that are made from the packs have an index of their own

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use tapster::diag::{Code, codes};
-use tapster::macros::MACRO_FUNCTIONS;
+use tapster::macros::functions::MACRO_FUNCTIONS;
 use tapster::pack::KINDS;
 use tapster::syntax::{conditions, selections};
 use tapster::terms::calc;

@@ -7,74 +7,17 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
-mod console;
 mod embedding;
 mod facts;
 mod generate;
+mod pages;
 mod programs;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tapster::pack::KINDS;
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
-}
-
-/// All pages below `docs/`.
-fn pages() -> Vec<PathBuf> {
-    let mut open = vec![root().join("docs")];
-    let mut pages = Vec::new();
-    while let Some(path) = open.pop() {
-        if path.is_dir() {
-            open.extend(std::fs::read_dir(path).expect("docs/ can be read").map(|e| e.unwrap().path()));
-        } else if path.extension().is_some_and(|e| e == "md") {
-            pages.push(path);
-        }
-    }
-    pages.sort();
-    pages
-}
-
-/// A fenced block of a page.
-struct Block<'a> {
-    /// The comment on the line in front of it.
-    marker: Option<&'a str>,
-    /// The text in front of it, back to the block or heading before.
-    before: String,
-    language: &'a str,
-    body: String,
-}
-
-fn blocks(page: &str) -> Vec<Block<'_>> {
-    let mut all = Vec::new();
-    let (mut before, mut marker) = (String::new(), None);
-    let mut lines = page.lines();
-    while let Some(line) = lines.next() {
-        if let Some(language) = line.strip_prefix("```") {
-            let body: Vec<&str> = lines.by_ref().take_while(|l| *l != "```").collect();
-            let body = body.iter().map(|l| format!("{l}\n")).collect();
-            all.push(Block { marker: marker.take(), before: std::mem::take(&mut before), language, body });
-            continue;
-        }
-        marker = line.strip_prefix("<!-- ").and_then(|l| l.strip_suffix(" -->"));
-        if line.starts_with('#') {
-            before.clear();
-        }
-        before.push_str(line);
-        before.push('\n');
-    }
-    all
-}
-
-/// Whether the pages are being written: then only one test runs, since the others read them.
-fn updating() -> bool {
-    std::env::var_os("UPDATE").is_some()
-}
+use pages::{pages, read, root, updating};
 
 #[test]
 fn blocks_say_what_their_source_says() {

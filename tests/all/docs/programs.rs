@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tapster::Ruleset;
 use tapster::pack::library::shipped_names;
 
-use super::{read, updating};
+use super::pages::{read, updating};
 
 /// The tables of a pack: one for each program, its passes in the order in which they run.
 pub(crate) fn block(pack: &str) -> String {

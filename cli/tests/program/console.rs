@@ -7,10 +7,42 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{blocks, pages, read, root};
+use super::pages::{pages, read, root, updating};
 
 /// Commands that a page may show without having them run: they are not ours.
 const FOREIGN: &[&str] = &["cargo new", "cargo add", "cargo run", "cargo test", "cargo install", "mkdir", "cd"];
+
+/// A fenced block of a page.
+struct Block<'a> {
+    /// The comment on the line in front of it.
+    marker: Option<&'a str>,
+    /// The text in front of it, back to the block or heading before.
+    before: String,
+    language: &'a str,
+    body: String,
+}
+
+/// The fenced blocks of a page, in order.
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let mut all = Vec::new();
+    let (mut before, mut marker) = (String::new(), None);
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let body: Vec<&str> = lines.by_ref().take_while(|l| *l != "```").collect();
+            let body = body.iter().map(|l| format!("{l}\n")).collect();
+            all.push(Block { marker: marker.take(), before: std::mem::take(&mut before), language, body });
+            continue;
+        }
+        marker = line.strip_prefix("<!-- ").and_then(|l| l.strip_suffix(" -->"));
+        if line.starts_with('#') {
+            before.clear();
+        }
+        before.push_str(line);
+        before.push('\n');
+    }
+    all
+}
 
 /// One step of a page.
 enum Step {
@@ -153,7 +185,7 @@ fn shown() -> Vec<String> {
 /// What the pages show is what the program prints. A page may be named in `PAGE`, to try it alone.
 #[test]
 fn pages_show_what_comes_out() {
-    if super::updating() {
+    if updating() {
         return;
     }
     let only = std::env::var("PAGE").unwrap_or_default();
@@ -186,7 +218,7 @@ fn pages_that_teach_show_a_command() {
 /// No rule stands on a page that nothing reads: it is saved for a command, laid over a pack, or comes from a file.
 #[test]
 fn every_rule_on_a_page_is_read_by_something() {
-    if super::updating() {
+    if updating() {
         return;
     }
     let mut wrong = Vec::new();
