@@ -60,8 +60,8 @@ codes! {
     // layers
     LayerNoName = "layer.no_name", Error, "a row of a table has no name";
     LayerTwice = "layer.twice", Error, "one file or layer names the same row twice";
-    LayerConflict = "layer.conflict", Warning, "two overlays decide the same thing; the later wins";
-    LayerStale = "layer.stale", Warning, "a patch was written against another text of the row that it patches";
+    LayerConflict = "layer.conflict", Warning, "two overlays decide the same value; the later one wins";
+    LayerStale = "layer.stale", Warning, "a patch was written for another version of the row that it patches";
     PatchesNothing = "pass.patches_nothing", Error, "a patch of a row that no lower layer has";
     ChangesVerb = "pass.changes_verb", Error, "a patch changes the verb of a pass";
     RemoveUnknown = "remove.unknown", Error, "a row is removed that no lower layer has";
@@ -82,12 +82,12 @@ codes! {
     ReferenceBad = "reference.bad", Error, "a reference cannot be read";
     ScriptBad = "script.bad", Error, "a script cannot be compiled";
     // templates
-    TemplateSource = "template.source", Error, "a template asks for a source that its task does not offer";
+    TemplateSource = "template.source", Error, "a template uses a source that its task does not offer";
     TemplateStructure = "template.structure", Error, "layout, slots and prefixes of a template do not fit together";
     TemplateUnused = "template.unused", Warning, "a part of a template has no effect";
     TemplateBudget = "template.budget", Warning, "a budget of a template can never be met, or never binds";
-    TemplateDoubtful = "template.doubtful", Warning, "a part of a template can only give nothing";
-    TemplateData = "template.data", Warning, "a source of a template cannot be read, and gives nothing";
+    TemplateDoubtful = "template.doubtful", Warning, "a part of a template can never give anything";
+    TemplateData = "template.data", Warning, "a source of a template cannot be evaluated, and gives nothing";
     // building
     BoundExceeded = "bound.exceeded", Error, "a limit on work or size was reached";
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";
@@ -101,8 +101,8 @@ codes! {
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
     // what is stored
-    StoreName = "store.name", Error, "a name that nothing can be stored by, or that is not the one of what is stored there";
-    StoreTaken = "store.taken", Error, "something of this name is stored already";
+    StoreName = "store.name", Error, "a name that cannot be used for storing, or that differs from the name of what is stored there";
+    StoreTaken = "store.taken", Error, "something with this name is stored already";
     // foreign files
     ImportFormat = "import.format", Error, "a file is not of a known format";
     ImportContainer = "import.container", Error, "a container file is damaged or hostile";

@@ -24,7 +24,7 @@ use super::units::{Unit, units};
 /// `admit` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "admit",
-    doc: "lets units in until one does not fit",
+    doc: "lets units in until one does not fit into the account",
     terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set", "admitted"],
     cost: "what is admitted, and one",
     did: "admitted",

@@ -22,7 +22,7 @@ use super::units::{Group, Unit, units};
 /// `evict` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "evict",
-    doc: "switches units off until the list fits",
+    doc: "switches units off until the list fits into the account",
     terms: &["account", "unit", "spare"],
     cost: "what fits",
     did: "evicted",

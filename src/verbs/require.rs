@@ -16,7 +16,7 @@ use crate::terms::{Cond, Env, Expr, Memo, State};
 /// `require` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "require",
-    doc: "an error, a warning, or the end of the program",
+    doc: "states what must hold; otherwise an error, a warning, or the end of the program",
     terms: &["that", "error", "level", "message", "help", "row"],
     cost: "the selected, or one test",
     did: "run",

@@ -18,7 +18,7 @@ use super::scripts::Scripts;
 /// `shape` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "shape",
-    doc: "changes a text of the selected, step by step",
+    doc: "changes a text of the selected items, step by step",
     terms: &["steps", "field"],
     cost: "the text of the selected",
     did: "shaped",
@@ -27,18 +27,18 @@ pub const INFO: Info = Info {
 
 /// The steps, for `tapster ops`.
 pub const STEPS: &[(&str, &str)] = &[
-    ("trim", "cuts white space: both, start or end"),
-    ("prefix", "puts a text in front"),
-    ("suffix", "puts a text behind"),
-    ("text", "another text instead"),
-    ("replace", "{ find, with, times }: a pattern or a plain text"),
-    ("override", "another text unless it is blank; where that `holds` a pattern, the text so far stands there"),
-    ("expand", "through a text language: macro, outlet, story, handlebars, leaf, liquid"),
-    ("scripts", "through rewriting scripts, in order; `then` lists steps on what a match puts in"),
-    ("inline", "parts to one text, media as marks in it, joined by this"),
-    ("outline", "marks back to parts, cut at this"),
-    ("parts", "each part by its type"),
-    ("run", "through a Rhai function"),
+    ("trim", "removes white space: `both`, `start` or `end`"),
+    ("prefix", "puts this text in front"),
+    ("suffix", "puts this text behind"),
+    ("text", "replaces the whole text by this one"),
+    ("replace", "`{ find, with, times }`: replaces a pattern or a plain text"),
+    ("override", "replaces the text by this one unless that is blank; where `holds` matches in it, the old text is inserted"),
+    ("expand", "expands the text in a text language: macro, outlet, story, handlebars, leaf, liquid"),
+    ("scripts", "applies rewriting scripts, in order; `then` lists steps for each replacement"),
+    ("inline", "makes one text of the parts, joined by this; media become marks in it"),
+    ("outline", "makes parts of the text again where it has such marks, cut at this"),
+    ("parts", "rewrites each part by its type"),
+    ("run", "calls a Rhai function with the text"),
 ];
 
 /// The terms of `shape`.

@@ -13,20 +13,20 @@ use tapster::verbs::{SHARED, VERBS, shape};
 
 /// What each test means; the names are held against the engine's.
 const TESTS: &[(&str, &str)] = &[
-    ("ne", "equals none of it: one value, or a list of them. Holds for missing too"),
+    ("ne", "is not equal to it: to one value, or to any of a list. Also holds for a missing value"),
     ("gt", "is a number greater than it"),
-    ("ge", "is a number, this or greater"),
+    ("ge", "is a number greater than it, or equal to it"),
     ("lt", "is a number less than it"),
-    ("le", "is a number, this or less"),
-    ("in", "is an element of the list, which is a reference or a query"),
-    ("contains", "the list has this element, the text this piece, the table this key"),
-    ("meets", "the two lists have an element in common"),
-    ("starts", "the text begins with it, or with one of them"),
-    ("matches", "the text matches `/pattern/flags`, as in JavaScript; a reference gives the pattern"),
-    ("exists", "there is a value; `false`: there is none"),
-    ("nonempty", "there is a value that is not empty; `false`: missing or empty"),
-    ("given", "the data says something there, be it null; `false`: it says nothing. Only here null and missing are two things"),
-    ("every", "is positive and a multiple of it, which is more than 0: every nth turn"),
+    ("le", "is a number less than it, or equal to it"),
+    ("in", "is an element of this list, which is a reference or a query"),
+    ("contains", "is a list with this element, a text with this piece, or a table with this key"),
+    ("meets", "is a list that has an element in common with this list"),
+    ("starts", "is a text that begins with it, or with one of a list"),
+    ("matches", "is a text that matches `/pattern/flags`, as in JavaScript; the pattern may also be a reference"),
+    ("exists", "is there; with `false`: is missing"),
+    ("nonempty", "is there and not empty; with `false`: is missing or empty"),
+    ("given", "is in the data, also as null; with `false`: is not in the data. Only this test distinguishes null and missing"),
+    ("every", "is positive and a multiple of this number, which must be greater than 0: every nth turn"),
 ];
 
 /// Rows of a schema that mean the same everywhere.
@@ -80,8 +80,8 @@ fn tests() -> String {
     let known: Vec<&str> = TESTS.iter().map(|(name, _)| *name).collect();
     assert_eq!(known, conditions::TESTS, "tests/docs/generate.rs explains other tests than the engine knows");
     let plain = [
-        ["`x`".to_owned(), "equals x. `true` and `false`: what the value counts as".to_owned()],
-        ["`[a, b]`".to_owned(), "equals one of them".to_owned()],
+        ["`x`".to_owned(), "is equal to x. `true` and `false`: counts as true or false".to_owned()],
+        ["`[a, b]`".to_owned(), "is equal to one of them".to_owned()],
     ];
     let words = TESTS.iter().map(|(name, doc)| [format!("`{{ {name} = … }}`"), (*doc).to_owned()]);
     table(["test", "holds when the value"], plain.into_iter().chain(words))
