@@ -1,40 +1,32 @@
 //! Tapster: a declarative rules engine for LLM prompts.
 
-pub mod build;
+pub mod assemble;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
 pub mod diag;
 pub mod emit;
+pub mod engine;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod format;
 pub mod import;
-pub mod kinds;
+pub mod macros;
 pub mod model;
 pub mod pack;
 pub mod program;
 pub mod store;
+pub mod syntax;
+pub mod template;
 pub mod terms;
 pub mod text;
 pub mod verbs;
 
-/// Templates of slots and layout: reading, compiling and rendering them.
-pub mod template {
-    pub use crate::kinds::template::form;
-    pub use crate::kinds::template::render::{
-        Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render,
-    };
-    pub use crate::kinds::template::revision::{self, BASE, HEAD, REVISIONS, Revision};
-    pub use crate::kinds::template::{Asked, KIND, Offer, RESERVED, Template, advice, compile, revision_of};
-    pub use crate::pack::templates::{Opened, Templates, open_template as open};
-    pub use crate::text::leaf::{Leaf, Syntax};
-}
-
-pub use build::{BuildError, Outcome, Texts, blocks_of, bring, build, expand_texts, run, run_all, unchanged};
+pub use assemble::{Outcome, Texts, blocks_of, build, expand_texts, import_document, run, run_all, unchanged};
 pub use emit::{Emitted, emit, unchanged_payload};
+pub use engine::BuildError;
 pub use model::{Hook, HookView, Plan, Scene, Value};
-pub use pack::{Rejected, Ruleset};
+pub use pack::{Opened, PackError, Ruleset, open_template};
 pub use text::functions::fingerprint;
 
 /// The examples of the README, run as tests.

@@ -3,71 +3,23 @@
 //!
 //! Results go to standard output, diagnostics to standard error. Three exit codes: see [`Exit`].
 
-mod build;
-mod check;
-mod error;
-mod explain;
-mod explain_cache;
-mod explain_lore;
-mod fmt;
-mod import;
 mod inputs;
-mod library;
-mod ops;
-mod rules_page;
-mod scene;
-mod scene_file;
-mod schema;
-mod show;
-mod template;
-mod template_render;
-mod templated;
+mod layout;
+mod note;
+mod output;
+mod stop;
+mod verbs;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Read, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 
-pub use error::Stop;
-use show::Show;
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// Done: 0.
-    Done,
-    /// It ran, and the answer is no: 1. A check failed, a build was refused, a file is damaged.
-    No,
-    /// It could not run: 2. Bad flags, a file or pack that is not there.
-    CouldNot,
-}
-
-impl Exit {
-    /// The number that the process ends with.
-    #[must_use]
-    pub fn code(self) -> u8 {
-        match self {
-            Exit::Done => 0,
-            Exit::No => 1,
-            Exit::CouldNot => 2,
-        }
-    }
-}
-
-/// What a run may touch of the process around it, so that tests can hand in their own.
-pub struct Io<'a> {
-    /// Standard input, for `-`.
-    pub input: &'a mut dyn Read,
-    /// Results.
-    pub out: &'a mut dyn Write,
-    /// Diagnostics.
-    pub err: &'a mut dyn Write,
-    /// Whether diagnostics go to a terminal.
-    pub terminal: bool,
-    /// The environment: `NO_COLOR`, `TERM`, `TAPSTER_PACKS`, `TAPSTER_TEMPLATES`.
-    pub env: &'a dyn Fn(&str) -> Option<OsString>,
-}
+pub use output::Io;
+use output::{Color, Globals, Show, colored};
+pub use stop::Exit;
+use verbs::Verb;
 
 /// Builds the exact messages that a language model receives, by rules that are files.
 #[derive(Debug, Parser)]
@@ -86,68 +38,6 @@ Examples:
   tapster check rules/base                every mistake of a pack
 
 Exit codes: 0 done, 1 it ran and the answer is no, 2 it could not run.";
-
-/// Flags that every verb has.
-#[derive(Debug, Clone, Args)]
-struct Globals {
-    /// How results are written (`build` writes JSON either way).
-    #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
-    format: Format,
-    /// How diagnostics are written; `json` is one object a line.
-    #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
-    error_format: ErrorFormat,
-    /// Colour in diagnostics; `auto` asks the terminal and `NO_COLOR`.
-    #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
-    color: Color,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    #[default]
-    Text,
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum ErrorFormat {
-    /// With the line of the file and carets.
-    #[default]
-    Human,
-    /// One line each: `file:line:column: error[code]: message`.
-    Plain,
-    /// One JSON object a line.
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Color {
-    #[default]
-    Auto,
-    Always,
-    Never,
-}
-
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// Build a prompt: the payload, or another link of the chain.
-    Build(build::Build),
-    /// Say where each block of a prompt came from, or which rules are in force.
-    Explain(explain::Explain),
-    /// Check a pack, an overlay or single rule files.
-    Check(check::Check),
-    /// Lay out TOML rule files.
-    Fmt(fmt::Fmt),
-    /// Turn a card, preset, lorebook or chat of another program into JSON of this one.
-    Import(import::Import),
-    /// Print the JSON Schema of a kind of rule file.
-    Schema(schema::Schema),
-    /// List the vocabulary: verbs, terms, functions, fields, paths.
-    Ops(ops::Ops),
-    /// Store templates, check them, and render them.
-    Template(template::Templates),
-    /// List the packs that can be named.
-    Packs(library::Packs),
-}
 
 /// Runs the program with the arguments of the process (the program's own name first) and its streams.
 #[must_use]
@@ -171,20 +61,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
     };
     let paint = colored(cli.globals.color, io);
     let mut show = Show::new(io, &cli.globals, paint);
-    let result = match cli.verb {
-        Verb::Build(verb) => verb.run(&mut show),
-        Verb::Explain(verb) => verb.run(&mut show),
-        Verb::Check(verb) => verb.run(&mut show),
-        Verb::Fmt(verb) => verb.run(&mut show),
-        Verb::Import(verb) => verb.run(&mut show),
-        Verb::Schema(verb) => verb.run(&mut show),
-        Verb::Ops(verb) => verb.run(&mut show),
-        Verb::Template(verb) => verb.run(&mut show),
-        Verb::Packs(verb) => verb.run(&mut show),
-    };
-    let exit = match result {
+    let exit = match cli.verb.run(&mut show) {
         Ok(exit) => exit,
-        Err(stop) => stop.tell(&mut show),
+        Err(stop) => show.stop(stop),
     };
     show.finish(exit)
 }
@@ -202,17 +81,6 @@ fn usage(error: &clap::Error, no_color: bool, io: &mut Io<'_>) -> Exit {
         Ok(()) => Exit::Done,
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Exit::Done,
         Err(_) => Exit::CouldNot,
-    }
-}
-
-/// Whether diagnostics are coloured: the flag, else `NO_COLOR` and `TERM`, else whether a terminal reads them.
-fn colored(flag: Color, io: &Io<'_>) -> bool {
-    let set = |name: &str| (io.env)(name).is_some_and(|v| !v.is_empty());
-    let dumb = (io.env)("TERM").is_some_and(|t| t == "dumb");
-    match flag {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto => io.terminal && !set("NO_COLOR") && !dumb,
     }
 }
 

@@ -5,14 +5,14 @@
 
 pub mod unchanged;
 
-use crate::build::{self, BuildError, gather};
+use crate::engine::{self, BuildError};
 use crate::model::plan::{Trace, Unchanged, Warning};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::Machine;
 use crate::terms::select::pass_env;
-use crate::terms::{Cur, Memo, State};
+use crate::terms::{Current, Memo, State};
 use crate::verbs::Halt;
 
 pub use unchanged::unchanged_payload;
@@ -55,20 +55,20 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     };
     shallow(plan)?;
     let scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
-    let mut st = build::state(rules, &scene);
+    let mut st = engine::state(rules, &scene);
     *st.set.borrow_mut() = plan.set.clone();
     st.change("dialect", Value::text(dialect));
     let list = programs.list.get(program).map_or(0, |p| p.list);
     let items: Vec<Item> = plan.blocks.iter().filter(|b| b.enabled()).map(|b| message(&b.fields, list, &st)).collect();
     let mut warnings = lint(rules, plan, &scene, dialect, items.clone())?;
     st.restore(list, items);
-    let stages = build::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
+    let stages = engine::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
     let failed = |halt: Halt| BuildError::of(halt, Some(&form_name), &st);
     let payload = formed(form, &st).map_err(failed)?;
     let request = format!("{dialect}/request");
     let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
     let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, &st)).map_err(failed)?;
-    let trace = gather::trace(&st, None, stages);
+    let trace = engine::trace::trace(&st, None, stages);
     warnings.extend(st.warnings.take());
     Ok(Emitted { payload, request, warnings, unchanged: plan.unchanged.clone(), trace })
 }
@@ -86,7 +86,7 @@ fn shallow(plan: &Plan) -> Result<(), BuildError> {
 fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<Item>) -> Result<Vec<Warning>, BuildError> {
     let programs = rules.programs();
     let Some(program) = programs.find(LINT) else { return Ok(Vec::new()) };
-    let mut st = build::state(rules, scene);
+    let mut st = engine::state(rules, scene);
     *st.set.borrow_mut() = plan.set.clone();
     st.change("dialect", Value::text(dialect));
     st.restore(programs.list.get(program).map_or(0, |p| p.list), items);
@@ -101,7 +101,7 @@ fn formed(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
     let memo = Memo::default();
     let env = pass_env(st, &memo);
     let nothing = Value::map(Map::default());
-    let value = st.rules.form(form, &env.inner(Cur::Value(&nothing, 0)))?;
+    let value = st.rules.form(form, &env.inner(Current::Value(&nothing, 0)))?;
     if st.refuses() { Err(Halt::Warned) } else { Ok(value.to_json()) }
 }
 

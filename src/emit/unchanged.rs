@@ -5,9 +5,9 @@
 
 use serde_json::Value as Json;
 
-use crate::build::BuildError;
-use crate::build::unchanged::{common, count, counter};
 use crate::diag::Node;
+use crate::engine::BuildError;
+use crate::engine::counting::{common, count, counter};
 use crate::model::Plan;
 use crate::model::plan::{Difference, Unchanged};
 use crate::pack::Ruleset;

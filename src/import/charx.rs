@@ -9,7 +9,7 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::json::{self, MAX_JSON};
-use super::{Asset, Container, Document, Fault, Imported, container, listed, tolerated, too_large};
+use super::{Asset, Container, Contents, Document, Fault, container, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 
 /// The member that holds the card.
@@ -27,7 +27,7 @@ const HOSTILE: &str = "no card needs this much; do not unpack the file with othe
 type Archive<'a> = ZipArchive<Cursor<&'a [u8]>>;
 
 /// Reads the card of an archive.
-pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     let mut report = Report::default();
     let result = open(name, bytes).and_then(|mut archive| {
         let members = members(name, &archive, &mut report)?;
@@ -41,7 +41,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
     });
     match result {
         Ok((document, assets)) => {
-            let mut imported = Imported::new(Container::Charx, vec![document], report);
+            let mut imported = Contents::new(Container::Charx, vec![document], report);
             imported.assets = assets;
             Ok(imported)
         }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{Container, Document, Fault, Imported, failed, listed, tolerated, too_large};
+use super::{Container, Contents, Document, Fault, failed, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 
 /// Longest JSON document, in bytes.
@@ -21,21 +21,21 @@ const MAX_TWICE: usize = 9;
 const BOM: &str = "\u{feff}";
 
 /// Reads a file that is one JSON object or list.
-pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     let mut report = Report::default();
     let text = utf8(name, bytes, &mut report).map_err(failed)?;
     let json = document(name, name, text, &mut report).map_err(failed)?;
-    Ok(Imported::new(Container::Json, vec![Document::new("json", json)], report))
+    Ok(Contents::new(Container::Json, vec![Document::new("json", json)], report))
 }
 
 /// Reads a file that is plain text: one document, the text itself.
-pub(super) fn read_text(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+pub(super) fn read_text(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     let mut report = Report::default();
     let text = utf8(name, bytes, &mut report).map_err(failed)?;
     if text.len() > MAX_JSON {
         return Err(failed(too_large(name, "is", MAX_JSON)));
     }
-    Ok(Imported::new(Container::Text, vec![Document::new("text", Value::from(text))], report))
+    Ok(Contents::new(Container::Text, vec![Document::new("text", Value::from(text))], report))
 }
 
 /// The bytes as text without a byte order mark.

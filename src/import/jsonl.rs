@@ -1,7 +1,7 @@
 //! Chats of one JSON object a line: a broken line costs that line, never the chat.
 
 use super::json::{self, Reader};
-use super::{Container, Document, Imported, failed};
+use super::{Container, Contents, Document, failed};
 use crate::diag::{Code, Diagnostic, Report};
 
 /// Longest line, in bytes.
@@ -12,7 +12,7 @@ const MAX_LINES: usize = 500_000;
 const MAX_LISTED: usize = 50;
 
 /// Reads a chat.
-pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     let mut report = Report::default();
     let mut reader = Reader::default();
     let (mut documents, mut skipped) = (Vec::new(), 0_usize);
@@ -43,7 +43,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
         );
         return Err(report);
     }
-    let mut imported = Imported::new(Container::Jsonl, documents, report);
+    let mut imported = Contents::new(Container::Jsonl, documents, report);
     imported.skipped = skipped;
     Ok(imported)
 }

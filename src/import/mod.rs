@@ -62,7 +62,7 @@ pub struct Asset {
 
 /// What a file held.
 #[derive(Debug, Clone)]
-pub struct Imported {
+pub struct Contents {
     /// The kind of file.
     pub container: Container,
     /// The documents in file order; at least one.
@@ -77,7 +77,7 @@ pub struct Imported {
     pub report: Report,
 }
 
-impl Imported {
+impl Contents {
     fn new(container: Container, documents: Vec<Document>, report: Report) -> Self {
         let kept = documents.len();
         Self { container, documents, assets: Vec::new(), kept, skipped: 0, report }
@@ -97,7 +97,7 @@ impl Imported {
 /// # Errors
 /// When no document can be had: an unknown or damaged format, or a limit passed. The report says what was
 /// found and what to do.
-pub fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+pub fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     if bytes.len() > MAX_FILE {
         return Err(failed(too_large(name, "is", MAX_FILE)));
     }

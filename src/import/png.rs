@@ -1,14 +1,14 @@
 //! Cards in PNG pictures: found wherever they stand, read as long as their own chunk is whole.
 
 use super::chunks::{self, Chunk, End};
-use super::{Asset, Container, Document, Fault, Imported, container, failed, listed, payload, tolerated};
+use super::{Asset, Container, Contents, Document, Fault, container, failed, listed, payload, tolerated};
 use crate::diag::{Code, Diagnostic, Report};
 
 const FETCH: &str = "download the original file again";
 const STRIPPED: &str = "sites and chat programs that convert pictures remove the card; fetch the original file";
 
 /// Reads the cards of a PNG file.
-pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
+pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     let mut report = Report::default();
     if !bytes.starts_with(chunks::SIGNATURE) {
         report.push(tolerated(container(name, "has a damaged PNG signature").help("it was sent as text; send or download it as binary")));
@@ -29,7 +29,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Imported, Report> {
     for failure in failures {
         report.push(tolerated(*failure));
     }
-    let mut imported = Imported::new(Container::Png, documents, report);
+    let mut imported = Contents::new(Container::Png, documents, report);
     imported.skipped = skipped;
     imported.assets = assets(&all);
     Ok(imported)

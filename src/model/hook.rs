@@ -28,13 +28,13 @@ impl std::fmt::Debug for Hook {
 }
 
 /// A block in the hands of a hook: which block of the plan it was (none for one that the hook added), and its fields.
-type Held = (Option<usize>, Value);
+type TemplateCalls = (Option<usize>, Value);
 
 /// What a hook changed.
 pub(crate) struct Changes {
     pub(crate) sets: Vec<(String, Value)>,
     /// All blocks, if any was touched.
-    pub(crate) blocks: Option<Vec<Held>>,
+    pub(crate) blocks: Option<Vec<TemplateCalls>>,
     pub(crate) warnings: Vec<String>,
     pub(crate) stats: Vec<(String, Value)>,
 }
@@ -44,7 +44,7 @@ pub struct HookView<'a> {
     scene: Value,
     settable: &'a dyn Fn(&str) -> Result<(), String>,
     sets: Vec<(String, Value)>,
-    blocks: Option<Vec<Held>>,
+    blocks: Option<Vec<TemplateCalls>>,
     changed: bool,
     warnings: Vec<String>,
     stats: Vec<(String, Value)>,
@@ -149,7 +149,7 @@ impl<'a> HookView<'a> {
         Ok(())
     }
 
-    fn held(&mut self) -> Result<&mut Vec<Held>, String> {
+    fn held(&mut self) -> Result<&mut Vec<TemplateCalls>, String> {
         self.changed = true;
         self.blocks.as_mut().ok_or_else(|| "a hook before the build sees no blocks; use a pass, or a hook behind the build".to_owned())
     }

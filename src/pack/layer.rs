@@ -15,8 +15,8 @@ use super::fingerprint;
 use super::order::{Order, anchor};
 use super::rows::{self, Expects, Incoming, Move};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
-use crate::kinds::template;
 use crate::model::pack::{Row, Rows, Shadowed};
+use crate::template;
 
 /// Most rows of one layer.
 const MAX_ROWS: usize = 20_000;

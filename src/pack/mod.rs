@@ -3,9 +3,11 @@
 //! Nothing here stops at the first mistake, so that an author sees all of them in one run. The text of every
 //! value keeps its file, line and column to the end. Reading ([`files`]) is the only part that touches a disk.
 
+pub mod error;
 pub mod files;
 pub mod fingerprint;
 pub mod json;
+pub mod kinds;
 pub mod library;
 pub mod read;
 pub mod ruleset;
@@ -27,17 +29,19 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
-use crate::kinds::template;
 use crate::model::Pack;
 use crate::model::pack::Layer;
+use crate::template;
 use extends::{LayerDocs, Resolver};
 
+pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
+pub use kinds::KINDS;
 pub use library::{Library, Shelf};
 pub use read::Document;
-pub use ruleset::{Rejected, Ruleset};
+pub use ruleset::Ruleset;
 pub use schemas::Schemas;
-pub use templates::{Opened, Templates, open_template};
+pub use templates::{Opened, open_template};
 pub use unread::Unread;
 
 /// Which pack to load.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::files::RuleFile;
+use super::kinds::KINDS;
 use super::schemas::Schemas;
 use super::validate::{self, Names};
-use super::{json, templates, toml, upgrade};
+use super::{json, toml, upgrade};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, suggest};
-use crate::kinds::{KINDS, template};
+use crate::template;
 
 /// One rule file, read and checked. It may break its schema; the report knows.
 #[derive(Debug, Clone)]
@@ -34,7 +35,7 @@ impl Document {
 pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schemas, report: &mut Report) -> Option<Document> {
     let (source, mut root) = tree(file, layer, false, sources, report)?;
     let kind = match root.as_table() {
-        Some(table) if templates::is_shaped(table) => Some(template::KIND),
+        Some(table) if template::is_shaped(table) => Some(template::KIND),
         Some(table) => kind_of(table, root.span, report),
         None => None,
     };
@@ -55,8 +56,8 @@ pub(super) fn tree(
     let (source, text) = decode(file, layer, sources, report)?;
     let mut found = Report::default();
     let root = parse(file, source, &text, &mut found);
-    let forgive = is_template || root.as_ref().is_some_and(templates::is_one);
-    report.extend(if forgive { templates::forgive_twice(found) } else { found });
+    let forgive = is_template || root.as_ref().is_some_and(template::is_one);
+    report.extend(if forgive { template::forgive_twice(found) } else { found });
     let mut root = root?;
     let Data::Table(table) = &mut root.data else {
         let message = format!("a rule file must be a table, but this is {}", root.kind());

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{fingerprint, templates};
+use super::fingerprint;
 use crate::diag::{Code, Data, Diagnostic, Node, Span, Table};
-use crate::kinds::template;
+use crate::template;
 
 /// Words of a row that belong to layering and are never its data.
 const CONTROL: &[&str] = &["remove", "replace", "before", "after", "expects"];
@@ -71,7 +71,7 @@ impl Incoming {
 /// Takes the rows of all tables of a document of `kind` at `span`, in the order written.
 pub(super) fn collect(doc: &Table, kind: &str, span: Span, out: &mut Vec<Incoming>, complain: &mut dyn FnMut(Diagnostic)) {
     if kind == template::KIND {
-        out.extend(templates::row(doc, span, complain));
+        out.extend(template_row(doc, span, complain));
         return;
     }
     for (table, field) in doc.iter().filter(|(key, field)| !is_meta(key, kind) && is_rows(&field.node)) {
@@ -79,6 +79,16 @@ pub(super) fn collect(doc: &Table, kind: &str, span: Span, out: &mut Vec<Incomin
             out.extend(row(table, node, complain));
         }
     }
+}
+
+/// The row of a template file of a layer; `None`, with a complaint, where it has no `id`.
+fn template_row(root: &Table, span: Span, complain: &mut dyn FnMut(Diagnostic)) -> Option<Incoming> {
+    let Some((id, id_span)) = root.get("id").and_then(|field| Some((field.node.as_text()?, field.node.span))) else {
+        let complaint = Diagnostic::new(Code::LayerNoName, "a template has no `id`").at(span).label("needs `id`");
+        complain(complaint.help("add `id = \"…\"`; layers find a template by it"));
+        return None;
+    };
+    Some(incoming(&Arc::from(template::KIND), (Arc::from(id), id_span), root, span, complain))
 }
 
 fn row(table: &Arc<str>, node: &Node, complain: &mut dyn FnMut(Diagnostic)) -> Option<Incoming> {

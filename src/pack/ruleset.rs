@@ -4,13 +4,15 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::diag::{Code, Report, Sources, Span};
-use crate::kinds::macros::Table;
-use crate::kinds::task::Tasks;
+use crate::diag::{Code, Report, Span};
+use crate::macros::Table;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
+use crate::template::Templates;
+use crate::template::task::Tasks;
 
-use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, Templates, templates};
+use super::error::PackError;
+use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
 
 /// A compiled pack. `Clone` is O(1).
 #[derive(Clone)]
@@ -25,23 +27,6 @@ struct Inner {
     warnings: Report,
 }
 
-/// Why a pack gave no ruleset: all complaints, and the texts they point into.
-#[derive(Debug)]
-pub struct Rejected {
-    /// All complaints.
-    pub report: Report,
-    /// The texts.
-    pub sources: Sources,
-}
-
-impl std::fmt::Display for Rejected {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&crate::diag::render::plain(&self.report, &self.sources))
-    }
-}
-
-impl std::error::Error for Rejected {}
-
 /// Whether a code is about the shape of a single value, as a schema sees it.
 fn is_shape(code: Code) -> bool {
     matches!(code, Code::SchemaUnknownKey | Code::SchemaType | Code::SchemaValue)
@@ -52,7 +37,7 @@ impl Ruleset {
     ///
     /// # Errors
     /// All mistakes of all files, together.
-    pub fn open(name_or_folder: &str, overlays: &[&Path]) -> Result<Self, Rejected> {
+    pub fn open(name_or_folder: &str, overlays: &[&Path]) -> Result<Self, PackError> {
         let overlays: Vec<Overlay> = overlays.iter().map(|p| Overlay::Path(p.to_path_buf())).collect();
         Self::load(&Start::typed(name_or_folder), &overlays, &Shelf::default())
     }
@@ -61,7 +46,7 @@ impl Ruleset {
     ///
     /// # Errors
     /// All mistakes of all files, together.
-    pub fn open_with(name_or_folder: &str, overlays: &[(&str, &str)]) -> Result<Self, Rejected> {
+    pub fn open_with(name_or_folder: &str, overlays: &[(&str, &str)]) -> Result<Self, PackError> {
         let file = |(name, text): &(&str, &str)| {
             Overlay::File(RuleFile { name: (*name).to_owned(), path_in_pack: (*name).to_owned(), bytes: text.as_bytes().to_vec() })
         };
@@ -72,9 +57,9 @@ impl Ruleset {
     ///
     /// # Errors
     /// All mistakes of all files, together.
-    pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, Rejected> {
+    pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, PackError> {
         let Loaded { pack, unread, mut report, sources } = super::load(start, overlays, library);
-        let Some(pack) = pack else { return Err(Rejected { report, sources }) };
+        let Some(pack) = pack else { return Err(PackError { report, sources }) };
         // what compiling finds is told on top of what loading found, so that one run shows every mistake
         let (programs, mut found) = compile(&pack);
         let (macros, wrong) = Table::compile(&programs.rules, &pack);
@@ -91,7 +76,7 @@ impl Ruleset {
         report.extend(found);
         if report.has_errors() {
             report.sort();
-            return Err(Rejected { report, sources: pack.sources });
+            return Err(PackError { report, sources: pack.sources });
         }
         Ok(Self(Arc::new(Inner {
             pack,

@@ -5,19 +5,20 @@
 
 use crate::diag::{Data, Field, Node, Table};
 use crate::model::{Map, RuleRef, Value};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
+use crate::terms::Expr;
 use crate::terms::names;
-use crate::terms::parse::is_reference;
-use crate::terms::{Cx, Expr};
+use crate::terms::names::is_reference;
 
 /// A table of fields as a value. `conditions`: `when` and `where` hold conditions.
-pub fn table(cx: &mut Cx<'_>, fields: &Table, conditions: bool) -> Map {
+pub fn table(cx: &mut CompileContext<'_>, fields: &Table, conditions: bool) -> Map {
     fields.iter().map(|(key, field)| (key.clone(), cell(cx, key, field, conditions))).collect()
 }
 
 /// The same for a row whose `value` sees the arguments that the row declares (`args`) as `@`.
-pub fn with_arguments(cx: &mut Cx<'_>, fields: &Table) -> Map {
+pub fn with_arguments(cx: &mut CompileContext<'_>, fields: &Table) -> Map {
     let args = fields.get("args").and_then(|f| f.node.as_table()).into_iter().flatten().map(|(name, _)| name.clone());
     let args = Scope::Args(args.collect());
     let cell = |(key, field): (&std::sync::Arc<str>, &Field)| {
@@ -27,7 +28,7 @@ pub fn with_arguments(cx: &mut Cx<'_>, fields: &Table) -> Map {
     fields.iter().map(cell).collect()
 }
 
-fn cell(cx: &mut Cx<'_>, key: &str, field: &Field, conditions: bool) -> Value {
+fn cell(cx: &mut CompileContext<'_>, key: &str, field: &Field, conditions: bool) -> Value {
     let node = &field.node;
     if conditions && matches!(key, "when" | "where") && node.as_table().is_some() {
         let mode = if key == "when" { Mode::Scene } else { Mode::Item };
@@ -39,12 +40,12 @@ fn cell(cx: &mut Cx<'_>, key: &str, field: &Field, conditions: bool) -> Value {
 }
 
 /// One value, compiled where it refers to something.
-pub fn value(cx: &mut Cx<'_>, node: &Node) -> Value {
+pub fn value(cx: &mut CompileContext<'_>, node: &Node) -> Value {
     value_in(cx, node, &Scope::Open)
 }
 
 /// The same where `@` means something else than an item of any list.
-fn value_in(cx: &mut Cx<'_>, node: &Node, scope: &Scope) -> Value {
+fn value_in(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Value {
     if !refers(node) {
         return match &node.data {
             Data::Table(t) => Value::map(t.iter().map(|(k, f)| (k.clone(), value_in(cx, &f.node, scope))).collect()),

@@ -7,14 +7,14 @@ use rustc_hash::FxHashMap;
 use crate::diag::{Code, Data, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value};
-use crate::terms::cx::Scope;
+use crate::syntax::context::Scope;
+use crate::syntax::{CompileContext, scripts};
 use crate::terms::ledger::{Account, Ruler};
 use crate::terms::names::{Type, is_form};
 use crate::terms::rules::{Form, Limits, TableRows};
-use crate::terms::{Cx, Expr, Library, Rules};
+use crate::terms::{Expr, Rules};
 use crate::text::script::ScriptLimits;
-use crate::verbs::run::What;
-use crate::verbs::{Pass, Verb};
+use crate::verbs::Pass;
 
 use super::{Program, Programs, cells};
 
@@ -42,9 +42,9 @@ const ENGINE_TABLES: &[&str] = &[
 /// Compiles a pack. Programs are only to be run when nothing is wrong; else they are there to be looked at for more mistakes.
 #[must_use]
 pub fn compile(pack: &Pack) -> (Programs, Report) {
-    let mut cx = Cx::new(pack);
+    let mut cx = CompileContext::new(pack);
     let limits = limits(pack);
-    cx.scripts = Library::compile(&mut cx, limits.scripts);
+    cx.scripts = scripts::compile(&mut cx, limits.scripts);
     let values = values(&mut cx);
     let tables = tables(&mut cx);
     let rulers = rulers(&mut cx);
@@ -81,13 +81,13 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
     (Programs { rules: Arc::new(rules), list, formats }, report)
 }
 
-fn origin(cx: &Cx<'_>, what: &str, row: &Row) -> String {
+fn origin(cx: &CompileContext<'_>, what: &str, row: &Row) -> String {
     let layer = cx.pack.sources.place(row.patched.last().copied().unwrap_or(row.span)).map(|p| p.layer).unwrap_or_default();
     if layer.is_empty() { format!("{what} {}", row.name) } else { format!("{what} {}, from layer `{layer}`", row.name) }
 }
 
 /// The pack's values, with the defaults of declared paths below them.
-fn values(cx: &mut Cx<'_>) -> Value {
+fn values(cx: &mut CompileContext<'_>) -> Value {
     cx.rule = "values".into();
     let pack = cx.pack;
     check_types(cx, "", &pack.values, 0);
@@ -104,7 +104,7 @@ fn values(cx: &mut Cx<'_>) -> Value {
 }
 
 /// A literal must be of the type that its path is declared with; references and expressions are of any.
-fn check_types(cx: &mut Cx<'_>, prefix: &str, table: &Table, depth: usize) {
+fn check_types(cx: &mut CompileContext<'_>, prefix: &str, table: &Table, depth: usize) {
     for (key, field) in table {
         let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
         if let Data::Table(inner) = &field.node.data {
@@ -131,7 +131,7 @@ fn check_types(cx: &mut Cx<'_>, prefix: &str, table: &Table, depth: usize) {
     }
 }
 
-fn tables(cx: &mut Cx<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
+fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
     let mut out = indexmap::IndexMap::new();
     let pack = cx.pack;
     for (table, rows) in &pack.tables {
@@ -160,7 +160,7 @@ fn tables(cx: &mut Cx<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
 }
 
 /// Defaults of fields by list. Where two row types of one list differ, the first that the list names decides.
-fn defaults(cx: &mut Cx<'_>) -> FxHashMap<(u16, crate::model::FieldId), Value> {
+fn defaults(cx: &mut CompileContext<'_>) -> FxHashMap<(u16, crate::model::FieldId), Value> {
     let pack = cx.pack;
     let mut out = FxHashMap::default();
     let lists: Vec<Vec<Arc<str>>> = cx.lists.iter().map(|l| l.rows.clone()).collect();
@@ -199,13 +199,13 @@ fn effect_macros(pack: &Pack) -> rustc_hash::FxHashSet<Arc<str>> {
     names.collect()
 }
 
-fn rulers(cx: &mut Cx<'_>) -> Vec<Ruler> {
+fn rulers(cx: &mut CompileContext<'_>) -> Vec<Ruler> {
     let pack = cx.pack;
     let mut out = Vec::new();
     for row in pack.tables.get("ruler").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "ruler", row);
         let node = |key: &str| row.fields.get(key).map(|f| &f.node);
-        let value = |cx: &mut Cx<'_>, key: &str| node(key).map(|n| cx.within(Scope::Open, |cx| cx.expr(n)));
+        let value = |cx: &mut CompileContext<'_>, key: &str| node(key).map(|n| cx.within(Scope::Open, |cx| cx.expr(n)));
         let item_text = || Node { span: row.span, data: crate::diag::Data::Text("@text".into()) };
         let tokens = match value(cx, "tokens") {
             Some(e) => e,
@@ -228,12 +228,12 @@ fn rulers(cx: &mut Cx<'_>) -> Vec<Ruler> {
     out
 }
 
-fn accounts(cx: &mut Cx<'_>) -> Vec<Account> {
+fn accounts(cx: &mut CompileContext<'_>) -> Vec<Account> {
     let pack = cx.pack;
     let mut out = Vec::new();
     for row in pack.tables.get("account").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "account", row);
-        let value = |cx: &mut Cx<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
+        let value = |cx: &mut CompileContext<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
             cx.fail_for(
                 &row.name,
@@ -255,7 +255,7 @@ fn accounts(cx: &mut Cx<'_>) -> Vec<Account> {
     out
 }
 
-fn forms(cx: &mut Cx<'_>) -> Vec<Form> {
+fn forms(cx: &mut CompileContext<'_>) -> Vec<Form> {
     let pack = cx.pack;
     let mut out = Vec::new();
     for row in pack.tables.get("form").into_iter().flatten().map(|(_, r)| r) {
@@ -272,7 +272,7 @@ fn forms(cx: &mut Cx<'_>) -> Vec<Form> {
 }
 
 /// Facts are compiled where they are used; those that nothing uses are looked at here, so that no mistake hides.
-fn check_facts(cx: &mut Cx<'_>) {
+fn check_facts(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
     for row in pack.tables.get("fact").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "fact", row);
@@ -282,15 +282,15 @@ fn check_facts(cx: &mut Cx<'_>) {
             cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("fact `{}` has no condition", row.name), help);
             continue;
         };
-        let mode = if over { crate::terms::cond_parse::Mode::Item } else { crate::terms::cond_parse::Mode::Scene };
+        let mode = if over { crate::syntax::conditions::Mode::Item } else { crate::syntax::conditions::Mode::Scene };
         // `@outer` in it is whatever stands round the place where it is used, which is checked there
-        let check = |cx: &mut Cx<'_>| cx.named_fact(&row.name, &is.node, mode);
+        let check = |cx: &mut CompileContext<'_>| cx.named_fact(&row.name, &is.node, mode);
         cx.within(Scope::Any, |cx| cx.within(Scope::Open, check));
     }
 }
 
 /// A hook must name a function of the pack and an event that some pass has.
-fn check_hooks(cx: &mut Cx<'_>) {
+fn check_hooks(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
     let events: Vec<String> = pack
         .tables
@@ -317,7 +317,7 @@ fn check_hooks(cx: &mut Cx<'_>) {
     }
 }
 
-fn programs(cx: &mut Cx<'_>) -> Vec<Program> {
+fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
     let pack = cx.pack;
     let mut passes: FxHashMap<&str, Vec<&Row>> = FxHashMap::default();
     for row in pack.tables.get("pass").into_iter().flatten().map(|(_, r)| r) {
@@ -368,17 +368,10 @@ fn name_node(row: &Row) -> Node {
 type Call = (usize, Span, Arc<str>);
 
 /// Programs that run each other in a circle would never end.
-fn check_cycles(cx: &mut Cx<'_>, programs: &[Program]) {
+fn check_cycles(cx: &mut CompileContext<'_>, programs: &[Program]) {
     let callees = |n: usize| {
         let passes = programs.get(n).map(|p| p.passes.as_slice()).unwrap_or(&[]);
-        passes.iter().filter_map(|pass| match &pass.verb {
-            Verb::Run(run) => match run.what {
-                What::Program(callee) => Some((callee, pass.span, pass.id.clone())),
-                _ => None,
-            },
-            Verb::Repeat(repeat) => Some((repeat.program, pass.span, pass.id.clone())),
-            _ => None,
-        })
+        passes.iter().filter_map(|pass| Some((pass.verb.callee()?, pass.span, pass.id.clone())))
     };
     // 0 unseen, 1 on the way, 2 done
     let mut state = vec![0u8; programs.len()];
@@ -423,7 +416,7 @@ fn mark(state: &mut [u8], n: usize, with: u8) {
 }
 
 /// A `[[round]]` must belong to a pass with `do = "repeat"`.
-fn check_rounds(cx: &mut Cx<'_>) {
+fn check_rounds(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
     let repeats: Vec<Arc<str>> = pack
         .tables

@@ -10,11 +10,12 @@ use rustc_hash::FxHashSet;
 
 use crate::diag::{Code, Node, short};
 use crate::model::{Map, Value};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::select::pass_env;
 use crate::terms::state::put;
-use crate::terms::{Cond, Cur, Cx, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Current, Expr, Fault, Memo, State};
 
 /// A compiled foreign format.
 pub struct Format {
@@ -72,7 +73,7 @@ pub struct FieldReport {
 
 /// A document brought into the scene's terms.
 #[derive(Debug, Clone, Default)]
-pub struct Brought {
+pub struct Imported {
     /// The format.
     pub format: String,
     /// A part of a scene.
@@ -86,7 +87,7 @@ pub struct Brought {
 }
 
 /// Compiles all formats of a pack.
-pub fn compile(cx: &mut Cx<'_>) -> Vec<Format> {
+pub fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
     let pack = cx.pack;
     let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
     let mut formats = Vec::new();
@@ -170,21 +171,21 @@ impl Format {
     pub fn fits(&self, document: &Value, st: &State) -> Result<bool, Fault> {
         let memo = Memo::default();
         match &self.detect {
-            Some(detect) => pass_env(st, &memo).inner(Cur::Value(document, 0)).holds(detect),
+            Some(detect) => pass_env(st, &memo).inner(Current::Value(document, 0)).holds(detect),
             None => Ok(false),
         }
     }
 
     /// Brings a document into the scene's terms.
-    pub fn bring(&self, document: &Value, st: &State) -> Result<Brought, Fault> {
+    pub fn bring(&self, document: &Value, st: &State) -> Result<Imported, Fault> {
         let memo = Memo::default();
         let env = pass_env(st, &memo);
         let root = match &self.root {
-            Some(root) => env.inner(Cur::Value(document, 0)).eval(root)?,
+            Some(root) => env.inner(Current::Value(document, 0)).eval(root)?,
             None => document.clone(),
         };
-        let env = env.inner(Cur::Value(&root, 0));
-        let mut out = Brought { format: self.name.to_string(), scene: Value::map(Map::default()), ..Brought::default() };
+        let env = env.inner(Current::Value(&root, 0));
+        let mut out = Imported { format: self.name.to_string(), scene: Value::map(Map::default()), ..Imported::default() };
         let mut read: FxHashSet<Arc<str>> = FxHashSet::default();
         for map in &self.maps {
             read.extend(map.reads.iter().cloned());
@@ -215,7 +216,7 @@ impl Format {
         Ok(out)
     }
 
-    fn coded(&self, map: &Mapping, raw: &Value, st: &State, out: &mut Brought) -> Value {
+    fn coded(&self, map: &Mapping, raw: &Value, st: &State, out: &mut Imported) -> Value {
         let Some(code) = &map.code else { return raw.clone() };
         if raw.is_null() {
             return Value::Null;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::Value;
 
-use super::eval::{Cur, Env, Fault};
+use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef, Lookup, Seg};
 
 impl Env<'_> {
@@ -40,10 +40,10 @@ impl Env<'_> {
             field.rest.iter().map(|seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None }).collect();
         let Some(names) = names else { return false };
         match env.cur {
-            Cur::None => false,
-            Cur::Item(item, _) if names.is_empty() => item.says_null(*id),
-            Cur::Item(item, _) => item.get(*id).is_some_and(|value| says_null(value, &names)),
-            Cur::Value(value, _) => value.get(name).is_some_and(|value| says_null(value, &names)),
+            Current::None => false,
+            Current::Item(item, _) if names.is_empty() => item.says_null(*id),
+            Current::Item(item, _) => item.get(*id).is_some_and(|value| says_null(value, &names)),
+            Current::Value(value, _) => value.get(name).is_some_and(|value| says_null(value, &names)),
         }
     }
 

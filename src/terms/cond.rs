@@ -226,6 +226,17 @@ fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, Fault
 }
 
 impl Cond {
+    /// `path = test`. The test `given` asks about the path and not about its value, so it becomes a condition of its own.
+    #[must_use]
+    pub fn test(subject: Expr, test: Test, condition: bool) -> Self {
+        match test {
+            Test::And(tests) if tests.iter().any(|test| matches!(test, Test::Given(_))) => {
+                Cond::All(tests.into_iter().map(|test| Cond::Test { subject: subject.clone(), test, condition }).collect())
+            }
+            test => Cond::Test { subject, test, condition },
+        }
+    }
+
     /// Whether the condition holds for the item and scene of `env`.
     pub fn holds(&self, env: &Env<'_>) -> Result<bool, Fault> {
         Ok(match self {

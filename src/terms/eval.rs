@@ -3,7 +3,6 @@
 //! An [`Env`] is one item at hand inside the items of enclosing queries, over the [`State`] of a build.
 //! It only reads; draws and warnings go through cells of the state, so that evaluation can borrow lists.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -13,6 +12,7 @@ use crate::text::script::Script;
 use crate::text::{functions, js};
 
 use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
+use super::memo::Memo;
 use super::select::Seq;
 use super::{Cond, State};
 
@@ -46,7 +46,7 @@ impl Fault {
 
 /// The item at hand.
 #[derive(Clone, Copy)]
-pub enum Cur<'a> {
+pub enum Current<'a> {
     /// None: the scene alone.
     None,
     /// An item of a list, and its place in it.
@@ -55,47 +55,13 @@ pub enum Cur<'a> {
     Value(&'a Value, usize),
 }
 
-/// What is worked out once a pass: values of parts that look at no item, and sets made of lists.
-#[derive(Debug, Default)]
-pub struct Memo {
-    cells: RefCell<Vec<Option<Value>>>,
-    sets: RefCell<Vec<Option<Arc<FxHashSet<String>>>>>,
-}
-
-impl Memo {
-    /// The value in a cell, if it has been worked out.
-    pub fn get(&self, slot: u32) -> Option<Value> {
-        self.cells.borrow().get(slot as usize).cloned().flatten()
-    }
-
-    /// Fills a cell.
-    pub fn put(&self, slot: u32, value: Value) {
-        put(&self.cells, slot, value);
-    }
-
-    fn set(&self, slot: u32) -> Option<Arc<FxHashSet<String>>> {
-        self.sets.borrow().get(slot as usize).cloned().flatten()
-    }
-}
-
-fn put<T: Clone>(cells: &RefCell<Vec<Option<T>>>, slot: u32, value: T) {
-    let mut cells = cells.borrow_mut();
-    let slot = slot as usize;
-    if cells.len() <= slot {
-        cells.resize(slot + 1, None);
-    }
-    if let Some(cell) = cells.get_mut(slot) {
-        *cell = Some(value);
-    }
-}
-
 /// Where an expression is worked out.
 #[derive(Clone, Copy)]
 pub struct Env<'a> {
     /// What the build holds.
     pub st: &'a State,
     /// The item at hand.
-    pub cur: Cur<'a>,
+    pub cur: Current<'a>,
     /// The environment of the enclosing query or pass.
     pub outer: Option<&'a Env<'a>>,
     /// What this pass has worked out already.
@@ -107,7 +73,7 @@ pub struct Env<'a> {
 impl<'a> Env<'a> {
     /// The same place with another item at hand; this one becomes `@outer`.
     #[must_use]
-    pub fn inner<'b>(&'b self, cur: Cur<'b>) -> Env<'b> {
+    pub fn inner<'b>(&'b self, cur: Current<'b>) -> Env<'b> {
         Env { st: self.st, cur, outer: Some(self), memo: self.memo, part: self.part }
     }
 
@@ -145,9 +111,11 @@ impl<'a> Env<'a> {
         }
         let Some((id, name)) = &r.field else { return Ok(env.whole()) };
         let value = match env.cur {
-            Cur::None => Value::Null,
-            Cur::Item(_, place) | Cur::Value(_, place) if *id == core::INDEX => Value::Int(i64::try_from(place).unwrap_or(i64::MAX)),
-            Cur::Item(item, _) => match item.get(*id) {
+            Current::None => Value::Null,
+            Current::Item(_, place) | Current::Value(_, place) if *id == core::INDEX => {
+                Value::Int(i64::try_from(place).unwrap_or(i64::MAX))
+            }
+            Current::Item(item, _) => match item.get(*id) {
                 Some(v) => v.clone(),
                 None if *id == core::ENABLED => Value::Bool(true),
                 None => {
@@ -155,7 +123,7 @@ impl<'a> Env<'a> {
                     aside.or_else(|| env.st.rules.defaults.get(&(item.list, *id)).cloned()).unwrap_or_default()
                 }
             },
-            Cur::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
+            Current::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
         };
         self.walk(value, &r.rest)
     }
@@ -164,9 +132,9 @@ impl<'a> Env<'a> {
     #[must_use]
     pub fn whole(&self) -> Value {
         match self.cur {
-            Cur::None => Value::Null,
-            Cur::Item(item, _) => item.to_value(&self.st.rules.fields),
-            Cur::Value(value, _) => value.clone(),
+            Current::None => Value::Null,
+            Current::Item(item, _) => item.to_value(&self.st.rules.fields),
+            Current::Value(value, _) => value.clone(),
         }
     }
 
@@ -241,7 +209,7 @@ impl<'a> Env<'a> {
                         other => std::iter::once(super::keys::canonical(other)).collect(),
                     };
                     let made = Arc::new(made);
-                    put(&self.memo.sets, *slot, made.clone());
+                    super::memo::put(&self.memo.sets, *slot, made.clone());
                     made
                 }
             };
@@ -256,7 +224,7 @@ impl<'a> Env<'a> {
 
     /// A condition that the scene's own data brings, as `path = test` or `{ path, op, value }`.
     pub fn foreign_condition(&self, value: &Value) -> Result<bool, Fault> {
-        let cond = super::cond_parse::foreign(value, &self.st.rules).map_err(Fault::failed)?;
+        let cond = super::data_condition::compile(value, &self.st.rules).map_err(Fault::failed)?;
         cond.holds(self)
     }
 

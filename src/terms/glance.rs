@@ -3,7 +3,7 @@
 
 use crate::model::{Value, item::core};
 
-use super::eval::{Cur, Env};
+use super::eval::{Current, Env};
 use super::expr::FieldRef;
 
 impl<'a> Env<'a> {
@@ -12,15 +12,15 @@ impl<'a> Env<'a> {
         let (Some((id, name)), 0, true) = (&r.field, r.up, r.rest.is_empty()) else { return None };
         match self.cur {
             _ if *id == core::INDEX => None,
-            Cur::None => None,
-            Cur::Item(item, _) => item.get(*id),
-            Cur::Value(value, _) => value.get(name),
+            Current::None => None,
+            Current::Item(item, _) => item.get(*id),
+            Current::Value(value, _) => value.get(name),
         }
     }
 
     /// Whether a field of the item at hand surely does not count as true: most items of a long list say no to most questions.
     pub(super) fn is_off(&self, r: &FieldRef) -> bool {
-        let (Some((id, _)), Cur::Item(item, _), 0, true) = (&r.field, self.cur, r.up, r.rest.is_empty()) else { return false };
+        let (Some((id, _)), Current::Item(item, _), 0, true) = (&r.field, self.cur, r.up, r.rest.is_empty()) else { return false };
         let lacks = || item.lacks(*id) && self.st.rules.is_off_by_default(item.list, *id);
         *id != core::INDEX && (item.is_off(*id) || lacks())
     }

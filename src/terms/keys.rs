@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use crate::model::Value;
 
-use super::eval::{Cur, Env, Fault};
+use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef};
 use super::select::Seq;
 
@@ -54,7 +54,7 @@ impl Key {
     }
 
     /// The value to sort one element by.
-    pub fn value(&self, cur: Cur<'_>, outer: &Env<'_>) -> Result<Sort, Fault> {
+    pub fn value(&self, cur: Current<'_>, outer: &Env<'_>) -> Result<Sort, Fault> {
         let env = outer.inner(cur);
         let value = env.field(&self.field)?;
         Ok(match &self.how {

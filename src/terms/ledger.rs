@@ -9,7 +9,7 @@ use crate::model::plan::EvictionRecord;
 use crate::model::{Item, Map, Value, item::core};
 use crate::text::tokens::Counter;
 
-use super::eval::{Cur, Env, Fault};
+use super::eval::{Current, Env, Fault};
 use super::expr::Expr;
 use super::rules::Rules;
 
@@ -35,7 +35,7 @@ pub struct Account {
 
 /// What an error says about room: that of an account, and what was to stand in it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Room {
+pub struct Headroom {
     /// The whole window, where the account says.
     pub window: Option<f64>,
     /// What of it is kept for the answer, where the account says.
@@ -144,12 +144,12 @@ pub fn size(env: &Env<'_>, account: usize) -> Result<f64, Fault> {
 }
 
 /// What an error says about an account in which `estimated` tokens were to stand.
-pub fn room(env: &Env<'_>, account: usize, estimated: f64) -> Result<Room, Fault> {
+pub fn headroom(env: &Env<'_>, account: usize, estimated: f64) -> Result<Headroom, Fault> {
     let account = env.st.rules.accounts.get(account);
     let number = |e: Option<&Expr>| e.map(|e| env.eval(e)).transpose().map(|v| v.and_then(|v| v.as_f64()));
     let window = number(account.and_then(|a| a.window.as_ref()))?;
     let reserve = number(account.and_then(|a| a.reserve.as_ref()))?;
-    Ok(Room { window, reserve, estimated })
+    Ok(Headroom { window, reserve, estimated })
 }
 
 /// `$account.NAME.what`: `size`, `spent`, or `left` = size - spent - what the current list's live, unadmitted items cost.
@@ -174,16 +174,16 @@ pub fn read(env: &Env<'_>, account: usize, what: &str) -> Result<Value, Fault> {
 /// What one item costs on an account.
 pub fn cost(env: &Env<'_>, account: usize, item: &Item) -> Result<f64, Fault> {
     let ruler = env.st.rules.accounts.get(account).map_or(0, |a| a.ruler);
-    ruler_cost(&env.inner(Cur::Item(item, 0)), ruler)
+    ruler_cost(&env.inner(Current::Item(item, 0)), ruler)
 }
 
 /// What the item at hand costs by a ruler.
 pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
     let Some(ruler) = env.st.rules.rulers.get(ruler) else { return Ok(0.0) };
     let (role, name) = match env.cur {
-        Cur::Item(item, _) => (item.str(core::ROLE).unwrap_or("").to_owned(), item.str(core::NAME).unwrap_or("").to_owned()),
-        Cur::Value(v, _) => (text_of(v, "role"), text_of(v, "name")),
-        Cur::None => (String::new(), String::new()),
+        Current::Item(item, _) => (item.str(core::ROLE).unwrap_or("").to_owned(), item.str(core::NAME).unwrap_or("").to_owned()),
+        Current::Value(v, _) => (text_of(v, "role"), text_of(v, "name")),
+        Current::None => (String::new(), String::new()),
     };
     let text = env.eval(&ruler.tokens)?;
     if let (true, true, Some(empty)) = (text.is_empty(), name.is_empty(), ruler.empty) {
@@ -239,5 +239,5 @@ pub fn cost_of(env: &Env<'_>, args: &Map) -> Result<Value, Fault> {
     for (key, id) in [("role", core::ROLE), ("name", core::NAME)] {
         item.set(id, args.get(key).cloned().unwrap_or_default());
     }
-    Ok(Value::Num(ruler_cost(&env.inner(Cur::Item(&item, 0)), ruler)?))
+    Ok(Value::Num(ruler_cost(&env.inner(Current::Item(&item, 0)), ruler)?))
 }

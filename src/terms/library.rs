@@ -7,14 +7,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, SourceId, Span};
 use crate::model::Value;
-use crate::text::script::{Script, ScriptError, ScriptLimits, Scripts};
-
-use super::Cx;
-
-/// How many arguments a function of a pack takes: what it works on, and what it may look at.
-const ARGUMENTS: usize = 2;
+use crate::text::script::Script;
 
 /// The compiled scripts of a pack.
 #[derive(Debug, Default)]
@@ -24,7 +18,7 @@ pub struct Library {
 }
 
 /// `file.rhai::function` or `file::function`; a bare function is one of `main`.
-fn parts(function: &str) -> (&str, &str) {
+pub fn parts(function: &str) -> (&str, &str) {
     let (file, name) = function.rsplit_once("::").unwrap_or(("main", function));
     let file = file.strip_prefix("scripts/").unwrap_or(file);
     (file.strip_suffix(".rhai").unwrap_or(file), name)
@@ -41,78 +35,15 @@ impl Library {
         script.call(name, args).map_err(|e| format!("`{file}.rhai::{name}`: {e}"))
     }
 
-    /// Compiles all scripts of a pack; complains about those that do not.
-    pub fn compile(cx: &mut Cx<'_>, limits: ScriptLimits) -> Self {
-        let mut found: Vec<(&str, SourceId)> =
-            cx.pack.assets.iter().filter_map(|(path, id)| Some((path.strip_prefix("scripts/")?.strip_suffix(".rhai")?, *id))).collect();
-        found.sort_unstable();
-        let pack = cx.pack;
-        let text = |id: SourceId| pack.sources.get(id).map_or("", |s| s.text.as_ref());
-        let modules: Vec<(&str, &str)> = found.iter().map(|(name, id)| (*name, text(*id))).collect();
-        let engine = Scripts::with_modules(limits, &modules);
-        let importing = engine.is_ok();
-        let plain = engine.unwrap_or_else(|(name, error)| {
-            if let Some((_, id)) = found.iter().find(|(n, _)| *n == name) {
-                cx.script_bad(*id, &error);
-            }
-            Scripts::new(limits)
-        });
-        let mut scripts = FxHashMap::default();
-        for (name, id) in &found {
-            let script = plain.compile(text(*id)).map_err(|error| {
-                if importing {
-                    cx.script_bad(*id, &error);
-                }
-            });
-            scripts.insert(Arc::from(*name), script.ok().filter(|_| importing));
-        }
+    /// A library of scripts by name; nothing stands for one that does not compile.
+    #[must_use]
+    pub fn new(scripts: FxHashMap<Arc<str>, Option<Script>>) -> Self {
         Self { scripts }
     }
-}
 
-impl Cx<'_> {
-    /// Complains about a script at the place of its mistake.
-    fn script_bad(&mut self, id: SourceId, error: &ScriptError) {
-        let text = self.pack.sources.get(id).map_or("", |s| s.text.as_ref());
-        let start = offset(text, error.line, error.column);
-        let rule = std::mem::take(&mut self.rule);
-        let help = Some("see docs/hooks.md for what a script may do".into());
-        self.fail(Code::ScriptBad, Span::new(id, start, start), format!("the script cannot be compiled: {}", error.message), help);
-        self.rule = rule;
+    /// The scripts by name.
+    #[must_use]
+    pub fn scripts(&self) -> &FxHashMap<Arc<str>, Option<Script>> {
+        &self.scripts
     }
-
-    /// Complains if the pack has no function of that name with two arguments.
-    pub fn function(&mut self, function: &str, span: Span) {
-        let (file, name) = parts(function);
-        let files: Vec<Arc<str>> = self.scripts.scripts.keys().cloned().collect();
-        match self.scripts.scripts.get(file) {
-            None => {
-                let shown: Vec<String> = files.iter().map(|f| format!("{f}.rhai")).collect();
-                self.unknown("script", &format!("{file}.rhai"), span, shown.iter().map(String::as_str));
-            }
-            Some(None) => {}
-            Some(Some(script)) => {
-                let known = script.functions();
-                if known.iter().any(|(n, args)| n == name && *args == ARGUMENTS) {
-                    return;
-                }
-                if let Some((_, args)) = known.iter().find(|(n, _)| n == name) {
-                    let message = format!("function `{name}` takes {args} arguments instead of {ARGUMENTS}");
-                    self.fail(Code::ScriptBad, span, message, Some("it is given what it works on, and what it may look at".into()));
-                    return;
-                }
-                let help = crate::diag::suggest::help(name, known.iter().map(|(n, _)| n.as_str()));
-                let help = help.or_else(|| Some(format!("write `fn {name}(items, scene) {{ … }}` in `scripts/{file}.rhai`")));
-                self.fail(Code::NameUnknown, span, format!("`{file}.rhai` has no function `{name}`"), help);
-            }
-        }
-    }
-}
-
-/// The byte at which a line and a column (in characters, both from 1) stand; the start where there is none.
-fn offset(text: &str, line: usize, column: usize) -> usize {
-    let Some(above) = line.checked_sub(1) else { return 0 };
-    let start: usize = text.split_inclusive('\n').take(above).map(str::len).sum();
-    let rest = text.get(start..).unwrap_or("");
-    start + rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
 }

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use crate::model::{FieldId, Item, Value, item::core};
 
 use super::Cond;
-use super::eval::{Cur, Env, Fault, Memo};
+use super::eval::{Current, Env, Fault};
 use super::expr::Expr;
+use super::memo::Memo;
 use super::place::Gap;
 
 /// A list of a build.
@@ -59,7 +60,7 @@ impl Lazy {
 /// Something that happens to one item, looking only at it and at the scene.
 pub trait Local {
     /// The item that comes of it; nothing if it is dropped.
-    fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault>;
+    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault>;
 }
 
 /// What is known of all unread items alike.
@@ -143,7 +144,7 @@ impl Shape {
                 if test.operands().iter().any(|e| e.refers(0)) {
                     None
                 } else {
-                    let probe = env.inner(Cur::Item(&self.known, 0));
+                    let probe = env.inner(Current::Item(&self.known, 0));
                     Some(test.holds(&probe.field(f)?, &probe)?)
                 }
             }
@@ -183,11 +184,17 @@ impl Shape {
 pub struct Load;
 
 impl Local for Load {
-    fn apply(&self, cur: Cur<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
         Ok(match cur {
-            Cur::Value(v, _) => Some(Item::from_value(v, &env.st.rules.fields)),
-            Cur::Item(i, _) => Some(i.clone()),
-            Cur::None => None,
+            Current::Value(v, _) => Some(Item::from_value(v, &env.st.rules.fields)),
+            Current::Item(i, _) => Some(i.clone()),
+            Current::None => None,
         })
+    }
+}
+
+impl std::fmt::Debug for List {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("List").field("items", &self.items.len()).field("unread", &self.lazy.as_ref().map(|l| l.remaining)).finish()
     }
 }

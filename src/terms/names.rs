@@ -268,3 +268,14 @@ impl Names {
 pub fn is_form(table: &Table) -> bool {
     ["of", "lookup", "first", "over", "calc", "read", "fn", "none", "form", "table"].iter().any(|k| table.contains_key(*k))
 }
+
+/// Whether a text is a reference as a whole: `$` or `@` and a name, or `@` alone.
+#[must_use]
+pub fn is_reference(text: &str) -> bool {
+    let Some(name) = text.strip_prefix('$').or_else(|| text.strip_prefix('@')) else { return false };
+    if name.is_empty() {
+        return text == "@";
+    }
+    name.chars().all(|c| c.is_alphanumeric() || "_.[]$@-".contains(c))
+        && name.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '[')
+}

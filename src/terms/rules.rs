@@ -16,7 +16,6 @@ use super::Cond;
 use super::eval::{Env, Fault};
 use super::expr::Expr;
 use super::ledger::{Account, Ruler};
-use super::lists::List;
 use super::names::Names;
 
 /// Compiled tables and values.
@@ -220,11 +219,5 @@ impl Rules {
             }
         }
         Ok(Value::map(out))
-    }
-}
-
-impl std::fmt::Debug for List {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("List").field("items", &self.items.len()).field("unread", &self.lazy.as_ref().map(|l| l.remaining)).finish()
     }
 }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use crate::model::{Item, Value};
 
-use super::eval::{Cur, Env, Fault, Memo};
+use super::eval::{Current, Env, Fault};
 use super::expr::Expr;
 use super::keys::Key;
-use super::needs::Needs;
+use super::memo::Memo;
+use super::prefilter::Prefilter;
 use super::{Cond, State};
 
 /// From this many items on it is worth finding out what a condition needs.
@@ -112,17 +113,17 @@ impl<'a> Seq<'a> {
 
     /// The element at a place.
     #[must_use]
-    pub fn cur(self, n: usize) -> Cur<'a> {
+    pub fn cur(self, n: usize) -> Current<'a> {
         match self {
-            Seq::Items(l) => l.get(n).map_or(Cur::None, |i| Cur::Item(i, n)),
-            Seq::Some(l, idx) => idx.get(n).and_then(|k| l.get(*k).map(|i| Cur::Item(i, *k))).unwrap_or(Cur::None),
-            Seq::Values(l) => l.get(n).map_or(Cur::None, |v| Cur::Value(v, n)),
+            Seq::Items(l) => l.get(n).map_or(Current::None, |i| Current::Item(i, n)),
+            Seq::Some(l, idx) => idx.get(n).and_then(|k| l.get(*k).map(|i| Current::Item(i, *k))).unwrap_or(Current::None),
+            Seq::Values(l) => l.get(n).map_or(Current::None, |v| Current::Value(v, n)),
         }
     }
 
     fn enabled(self, n: usize) -> bool {
         match self.cur(n) {
-            Cur::Item(i, _) => i.enabled(),
+            Current::Item(i, _) => i.enabled(),
             _ => true,
         }
     }
@@ -216,9 +217,9 @@ impl Select {
 
     fn candidates(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<usize>, Fault> {
         outer.st.visit(seq.len())?;
-        let needs = self.needs(seq, outer);
-        let may = |n: usize| match (&needs, seq.cur(n)) {
-            (Some(needs), Cur::Item(item, _)) => needs.may_be_met_by(item),
+        let prefilter = self.prefilter(seq, outer);
+        let may = |n: usize| match (&prefilter, seq.cur(n)) {
+            (Some(prefilter), Current::Item(item, _)) => prefilter.may_be_met_by(item),
             _ => true,
         };
         let mut list: Vec<usize> = (0..seq.len()).filter(|n| may(*n) && (self.off || seq.enabled(*n))).collect();
@@ -262,10 +263,10 @@ impl Select {
     }
 
     /// What items must have to pass `where`, for a list that is long enough for the question to pay.
-    fn needs(&self, seq: Seq<'_>, outer: &Env<'_>) -> Option<Needs> {
-        let (filter, Cur::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
+    fn prefilter(&self, seq: Seq<'_>, outer: &Env<'_>) -> Option<Prefilter> {
+        let (filter, Current::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
         let alone = self.since.is_none() && self.run.is_none();
-        (alone && seq.len() >= LONG).then(|| Needs::of(filter, first.list, &outer.st.rules))
+        (alone && seq.len() >= LONG).then(|| Prefilter::of(filter, first.list, &outer.st.rules))
     }
 
     fn split(&self, seq: Seq<'_>, candidates: &[usize], outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {
@@ -325,7 +326,7 @@ impl Select {
                 for n in part.iter() {
                     let chance = outer.inner(seq.cur(*n)).eval(chance)?.as_f64().unwrap_or(0.0);
                     let draw = st.draws.borrow_mut().draw(&self.stream);
-                    if let (true, Cur::Item(item, _)) = (telling, seq.cur(*n)) {
+                    if let (true, Current::Item(item, _)) = (telling, seq.cur(*n)) {
                         st.tell(item, [("draw", Value::Num(draw)), ("chance", Value::Num(chance))]);
                     }
                     if draw < chance || (!strict && draw <= chance) {
@@ -343,7 +344,7 @@ impl Select {
                 let draw = st.draws.borrow_mut().draw(&self.stream);
                 let total = weights.iter().sum::<f64>();
                 for (n, weight) in part.iter().zip(&weights).filter(|_| telling) {
-                    if let Cur::Item(item, _) = seq.cur(*n) {
+                    if let Current::Item(item, _) = seq.cur(*n) {
                         st.tell(item, [("draw", Value::Num(draw)), ("weight", Value::Num(*weight)), ("total", Value::Num(total))]);
                     }
                 }
@@ -378,5 +379,5 @@ pub fn in_list_order(mut chosen: Vec<usize>) -> Vec<usize> {
 /// An environment for a pass over `items`, without an enclosing item.
 #[must_use]
 pub fn pass_env<'a>(st: &'a State, memo: &'a Memo) -> Env<'a> {
-    Env { st, cur: Cur::None, outer: None, memo, part: None }
+    Env { st, cur: Current::None, outer: None, memo, part: None }
 }

@@ -13,9 +13,10 @@ use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value, value::MAX_DEPTH};
 
 use super::draws::Draws;
-use super::eval::{Cur, Env, Fault, Memo};
+use super::eval::{Current, Env, Fault};
 use super::ledger::Ledger;
 use super::lists::{Lazy, List, Load, Shape};
+use super::memo::Memo;
 use super::patterns::Patterns;
 use super::{Cond, Rules};
 
@@ -312,8 +313,8 @@ impl State {
         self.visit(steps.len())?;
         let mut made: Option<Item> = None;
         for (step, memo) in steps {
-            let env = Env { st: self, cur: Cur::None, outer: None, memo, part: None };
-            let cur = made.as_ref().map_or(Cur::Value(value, place), |item| Cur::Item(item, place));
+            let env = Env { st: self, cur: Current::None, outer: None, memo, part: None };
+            let cur = made.as_ref().map_or(Current::Value(value, place), |item| Current::Item(item, place));
             match step.apply(cur, &env)? {
                 Some(mut item) => {
                     item.list = u16::try_from(id).unwrap_or(u16::MAX);

@@ -10,8 +10,9 @@ use crate::model::plan::Rewrite;
 use crate::model::{Item, Map, Value};
 
 use super::State;
-use super::eval::{Cur, Env, Memo};
+use super::eval::{Current, Env};
 use super::expr::Expr;
+use super::memo::Memo;
 use super::select::Seq;
 
 /// Most rewritten texts that a trail keeps.
@@ -126,12 +127,12 @@ impl State {
 
     /// Tells the items of a part that a selection has left out who was chosen first instead.
     pub(super) fn tell_losers(&self, seq: Seq<'_>, part: &[usize], chosen: &[usize]) {
-        let Some(Cur::Item(winner, _)) = chosen.first().map(|n| seq.cur(*n)) else { return };
+        let Some(Current::Item(winner, _)) = chosen.first().map(|n| seq.cur(*n)) else { return };
         let names = ["book", "id"].into_iter().filter_map(|name| Some((Arc::from(name), winner.get(self.rules.fields.id(name)?)?.clone())));
         let winner = Value::map(names.collect());
         let chosen: FxHashSet<usize> = chosen.iter().copied().collect();
         for n in part.iter().filter(|n| !chosen.contains(n)) {
-            if let Cur::Item(item, _) = seq.cur(*n) {
+            if let Current::Item(item, _) = seq.cur(*n) {
                 self.tell(item, [("winner", winner.clone())]);
             }
         }
@@ -156,9 +157,9 @@ impl State {
     fn detail(&self, item: &Item, because: &Because, said: Value) -> Value {
         let mut out: Map = self.facts.told.borrow().get(&item.seq).cloned().unwrap_or_default();
         let memo = self.facts.memo.borrow().clone();
-        let env = Env { st: self, cur: Cur::None, outer: None, memo: &memo, part: None };
+        let env = Env { st: self, cur: Current::None, outer: None, memo: &memo, part: None };
         // a reason that cannot be worked out must not fail a build that succeeds without a trace
-        let why = because.why.as_ref().and_then(|why| env.inner(Cur::Item(item, 0)).eval(why).ok());
+        let why = because.why.as_ref().and_then(|why| env.inner(Current::Item(item, 0)).eval(why).ok());
         for part in [Some(said), why].into_iter().flatten() {
             let known = part.as_map().into_iter().flat_map(|m| m.iter()).filter(|(_, value)| !value.is_null());
             out.extend(known.map(|(name, value)| (name.clone(), value.clone())));

@@ -8,17 +8,28 @@ use std::sync::Arc;
 use crate::diag::{Span, Table};
 use crate::model::plan::EvictionRecord as Record;
 use crate::model::{Value, item::core};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::ledger;
 use crate::terms::select::{End, Seq, pass_env};
 use crate::terms::state::Because;
-use crate::terms::{Cond, Cur, Cx, Memo, State};
+use crate::terms::{Cond, Current, Memo, State};
 
 use super::evict::{account, newest_read, oldest_read_bundle, record, switch_off};
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use super::set::Set;
 use super::units::{Unit, units};
-use super::{Halt, Pass};
+
+/// `admit` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "admit",
+    doc: "lets units in until one does not fit",
+    terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set", "admitted"],
+    cost: "what is admitted, and one",
+    did: "admitted",
+    parse: |cx, w| Some(Box::new(Admit::parse(cx, w.fields, w.span, w.scope))),
+};
 
 /// The terms of `admit`.
 pub struct Admit {
@@ -43,7 +54,7 @@ enum Misfit {
 
 impl Admit {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
         let account = account(cx, fields, span, "admit");
         let misfit = match word("misfit") {
@@ -59,68 +70,6 @@ impl Admit {
         let unit = Unit::of(word("unit"));
         let admitted = super::reason::code(fields.get("admitted").map(|f| &f.node));
         Self { account, unit, misfit, strict: word("fits") == Some("lt"), leave: word("rest") == Some("leave"), exempt, set, admitted }
-    }
-
-    /// Lets units in.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
-        let memo = Memo::default();
-        let stage = st.stage.borrow().clone();
-        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
-        self.read_what_fits(pass, st, list, &memo)?;
-        let size = ledger::size(&pass_env(st, &memo), self.account)?;
-        let (mut off, mut admitted, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-        let mut spent = st.ledger.borrow().spent(self.account);
-        {
-            let items = st.list(list);
-            let env = pass_env(st, &memo);
-            let visited = pass.select.run(Seq::Items(&items.items), &env)?;
-            let mut full = false;
-            for group in units(&items.items, &visited, self.unit) {
-                let mut cost = 0.0;
-                let mut exempt = false;
-                for n in &group.members {
-                    if let Some(item) = items.items.get(*n) {
-                        cost += ledger::cost(&env, self.account, item)?;
-                        exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(Cur::Item(item, *n)).holds(c))?;
-                    }
-                }
-                for item in group.members.iter().filter_map(|n| items.items.get(*n)) {
-                    st.tell(item, [("needs", Value::Num(cost)), ("left", Value::Num(size - spent)), ("size", Value::Num(size))]);
-                }
-                // an exempt unit is let in whether it fits or not, and costs all the same
-                if exempt || (!full && self.fits(cost, size - spent)) {
-                    spent += cost;
-                    admitted.extend(group.members);
-                    continue;
-                }
-                if self.misfit == Misfit::Fail {
-                    let message = format!("{} more tokens are needed where {} are left", cost, size - spent);
-                    let refusal = Halt::Refused {
-                        code: "max_tokens_exceeded".into(),
-                        message,
-                        room: Some(ledger::room(&env, self.account, spent + cost)?),
-                    };
-                    drop(items);
-                    self.finish(st, list, spent, &admitted);
-                    return Err(refusal);
-                }
-                full |= self.misfit == Misfit::Stop;
-                for n in group.members {
-                    refused.push(n);
-                    if let (Some(item), false, true) = (items.items.get(n), self.leave, self.set.is_none()) {
-                        let cost = ledger::cost(&env, self.account, item)?;
-                        off.push((n, record(item, cost, group.bundled, &pass.id)));
-                    }
-                }
-            }
-        }
-        self.finish(st, list, spent, &admitted);
-        switch_off(st, list, off);
-        if let (Some(set), false) = (&self.set, refused.is_empty()) {
-            set.apply(st, list, &refused, &memo)?;
-            set.apply_globals(st, list, &refused, &memo)?;
-        }
-        Ok(())
     }
 
     fn fits(&self, cost: f64, left: f64) -> bool {
@@ -176,7 +125,7 @@ impl Admit {
             let env = pass_env(st, memo);
             let at = items.lazy_at().unwrap_or(0);
             for (n, item) in items.items.iter().enumerate().skip(at) {
-                if pass.chooses(&env.inner(Cur::Item(item, n)), item.enabled())? {
+                if pass.chooses(&env.inner(Current::Item(item, n)), item.enabled())? {
                     left -= ledger::cost(&env, self.account, item)?;
                 }
             }
@@ -198,7 +147,7 @@ impl Admit {
                 break;
             }
             bundle = if of_bundles { item.get(core::BUNDLE).cloned().unwrap_or_default() } else { Value::Null };
-            if pass.chooses(&pass_env(st, memo).inner(Cur::Item(&item, 0)), item.enabled())? {
+            if pass.chooses(&pass_env(st, memo).inner(Current::Item(&item, 0)), item.enabled())? {
                 left -= newest_read(st, list, self.account, memo)?;
             }
         }
@@ -211,6 +160,73 @@ impl Admit {
         let record =
             Record { id: "unread".into(), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
         st.ledger.borrow_mut().records.push(record);
+        Ok(())
+    }
+}
+
+impl Verb for Admit {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Own
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let memo = Memo::default();
+        let stage = st.stage.borrow().clone();
+        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
+        self.read_what_fits(pass, st, list, &memo)?;
+        let size = ledger::size(&pass_env(st, &memo), self.account)?;
+        let (mut off, mut admitted, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        let mut spent = st.ledger.borrow().spent(self.account);
+        {
+            let items = st.list(list);
+            let env = pass_env(st, &memo);
+            let visited = pass.select.run(Seq::Items(&items.items), &env)?;
+            let mut full = false;
+            for group in units(&items.items, &visited, self.unit) {
+                let mut cost = 0.0;
+                let mut exempt = false;
+                for n in &group.members {
+                    if let Some(item) = items.items.get(*n) {
+                        cost += ledger::cost(&env, self.account, item)?;
+                        exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(Current::Item(item, *n)).holds(c))?;
+                    }
+                }
+                for item in group.members.iter().filter_map(|n| items.items.get(*n)) {
+                    st.tell(item, [("needs", Value::Num(cost)), ("left", Value::Num(size - spent)), ("size", Value::Num(size))]);
+                }
+                // an exempt unit is let in whether it fits or not, and costs all the same
+                if exempt || (!full && self.fits(cost, size - spent)) {
+                    spent += cost;
+                    admitted.extend(group.members);
+                    continue;
+                }
+                if self.misfit == Misfit::Fail {
+                    let message = format!("{} more tokens are needed where {} are left", cost, size - spent);
+                    let refusal = Halt::Refused {
+                        code: "max_tokens_exceeded".into(),
+                        message,
+                        room: Some(ledger::headroom(&env, self.account, spent + cost)?),
+                    };
+                    drop(items);
+                    self.finish(st, list, spent, &admitted);
+                    return Err(refusal);
+                }
+                full |= self.misfit == Misfit::Stop;
+                for n in group.members {
+                    refused.push(n);
+                    if let (Some(item), false, true) = (items.items.get(n), self.leave, self.set.is_none()) {
+                        let cost = ledger::cost(&env, self.account, item)?;
+                        off.push((n, record(item, cost, group.bundled, &pass.id)));
+                    }
+                }
+            }
+        }
+        self.finish(st, list, spent, &admitted);
+        switch_off(st, list, off);
+        if let (Some(set), false) = (&self.set, refused.is_empty()) {
+            set.apply(st, list, &refused, &memo)?;
+            set.apply_globals(st, list, &refused, &memo)?;
+        }
         Ok(())
     }
 }

@@ -9,14 +9,25 @@ use std::sync::Arc;
 use crate::diag::{Span, Table};
 use crate::model::plan::EvictionRecord as Record;
 use crate::model::{Item, Value, item::core};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::ledger;
 use crate::terms::select::{End, Seq, pass_env};
-use crate::terms::{Cond, Cur, Cx, Env, Fault, Memo, State};
+use crate::terms::{Cond, Current, Env, Fault, Memo, State};
 
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use super::units::{Group, Unit, units};
-use super::{Halt, Pass};
+
+/// `evict` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "evict",
+    doc: "switches units off until the list fits",
+    terms: &["account", "unit", "spare"],
+    cost: "what fits",
+    did: "evicted",
+    parse: |cx, w| Some(Box::new(Evict::parse(cx, w.fields, w.span, w.scope))),
+};
 
 /// The terms of `evict`.
 pub struct Evict {
@@ -26,7 +37,7 @@ pub struct Evict {
 }
 
 /// The account that a pass names; complains if it names none.
-pub(super) fn account(cx: &mut Cx<'_>, fields: &Table, span: Span, verb: &str) -> usize {
+pub(super) fn account(cx: &mut CompileContext<'_>, fields: &Table, span: Span, verb: &str) -> usize {
     let accounts = cx.accounts.clone();
     match fields.get("account") {
         Some(f) => cx.named("account", &accounts, f.node.as_text().unwrap_or(""), f.node.span),
@@ -39,7 +50,7 @@ pub(super) fn account(cx: &mut Cx<'_>, fields: &Table, span: Span, verb: &str) -
 
 impl Evict {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
         let account = account(cx, fields, span, "evict");
         let unit = Unit::of(fields.get("unit").and_then(|f| f.node.as_text()));
         let spare = fields.get("spare").map(|f| {
@@ -47,22 +58,6 @@ impl Evict {
             cx.sealed_cond(c)
         });
         Self { account, unit, spare }
-    }
-
-    /// Takes units out.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
-        let memo = Memo::default();
-        let stage = st.stage.borrow().clone();
-        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
-        let size = {
-            let env = pass_env(st, &memo);
-            ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)
-        };
-        if st.list(list).lazy.is_some() {
-            self.settle_unread(pass, st, list, size, &memo)?;
-        }
-        self.evict_read(pass, st, list, size, &memo)?;
-        Ok(())
     }
 
     /// After this, nothing unread is a candidate, or it is known to be evicted or kept.
@@ -103,7 +98,7 @@ impl Evict {
         let env = pass_env(st, memo);
         let at = items.lazy_at().unwrap_or(0);
         for (n, item) in items.items.iter().take(at).enumerate() {
-            let here = env.inner(Cur::Item(item, n));
+            let here = env.inner(Current::Item(item, n));
             let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
             if pass.chooses(&here, item.enabled())? && !spared {
                 return Ok(true);
@@ -119,7 +114,7 @@ impl Evict {
             let env = pass_env(st, memo);
             let items = st.list(list);
             for (n, item) in items.items.iter().enumerate().filter(|(_, i)| i.enabled()) {
-                let here = env.inner(Cur::Item(item, n));
+                let here = env.inner(Current::Item(item, n));
                 let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
                 if spared || !pass.chooses(&here, true)? {
                     known += ledger::cost(&env, self.account, item)?;
@@ -215,12 +210,33 @@ impl Evict {
         let Some(spare) = &self.spare else { return Ok(false) };
         for n in &group.members {
             if let Some(item) = items.get(*n)
-                && env.inner(Cur::Item(item, *n)).holds(spare)?
+                && env.inner(Current::Item(item, *n)).holds(spare)?
             {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+}
+
+impl Verb for Evict {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Own
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let memo = Memo::default();
+        let stage = st.stage.borrow().clone();
+        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
+        let size = {
+            let env = pass_env(st, &memo);
+            ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)
+        };
+        if st.list(list).lazy.is_some() {
+            self.settle_unread(pass, st, list, size, &memo)?;
+        }
+        self.evict_read(pass, st, list, size, &memo)?;
+        Ok(())
     }
 }
 

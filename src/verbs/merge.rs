@@ -3,14 +3,24 @@
 
 use std::sync::Arc;
 
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Node, Table};
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 
-use super::{Halt, Pass};
+/// `merge` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "merge",
+    doc: "neighbours with equal `same` become one",
+    terms: &["same", "absorb", "stop", "join", "field", "fold", "into"],
+    cost: "the list and its text",
+    did: "merged",
+    parse: |cx, w| Some(Box::new(Merge::parse(cx, w.fields, w.scope))),
+};
 
 /// The terms of `merge`.
 pub struct Merge {
@@ -33,7 +43,7 @@ enum Fold {
 
 impl Merge {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let mut same = Vec::new();
         for n in node("same").and_then(Node::as_list).unwrap_or(&[]) {
@@ -41,7 +51,7 @@ impl Merge {
             cx.within(scope.clone(), |cx| cx.check_field(0, &name, n.span));
             same.push((cx.fields.intern(&name), name));
         }
-        let cond = |cx: &mut Cx<'_>, key: &str| {
+        let cond = |cx: &mut CompileContext<'_>, key: &str| {
             node(key).map(|n| {
                 let c = cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item));
                 cx.sealed_cond(c)
@@ -67,31 +77,6 @@ impl Merge {
             fold.push((cx.fields.intern(name), how));
         }
         Self { same, absorb, stop, join, field, fold, into }
-    }
-
-    /// Joins neighbours.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
-        let merged = {
-            let items = st.list(list);
-            let env = pass_env(st, memo);
-            let mut selected = vec![false; items.items.len()];
-            for n in pass.select.run(Seq::Items(&items.items), &env)? {
-                if let Some(s) = selected.get_mut(n) {
-                    *s = true;
-                }
-            }
-            let join = env.eval(&self.join)?.to_text();
-            match &self.into {
-                Some(into) => self.gather(into, &items.items, &selected, &join, &env)?,
-                None => self.fold_all(&items.items, &selected, &join, &env)?,
-            }
-        };
-        let list = st.list_mut(list);
-        if let Some(lazy) = &mut list.lazy {
-            lazy.at = lazy.at.min(merged.len());
-        }
-        list.items = merged;
-        Ok(())
     }
 
     fn fold_all(&self, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
@@ -144,9 +129,9 @@ impl Merge {
     }
 
     fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
-        let from = env.inner(Cur::Item(item, n));
+        let from = env.inner(Current::Item(item, n));
         for (at, (place, head)) in out.iter().enumerate().rev() {
-            let there = from.inner(Cur::Item(head, *place));
+            let there = from.inner(Current::Item(head, *place));
             if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
                 return Ok(Some(at));
             }
@@ -171,18 +156,48 @@ impl Merge {
                 return Ok(false);
             }
         }
-        let here = env.inner(Cur::Item(item, n));
+        let here = env.inner(Current::Item(item, n));
         if let Some(absorb) = &self.absorb
             && !here.holds(absorb)?
         {
             return Ok(false);
         }
         if let Some(stop) = &self.stop
-            && (here.holds(stop)? || env.inner(Cur::Item(head, n)).holds(stop)?)
+            && (here.holds(stop)? || env.inner(Current::Item(head, n)).holds(stop)?)
         {
             return Ok(false);
         }
         Ok(true)
+    }
+}
+
+impl Verb for Merge {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Neighbours
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let merged = {
+            let items = st.list(list);
+            let env = pass_env(st, memo);
+            let mut selected = vec![false; items.items.len()];
+            for n in pass.select.run(Seq::Items(&items.items), &env)? {
+                if let Some(s) = selected.get_mut(n) {
+                    *s = true;
+                }
+            }
+            let join = env.eval(&self.join)?.to_text();
+            match &self.into {
+                Some(into) => self.gather(into, &items.items, &selected, &join, &env)?,
+                None => self.fold_all(&items.items, &selected, &join, &env)?,
+            }
+        };
+        let list = st.list_mut(list);
+        if let Some(lazy) = &mut list.lazy {
+            lazy.at = lazy.at.min(merged.len());
+        }
+        list.items = merged;
+        Ok(())
     }
 }
 

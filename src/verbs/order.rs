@@ -2,23 +2,40 @@
 
 use std::sync::Arc;
 
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::model::Item;
 use crate::terms::select::in_list_order;
 use crate::terms::{Memo, State};
 
-use super::{Halt, Pass};
+/// `order` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "order",
+    doc: "the selected trade places",
+    terms: &[],
+    cost: "n log n of the selected",
+    did: "placed",
+    parse: |_, _| Some(Box::new(Order)),
+};
 
-/// Sorts or shuffles them.
-pub fn run(pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
-    let chosen = pass.chosen(st, list, memo)?;
-    let places = in_list_order(chosen.clone());
-    let list = st.list_mut(list);
-    // each is chosen once, so all of them are taken out before any is put back
-    let sorted: Vec<Option<Item>> = chosen.iter().map(|n| list.items.get_mut(*n).map(std::mem::take)).collect();
-    for (place, item) in places.into_iter().zip(sorted) {
-        if let (Some(slot), Some(item)) = (list.items.get_mut(place), item) {
-            *slot = item;
-        }
+/// The verb, which has no terms of its own.
+pub struct Order;
+
+impl Verb for Order {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Selected
     }
-    Ok(())
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let chosen = pass.chosen(st, list, memo)?;
+        let places = in_list_order(chosen.clone());
+        let list = st.list_mut(list);
+        // each is chosen once, so all of them are taken out before any is put back
+        let sorted: Vec<Option<Item>> = chosen.iter().map(|n| list.items.get_mut(*n).map(std::mem::take)).collect();
+        for (place, item) in places.into_iter().zip(sorted) {
+            if let (Some(slot), Some(item)) = (list.items.get_mut(place), item) {
+                *slot = item;
+            }
+        }
+        Ok(())
+    }
 }

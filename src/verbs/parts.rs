@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use crate::diag::{Code, Node, Table};
 use crate::model::{FieldId, Item, Value};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, in_list_order, pass_env};
-use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 
-use super::{Halt, Pass};
+use super::pass::{Halt, Pass};
 
 /// The terms of `place` with `field`.
 pub(super) struct Parts {
@@ -26,7 +27,7 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Reads the terms; `None` where whole items are placed, or after a complaint.
-    pub(super) fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
+    pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let to = node("to");
         let table = to.and_then(Node::as_table);
@@ -75,7 +76,7 @@ impl Parts {
             let env = pass_env(st, memo);
             for n in chosen {
                 let Some(item) = items.items.get(n) else { continue };
-                let (picked, rest) = self.parted(item, &env.inner(Cur::Item(item, n)))?;
+                let (picked, rest) = self.parted(item, &env.inner(Current::Item(item, n)))?;
                 if picked.is_empty() {
                     continue;
                 }
@@ -125,7 +126,7 @@ impl Parts {
         let (mut picked, mut rest) = (Vec::new(), Vec::new());
         for (n, element) in item.get(self.field).and_then(Value::as_list).unwrap_or(&[]).iter().enumerate() {
             let moves = match &self.pick {
-                Some(pick) => env.inner(Cur::Value(element, n)).holds(pick)?,
+                Some(pick) => env.inner(Current::Value(element, n)).holds(pick)?,
                 None => true,
             };
             if moves { picked.push(element.clone()) } else { rest.push(element.clone()) }
@@ -137,7 +138,7 @@ impl Parts {
     fn taker(&self, giver: usize, seq: Seq<'_>, env: &Env<'_>) -> Result<Option<usize>, Fault> {
         let from = env.inner(seq.cur(giver));
         for n in giver + 1..seq.len() {
-            let live = matches!(seq.cur(n), Cur::Item(item, _) if item.enabled());
+            let live = matches!(seq.cur(n), Current::Item(item, _) if item.enabled());
             if live && from.inner(seq.cur(n)).holds(&self.next)? {
                 return Ok(Some(n));
             }

@@ -4,12 +4,24 @@ use std::sync::Arc;
 
 use crate::diag::{Node, Table};
 use crate::model::Item;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::context::Scope;
 use crate::terms::select::in_list_order;
-use crate::terms::{Cx, Memo, State};
+use crate::terms::{Memo, State};
 
+use super::misuse::refuse;
 use super::parts::Parts;
-use super::{Halt, Pass};
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+
+/// `place` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "place",
+    doc: "moves the selected, or copies of them, to a place",
+    terms: &["to", "at", "against", "copy", "field", "pick"],
+    cost: "the list",
+    did: "placed",
+    parse: |cx, w| Some(Box::new(Place::parse(cx, w.fields, w.scope))),
+};
 
 /// The terms of `place`.
 pub struct Place {
@@ -22,7 +34,8 @@ pub struct Place {
 
 impl Place {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
+        check(cx, fields);
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let parts = Parts::parse(cx, fields, scope);
         let to = node("to").filter(|_| parts.is_none()).and_then(|n| {
@@ -40,9 +53,14 @@ impl Place {
             parts,
         }
     }
+}
 
-    /// Moves them.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+impl Verb for Place {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Selected
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
         if let Some(parts) = &self.parts {
             return parts.run(pass, st, list, memo, self.copy);
         }
@@ -69,5 +87,14 @@ impl Place {
             super::add::insert(st, to, &self.at, moved, memo)?;
         }
         Ok(())
+    }
+}
+
+/// Complains about terms that could have no effect.
+fn check(cx: &mut CompileContext<'_>, fields: &Table) {
+    if fields.contains_key("field") {
+        refuse(cx, fields, "against", "`against` is about whole items, not about elements of a `field`", "take it out");
+    } else {
+        refuse(cx, fields, "pick", "`pick` chooses elements of a `field`, which the pass does not name", "add `field = \"…\"`");
     }
 }

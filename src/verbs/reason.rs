@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Node, Table};
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::context::Scope;
 use crate::terms::state::Because;
-use crate::terms::{Cx, Fault, State};
+use crate::terms::{Fault, State};
 
-use super::pass::Reads;
+use super::reads::Reads;
 
 /// The terms `because` and `why` of a pass.
 pub struct Reason {
@@ -18,7 +19,7 @@ pub struct Reason {
 
 impl Reason {
     /// Reads the terms; `None` for a pass without `because`.
-    pub(super) fn parse(cx: &mut Cx<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
+    pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
         let why = fields.get("why");
         let Some(code) = fields.get("because").and_then(|f| f.node.as_text()) else {
             if let Some(why) = why {

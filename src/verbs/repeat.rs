@@ -2,14 +2,25 @@
 
 use std::sync::Arc;
 
+use super::misuse::selection;
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{Map, Value};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::select::{count, pass_env};
-use crate::terms::{Cond, Cx, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Expr, Fault, Memo, State};
 
-use super::{Caller, Halt, Pass};
+/// `repeat` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "repeat",
+    doc: "runs a program in rounds",
+    terms: &["program", "max", "set"],
+    cost: "bounded by `max`",
+    did: "run",
+    parse: |cx, w| Some(Box::new(Repeat::parse(cx, w.fields, w.span)?)),
+};
 
 /// The terms of `repeat`.
 pub struct Repeat {
@@ -27,7 +38,8 @@ struct Round {
 
 impl Repeat {
     /// Reads the terms, and the rounds named after the pass.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
+        selection(cx, fields, "`repeat` selects nothing", "select in the passes of the program that it runs");
         let program = super::run::program(cx, fields, span)?;
         let max = fields.get("max").map(|f| cx.expr(&f.node));
         let set = fields.get("set").map(|f| values(cx, &f.node)).unwrap_or_default();
@@ -45,8 +57,27 @@ impl Repeat {
         Some(Self { program, max, set, rounds })
     }
 
-    /// Goes round.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, caller: &dyn Caller) -> Result<(), Halt> {
+    fn next(&self, st: &State) -> Result<Option<&Round>, Fault> {
+        for round in &self.rounds {
+            let memo = Memo::default();
+            let held = match &round.when {
+                Some(when) => pass_env(st, &memo).holds(when)?,
+                None => true,
+            };
+            if held {
+                return Ok(Some(round));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Verb for Repeat {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Own
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, _list: usize, _memo: &Memo, caller: &dyn Caller) -> Result<(), Halt> {
         let limit = st.rules.limits.rounds as usize;
         let wanted = match &self.max {
             Some(max) => {
@@ -75,22 +106,12 @@ impl Repeat {
         Ok(())
     }
 
-    fn next(&self, st: &State) -> Result<Option<&Round>, Fault> {
-        for round in &self.rounds {
-            let memo = Memo::default();
-            let held = match &round.when {
-                Some(when) => pass_env(st, &memo).holds(when)?,
-                None => true,
-            };
-            if held {
-                return Ok(Some(round));
-            }
-        }
-        Ok(None)
+    fn callee(&self) -> Option<usize> {
+        Some(self.program)
     }
 }
 
-fn values(cx: &mut Cx<'_>, node: &Node) -> Vec<(Arc<str>, Expr)> {
+fn values(cx: &mut CompileContext<'_>, node: &Node) -> Vec<(Arc<str>, Expr)> {
     let Some(table) = node.as_table() else {
         cx.fail(Code::TermType, node.span, format!("`set` takes a table, not {}", node.kind()), None);
         return Vec::new();

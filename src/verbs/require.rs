@@ -4,14 +4,24 @@
 
 use std::sync::Arc;
 
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Span, Table};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::ledger;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Cx, Env, Expr, Memo, State};
+use crate::terms::{Cond, Env, Expr, Memo, State};
 
-use super::{Halt, Pass};
+/// `require` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "require",
+    doc: "an error, a warning, or the end of the program",
+    terms: &["that", "error", "level", "message", "help", "row"],
+    cost: "the selected, or one test",
+    did: "run",
+    parse: |cx, w| Some(Box::new(Require::parse(cx, w.fields, w.span, w.scope)?)),
+};
 
 /// The terms of `require`.
 pub struct Require {
@@ -39,12 +49,12 @@ enum Level {
 
 impl Require {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(that) = fields.get("that").map(|f| &f.node) else {
             cx.fail(Code::TermMissing, span, "`require` needs `that`", Some("add `that = { path = test }`".into()));
             return None;
         };
-        let per_item = crate::terms::select_parse::WORDS.iter().any(|w| fields.contains_key(*w));
+        let per_item = crate::syntax::selections::WORDS.iter().any(|w| fields.contains_key(*w));
         let scope = if per_item { scope.clone() } else { Scope::None };
         let (that, [message, help, row]) = cx.within(scope, |cx| {
             let that = cx.cond(that, if per_item { Mode::Item } else { Mode::Scene });
@@ -63,10 +73,37 @@ impl Require {
         Some(Self { that, error: word("error").unwrap_or("require.failed").into(), message, help, row, level })
     }
 
-    /// Insists.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize) -> Result<(), Halt> {
+    fn complaint(&self, env: &Env<'_>) -> Result<Complaint, Halt> {
+        let said = |term: &Option<Expr>| -> Result<Option<String>, Halt> {
+            let Some(term) = term else { return Ok(None) };
+            Ok(Some(env.eval(term)?.to_text().to_string()).filter(|text| !text.is_empty()))
+        };
+        let message = said(&self.message)?.unwrap_or_else(|| format!("the requirement `{}` is not met", self.error));
+        Ok(Complaint { message, help: said(&self.help)?, row: said(&self.row)? })
+    }
+
+    /// What the live list costs and what there is room for, where the requirement is about an account.
+    fn headroom(&self, st: &State, list: usize) -> Result<Option<ledger::Headroom>, Halt> {
+        let Some(account) = account_of(&self.that) else { return Ok(None) };
+        st.force(list)?;
         let memo = Memo::default();
-        super::reach::prepare(pass, st, list, &memo)?;
+        let env = pass_env(st, &memo);
+        let mut sum = 0.0;
+        for item in st.list(list).items.iter().filter(|i| i.enabled()) {
+            sum += ledger::cost(&env, account, item)?;
+        }
+        Ok(Some(ledger::headroom(&env, account, sum)?))
+    }
+}
+
+impl Verb for Require {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Own
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let memo = Memo::default();
+        super::reach::selected(pass, st, list, &memo)?;
         st.current.set(list);
         let mut complaints = Vec::new();
         {
@@ -92,34 +129,12 @@ impl Require {
                 Level::Stop => return Err(Halt::Stop),
                 Level::Warn => st.warn_with(&self.error, message, help, row),
                 Level::Error => {
-                    let room = self.room(st, list)?;
+                    let room = self.headroom(st, list)?;
                     return Err(Halt::Refused { code: self.error.to_string(), message, room });
                 }
             }
         }
         Ok(())
-    }
-
-    fn complaint(&self, env: &Env<'_>) -> Result<Complaint, Halt> {
-        let said = |term: &Option<Expr>| -> Result<Option<String>, Halt> {
-            let Some(term) = term else { return Ok(None) };
-            Ok(Some(env.eval(term)?.to_text().to_string()).filter(|text| !text.is_empty()))
-        };
-        let message = said(&self.message)?.unwrap_or_else(|| format!("the requirement `{}` is not met", self.error));
-        Ok(Complaint { message, help: said(&self.help)?, row: said(&self.row)? })
-    }
-
-    /// What the live list costs and what there is room for, where the requirement is about an account.
-    fn room(&self, st: &State, list: usize) -> Result<Option<ledger::Room>, Halt> {
-        let Some(account) = account_of(&self.that) else { return Ok(None) };
-        st.force(list)?;
-        let memo = Memo::default();
-        let env = pass_env(st, &memo);
-        let mut sum = 0.0;
-        for item in st.list(list).items.iter().filter(|i| i.enabled()) {
-            sum += ledger::cost(&env, account, item)?;
-        }
-        Ok(Some(ledger::room(&env, account, sum)?))
     }
 }
 

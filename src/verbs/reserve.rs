@@ -4,12 +4,23 @@ use std::sync::Arc;
 
 use crate::diag::{Span, Table};
 use crate::model::{Value, item::core};
+use crate::syntax::CompileContext;
 use crate::terms::ledger;
 use crate::terms::select::pass_env;
-use crate::terms::{Cx, Expr, Memo, State};
+use crate::terms::{Expr, Memo, State};
 
 use super::evict::account;
-use super::{Halt, Pass};
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+
+/// `reserve` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "reserve",
+    doc: "takes from an account",
+    terms: &["account", "cost"],
+    cost: "the selected",
+    did: "admitted",
+    parse: |cx, w| Some(Box::new(Reserve::parse(cx, w.fields, w.span))),
+};
 
 /// The terms of `reserve`.
 pub struct Reserve {
@@ -19,7 +30,7 @@ pub struct Reserve {
 
 impl Reserve {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Self {
         Self { account: account(cx, fields, span, "reserve"), cost: fields.get("cost").map(|f| cx.expr(&f.node)) }
     }
 
@@ -27,9 +38,14 @@ impl Reserve {
     pub fn is_given(&self) -> bool {
         self.cost.is_some()
     }
+}
 
-    /// Spends.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+impl Verb for Reserve {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        if self.is_given() { Reach::Nothing } else { Reach::Selected }
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
         let mut reserved = Vec::new();
         let mut sum = 0.0;
         {

@@ -6,12 +6,23 @@
 
 use std::sync::Arc;
 
+use super::misuse::{refuse, selection};
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Span, Table};
 use crate::model::Value;
+use crate::syntax::CompileContext;
 use crate::terms::select::pass_env;
-use crate::terms::{Cx, Expr, Memo, State};
+use crate::terms::{Expr, Memo, State};
 
-use super::{Caller, Halt, Pass};
+/// `run` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "run",
+    doc: "runs a program, a script, or the hooks of an event",
+    terms: &["program", "script", "event", "each", "as", "copy", "singly"],
+    cost: "what it runs",
+    did: "run",
+    parse: |cx, w| Some(Box::new(Run::parse(cx, w.fields, w.span)?)),
+};
 
 /// The terms of `run`.
 pub struct Run {
@@ -34,7 +45,7 @@ pub enum What {
 }
 
 /// The program that a pass names, by number; complains if there is none.
-pub(super) fn program(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<usize> {
+pub(super) fn program(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<usize> {
     let Some(node) = fields.get("program").map(|f| &f.node) else {
         cx.fail(Code::TermMissing, span, "the pass names no program", Some("add `program = \"…\"`".into()));
         return None;
@@ -52,7 +63,8 @@ pub(super) fn program(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<usi
 
 impl Run {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
+        check(cx, fields);
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
         let what = match (word("script"), word("event")) {
             (Some(script), _) => {
@@ -66,38 +78,6 @@ impl Run {
         let copy = fields.get("copy").and_then(|f| f.node.as_bool()).unwrap_or(false);
         let singly = fields.get("singly").and_then(|f| f.node.as_bool()).unwrap_or(false);
         Some(Self { what, each, name: word("as").unwrap_or_else(|| "each".into()), copy, singly })
-    }
-
-    /// Runs it.
-    pub fn run(&self, pass: &Pass, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
-        let program = match &self.what {
-            What::Script(name) => return caller.script(name, list, st),
-            What::Event(name) => return caller.event(name, pass, list, st),
-            What::Program(n) => *n,
-        };
-        if self.singly {
-            return Self::run_singly(pass, program, st, list, caller);
-        }
-        if let Some(each) = &self.each {
-            return self.run_each(program, each, st, caller);
-        }
-        let own = caller.list_of(program);
-        let same = st
-            .rules
-            .lists
-            .get(own)
-            .zip(st.rules.lists.get(list))
-            .is_some_and(|(a, b)| own == list || (!a.rows.is_empty() && a.rows == b.rows && a.from.is_none() && b.from.is_none()));
-        let over = if same { Some(list) } else { None };
-        let kept = self.copy.then(|| {
-            let target = over.unwrap_or(own);
-            (target, st.snapshot(target))
-        });
-        let result = ended(caller.program(program, over, st));
-        if let Some((target, items)) = kept {
-            st.restore(target, items);
-        }
-        result
     }
 
     /// Each selected item alone in the program's own list, and back to its place; one that is dropped there stays as it was.
@@ -135,6 +115,50 @@ impl Run {
     }
 }
 
+impl Verb for Run {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Own
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, caller: &dyn Caller) -> Result<(), Halt> {
+        let program = match &self.what {
+            What::Script(name) => return caller.script(name, list, st),
+            What::Event(name) => return caller.event(name, pass, list, st),
+            What::Program(n) => *n,
+        };
+        if self.singly {
+            return Self::run_singly(pass, program, st, list, caller);
+        }
+        if let Some(each) = &self.each {
+            return self.run_each(program, each, st, caller);
+        }
+        let own = caller.list_of(program);
+        let same = st
+            .rules
+            .lists
+            .get(own)
+            .zip(st.rules.lists.get(list))
+            .is_some_and(|(a, b)| own == list || (!a.rows.is_empty() && a.rows == b.rows && a.from.is_none() && b.from.is_none()));
+        let over = if same { Some(list) } else { None };
+        let kept = self.copy.then(|| {
+            let target = over.unwrap_or(own);
+            (target, st.snapshot(target))
+        });
+        let result = ended(caller.program(program, over, st));
+        if let Some((target, items)) = kept {
+            st.restore(target, items);
+        }
+        result
+    }
+
+    fn callee(&self) -> Option<usize> {
+        match self.what {
+            What::Program(program) => Some(program),
+            What::Script(_) | What::Event(_) => None,
+        }
+    }
+}
+
 /// A row of the pack's own tables, its compiled cells worked out.
 fn settled(value: &Value, st: &State) -> Result<Value, Halt> {
     let memo = Memo::default();
@@ -154,5 +178,32 @@ fn ended(result: Result<(), Halt>) -> Result<(), Halt> {
     match result {
         Err(Halt::Stop) => Ok(()),
         other => other,
+    }
+}
+
+/// Complains about terms that could have no effect.
+fn check(cx: &mut CompileContext<'_>, fields: &Table) {
+    let has = |key: &str| fields.contains_key(key);
+    let flag = |key: &str| fields.get(key).and_then(|f| f.node.as_bool()).unwrap_or(false);
+    let what: Vec<&str> = ["program", "script", "event"].into_iter().filter(|key| has(key)).collect();
+    if let [first, others @ ..] = what.as_slice() {
+        for other in others {
+            refuse(cx, fields, other, &format!("`{other}` beside `{first}`: a pass runs one thing"), "take one out, or write two passes");
+        }
+        if *first != "program" {
+            for key in ["each", "as", "copy", "singly"] {
+                refuse(cx, fields, key, &format!("`{key}` has no meaning beside `{first}`"), "it is about the program that is run");
+            }
+        }
+    }
+    if flag("singly") {
+        for key in ["each", "as", "copy"] {
+            refuse(cx, fields, key, &format!("`{key}` has no meaning beside `singly`"), "`singly` runs the program once a selected item");
+        }
+    } else {
+        selection(cx, fields, "`run` selects nothing", "add `singly = true` to run the program once a selected item");
+    }
+    if !has("each") && !flag("singly") {
+        refuse(cx, fields, "as", "`as` names the element of `each`, which the pass has not", "add `each`, or take `as` out");
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Node, Table};
 use crate::model::Value;
-use crate::terms::{Cx, Env, Expr, Fault};
+use crate::syntax::CompileContext;
+use crate::terms::{Env, Expr, Fault};
 use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
 
@@ -21,7 +22,7 @@ pub(super) struct Scripts {
 }
 
 impl Scripts {
-    pub(super) fn parse(cx: &mut Cx<'_>, rows: &Node, step: &Table) -> Self {
+    pub(super) fn parse(cx: &mut CompileContext<'_>, rows: &Node, step: &Table) -> Self {
         let rows = cx.expr(rows);
         let then = step.get("then").map(|f| shape::steps(cx, &f.node)).unwrap_or_default();
         Self { rows: cx.sealed(rows), then }

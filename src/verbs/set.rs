@@ -5,13 +5,23 @@
 
 use std::sync::Arc;
 
+use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, value::MAX_DEPTH};
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cur, Cx, Env, Expr, Fault, Memo, State};
+use crate::terms::{Current, Env, Expr, Fault, Memo, State};
 
-use super::{Halt, Pass};
+/// `set` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "set",
+    doc: "sets fields of the selected; `$name` keys once a pass, `$state.x` into the patch",
+    terms: &["set", "number"],
+    cost: "the selected",
+    did: "set",
+    parse: |cx, w| Some(Box::new(Set::parse(cx, w.fields, w.span, w.scope)?)),
+};
 
 /// The terms of `set`.
 pub struct Set {
@@ -29,7 +39,7 @@ enum Step {
 
 impl Set {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
         let number = number.map(|(name, span)| {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
@@ -48,7 +58,7 @@ impl Set {
     }
 
     /// Reads a table of fields and `$name` keys.
-    pub fn of(cx: &mut Cx<'_>, node: &Node, scope: &Scope) -> Self {
+    pub fn of(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Self {
         let mut set = Self { fields: Vec::new(), number: None, globals: Vec::new() };
         let Some(table) = node.as_table() else {
             cx.fail(
@@ -88,40 +98,6 @@ impl Set {
     #[must_use]
     pub fn has_fields(&self) -> bool {
         !self.fields.is_empty() || self.number.is_some()
-    }
-
-    /// Whether it numbers what it sets, so that one item's value depends on how many were visited before it.
-    #[must_use]
-    pub fn numbers(&self) -> bool {
-        self.number.is_some()
-    }
-
-    /// The fields it sets.
-    #[must_use]
-    pub fn field_ids(&self) -> Vec<FieldId> {
-        self.fields.iter().map(|(id, _, _)| *id).chain(self.number).collect()
-    }
-
-    /// Sets them.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
-        if self.has_fields() {
-            let chosen = pass.chosen(st, list, memo)?;
-            self.apply(st, list, &chosen, memo)?;
-        }
-        if self.globals.is_empty() {
-            if !self.has_fields() && st.tells() {
-                self.give_reasons(pass, st, list, memo)?;
-            }
-            return Ok(());
-        }
-        if pass.select.per.is_none() {
-            return Ok(self.apply_globals(st, list, &[], memo)?);
-        }
-        let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
-        for part in parts {
-            self.apply_globals(st, list, &part, memo)?;
-        }
-        Ok(())
     }
 
     /// A pass that sets nothing is there for its reason, so it works only where a trace is kept.
@@ -223,7 +199,7 @@ impl Set {
     }
 
     fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, Fault> {
-        let here = env.inner(Cur::Item(item, place));
+        let here = env.inner(Current::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
         if values.iter().any(|v| !v.fits(MAX_DEPTH, 1_000_000)) {
             return Err(Fault::bound("a field would nest too deeply or grow too large"));
@@ -241,6 +217,55 @@ impl Set {
     }
 }
 
+impl Verb for Set {
+    fn reach(&self, pass: &Pass) -> Reach<'_> {
+        match self.has_fields() {
+            true => Reach::Each(self),
+            false if pass.select.is_local() => Reach::Nothing,
+            false => Reach::Selected,
+        }
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        if self.has_fields() {
+            let chosen = pass.chosen(st, list, memo)?;
+            self.apply(st, list, &chosen, memo)?;
+        }
+        if self.globals.is_empty() {
+            if !self.has_fields() && st.tells() {
+                self.give_reasons(pass, st, list, memo)?;
+            }
+            return Ok(());
+        }
+        if pass.select.per.is_none() {
+            return Ok(self.apply_globals(st, list, &[], memo)?);
+        }
+        let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
+        for part in parts {
+            self.apply_globals(st, list, &part, memo)?;
+        }
+        Ok(())
+    }
+}
+
+impl Each for Set {
+    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        self.changed(item, place, nth, env).map(Some)
+    }
+
+    fn fields(&self) -> Vec<FieldId> {
+        self.fields.iter().map(|(id, _, _)| *id).chain(self.number).collect()
+    }
+
+    fn numbers(&self) -> bool {
+        self.number.is_some()
+    }
+
+    fn has_effects(&self) -> bool {
+        false
+    }
+}
+
 /// Sets a field, or something inside it.
 pub fn assign(item: &mut Item, id: FieldId, rest: &[Arc<str>], value: Value) {
     if rest.is_empty() {
@@ -252,7 +277,7 @@ pub fn assign(item: &mut Item, id: FieldId, rest: &[Arc<str>], value: Value) {
     item.set(id, tree);
 }
 
-fn steps(cx: &mut Cx<'_>, path: &str, node: &Node) -> Vec<Step> {
+fn steps(cx: &mut CompileContext<'_>, path: &str, node: &Node) -> Vec<Step> {
     let mut out = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {

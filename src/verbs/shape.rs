@@ -4,15 +4,26 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Node, Span, Table, suggest};
 use crate::model::{FieldId, Item, Map, Value, item::core};
-use crate::terms::cond_parse::Mode;
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
 use crate::terms::select::pass_env;
-use crate::terms::{Cond, Cur, Cx, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 use crate::text::pattern::Pattern;
 use crate::text::{functions, js};
 
+use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
 use super::scripts::Scripts;
-use super::{Halt, Pass};
+
+/// `shape` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "shape",
+    doc: "changes a text of the selected, step by step",
+    terms: &["steps", "field"],
+    cost: "the text of the selected",
+    did: "shaped",
+    parse: |cx, w| Some(Box::new(Shape::parse(cx, w.fields, w.span, w.scope)?)),
+};
 
 /// The steps, for `tapster ops`.
 pub const STEPS: &[(&str, &str)] = &[
@@ -73,7 +84,7 @@ enum What {
 
 impl Shape {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(list) = fields.get("steps").and_then(|f| f.node.as_list()) else {
             cx.fail(Code::TermMissing, span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
             return None;
@@ -83,14 +94,35 @@ impl Shape {
         Some(Self { field, steps })
     }
 
-    /// Whether a step expands macros, whose effects must happen in order.
-    #[must_use]
-    pub fn expands_macros(&self) -> bool {
-        self.steps.iter().any(Step::expands_macros)
+    /// The item with its text changed.
+    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
+        let mut item = item.clone();
+        for step in &self.steps {
+            let here = env.inner(Current::Item(&item, place));
+            if let Some(when) = &step.when
+                && !here.holds(when)?
+            {
+                continue;
+            }
+            let old = item.get(self.field).cloned().unwrap_or_default();
+            let new = step.apply(old, &here)?;
+            if let Value::Text(t) = &new
+                && t.len() > env.st.rules.limits.text_bytes
+            {
+                return Err(Fault::bound(format!("a text grew beyond {} bytes", env.st.rules.limits.text_bytes)));
+            }
+            item.set(self.field, new);
+        }
+        Ok(item)
+    }
+}
+
+impl Verb for Shape {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Each(self)
     }
 
-    /// Changes the texts.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
         let chosen = pass.chosen(st, list, memo)?;
         let mut changed = Vec::with_capacity(chosen.len());
         {
@@ -114,32 +146,28 @@ impl Shape {
         }
         Ok(())
     }
+}
 
-    /// The item with its text changed.
-    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
-        let mut item = item.clone();
-        for step in &self.steps {
-            let here = env.inner(Cur::Item(&item, place));
-            if let Some(when) = &step.when
-                && !here.holds(when)?
-            {
-                continue;
-            }
-            let old = item.get(self.field).cloned().unwrap_or_default();
-            let new = step.apply(old, &here)?;
-            if let Value::Text(t) = &new
-                && t.len() > env.st.rules.limits.text_bytes
-            {
-                return Err(Fault::bound(format!("a text grew beyond {} bytes", env.st.rules.limits.text_bytes)));
-            }
-            item.set(self.field, new);
-        }
-        Ok(item)
+impl Each for Shape {
+    fn change(&self, item: &Item, place: usize, _nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        self.changed(item, place, env).map(Some)
+    }
+
+    fn fields(&self) -> Vec<FieldId> {
+        vec![self.field]
+    }
+
+    fn numbers(&self) -> bool {
+        false
+    }
+
+    fn has_effects(&self) -> bool {
+        self.steps.iter().any(Step::expands_macros)
     }
 }
 
 /// Steps on a text that is no item's: `with` and `when` look at the item at hand.
-pub(super) fn steps(cx: &mut Cx<'_>, node: &Node) -> Vec<Step> {
+pub(super) fn steps(cx: &mut CompileContext<'_>, node: &Node) -> Vec<Step> {
     node.as_list().unwrap_or(&[]).iter().filter_map(|n| step(cx, n)).collect()
 }
 
@@ -154,7 +182,7 @@ pub(super) fn through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<A
     Ok(value.to_text())
 }
 
-fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
+fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
     let table = node.as_table()?;
     let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with" | "then" | "values"));
     let Some((word, own)) = word.and_then(|w| Some((w.as_ref(), &table.get(w)?.node))) else {
@@ -166,7 +194,7 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
         cx.sealed_cond(c)
     });
     let with = table.get("with").map(|f| cx.expr(&f.node));
-    let value = |cx: &mut Cx<'_>| {
+    let value = |cx: &mut CompileContext<'_>| {
         let e = cx.expr(own);
         cx.sealed(e)
     };
@@ -207,7 +235,7 @@ fn step(cx: &mut Cx<'_>, node: &Node) -> Option<Step> {
 }
 
 /// A function of the library that takes nothing but a text.
-fn pure_function(cx: &mut Cx<'_>, node: &Node) -> Arc<str> {
+fn pure_function(cx: &mut CompileContext<'_>, node: &Node) -> Arc<str> {
     let name = cx.literal(node, "a function's name");
     if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
         let known = functions::FUNCTIONS.iter().map(|f| f.name);
@@ -216,7 +244,7 @@ fn pure_function(cx: &mut Cx<'_>, node: &Node) -> Arc<str> {
     name
 }
 
-fn replace(cx: &mut Cx<'_>, own: &Node) -> Option<What> {
+fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
     let (Some(find), Some(with)) = (own.get("find"), own.get("with")) else {
         cx.fail(
             Code::TermMissing,
@@ -362,7 +390,7 @@ fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &
             groups.insert((n + 1).to_string().into(), value);
         }
         let here = Value::map(groups).over(own.clone());
-        match (Env { cur: Cur::Value(&here, 0), ..*env }).eval(with) {
+        match (Env { cur: Current::Value(&here, 0), ..*env }).eval(with) {
             Ok(value) => out.push_str(&value.to_text()),
             Err(f) => fault = Some(f),
         }
@@ -443,7 +471,7 @@ fn parts(old: &Value, forms: &[(Arc<str>, Expr)], env: &Env<'_>) -> Result<Value
     for (n, part) in list.iter().enumerate() {
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("");
         out.push(match forms.iter().find(|(k, _)| k.as_ref() == kind) {
-            Some((_, form)) => env.inner(Cur::Value(part, n)).eval(form)?,
+            Some((_, form)) => env.inner(Current::Value(part, n)).eval(form)?,
             None => part.clone(),
         });
     }

@@ -6,15 +6,25 @@
 
 use std::sync::Arc;
 
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::terms::cx::Scope;
+use crate::syntax::CompileContext;
+use crate::syntax::context::Scope;
 use crate::terms::place::Gap;
 use crate::terms::select::{in_list_order, pass_env};
-use crate::terms::{Cx, Expr, Fault, Memo, State};
+use crate::terms::{Expr, Fault, Memo, State};
 use crate::text::pattern::{Captures, Pattern};
 
-use super::{Halt, Pass};
+/// `split` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "split",
+    doc: "one item becomes several at a pattern",
+    terms: &["cut", "heads", "lead", "number", "to", "field"],
+    cost: "the text",
+    did: "split",
+    parse: |cx, w| Some(Box::new(Split::parse(cx, w.fields, w.span, w.scope)?)),
+};
 
 /// The terms of `split`.
 pub struct Split {
@@ -36,7 +46,7 @@ type Head = (Arc<str>, Vec<(FieldId, Value)>);
 
 impl Split {
     /// Reads the terms.
-    pub fn parse(cx: &mut Cx<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(cut) = fields.get("cut").map(|f| &f.node) else {
             cx.fail(Code::TermMissing, span, "`split` needs `cut`: the pattern to cut at", Some("add `cut = \"/\\n/\"`".into()));
             return None;
@@ -65,46 +75,6 @@ impl Split {
         let lead = fields.get("lead").and_then(|f| f.node.as_bool()).unwrap_or(false);
         let source = cx.fields.intern("entry");
         Some(Self { cut, heads, lead, number, to, field, names, source })
-    }
-
-    /// Cuts the items up.
-    pub fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
-        let chosen = in_list_order(pass.chosen(st, list, memo)?);
-        let heads = self.heads(st, memo)?;
-        let mut pieces = Vec::new();
-        {
-            let items = st.list(list);
-            for n in &chosen {
-                if let Some(item) = items.items.get(*n) {
-                    pieces.push((*n, self.cut(item, heads.as_deref())?));
-                }
-            }
-        }
-        if self.lead {
-            let to = self.to.unwrap_or(list);
-            for (n, mut made) in pieces {
-                let Some(rest) = made.pop() else { continue };
-                if let Some(slot) = st.list_mut(list).items.get_mut(n) {
-                    *slot = rest;
-                }
-                let target = st.list_mut(to);
-                target.append(made);
-            }
-            return Ok(());
-        }
-        let same = self.to.is_none_or(|to| to == list);
-        st.list_mut(list).remove(&chosen);
-        let mut placed = Vec::new();
-        for (removed, (n, made)) in pieces.into_iter().enumerate() {
-            placed.extend(made.into_iter().map(|item| (Gap { at: n - removed, early: false }, item)));
-        }
-        if same {
-            st.list_mut(list).insert(placed);
-        } else {
-            let target = st.list_mut(self.to.unwrap_or(list));
-            target.append(placed.into_iter().map(|(_, item)| item));
-        }
-        Ok(())
     }
 
     fn heads(&self, st: &State, memo: &Memo) -> Result<Option<Vec<Head>>, Fault> {
@@ -186,6 +156,51 @@ impl Split {
                 piece.set(*id, Value::text(found.of(text)));
             }
         }
+    }
+}
+
+impl Verb for Split {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Selected
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let chosen = in_list_order(pass.chosen(st, list, memo)?);
+        let heads = self.heads(st, memo)?;
+        let mut pieces = Vec::new();
+        {
+            let items = st.list(list);
+            for n in &chosen {
+                if let Some(item) = items.items.get(*n) {
+                    pieces.push((*n, self.cut(item, heads.as_deref())?));
+                }
+            }
+        }
+        if self.lead {
+            let to = self.to.unwrap_or(list);
+            for (n, mut made) in pieces {
+                let Some(rest) = made.pop() else { continue };
+                if let Some(slot) = st.list_mut(list).items.get_mut(n) {
+                    *slot = rest;
+                }
+                let target = st.list_mut(to);
+                target.append(made);
+            }
+            return Ok(());
+        }
+        let same = self.to.is_none_or(|to| to == list);
+        st.list_mut(list).remove(&chosen);
+        let mut placed = Vec::new();
+        for (removed, (n, made)) in pieces.into_iter().enumerate() {
+            placed.extend(made.into_iter().map(|item| (Gap { at: n - removed, early: false }, item)));
+        }
+        if same {
+            st.list_mut(list).insert(placed);
+        } else {
+            let target = st.list_mut(self.to.unwrap_or(list));
+            target.append(placed.into_iter().map(|(_, item)| item));
+        }
+        Ok(())
     }
 }
 

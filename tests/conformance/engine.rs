@@ -274,7 +274,7 @@ pub(crate) fn rows(name: &str, table: &str) -> Result<Vec<String>, Json> {
 
 /// Maps a foreign file onto a part of a scene.
 pub(crate) fn import(name: &str, format: &str, file: &Json) -> Result<Json, Json> {
-    let brought = tapster::bring(&pack(name)?, Some(format), file);
+    let brought = tapster::import_document(&pack(name)?, Some(format), file);
     brought.map(|b| b.scene.to_json()).map_err(|e| error(&e))
 }
 

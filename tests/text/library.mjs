@@ -1,4 +1,4 @@
-// Writes library.json: what moment.js, seedrandom and droll answer, for tests/library.rs.
+// Writes library.json: what moment.js, seedrandom and droll answer, for tests/all/library.rs.
 // Run with TZ=UTC where `moment`, `seedrandom` and `droll` are installed: node library.mjs > library.json
 import moment from "moment";
 import seedrandom from "seedrandom";

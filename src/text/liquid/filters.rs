@@ -20,7 +20,7 @@ pub(super) enum Call {
 }
 
 pub(super) type Given = Result<Val, Trouble>;
-pub(super) type Plain = fn(&mut Cx<'_, '_>, &Val, &Args) -> Given;
+pub(super) type Plain = fn(&mut CompileContext<'_, '_>, &Val, &Args) -> Given;
 
 /// The arguments of a call, worked out.
 pub(super) struct Args {
@@ -43,12 +43,12 @@ impl Args {
 }
 
 /// Where a filter is called, and the account that pays for it.
-pub(super) struct Cx<'r, 'a> {
+pub(super) struct CompileContext<'r, 'a> {
     pub run: &'r mut Run<'a>,
     pub at: usize,
 }
 
-impl Cx<'_, '_> {
+impl CompileContext<'_, '_> {
     pub(super) fn pay(&mut self, units: usize) -> Result<(), Trouble> {
         self.run.pay(self.at, units)
     }
@@ -185,7 +185,7 @@ pub(super) fn apply(run: &mut Run<'_>, filter: &Filter, value: Val) -> Given {
         named.push((name.clone(), run.operand(arg)?));
     }
     let args = Args { list, named };
-    let mut cx = Cx { run, at: filter.at };
+    let mut cx = CompileContext { run, at: filter.at };
     match filter.call {
         Call::Unknown => Ok(value),
         Call::Plain(call) => call(&mut cx, &value, &args),
@@ -193,7 +193,7 @@ pub(super) fn apply(run: &mut Run<'_>, filter: &Filter, value: Val) -> Given {
     }
 }
 
-fn default(_: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+fn default(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let keeps = match value {
         Val::Is(Value::Bool(false)) => args.named("allow_false").truthy(),
         Val::Is(Value::Text(_) | Value::List(_)) => !value.value().is_empty(),
@@ -202,7 +202,7 @@ fn default(_: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(if keeps { value.clone() } else { args.get(0).clone() })
 }
 
-fn json(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+fn json(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     match value {
         Val::Missing => Ok(Val::Missing),
         other => {

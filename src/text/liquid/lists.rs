@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::MOST_ELEMENTS;
 use super::expr::{Reader, Step, Trouble};
-use super::filters::{Args, Cx, Given};
+use super::filters::{Args, CompileContext, Given};
 use super::val::{self, Val};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Map, Value};
@@ -14,7 +14,7 @@ use crate::text::js;
 /// Element by element, whether it belongs.
 type Chosen = Result<Vec<(Value, bool)>, Trouble>;
 
-pub(super) fn join(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn join(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let sep = if args.get(0).is_nil() { " ".into() } else { cx.text(args.get(0))? };
     let list = cx.elements(value)?;
     let mut parts = Vec::with_capacity(list.len());
@@ -28,7 +28,7 @@ pub(super) fn join(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(Val::text(out))
 }
 
-pub(super) fn sentence(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn sentence(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let word = if args.get(0).is_nil() { "and".into() } else { cx.text(args.get(0))? };
     let mut parts = Vec::new();
     for value in cx.elements(value)? {
@@ -43,7 +43,7 @@ pub(super) fn sentence(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
     cx.made(out)
 }
 
-pub(super) fn first(_: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn first(_: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     Ok(match value {
         Val::Is(Value::List(list)) => list.first().map_or(Val::Missing, |v| Val::Is(v.clone())),
         Val::Is(Value::Text(text)) => text.chars().next().map_or(Val::Missing, |c| Val::text(c.to_string())),
@@ -51,7 +51,7 @@ pub(super) fn first(_: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
     })
 }
 
-pub(super) fn last(_: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn last(_: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     Ok(match value {
         Val::Is(Value::List(list)) => list.last().map_or(Val::Missing, |v| Val::Is(v.clone())),
         Val::Is(Value::Text(text)) => text.chars().next_back().map_or(Val::Missing, |c| Val::text(c.to_string())),
@@ -59,7 +59,7 @@ pub(super) fn last(_: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
     })
 }
 
-pub(super) fn size(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn size(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     let length = match value {
         Val::Is(Value::List(list)) => list.len(),
         Val::Is(Value::Text(_)) => js::length(&cx.text(value)?),
@@ -68,26 +68,26 @@ pub(super) fn size(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
     Ok(Val::Is(Value::Int(i64::try_from(length).unwrap_or(i64::MAX))))
 }
 
-pub(super) fn reverse(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn reverse(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     let mut list = cx.elements(value)?;
     list.reverse();
     Ok(Val::list(list))
 }
 
-pub(super) fn compact(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn compact(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     let mut list = cx.elements(value)?;
     list.retain(|value| !value.is_null());
     Ok(Val::list(list))
 }
 
-pub(super) fn concat(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn concat(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let mut list = cx.elements(value)?;
     list.extend(cx.elements(args.get(0))?);
     cx.list(list)
 }
 
 /// A part of a list or, in UTF-16 units, of a text; from the end if negative; one if no length is given.
-pub(super) fn slice(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn slice(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let length = if args.is_given(1) { super::expr::whole(args.get(1)) } else { 1 };
     let span = |count: usize| {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -115,7 +115,7 @@ pub(super) fn slice(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
 }
 
 /// A property of each element, or each element itself.
-fn property(cx: &mut Cx<'_, '_>, value: &Value, path: &Val) -> Given {
+fn property(cx: &mut CompileContext<'_, '_>, value: &Value, path: &Val) -> Given {
     let value = Val::Is(value.clone());
     if path.is_nil() {
         return Ok(value);
@@ -128,7 +128,7 @@ fn property(cx: &mut Cx<'_, '_>, value: &Value, path: &Val) -> Given {
     Ok(value.path(&path))
 }
 
-fn sorted(cx: &mut Cx<'_, '_>, value: &Val, args: &Args, by: fn(&Val, &Val) -> Ordering, key: fn(Val) -> Val) -> Given {
+fn sorted(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args, by: fn(&Val, &Val) -> Ordering, key: fn(Val) -> Val) -> Given {
     let list = cx.elements(value)?;
     cx.pay(list.len().saturating_mul(16))?;
     let mut keyed = Vec::with_capacity(list.len());
@@ -143,19 +143,19 @@ fn sorted(cx: &mut Cx<'_, '_>, value: &Val, args: &Args, by: fn(&Val, &Val) -> O
     Ok(Val::list(keyed.into_iter().map(|(_, value)| value).collect()))
 }
 
-pub(super) fn sort(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn sort(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     sorted(cx, value, args, val::order, |key| key)
 }
 
 /// By text, without regard to case.
-pub(super) fn sort_natural(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn sort_natural(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     sorted(cx, value, args, val::order, |key| match key {
         Val::Is(Value::Text(text)) => Val::text(text.to_lowercase()),
         other => other,
     })
 }
 
-pub(super) fn uniq(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn uniq(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     let mut out: Vec<Value> = Vec::new();
     for value in cx.elements(value)? {
         let mut seen = 1;
@@ -168,7 +168,7 @@ pub(super) fn uniq(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
     Ok(Val::list(out))
 }
 
-pub(super) fn map(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn map(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let mut out = Vec::new();
     for value in cx.elements(value)? {
         out.push(property(cx, &value, args.get(0))?.value());
@@ -176,7 +176,7 @@ pub(super) fn map(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(Val::list(out))
 }
 
-pub(super) fn sum(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn sum(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let mut sum = 0.0;
     for value in cx.elements(value)? {
         let n = property(cx, &value, args.get(0))?.to_number();
@@ -186,7 +186,7 @@ pub(super) fn sum(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
 }
 
 /// A list that holds one more value: what nests too deeply or repeats a part too often is refused.
-fn fits(cx: &mut Cx<'_, '_>, list: Vec<Value>) -> Given {
+fn fits(cx: &mut CompileContext<'_, '_>, list: Vec<Value>) -> Given {
     cx.pay(list.len())?;
     let list = Value::list(list);
     if !list.fits(MAX_DEPTH, MOST_ELEMENTS) {
@@ -195,31 +195,31 @@ fn fits(cx: &mut Cx<'_, '_>, list: Vec<Value>) -> Given {
     Ok(Val::Is(list))
 }
 
-pub(super) fn push(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn push(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let mut list = cx.elements(value)?;
     list.push(args.get(0).value());
     fits(cx, list)
 }
 
-pub(super) fn unshift(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn unshift(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let mut list = cx.elements(value)?;
     list.insert(0, args.get(0).value());
     fits(cx, list)
 }
 
-pub(super) fn pop(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn pop(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     let mut list = cx.elements(value)?;
     list.pop();
     Ok(Val::list(list))
 }
 
-pub(super) fn shift(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn shift(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     let list = cx.elements(value)?;
     Ok(Val::list(list.into_iter().skip(1).collect()))
 }
 
 /// Which elements have a property of that value, or one that counts as true.
-fn chosen(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Chosen {
+fn chosen(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Chosen {
     let mut out = Vec::new();
     for value in cx.elements(value)? {
         let found = property(cx, &value, args.get(0))?;
@@ -244,27 +244,27 @@ fn place(chosen: &[(Value, bool)]) -> Val {
     n.map_or(Val::Missing, |n| Val::Is(Value::Int(n)))
 }
 
-pub(super) fn filter(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn filter(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(kept(chosen(cx, value, args)?, true))
 }
 
-pub(super) fn reject(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn reject(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(kept(chosen(cx, value, args)?, false))
 }
 
-pub(super) fn find(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn find(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(one(chosen(cx, value, args)?))
 }
 
-pub(super) fn find_index(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn find_index(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(place(&chosen(cx, value, args)?))
 }
 
-pub(super) fn has(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn has(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(Val::bool(chosen(cx, value, args)?.iter().any(|(_, fits)| *fits)))
 }
 
-pub(super) fn group_by(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn group_by(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let mut keyed = Vec::new();
     for value in cx.elements(value)? {
         keyed.push((property(cx, &value, args.get(0))?.value(), value));
@@ -273,7 +273,7 @@ pub(super) fn group_by(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
 }
 
 /// Tables of `name` and `items`, in the order in which names are first seen.
-fn grouped(cx: &mut Cx<'_, '_>, keyed: Vec<(Value, Value)>) -> Given {
+fn grouped(cx: &mut CompileContext<'_, '_>, keyed: Vec<(Value, Value)>) -> Given {
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     for (name, value) in keyed {
         let mut seen = 1;
@@ -292,7 +292,7 @@ fn grouped(cx: &mut Cx<'_, '_>, keyed: Vec<(Value, Value)>) -> Given {
 }
 
 /// The filters over an expression: `where_exp: "name", "name.field > 1"`. The expression has operators, but no filters.
-pub(super) fn each(cx: &mut Cx<'_, '_>, filter: &str, value: &Val, args: &Args) -> Given {
+pub(super) fn each(cx: &mut CompileContext<'_, '_>, filter: &str, value: &Val, args: &Args) -> Given {
     let (name, text) = (cx.text(args.get(0))?, cx.text(args.get(1))?);
     cx.pay(text.len())?;
     let mut reader = Reader::new(&text, 0, text.len());
@@ -300,7 +300,7 @@ pub(super) fn each(cx: &mut Cx<'_, '_>, filter: &str, value: &Val, args: &Args) 
     if !reader.is_done() {
         return cx.fail(format!("the expression of `{filter}` cannot be read to its end"));
     }
-    let found = |cx: &mut Cx<'_, '_>, value: &Value| {
+    let found = |cx: &mut CompileContext<'_, '_>, value: &Value| {
         cx.pay(1)?;
         let at = cx.at;
         let given = cx.run.with(&name, value.clone(), |run| run.steps(at, &steps as &[Step]));

@@ -6,38 +6,38 @@ use base64::Engine as _;
 use regex::Regex;
 
 use super::expr::whole;
-use super::filters::{Args, Cx, Given};
+use super::filters::{Args, CompileContext, Given};
 use super::val::Val;
 use crate::model::Value;
 use crate::text::js;
 
 /// A text made of the value by a function that makes it at most `times` as long.
-fn changed(cx: &mut Cx<'_, '_>, value: &Val, times: usize, change: impl FnOnce(&str) -> String) -> Given {
+fn changed(cx: &mut CompileContext<'_, '_>, value: &Val, times: usize, change: impl FnOnce(&str) -> String) -> Given {
     let text = cx.text(value)?;
     cx.pay(text.len().saturating_mul(times) / 32)?;
     let text = change(&text);
     cx.made(text)
 }
 
-pub(super) fn append(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn append(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let (text, more) = (cx.text(value)?, cx.text(args.get(0))?);
     cx.made([&*text, &*more].concat())
 }
 
-pub(super) fn prepend(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn prepend(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let (text, more) = (cx.text(value)?, cx.text(args.get(0))?);
     cx.made([&*more, &*text].concat())
 }
 
-pub(super) fn downcase(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn downcase(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 2, str::to_lowercase)
 }
 
-pub(super) fn upcase(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn upcase(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 2, str::to_uppercase)
 }
 
-pub(super) fn capitalize(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn capitalize(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 2, |text| {
         let mut chars = text.chars();
         let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -46,7 +46,7 @@ pub(super) fn capitalize(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
 }
 
 /// The characters given are cut; white space if none are.
-fn stripped(cx: &mut Cx<'_, '_>, value: &Val, args: &Args, start: bool, end: bool) -> Given {
+fn stripped(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args, start: bool, end: bool) -> Given {
     let set: Vec<char> = if args.get(0).is_nil() { Vec::new() } else { cx.text(args.get(0))?.chars().take(256).collect() };
     let goes = |c: char| if set.is_empty() { js::is_space(c) } else { set.contains(&c) };
     let text = cx.text(value)?;
@@ -61,20 +61,20 @@ fn stripped(cx: &mut Cx<'_, '_>, value: &Val, args: &Args, start: bool, end: boo
     Ok(Val::text(text))
 }
 
-pub(super) fn strip(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn strip(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     stripped(cx, value, args, true, true)
 }
 
-pub(super) fn lstrip(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn lstrip(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     stripped(cx, value, args, true, false)
 }
 
-pub(super) fn rstrip(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn rstrip(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     stripped(cx, value, args, false, true)
 }
 
 /// All of `find`, or the first or last, replaced.
-fn replaced(cx: &mut Cx<'_, '_>, value: &Val, find: &Val, with: &Val, which: Which) -> Given {
+fn replaced(cx: &mut CompileContext<'_, '_>, value: &Val, find: &Val, with: &Val, which: Which) -> Given {
     let (text, find, with) = (cx.text(value)?, cx.text(find)?, cx.text(with)?);
     cx.pay(text.len() / 32)?;
     let place = match which {
@@ -98,32 +98,32 @@ enum Which {
     Last,
 }
 
-pub(super) fn replace(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn replace(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     replaced(cx, value, args.get(0), args.get(1), Which::All)
 }
 
-pub(super) fn replace_first(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn replace_first(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     replaced(cx, value, args.get(0), args.get(1), Which::First)
 }
 
-pub(super) fn replace_last(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn replace_last(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     replaced(cx, value, args.get(0), args.get(1), Which::Last)
 }
 
-pub(super) fn remove(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn remove(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     replaced(cx, value, args.get(0), &Val::Missing, Which::All)
 }
 
-pub(super) fn remove_first(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn remove_first(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     replaced(cx, value, args.get(0), &Val::Missing, Which::First)
 }
 
-pub(super) fn remove_last(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn remove_last(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     replaced(cx, value, args.get(0), &Val::Missing, Which::Last)
 }
 
 /// The parts between a separator, without empty ones at the end; the characters for an empty separator.
-pub(super) fn split(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn split(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let (text, sep) = (cx.text(value)?, cx.text(args.get(0))?);
     let count = if sep.is_empty() { text.chars().count() } else { text.matches(&*sep).count() + 1 };
     cx.run.pay_list(cx.at, count)?;
@@ -136,15 +136,15 @@ pub(super) fn split(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(Val::list(parts))
 }
 
-pub(super) fn strip_newlines(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn strip_newlines(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 1, |text| text.replace("\r\n", "").replace('\n', ""))
 }
 
-pub(super) fn newline_to_br(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn newline_to_br(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 7, |text| text.replace("\r\n", "\n").replace('\n', "<br />\n"))
 }
 
-pub(super) fn normalize_whitespace(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn normalize_whitespace(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 1, |text| {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
@@ -158,13 +158,13 @@ pub(super) fn normalize_whitespace(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -
     })
 }
 
-pub(super) fn number_of_words(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn number_of_words(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     let count = cx.text(value)?.split(js::is_space).filter(|word| !word.is_empty()).count();
     Ok(Val::Is(Value::Int(i64::try_from(count).unwrap_or(i64::MAX))))
 }
 
 /// At most so many UTF-16 units (50), the mark at the end (`...`) among them.
-pub(super) fn truncate(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn truncate(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let most = if args.is_given(0) { usize::try_from(whole(args.get(0))).unwrap_or(0) } else { 50 };
     let mark = if args.is_given(1) { cx.text(args.get(1))? } else { "...".into() };
     let text = cx.text(value)?;
@@ -183,7 +183,7 @@ pub(super) fn truncate(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
 }
 
 /// At most so many words (15), and the mark where that many are reached.
-pub(super) fn truncatewords(cx: &mut Cx<'_, '_>, value: &Val, args: &Args) -> Given {
+pub(super) fn truncatewords(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     let most = if args.is_given(0) { usize::try_from(whole(args.get(0))).unwrap_or(1).max(1) } else { 15 };
     let mark = if args.is_given(1) { cx.text(args.get(1))? } else { "...".into() };
     let text = cx.text(value)?;
@@ -212,11 +212,11 @@ fn escaped(text: &str) -> String {
     out
 }
 
-pub(super) fn escape(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn escape(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 5, escaped)
 }
 
-pub(super) fn escape_once(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn escape_once(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 5, |text| {
         let plain = ESCAPES.iter().rev().fold(text.to_owned(), |text, (to, from)| text.replace(from, &to.to_string()));
         escaped(&plain)
@@ -225,7 +225,7 @@ pub(super) fn escape_once(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
 
 /// Tags, comments, scripts and styles go.
 #[expect(clippy::expect_used, reason = "a pattern that is written here")]
-pub(super) fn strip_html(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn strip_html(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     static TAGS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?s:<script.*?</script>|<style.*?</style>|<!--.*?-->)|<.*?>").expect("the pattern is sound"));
     changed(cx, value, 8, |text| TAGS.replace_all(text, "").into_owned())
@@ -246,15 +246,15 @@ fn percent(text: &str, plain: &str) -> String {
     out
 }
 
-pub(super) fn url_encode(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn url_encode(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 3, |text| percent(text, "-_.!~*'() ").replace(' ', "+"))
 }
 
-pub(super) fn cgi_escape(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn cgi_escape(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 3, |text| percent(text, "-_. ").replace(' ', "+"))
 }
 
-pub(super) fn url_decode(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn url_decode(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 1, |text| {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
@@ -275,11 +275,11 @@ pub(super) fn url_decode(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
     })
 }
 
-pub(super) fn base64_encode(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn base64_encode(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     changed(cx, value, 2, |text| base64::engine::general_purpose::STANDARD.encode(text))
 }
 
-pub(super) fn base64_decode(cx: &mut Cx<'_, '_>, value: &Val, _: &Args) -> Given {
+pub(super) fn base64_decode(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
     let text = cx.text(value)?;
     match base64::engine::general_purpose::STANDARD.decode(&*text) {
         Ok(bytes) => cx.made(String::from_utf8_lossy(&bytes).into_owned()),

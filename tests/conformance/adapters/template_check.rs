@@ -1,10 +1,11 @@
 //! Templates that are to be refused, and doubtful ones that are not: what compiling says of them.
 
 use serde_json::{Value as Json, json};
-use tapster::Rejected;
+use tapster::Opened;
+use tapster::PackError;
 use tapster::diag::Severity;
 use tapster::pack::RuleFile;
-use tapster::template::{self, Asked, Opened, REVISIONS};
+use tapster::template::{Asked, REVISIONS};
 
 use crate::case::{Case, Check};
 
@@ -30,11 +31,11 @@ pub(super) fn opened(case: &Case) -> Result<Opened, Json> {
         sources: names.as_deref().filter(|_| asked_for("lint")),
         revision: REVISIONS.into_iter().find(|revision| input["revision"] == revision.name),
     };
-    template::open(&file, &asked).map_err(|rejected| error(&rejected))
+    tapster::open_template(&file, &asked).map_err(|rejected| error(&rejected))
 }
 
 /// An error of ours: its category by the code, and all that is said.
-pub(super) fn error(rejected: &Rejected) -> Json {
+pub(super) fn error(rejected: &PackError) -> Json {
     let errors: Vec<_> = rejected.report.items().iter().filter(|d| d.severity == Severity::Error).collect();
     let category = match errors.first().map_or("", |first| first.code.as_str()) {
         "template.source" => "unknown_source",

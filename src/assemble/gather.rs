@@ -1,0 +1,141 @@
+//! From the state at the end of a run to a plan or an outcome.
+
+use std::sync::Arc;
+
+use crate::model::plan::{Event, EvictionRecord, Reason, TrimReport, Warning};
+use crate::model::{Block, Item, Plan, Scene, Value};
+use crate::pack::Ruleset;
+use crate::terms::ledger::{self, Trimmed};
+use crate::terms::select::pass_env;
+use crate::terms::{Memo, State};
+
+use crate::engine::BuildError;
+use crate::engine::trace::{reasons, trace};
+
+/// The plan of a finished build.
+pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
+    st.force(list).map_err(|f| BuildError::of(f.into(), None, st))?;
+    let items = st.list(list);
+    let memo = Memo::default();
+    let env = pass_env(st, &memo);
+    let trimmed = st.ledger.borrow().trimmed(list).cloned();
+    let mut blocks = Vec::with_capacity(items.items.len());
+    for item in &items.items {
+        let tokens = match &trimmed {
+            Some(by) => ledger::cost(&env, by.account, item).map_err(|f| BuildError::of(f.into(), None, st))?,
+            None => 0.0,
+        };
+        blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens, history: history(st, item) });
+    }
+    let records: Vec<EvictionRecord> = st.ledger.borrow().records.clone();
+    let report = report(st, &blocks, records, trimmed.as_ref())?;
+    let names = |name: &str| vec![Arc::<str>::from(name)];
+    Ok(Plan {
+        blocks,
+        warnings: st.warnings.borrow().clone(),
+        outlets: st.lookup(&names("outlet"), None),
+        trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages),
+        trim_report: report,
+        patch: patch(st),
+        set: st.set.borrow().clone(),
+        lost: st.lost.borrow().clone(),
+        fingerprint: rules.fingerprint().to_owned(),
+        unchanged: None,
+        scene: st.scene.clone(),
+        given: Scene::default(),
+    })
+}
+
+/// What is to be stored: `$state`, and the variables that macros have written.
+pub(super) fn patch(st: &State) -> Value {
+    let set = st.set.borrow();
+    let state = set.get("state").cloned().unwrap_or_default();
+    match set.get("vars") {
+        Some(vars) => Value::map([(Arc::from("vars"), vars.clone())].into_iter().collect()).over(state),
+        None => state,
+    }
+}
+
+fn report(st: &State, blocks: &[Block], records: Vec<EvictionRecord>, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
+    let Some(Trimmed { account, pass, .. }) = trimmed else { return Ok(None) };
+    let memo = Memo::default();
+    let size = ledger::size(&pass_env(st, &memo), *account).map_err(|f| BuildError::of(f.into(), None, st))?;
+    let kept: f64 = blocks.iter().filter(|b| b.enabled()).map(|b| b.tokens).sum();
+    let gone: f64 = records.iter().map(|r| r.tokens).sum();
+    let strategy = pass.rsplit_once('/').map_or(pass.as_ref(), |(p, _)| p).to_owned();
+    let count = records.iter().map(|r| r.unread.unwrap_or(1)).sum();
+    let initial_tokens = kept + gone;
+    let account = st.rules.accounts.get(*account).map(|a| a.name.to_string()).unwrap_or_default();
+    Ok(Some(TrimReport { strategy, account, budget_tokens: size, initial_tokens, final_tokens: kept, eviction_count: count, records }))
+}
+
+fn history(st: &State, item: &Item) -> Vec<Event> {
+    let Some(trail) = &st.trail else { return Vec::new() };
+    let events = trail.borrow();
+    events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
+}
+
+/// What one program left behind.
+pub struct Outcome {
+    rules: Ruleset,
+    st: State,
+}
+
+impl Outcome {
+    pub(super) fn new(rules: Ruleset, st: State) -> Self {
+        Self { rules, st }
+    }
+
+    /// The items of a list, those that are switched off among them (`enabled` is false); empty for an unknown list.
+    #[must_use]
+    pub fn list(&self, name: &str) -> Vec<Value> {
+        let Some(id) = self.st.rules.list_id(name) else { return Vec::new() };
+        self.st.snapshot(id).iter().map(|i| i.as_said(&self.st.rules.fields)).collect()
+    }
+
+    /// The value of `$path` after the run.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Value {
+        let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
+        self.st.lookup(&names, self.st.rules.list_id(path).map(|id| (id, names.len())))
+    }
+
+    /// Warnings, in order.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        self.st.warnings.borrow().clone()
+    }
+
+    /// What was evicted, in order.
+    #[must_use]
+    pub fn records(&self) -> Vec<EvictionRecord> {
+        self.st.ledger.borrow().records.clone()
+    }
+
+    /// The trim report over a list; nothing where no pass trimmed.
+    ///
+    /// # Errors
+    /// A cost that cannot be worked out.
+    pub fn trim_report(&self, list: &str) -> Result<Option<TrimReport>, BuildError> {
+        let id = self.st.rules.list_id(list).unwrap_or(0);
+        Ok(plan(&self.rules, &self.st, id, Vec::new())?.trim_report)
+    }
+
+    /// Why items fared as they did, in order; empty without a trace.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<Reason> {
+        reasons(&self.st)
+    }
+
+    /// Scripted draws that nobody took.
+    #[must_use]
+    pub fn draws_left(&self) -> usize {
+        self.st.draws.borrow().left()
+    }
+
+    /// What to write into the chat's store (`$state`).
+    #[must_use]
+    pub fn patch(&self) -> Value {
+        patch(&self.st)
+    }
+}

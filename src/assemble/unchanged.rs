@@ -1,0 +1,202 @@
+//! How much of a request stands as it stood in the one before: what a provider's cache can serve, and who broke it.
+//!
+//! Two plans are compared block by block from the front, as the provider reads them. The trace of the later one names
+//! the rule: the macro or script whose text covers the first character that differs, else the pass.
+
+use serde_json::Value as Json;
+
+use crate::engine::BuildError;
+use crate::engine::counting::{common, count, counter};
+use crate::model::plan::{Difference, Unchanged};
+use crate::model::{Block, Plan, Value};
+use crate::pack::Ruleset;
+
+use super::ENTRY;
+
+/// What of a plan stands as in the blocks of an earlier one. Compared are the fields that the pack declares as `sent`,
+/// counted as the account counts that the plan was trimmed to. The rule behind the first difference is only known if the
+/// plan has a trace.
+///
+/// # Errors
+/// The pack names a tokenizer that there is not.
+pub fn unchanged(rules: &Ruleset, plan: &Plan, previous: &[Block]) -> Result<Unchanged, BuildError> {
+    let counter = counter(rules, plan)?;
+    let sent = Sent::of(rules);
+    let now: Vec<&Block> = plan.blocks.iter().filter(|b| b.enabled()).collect();
+    let before: Vec<&Block> = previous.iter().filter(|b| b.enabled()).collect();
+    let blocks = now.iter().zip(&before).take_while(|(a, b)| sent.same(a, b)).count();
+    let cost = |block: &Block| if block.tokens > 0.0 { block.tokens } else { count(&counter, &block.text("text")) };
+    let mut tokens: f64 = now.iter().take(blocks).map(|b| cost(b)).sum();
+    if let (Some(a), Some(b)) = (now.get(blocks), before.get(blocks))
+        && a.text("role") == b.text("role")
+    {
+        let (text, old) = (a.text("text"), b.text("text"));
+        let head = text.get(..common(&text, &old)).unwrap_or("");
+        tokens += count(&counter, head).min(cost(a));
+    }
+    let total = now.iter().map(|b| cost(b)).sum();
+    Ok(Unchanged { tokens, total, blocks, differs: Compared { plan, sent, now, before }.difference(blocks) })
+}
+
+/// The blocks of a plan that was written as JSON; nothing if it is no plan.
+#[must_use]
+pub fn blocks_of(plan: &Json) -> Option<Vec<Block>> {
+    let blocks = plan.get("blocks")?.as_array()?;
+    let block = |b: &Json| {
+        let fields = Value::from(b.get("fields")?);
+        fields.as_map()?;
+        Some(Block { fields, tokens: b.get("tokens").and_then(Json::as_f64).unwrap_or(0.0), history: Vec::new() })
+    };
+    blocks.iter().map(block).collect()
+}
+
+/// The fields of a block that a provider reads: those that the pack declares as `sent`.
+struct Sent<'a>(Vec<&'a str>);
+
+impl<'a> Sent<'a> {
+    fn of(rules: &'a Ruleset) -> Self {
+        let programs = rules.programs();
+        let list = programs.find(ENTRY).and_then(|p| programs.rules.lists.get(programs.list.get(p)?.list));
+        let types = list.map(|l| l.rows.as_slice()).unwrap_or_default();
+        let rows = rules.pack().tables.get("field").into_iter().flat_map(|rows| rows.iter());
+        let fields = rows.filter_map(|(name, row)| {
+            let (row_type, field) = name.split_once('/')?;
+            let sent = row.fields.get("sent").and_then(|f| f.node.as_bool()).unwrap_or(false);
+            (sent && types.iter().any(|t| t.as_ref() == row_type)).then_some(field)
+        });
+        Self(fields.collect())
+    }
+
+    /// Whether a provider reads the same.
+    fn same(&self, a: &Block, b: &Block) -> bool {
+        self.0.iter().all(|field| {
+            let (a, b) = (a.fields.at(field), b.fields.at(field));
+            a == b || a.is_none_or(Value::is_empty) && b.is_none_or(Value::is_empty)
+        })
+    }
+
+    /// Whether two blocks are one, changed or not.
+    fn akin(&self, a: &Block, b: &Block) -> bool {
+        let (one, other) = (a.text("id"), b.text("id"));
+        if one.is_empty() && other.is_empty() { self.same(a, b) } else { one == other && a.text("slot") == b.text("slot") }
+    }
+}
+
+/// What is sent of two plans.
+struct Compared<'a> {
+    plan: &'a Plan,
+    sent: Sent<'a>,
+    now: Vec<&'a Block>,
+    before: Vec<&'a Block>,
+}
+
+impl Compared<'_> {
+    /// The first difference, and who made it.
+    fn difference(&self, index: usize) -> Option<Difference> {
+        let Self { plan, sent, now, before } = self;
+        let (a, b) = (now.get(index).copied(), before.get(index).copied());
+        let later = |block: &Block| now.iter().skip(index).find(|n| sent.akin(n, block)).copied();
+        let stood = |block: &Block| before.iter().skip(index).any(|p| sent.akin(p, block));
+        let base = |block: &Block| Difference { index, id: name(block), ..Difference::default() };
+        Some(match (a, b) {
+            (None, None) => return None,
+            (Some(a), Some(b)) if sent.akin(a, b) => changed(plan, a, b, base(a)),
+            // what stood here is still there, further behind, and is not just pushed by something new
+            (Some(a), Some(b)) if stood(a) && later(b).is_some() => {
+                let moved = if before.get(index + 1).is_some_and(|next| sent.akin(a, next)) { later(b).unwrap_or(a) } else { a };
+                Difference { what: "moved", pass: placed(moved), is: moved.text("text"), ..base(moved) }
+            }
+            (Some(a), _) if !stood(a) => new(plan, a, base(a)),
+            (_, Some(b)) => Difference { what: "gone", pass: removed(plan, b), was: b.text("text"), ..base(b) },
+            (Some(a), None) => new(plan, a, base(a)),
+        })
+    }
+}
+
+fn new(plan: &Plan, block: &Block, base: Difference) -> Difference {
+    let is = block.text("text");
+    Difference { what: "new", pass: placed(block), from: source(plan, &is), is, ..base }
+}
+
+/// A block whose text is another: the macro or the script whose text covers the first difference, else the pass that
+/// had the text last.
+fn changed(plan: &Plan, a: &Block, b: &Block, base: Difference) -> Difference {
+    let (is, was) = (a.text("text"), b.text("text"));
+    let at = common(&is, &was);
+    let from = source(plan, &is);
+    // a text that is a value of the build, word for word, was not written by what shaped it since
+    let pass = if from.is_some() { a.history.first().map(|e| e.pass.clone()) } else { wrote(a) };
+    let at_end = at == is.len() && at == was.len();
+    let mut out = Difference { what: "changed", at: (!at_end).then_some(at), pass, from, ..base };
+    if let Some(trace) = &plan.trace {
+        let texts = trace.macros.iter().filter_map(|m| Some((m, m.result.as_deref()?)));
+        let by = texts.filter(|(_, text)| covers(&is, text, at)).min_by_key(|(_, text)| text.len());
+        if let Some((found, _)) = by {
+            out.by_macro = Some(found.name.clone());
+            out.pass = Some(found.pass.clone());
+        } else if let Some(found) = trace.rewrites.iter().rev().find(|r| covers(&is, &r.after, at) && !covers(&was, &r.after, at)) {
+            out.by_script = Some(found.script.clone());
+            out.pass = Some(found.pass.clone());
+        }
+    }
+    Difference { is, was, ..out }
+}
+
+/// Whether `piece` stands in `text` somewhere over byte `at`.
+fn covers(text: &str, piece: &str, at: usize) -> bool {
+    if piece.is_empty() {
+        return false;
+    }
+    let mut from = 0;
+    while let Some(found) = text.get(from..).and_then(|rest| rest.find(piece)) {
+        let start = from + found;
+        if start > at {
+            return false;
+        }
+        if at < start + piece.len() {
+            return true;
+        }
+        from = start + text.get(start..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+    }
+    false
+}
+
+/// The value of the build that a text is, word for word: `$lore.before`.
+fn source(plan: &Plan, text: &str) -> Option<String> {
+    let mut open = vec![(String::from("$"), &plan.set)];
+    while let Some((path, value)) = open.pop() {
+        match value {
+            Value::Text(t) if !t.is_empty() && t.as_ref() == text => return Some(path),
+            Value::Map(map) if path.len() < 200 => {
+                let dot = if path == "$" { "" } else { "." };
+                open.extend(map.iter().map(|(key, value)| (format!("{path}{dot}{key}"), value)));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn placed(block: &Block) -> Option<String> {
+    event(block, &["made", "placed", "split"])
+}
+
+fn wrote(block: &Block) -> Option<String> {
+    event(block, &["shaped", "merged", "made", "split"])
+}
+
+fn event(block: &Block, did: &[&str]) -> Option<String> {
+    block.history.iter().rfind(|e| did.contains(&e.did)).map(|e| e.pass.clone())
+}
+
+/// The pass that trimmed a block; a stretch that was never read has taken every message that no record names.
+fn removed(plan: &Plan, block: &Block) -> Option<String> {
+    let (id, group) = (block.text("id"), block.text("group"));
+    let records = plan.evicted();
+    let own = records.iter().find(|r| !id.is_empty() && r.id == id && r.group == group);
+    own.or_else(|| records.iter().find(|r| r.unread.is_some() && r.group == group)).map(|r| r.pass.clone())
+}
+
+fn name(block: &Block) -> String {
+    [block.text("id"), block.text("slot"), block.text("role")].into_iter().find(|t| !t.is_empty()).unwrap_or_default()
+}

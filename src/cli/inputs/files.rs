@@ -1,0 +1,50 @@
+//! Files that were named on the command line, read and written.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::diag::Code;
+use crate::import;
+
+use crate::cli::output::Show;
+use crate::cli::stop::Stop;
+
+/// The bytes of a file; `-` is standard input. Bounded like every foreign file.
+pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
+    let mut bytes = Vec::new();
+    let most = import::MAX_FILE as u64 + 1;
+    let read = if path == Path::new("-") {
+        (&mut *show.io.input).take(most).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+    };
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => {
+            let reason = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                kind => kind.to_string(),
+            };
+            Err(Stop::could_not(
+                Code::FileMissing,
+                format!("`{}` cannot be read: {reason}", shown(path)),
+                "check the path and its permissions",
+            ))
+        }
+    }
+}
+
+/// A path as it is shown.
+pub(in crate::cli) fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Writes a file whole or not at all.
+pub(in crate::cli) fn write_file(path: &Path, text: &str) -> Result<(), Stop> {
+    let beside = path.with_extension("tmp~");
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    written.map_err(|error| {
+        let message = format!("`{}` cannot be written: {error}", path.display());
+        Stop::could_not(Code::FileMissing, message, "check the folder and its permissions")
+    })
+}

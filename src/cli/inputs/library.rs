@@ -1,0 +1,64 @@
+//! Where packs are looked for, and `tapster packs`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+
+use crate::diag::Code;
+use crate::pack::files::packs_in;
+use crate::pack::library::shipped_readers;
+use crate::pack::{Library, Overlay, Ruleset, Shelf, Start};
+
+use crate::cli::output::Io;
+use crate::cli::output::Show;
+use crate::cli::stop::Stop;
+
+/// The pack that is used where none is named.
+pub(in crate::cli) const DEFAULT_PACK: &str = "base";
+
+/// What `--pack` is, and which of the shipped packs read files of other programs.
+pub(in crate::cli) fn pack_help() -> String {
+    let readers: Vec<String> = shipped_readers().iter().map(|name| format!("`{name}`")).collect();
+    format!(
+        "The rules: a pack's folder or name [default: {DEFAULT_PACK}]. `{DEFAULT_PACK}` reads no cards, presets, lorebooks or chats of \
+         other programs; {} does, and has all dialects of `{DEFAULT_PACK}` too",
+        readers.join(" or ")
+    )
+}
+
+/// Examples of a verb: `READER` in them is a shipped pack that reads files of other programs.
+pub(in crate::cli) fn examples(text: &str) -> String {
+    text.replace("READER", shipped_readers().first().map_or("PACK", String::as_str))
+}
+
+/// The packs here that know a document, each with the format that it knows it as, in the order of their names.
+pub(in crate::cli) fn readers(document: &Json, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
+    let shelf = shelf(show.io);
+    let read = |name: String| {
+        let rules = Ruleset::load(&Start::Name(name), &[], &shelf).ok()?;
+        let brought = crate::import_document(&rules, format, document).ok()?;
+        Some((rules, brought.format))
+    };
+    shelf.names().into_iter().filter_map(read).collect()
+}
+
+/// The library: the folders of `TAPSTER_PACKS`, then `./rules` if it holds packs, then the shipped packs.
+pub(in crate::cli) fn shelf(io: &Io<'_>) -> Shelf {
+    let named = (io.env)("TAPSTER_PACKS").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&named).filter(|p| !p.as_os_str().is_empty()).collect();
+    let here = Path::new("rules");
+    if !packs_in(here).is_empty() {
+        folders.push(here.to_owned());
+    }
+    Shelf { folders, bare: false }
+}
+
+/// Loads and compiles a pack; what it warns of is shown.
+pub(in crate::cli) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    let rules = Ruleset::load(start, overlays, &shelf(show.io)).map_err(Stop::rejected)?;
+    // advice to authors of templates is what `check` is for
+    let mut warnings = rules.warnings().clone();
+    warnings.retain(|d| !matches!(d.code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful));
+    show.report(&warnings, &rules.pack().sources);
+    Ok(rules)
+}

@@ -1,0 +1,192 @@
+//! What a build is made of, as typed: the flags that `build` and `explain` share, laid over a `scene.toml`.
+
+pub(in crate::cli) mod files;
+pub(in crate::cli) mod library;
+pub(in crate::cli) mod parts;
+pub(in crate::cli) mod previous;
+pub(in crate::cli) mod scene;
+pub(in crate::cli) mod templated;
+
+mod scene_file;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::diag::Code;
+use crate::model::{Scene, Value};
+use crate::pack::{Overlay, Ruleset, Start};
+
+use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::library::DEFAULT_PACK;
+use crate::cli::inputs::parts::Parts;
+use crate::cli::inputs::previous::Previous;
+use crate::cli::inputs::templated::Templated;
+use crate::cli::layout::head;
+use crate::cli::output::Show;
+use crate::cli::stop::Stop;
+
+/// Deepest path that `--set` takes.
+const MAX_PATH: usize = 32;
+
+/// The flags of a build.
+#[derive(Debug, Clone, Args)]
+pub(in crate::cli) struct Inputs {
+    /// A folder with a `scene.toml`, such a file (TOML or JSON), or `-` for standard input.
+    #[arg(value_name = "SCENE")]
+    scene: Option<PathBuf>,
+    #[arg(long, help = library::pack_help())]
+    pack: Option<String>,
+    /// Rule files that are laid over the pack, in order.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    overlay: Vec<PathBuf>,
+    /// The card of the character who writes: PNG, CHARX or JSON.
+    #[arg(long, value_name = "FILE", help_heading = "Scene")]
+    character: Option<PathBuf>,
+    /// Presets, in order.
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Scene")]
+    preset: Vec<PathBuf>,
+    /// The chat so far: JSONL or JSON.
+    #[arg(long, value_name = "FILE", help_heading = "Scene")]
+    chat: Option<PathBuf>,
+    /// Lorebooks beside the card's own.
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Scene")]
+    lorebook: Vec<PathBuf>,
+    /// The user's name [default: User].
+    #[arg(long, value_name = "NAME", help_heading = "Scene")]
+    persona: Option<String>,
+    /// What the user says of themself: a text file, or JSON of a known format.
+    #[arg(long, value_name = "FILE", help_heading = "Scene")]
+    persona_file: Option<PathBuf>,
+    /// What the user writes now: the new last message of the chat; `-` reads it from standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Scene")]
+    message: Option<String>,
+    /// The provider's dialect: `openai`, `anthropic` …; `tapster ops --kinds` lists those of a pack.
+    #[arg(long, help_heading = "Scene")]
+    dialect: Option<String>,
+    /// The generation type: normal, continue, impersonate, swipe, regenerate, quiet.
+    #[arg(long = "type", value_name = "TYPE", help_heading = "Scene")]
+    kind: Option<String>,
+    /// Seeds the draws; the same seed gives the same prompt [default: 0].
+    #[arg(long, help_heading = "Scene")]
+    seed: Option<String>,
+    /// The time of the build, such as 2026-01-31T20:15:00Z [default: the clock].
+    #[arg(long, value_name = "TIME", help_heading = "Scene")]
+    now: Option<String>,
+    /// Sets one path of the scene; the value is JSON, or a text where it is no JSON.
+    #[arg(long, value_name = "PATH=VALUE", help_heading = "Scene")]
+    set: Vec<String>,
+    /// How tokens are counted: cl100k, o200k, words, chars/4 …
+    #[arg(long, value_name = "NAME", help_heading = "Scene")]
+    tokenizer: Option<String>,
+    /// The plan of the request before (`--dump plan`), or its payload: tells how much of this one's beginning is as it was.
+    #[arg(long, value_name = "FILE")]
+    previous: Option<PathBuf>,
+    /// The model, as its provider calls it: what it would refuse or change is warned of.
+    #[arg(long, value_name = "NAME", help_heading = "Scene")]
+    model: Option<String>,
+    /// Warnings are errors.
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    templated: Templated,
+}
+
+impl Inputs {
+    /// Reads everything that the flags name.
+    pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
+        let parts = self.parts(show)?;
+        let rules = rules_of(&parts, show)?;
+        let scene = scene::of(&parts, &rules, show)?;
+        Ok((rules, scene))
+    }
+
+    /// What `--previous` names; nothing without it.
+    pub(in crate::cli) fn previous(&self, show: &mut Show<'_, '_>) -> Result<Option<Previous>, Stop> {
+        self.previous.as_deref().map(|file| Previous::read(file, show)).transpose()
+    }
+
+    /// The pack and the overlays alone.
+    pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+        rules_of(&self.parts(show)?, show)
+    }
+
+    /// The flags laid over the scene file.
+    fn parts(&self, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+        let mut parts = match &self.scene {
+            Some(path) => scene_file::read(path, show)?,
+            None => Parts::default(),
+        };
+        self.over(&mut parts, show)?;
+        self.templated.over(&mut parts);
+        templated::read_in(&mut parts, show)?;
+        Ok(parts)
+    }
+
+    fn over(&self, parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        put(&mut parts.pack, self.pack.as_deref().map(Start::typed));
+        parts.overlays.extend(self.overlay.iter().cloned().map(Overlay::Path));
+        put(&mut parts.character, self.character.clone());
+        put(&mut parts.chat, self.chat.clone());
+        put(&mut parts.persona, self.persona.clone());
+        put(&mut parts.persona_file, self.persona_file.clone());
+        put(&mut parts.dialect, self.dialect.clone());
+        put(&mut parts.kind, self.kind.clone());
+        put(&mut parts.seed, self.seed.clone());
+        put(&mut parts.now, self.now.clone());
+        if !self.preset.is_empty() {
+            parts.presets.clone_from(&self.preset);
+        }
+        parts.lorebooks.extend(self.lorebook.iter().cloned());
+        parts.strict |= self.strict;
+        if let Some(message) = &self.message {
+            parts.message = Some(if message == "-" { self.message_of_stdin(show)? } else { message.clone() });
+        }
+        if let Some(tokenizer) = &self.tokenizer {
+            parts.set.push(("context.tokenizer".to_owned(), Value::text(tokenizer.as_str())));
+        }
+        if let Some(model) = &self.model {
+            parts.set.push(("provider.model".to_owned(), Value::text(model.as_str())));
+        }
+        for set in &self.set {
+            parts.set.push(assignment(set)?);
+        }
+        Ok(())
+    }
+
+    fn message_of_stdin(&self, show: &mut Show<'_, '_>) -> Result<String, Stop> {
+        if self.scene.as_deref() == Some(Path::new("-")) {
+            let message = "standard input cannot be both the scene and the message";
+            return Err(Stop::could_not(Code::FileMissing, message, "write one of them into a file"));
+        }
+        let bytes = bytes_of(Path::new("-"), show)?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let message = format!("the message is not valid UTF-8: byte {} begins no character", e.utf8_error().valid_up_to());
+            Stop::could_not(Code::FileEncoding, message, "save it as UTF-8")
+        })?;
+        Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+    }
+}
+
+/// Loads the pack and the overlays of a build.
+fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
+    library::open(&start, &parts.overlays, show)
+}
+
+fn put<T>(old: &mut Option<T>, new: Option<T>) {
+    if new.is_some() {
+        *old = new;
+    }
+}
+
+/// `path=value`.
+fn assignment(text: &str) -> Result<(String, Value), Stop> {
+    let (path, value) = text.split_once('=').unwrap_or(("", ""));
+    if path.is_empty() || path.split('.').any(str::is_empty) || path.split('.').count() > MAX_PATH {
+        let message = format!("`--set {}` is no assignment", head(text, 60));
+        return Err(Stop::could_not(Code::SceneField, message, "write `--set note.depth=2`"));
+    }
+    let value = serde_json::from_str::<serde_json::Value>(value).map_or_else(|_| Value::text(value), |json| Value::from(&json));
+    Ok((path.to_owned(), value))
+}

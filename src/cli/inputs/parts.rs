@@ -1,0 +1,53 @@
+//! What a build is made of, after the flags were laid over the scene file and before any file is opened.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::Value;
+use crate::pack::{Overlay, RuleFile, Start};
+use crate::template::revision::Revision;
+
+/// A template as it was named: in a scene file, or by a flag.
+#[derive(Debug, Clone)]
+pub(in crate::cli) enum Named {
+    /// By its id.
+    Id(String),
+    /// A file.
+    File(PathBuf),
+    /// A file that has been read.
+    Read(RuleFile),
+}
+
+impl Named {
+    /// A file if it looks like one: it ends in `.json` or `.toml`, holds a `/`, or is `-`.
+    pub(in crate::cli) fn typed(text: &str, base: &Path) -> Self {
+        let is_file = text == "-" || text.contains(['/', '\\']) || [".json", ".toml"].iter().any(|end| text.ends_with(end));
+        if is_file { Named::File(if text == "-" { text.into() } else { base.join(text) }) } else { Named::Id(text.to_owned()) }
+    }
+}
+
+/// A build's inputs after the flags were laid over the scene file. Paths are ready to open.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Parts {
+    pub(in crate::cli) pack: Option<Start>,
+    pub(in crate::cli) overlays: Vec<Overlay>,
+    pub(in crate::cli) character: Option<PathBuf>,
+    pub(in crate::cli) presets: Vec<PathBuf>,
+    pub(in crate::cli) chat: Option<PathBuf>,
+    pub(in crate::cli) lorebooks: Vec<PathBuf>,
+    pub(in crate::cli) persona: Option<String>,
+    pub(in crate::cli) persona_file: Option<PathBuf>,
+    pub(in crate::cli) message: Option<String>,
+    pub(in crate::cli) dialect: Option<String>,
+    pub(in crate::cli) kind: Option<String>,
+    pub(in crate::cli) seed: Option<String>,
+    pub(in crate::cli) now: Option<String>,
+    pub(in crate::cli) strict: bool,
+    pub(in crate::cli) template: Option<Named>,
+    pub(in crate::cli) task: Option<String>,
+    pub(in crate::cli) data: Option<PathBuf>,
+    pub(in crate::cli) revision: Option<&'static Revision>,
+    /// Paths of the scene, laid over everything that files bring.
+    pub(in crate::cli) scene: Value,
+    /// Single paths, over the rest.
+    pub(in crate::cli) set: Vec<(String, Value)>,
+}

@@ -1,0 +1,65 @@
+//! The request before, as a file: what is compared with the one that is built now.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::assemble::{blocks_of, unchanged};
+use crate::diag::Code;
+use crate::emit::unchanged_payload;
+use crate::engine::BuildError;
+use crate::model::plan::Unchanged;
+use crate::model::{Block, Plan};
+use crate::pack::Ruleset;
+
+use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::files::shown;
+use crate::cli::output::Show;
+use crate::cli::stop::Stop;
+
+/// The request before.
+pub(in crate::cli) enum Previous {
+    /// Its plan.
+    Plan(Vec<Block>),
+    /// Its payload.
+    Payload(Json),
+}
+
+impl Previous {
+    /// Reads a file: what has `blocks` is a plan, any other JSON object a payload.
+    pub(in crate::cli) fn read(file: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+        let bytes = bytes_of(file, show)?;
+        let wrong = |reason: String| {
+            let message = format!("`{}` is no plan and no payload: {reason}", shown(file));
+            Stop::could_not(Code::ImportFormat, message, "write one with `tapster build … --dump plan`")
+        };
+        let json: Json = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
+        match blocks_of(&json) {
+            Some(blocks) => Ok(Self::Plan(blocks)),
+            None if json.is_object() && json.get("blocks").is_none() => Ok(Self::Payload(json)),
+            None => Err(wrong("it is JSON of another shape".to_owned())),
+        }
+    }
+
+    /// What of a plan stands as it was; nothing where the request before is known as a payload.
+    pub(in crate::cli) fn plan(&self, rules: &Ruleset, plan: &Plan) -> Result<Option<Unchanged>, BuildError> {
+        match self {
+            Self::Plan(blocks) => unchanged(rules, plan, blocks).map(Some),
+            Self::Payload(_) => Ok(None),
+        }
+    }
+
+    /// What of a payload stands as it was; nothing where the request before is known as a plan.
+    pub(in crate::cli) fn payload(
+        &self,
+        rules: &Ruleset,
+        plan: &Plan,
+        dialect: &str,
+        payload: &Json,
+    ) -> Result<Option<Unchanged>, BuildError> {
+        match self {
+            Self::Plan(_) => Ok(None),
+            Self::Payload(before) => unchanged_payload(rules, plan, dialect, payload, before).map(Some),
+        }
+    }
+}

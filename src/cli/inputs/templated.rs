@@ -1,0 +1,197 @@
+//! `--template`: a template of a pack or of a file, with the data that it is rendered with.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
+use crate::model::Value;
+use crate::pack::files::{MAX_FOLDERS, is_pack};
+use crate::pack::{Library, Overlay, RuleFile, Start, json, open_template, read, toml};
+use crate::template::Asked;
+use crate::template::revision::{REVISIONS, Revision};
+
+use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::files::shown;
+use crate::cli::inputs::library;
+use crate::cli::inputs::parts::{Named, Parts};
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+
+/// The flags.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Template")]
+pub(in crate::cli) struct Templated {
+    /// The template: its id in the pack, or a file (JSON or TOML); `-` reads it from standard input. Without `--pack`,
+    /// the rules are the pack that the file lies in, else the one that has its task.
+    #[arg(long, value_name = "ID|FILE")]
+    template: Option<String>,
+    #[command(flatten)]
+    given: Given,
+    /// The revision of a template file that names none: base, head [default: base].
+    #[arg(long, value_name = "NAME", value_parser = revision, requires = "template")]
+    revision: Option<&'static Revision>,
+}
+
+/// What a template is rendered with.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Template")]
+pub(in crate::cli) struct Given {
+    /// The kind of task; a template of another one is refused.
+    #[arg(long, value_name = "KIND")]
+    pub(in crate::cli) task: Option<String>,
+    /// What the template is rendered with (JSON or TOML): the path `data` of the scene; `-` reads it from standard input.
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Most tokens of the prompt [default: no end].
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u32>,
+}
+
+impl Given {
+    /// Lays the flags over the parts.
+    pub(in crate::cli) fn over(&self, parts: &mut Parts) {
+        parts.task = self.task.clone().or_else(|| parts.task.take());
+        parts.data = self.data.clone().or_else(|| parts.data.take());
+        if let Some(most) = self.max_tokens {
+            parts.set.push(("max_tokens".to_owned(), Value::Int(most.into())));
+        }
+    }
+}
+
+fn revision(text: &str) -> Result<&'static Revision, String> {
+    REVISIONS.into_iter().find(|r| r.name == text).ok_or_else(|| "write `base` or `head`".to_owned())
+}
+
+impl Templated {
+    /// Lays the flags over the parts.
+    pub(in crate::cli) fn over(&self, parts: &mut Parts) {
+        if let Some(template) = &self.template {
+            parts.template = Some(Named::typed(template, Path::new("")));
+        }
+        self.given.over(parts);
+        parts.revision = self.revision.or(parts.revision);
+    }
+}
+
+/// Reads the template and the data that the parts name, and finds the pack where they name none.
+pub(in crate::cli) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    let both = |path: Option<&PathBuf>| path.is_some_and(|path| path == Path::new("-"));
+    let of_template = if let Some(Named::File(path)) = &parts.template { Some(path) } else { None };
+    if both(of_template) && both(parts.data.as_ref()) {
+        let message = "standard input cannot be both the template and the data";
+        return Err(Stop::could_not(Code::FileMissing, message, "write one of them into a file"));
+    }
+    let mut task = parts.task.clone();
+    let file = match parts.template.clone() {
+        Some(Named::File(path)) => {
+            parts.pack = parts.pack.take().or_else(|| pack_around(&path).map(Start::Folder).filter(|_| path != Path::new("-")));
+            let bytes = bytes_of(&path, show)?;
+            Some(RuleFile { name: shown(&path), path_in_pack: name_of(&path, &bytes), bytes })
+        }
+        Some(Named::Read(file)) => Some(file),
+        Some(Named::Id(id)) => {
+            parts.set.push(("template".to_owned(), Value::text(id)));
+            None
+        }
+        None => None,
+    };
+    // a task that nobody has is told as that, and not as another one than the template's
+    if let (None, Some(task)) = (&parts.pack, task.as_deref()) {
+        parts.pack = Some(having(Some(task), show)?);
+    }
+    if let Some(file) = file {
+        let asked = Asked { task: parts.task.as_deref(), revision: parts.revision, ..Asked::default() };
+        let opened = open_template(&file, &asked).map_err(Stop::rejected)?.template;
+        parts.set.push(("template".to_owned(), Value::Text(opened.id.clone())));
+        task = Some(opened.task.to_string());
+        parts.overlays.push(Overlay::File(file));
+        if parts.revision.is_some() {
+            parts.overlays.push(Overlay::File(of_revision(&opened.id, opened.revision)));
+        }
+    }
+    if let Some(task) = &parts.task {
+        parts.set.push(("task".to_owned(), Value::text(task.as_str())));
+    }
+    if let Some(path) = parts.data.take() {
+        parts.set.push(("data".to_owned(), data(&path, show)?));
+    }
+    if parts.pack.is_none() && parts.template.is_some() {
+        parts.pack = Some(having(task.as_deref(), show)?);
+    }
+    Ok(())
+}
+
+/// A name that says what the bytes are, where the path does not.
+fn name_of(path: &Path, bytes: &[u8]) -> String {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    if [".json", ".toml"].iter().any(|end| name.ends_with(end)) {
+        return name;
+    }
+    if is_json(bytes) { "template.json".to_owned() } else { "template.toml".to_owned() }
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start().starts_with(b"{")
+}
+
+/// A layer that says the revision of a template.
+fn of_revision(id: &str, revision: &Revision) -> RuleFile {
+    let row = serde_json::json!({ "kind": "template", "id": id, "revision": revision.name });
+    RuleFile { name: "--revision".to_owned(), path_in_pack: "revision.json".to_owned(), bytes: row.to_string().into_bytes() }
+}
+
+/// The data of a file: a table.
+fn data(path: &Path, show: &mut Show<'_, '_>) -> Result<Value, Stop> {
+    let bytes = bytes_of(path, show)?;
+    let (mut sources, mut report, shown) = (Sources::default(), Report::default(), shown(path));
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return Err(Stop::could_not(Code::FileEncoding, format!("`{shown}` is not valid UTF-8"), "save it as UTF-8"));
+    };
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let source = sources.add(&shown, "", text);
+    let is_json = !shown.ends_with(".toml") && (shown.ends_with(".json") || is_json(&bytes));
+    let root = if is_json { json::parse(source, text, &mut report) } else { toml::parse(source, text, &mut report) };
+    if let Some(root) = root.as_ref().filter(|root| root.as_table().is_none()) {
+        let complaint = Diagnostic::new(Code::SchemaType, format!("the data of a task is a table, but this is {}", root.kind()));
+        report.push(complaint.at(root.span).help("write `{ \"globals\": { … } }`"));
+    }
+    match root.filter(|_| !report.has_errors()) {
+        Some(root) => {
+            show.report(&report, &sources);
+            Ok(Value::from(&root))
+        }
+        None => Err(Stop::report(Exit::No, report, sources)),
+    }
+}
+
+fn having(task: Option<&str>, show: &Show<'_, '_>) -> Result<Start, Stop> {
+    pack_of(task, &library::shelf(show.io)).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
+}
+
+/// The pack whose own files have the task; with no task, the first that has any. Packs that only stand on it are passed over.
+pub(in crate::cli) fn pack_of(task: Option<&str>, library: &dyn Library) -> Result<Start, Box<Diagnostic>> {
+    let mut known = Vec::new();
+    for name in library.names() {
+        let files = library.find(&name, &mut Report::default()).unwrap_or_default().files;
+        let tasks = files.iter().flat_map(read::tasks_in).collect::<Vec<_>>();
+        if task.map_or(!tasks.is_empty(), |task| tasks.iter().any(|kind| kind == task)) {
+            return Ok(Start::Name(name));
+        }
+        known.extend(tasks);
+    }
+    let Some(task) = task else {
+        let complaint = Diagnostic::new(Code::NameUnknown, "no pack here has tasks");
+        return Err(Box::new(complaint.help("name a pack that renders templates with `--pack`")));
+    };
+    let help = suggest::help(task, known.iter().map(String::as_str));
+    let help = help.unwrap_or_else(|| "name the pack that has it with `--pack`, or its folder's parent in `TAPSTER_PACKS`".to_owned());
+    Err(Box::new(Diagnostic::new(Code::NameUnknown, format!("no pack here has the task `{}`", short::word(task))).help(help)))
+}
+
+/// The folder of the pack that a file lies in.
+pub(in crate::cli) fn pack_around(path: &Path) -> Option<PathBuf> {
+    let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
+    path.ancestors().skip(1).take(MAX_FOLDERS).map(named).find(|folder| is_pack(folder))
+}

@@ -1,0 +1,37 @@
+//! Texts as a terminal shows them: tables, one line, a beginning.
+
+/// Rows under each other in columns; the last column is as wide as it likes.
+pub(super) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |n: usize| rows.iter().filter_map(|r| r.get(n)).map(|c| c.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::from(" ");
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!(" {cell:width$} "));
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// A text on one line, without anything that a terminal would obey.
+pub(super) fn one_line(text: &str) -> String {
+    let tame = |c: char| match c {
+        '\n' => '⏎',
+        c if c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}') => ' ',
+        c => c,
+    };
+    text.chars().map(tame).collect()
+}
+
+/// The first `most` characters of a text, on one line.
+pub(super) fn head(text: &str, most: usize) -> String {
+    let mut out: String = one_line(&text.chars().take(most).collect::<String>());
+    if text.chars().nth(most).is_some() {
+        out.push('…');
+    }
+    out
+}

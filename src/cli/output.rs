@@ -1,0 +1,183 @@
+//! How results and diagnostics are written: one place for formats, colour, tables and closed pipes.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read, Write};
+
+use clap::{Args, ValueEnum};
+use indexmap::IndexMap;
+use serde_json::Value as Json;
+
+use crate::diag::{Report, Sources, render};
+use crate::model::plan::Warning;
+use crate::pack::Ruleset;
+
+use super::note::Note;
+use super::stop::{Exit, Stop};
+
+/// What a run may touch of the process around it, so that tests can hand in their own.
+pub struct Io<'a> {
+    /// Standard input, for `-`.
+    pub input: &'a mut dyn Read,
+    /// Results.
+    pub out: &'a mut dyn Write,
+    /// Diagnostics.
+    pub err: &'a mut dyn Write,
+    /// Whether diagnostics go to a terminal.
+    pub terminal: bool,
+    /// The environment: `NO_COLOR`, `TERM`, `TAPSTER_PACKS`, `TAPSTER_TEMPLATES`.
+    pub env: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+/// Flags that every verb has.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Globals {
+    /// How results are written (`build` writes JSON either way).
+    #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
+    pub(super) format: Format,
+    /// How diagnostics are written; `json` is one object a line.
+    #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
+    pub(super) error_format: ErrorFormat,
+    /// Colour in diagnostics; `auto` asks the terminal and `NO_COLOR`.
+    #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
+    pub(super) color: Color,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum ErrorFormat {
+    /// With the line of the file and carets.
+    #[default]
+    Human,
+    /// One line each: `file:line:column: error[code]: message`.
+    Plain,
+    /// One JSON object a line.
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// Whether diagnostics are coloured: the flag, else `NO_COLOR` and `TERM`, else whether a terminal reads them.
+pub(super) fn colored(flag: Color, io: &Io<'_>) -> bool {
+    let set = |name: &str| (io.env)(name).is_some_and(|v| !v.is_empty());
+    let dumb = (io.env)("TERM").is_some_and(|t| t == "dumb");
+    match flag {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => io.terminal && !set("NO_COLOR") && !dumb,
+    }
+}
+
+/// The streams with the formats that were asked for.
+pub(super) struct Show<'a, 'io> {
+    pub(super) io: &'a mut Io<'io>,
+    format: Format,
+    errors: ErrorFormat,
+    paint: bool,
+    failed: Option<std::io::Error>,
+}
+
+impl<'a, 'io> Show<'a, 'io> {
+    pub(super) fn new(io: &'a mut Io<'io>, globals: &Globals, paint: bool) -> Self {
+        Self { io, format: globals.format, errors: globals.error_format, paint, failed: None }
+    }
+
+    /// Whether results are asked for as JSON.
+    pub(super) fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// Results are JSON from here on, as a verb's own flag says.
+    pub(super) fn set_json(&mut self) {
+        self.format = Format::Json;
+    }
+
+    /// A result. What cannot be written is told once, at the end.
+    pub(super) fn result(&mut self, text: &str) {
+        if self.failed.is_none() {
+            self.failed = self.io.out.write_all(text.as_bytes()).err();
+        }
+    }
+
+    /// A result as indented JSON.
+    pub(super) fn json(&mut self, value: &Json) {
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        self.result(&text);
+        self.result("\n");
+    }
+
+    /// Complaints of the library.
+    pub(super) fn report(&mut self, report: &Report, sources: &Sources) {
+        let text = match self.errors {
+            ErrorFormat::Human => render::human(report, sources, self.paint),
+            ErrorFormat::Plain => render::plain(report, sources),
+            ErrorFormat::Json => {
+                let all = render::json(report, sources);
+                all.as_array().into_iter().flatten().map(|d| format!("{d}\n")).collect()
+            }
+        };
+        self.complain(&text);
+    }
+
+    /// What a build warns of; the same warning once, with how often it came.
+    pub(super) fn warnings(&mut self, warnings: &[Warning], rules: &Ruleset) {
+        let mut counted: IndexMap<&Warning, usize> = IndexMap::new();
+        for warning in warnings {
+            *counted.entry(warning).or_default() += 1;
+        }
+        for (warning, times) in counted {
+            let mut note = Note::of_warning(warning, rules);
+            if times > 1 {
+                note.message.push_str(&format!(" ({times} times)"));
+            }
+            self.note(&note);
+        }
+    }
+
+    /// A complaint of a build.
+    pub(super) fn note(&mut self, note: &Note) {
+        let text = match self.errors {
+            ErrorFormat::Human => note.text(true, self.paint),
+            ErrorFormat::Plain => note.text(false, false),
+            ErrorFormat::Json => format!("{}\n", note.json()),
+        };
+        self.complain(&text);
+    }
+
+    /// Reports why a verb could not go on, and gives the exit code.
+    pub(super) fn stop(&mut self, stop: Stop) -> Exit {
+        self.report(&stop.report, &stop.sources);
+        if let Some(note) = &stop.note {
+            self.note(note);
+        }
+        stop.exit
+    }
+
+    fn complain(&mut self, text: &str) {
+        // a closed stream has no one left to tell
+        let _ = self.io.err.write_all(text.as_bytes());
+    }
+
+    /// Flushes. A reader that went away (`| head`) is no failure; a full disk is.
+    pub(super) fn finish(mut self, exit: Exit) -> Exit {
+        let failed = self.failed.take().or_else(|| self.io.out.flush().err());
+        match failed {
+            Some(error) if error.kind() != ErrorKind::BrokenPipe => {
+                self.complain(&format!("error: the result cannot be written: {error}\n"));
+                Exit::CouldNot
+            }
+            _ => exit,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Why a verb could not go on, with the exit code that this means.
+
+use crate::diag::{Code, Diagnostic, Report, Sources};
+use crate::engine::BuildError;
+use crate::pack::{PackError, Ruleset};
+
+use super::note::Note;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done: 0.
+    Done,
+    /// It ran, and the answer is no: 1. A check failed, a build was refused, a file is damaged.
+    No,
+    /// It could not run: 2. Bad flags, a file or pack that is not there.
+    CouldNot,
+}
+
+impl Exit {
+    /// The number that the process ends with.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::No => 1,
+            Exit::CouldNot => 2,
+        }
+    }
+}
+
+/// A verb's way out before its end.
+#[derive(Debug)]
+pub(super) struct Stop {
+    pub(super) exit: Exit,
+    pub(super) report: Report,
+    pub(super) sources: Sources,
+    pub(super) note: Option<Box<Note>>,
+}
+
+impl Stop {
+    /// One complaint without a place.
+    pub(super) fn new(exit: Exit, diagnostic: Diagnostic) -> Self {
+        let mut report = Report::default();
+        report.push(diagnostic);
+        Self::report(exit, report, Sources::default())
+    }
+
+    /// Something that was named is not there, or cannot be used: exit 2.
+    pub(super) fn could_not(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(Exit::CouldNot, Diagnostic::new(code, message).help(help))
+    }
+
+    /// Several complaints.
+    pub(super) fn report(exit: Exit, report: Report, sources: Sources) -> Self {
+        Self { exit, report, sources, note: None }
+    }
+
+    /// A pack that gave no ruleset: 2 where it is not there, 1 where it is wrong.
+    pub(super) fn rejected(rejected: PackError) -> Self {
+        let exit = if only_missing(&rejected.report) { Exit::CouldNot } else { Exit::No };
+        Self::report(exit, rejected.report, rejected.sources)
+    }
+
+    /// A build that gave no plan: 2 where it was asked for what the pack has not, 1 where it was refused.
+    pub(super) fn build(error: &BuildError, rules: Option<&Ruleset>) -> Self {
+        let exit = if matches!(error.kind(), "call" | "unknown_dialect") { Exit::CouldNot } else { Exit::No };
+        let mut stop = Self::report(exit, Report::default(), Sources::default());
+        stop.note = Some(Box::new(Note::of_build(error, rules)));
+        stop
+    }
+}
+
+/// Whether all errors say that what was named on the command line is not there: those have no place in a file.
+pub(super) fn only_missing(report: &Report) -> bool {
+    let missing = |d: &Diagnostic| d.span.is_none() && matches!(d.code, Code::PackMissing | Code::FileMissing);
+    report.has_errors() && report.items().iter().filter(|d| d.severity == crate::diag::Severity::Error).all(missing)
+}

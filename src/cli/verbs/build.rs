@@ -1,0 +1,108 @@
+//! `tapster build`: from a scene to a payload, or to another link of the chain.
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use crate::diag::{Code, suggest};
+use crate::model::{Plan, Scene};
+use crate::pack::Ruleset;
+
+use crate::cli::inputs::Inputs;
+use crate::cli::note::Note;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+use crate::cli::verbs::explain::cache;
+
+/// Build a prompt and print the provider's payload as JSON.
+#[derive(Debug, Args)]
+#[command(after_help = crate::cli::inputs::library::examples("Examples:
+  tapster build examples/hello
+  tapster build --pack READER --character card.png --message 'Good evening.'
+  tapster build --pack READER --character card.png --dialect mistral
+  tapster build examples/hello --overlay tweak.toml --set note.depth=2
+  tapster build examples/hello --dump plan
+  tapster build examples/hello --previous plan.json
+  tapster build examples/hello --model claude-opus-4-6 --dialect anthropic
+  tapster build examples/hello --dump draft:lore
+  tapster build --template turn.json --data story.json --max-tokens 2000
+  tapster build --template ID --task turn_generation --data - < story.json
+  echo 'Hello?' | tapster build examples/hello --message -"))]
+pub(in crate::cli) struct Build {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// Another link of the chain: `draft:<stage>` (the live blocks after that stage), `plan` or `payload`.
+    #[arg(long, value_name = "LINK", default_value = "payload", value_parser = link)]
+    dump: Link,
+}
+
+/// A link of the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Link {
+    Draft(String),
+    Plan,
+    Payload,
+}
+
+fn link(text: &str) -> Result<Link, String> {
+    match text.split_once(':') {
+        Some(("draft", stage)) if !stage.is_empty() => Ok(Link::Draft(stage.to_owned())),
+        None if text == "plan" => Ok(Link::Plan),
+        None if text == "payload" => Ok(Link::Payload),
+        _ => Err("write `draft:<stage>`, `plan` or `payload`".to_owned()),
+    }
+}
+
+impl Build {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let (rules, mut scene) = self.inputs.open(show)?;
+        scene.trace = matches!(self.dump, Link::Draft(_));
+        let mut plan = planned(&rules, &scene)?;
+        let previous = self.inputs.previous(show)?;
+        if let Some(previous) = &previous {
+            plan.unchanged = previous.plan(&rules, &plan).map_err(|e| Stop::build(&e, Some(&rules)))?;
+        }
+        show.warnings(&plan.warnings, &rules);
+        let json = match &self.dump {
+            Link::Payload => {
+                let dialect = dialect(&scene);
+                let emitted = crate::emit(&rules, &plan, &dialect).map_err(|e| Stop::build(&e, Some(&rules)))?;
+                show.warnings(&emitted.warnings, &rules);
+                let of_payload = previous.as_ref().map(|p| p.payload(&rules, &plan, &dialect, &emitted.payload)).transpose();
+                let of_payload = of_payload.map_err(|e| Stop::build(&e, Some(&rules)))?.flatten();
+                if let Some(unchanged) = emitted.unchanged.or(of_payload) {
+                    show.note(&Note::told("cache.unchanged", cache::line(&unchanged)));
+                }
+                emitted.payload
+            }
+            Link::Plan => serde_json::to_value(&plan).unwrap_or(Json::Null),
+            Link::Draft(stage) => draft(&plan, stage)?,
+        };
+        show.json(&json);
+        Ok(Exit::Done)
+    }
+}
+
+/// Builds the plan.
+pub(in crate::cli) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, Stop> {
+    crate::build(rules, scene).map_err(|e| Stop::build(&e, Some(rules)))
+}
+
+/// The dialect of a scene; `openai` where it names none, as the packs have it.
+fn dialect(scene: &Scene) -> String {
+    let named = scene.get("dialect").to_text();
+    if named.is_empty() { "openai".to_owned() } else { named.to_string() }
+}
+
+fn draft(plan: &Plan, stage: &str) -> Result<Json, Stop> {
+    let stages = plan.trace.as_ref().map(|t| t.stages.as_slice()).unwrap_or(&[]);
+    match stages.iter().find(|(name, _)| name == stage) {
+        Some((name, blocks)) => Ok(json!({ "stage": name, "blocks": blocks })),
+        None => {
+            let names: Vec<&str> = stages.iter().map(|(n, _)| n.as_str()).collect();
+            let help = suggest::nearest(stage, names.iter().copied())
+                .map_or_else(|| format!("the stages are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+            Err(Stop::could_not(Code::NameUnknown, format!("the build has no stage `{stage}`"), help))
+        }
+    }
+}

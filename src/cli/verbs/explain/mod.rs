@@ -1,0 +1,175 @@
+//! `tapster explain`: why each block of a prompt is where it is, and (with `--rules`) which rules are in force.
+
+pub(in crate::cli) mod cache;
+
+mod lore;
+mod rules;
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use crate::diag::Code;
+use crate::model::plan::{Event, EvictionRecord};
+use crate::model::{Block, Plan};
+use crate::pack::Ruleset;
+
+use crate::cli::inputs::Inputs;
+use crate::cli::layout::head;
+use crate::cli::layout::one_line;
+use crate::cli::layout::table;
+use crate::cli::note::place_of;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+use crate::cli::verbs::build::planned;
+
+/// How much of a block's text is shown, in characters.
+const TEXT: usize = 60;
+
+/// How a plan is had.
+const PLAN: &str = "write a plan with `tapster build … --dump plan`";
+
+/// Say where each block of a prompt came from: the pass that placed it and that pass's file and line; then what was
+/// trimmed, what lost its place, and every warning.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster explain examples/hello
+  tapster explain --rules --pack base                   the programs of a pack
+  tapster explain --rules inject --pack base            one program, each value with the line that decided it
+  tapster explain --rules slot/main_prompt --pack base  one row of a table
+  tapster explain examples/hello --rules lore           the rules that an example is built with
+  tapster explain examples/hello --lore                 why each lore entry is in the prompt, or is not
+  tapster explain examples/hello --lore --format json   the same with every reason, its rule and its details
+  tapster explain examples/hello --cache --previous plan.json   what a provider's cache can serve, and who broke it
+  tapster explain examples/hello --format json")]
+pub(in crate::cli) struct Explain {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// The merged rules instead: a program, a table, `table/row` or a section of values; without one, all programs.
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    #[allow(clippy::option_option, reason = "clap's way of saying: flag, with or without a value")]
+    rules: Option<Option<String>>,
+    /// What became of every lore entry, and why; the codes are in docs/lore.md.
+    #[arg(long, conflicts_with = "rules")]
+    lore: bool,
+    /// How much of the request stands as in the one before, the first block that differs, and the rule or macro that made
+    /// it differ.
+    #[arg(long, requires = "previous", conflicts_with_all = ["rules", "lore"])]
+    cache: bool,
+}
+
+impl Explain {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        if let Some(name) = &self.rules {
+            let rules = self.inputs.open_rules(show)?;
+            return rules::show(&rules, name.as_deref(), show);
+        }
+        let (rules, mut scene) = self.inputs.open(show)?;
+        scene.trace = true;
+        let plan = planned(&rules, &scene)?;
+        if self.cache {
+            let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
+            let Some(found) = found.map_err(|e| Stop::build(&e, Some(&rules)))?.flatten() else {
+                return Err(Stop::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
+            };
+            if show.is_json() {
+                show.json(&cache::as_json(&found, &plan, &rules));
+            } else {
+                show.result(&cache::as_text(&found, &plan, &rules));
+            }
+        } else if self.lore && show.is_json() {
+            show.json(&lore::as_json(&plan, &rules));
+        } else if self.lore {
+            show.result(&lore::as_text(&plan, &rules));
+        } else if show.is_json() {
+            show.json(&as_json(&plan, &rules));
+        } else {
+            show.result(&as_text(&plan, &rules));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// The event that gave a block its place: the last that made or moved it.
+fn placed(block: &Block) -> Option<&Event> {
+    block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split"))
+}
+
+/// Every event of a block with the file and line of its pass.
+fn events(block: &Block, rules: &Ruleset) -> Vec<Json> {
+    block.history.iter().map(|e| json!({ "pass": e.pass, "did": e.did, "rule": place_of(rules, &e.pass) })).collect()
+}
+
+fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
+    let block = |(index, b): (usize, &Block)| {
+        let event = placed(b);
+        json!({
+            "index": index, "id": b.text("id"), "slot": b.text("slot"), "role": b.text("role"), "group": b.text("group"),
+            "tokens": b.tokens, "enabled": b.enabled(), "pass": event.map(|e| &e.pass),
+            "rule": event.and_then(|e| place_of(rules, &e.pass)), "text": b.text("text"), "history": events(b, rules),
+        })
+    };
+    let lost = |(id, pass): &(String, String)| json!({ "id": id, "pass": pass, "rule": place_of(rules, pass) });
+    json!({
+        "pack": &*rules.pack().name,
+        "fingerprint": plan.fingerprint,
+        "blocks": plan.blocks.iter().enumerate().map(block).collect::<Vec<_>>(),
+        "trim_report": plan.trim_report,
+        "lost": plan.lost.iter().map(lost).collect::<Vec<_>>(),
+        "warnings": plan.warnings,
+    })
+}
+
+fn as_text(plan: &Plan, rules: &Ruleset) -> String {
+    let mut rows = vec![["#", "", "tokens", "role", "slot", "placed by", "rule", "text"].map(str::to_owned).to_vec()];
+    let counted = plan.trim_report.is_some();
+    rows.extend(plan.blocks.iter().enumerate().map(|(index, b)| row(index, b, counted, rules)));
+    let on = plan.blocks.iter().filter(|b| b.enabled());
+    let tokens: f64 = on.clone().map(|b| b.tokens).sum();
+    let mut out = format!("{}\n{} of {} blocks are sent", table(&rows), on.count(), plan.blocks.len());
+    out.push_str(&match &plan.trim_report {
+        Some(trim) => format!(", {tokens} tokens; {} would fit (`{}`)\n", trim.budget_tokens, trim.strategy),
+        None => "; no pass has trimmed them, so they are not counted\n".to_owned(),
+    });
+    part(&mut out, "trimmed", plan.evicted().iter().map(|r| evicted(r, rules)).collect());
+    part(&mut out, "lost their place", plan.lost.iter().map(|(id, pass)| vec![one_line(id), by(pass, rules)]).collect());
+    let warnings = plan.warnings.iter().map(|w| vec![w.code.clone(), one_line(&w.message), by(&w.pass, rules)]);
+    part(&mut out, "warnings", warnings.collect());
+    out
+}
+
+fn part(out: &mut String, title: &str, rows: Vec<Vec<String>>) {
+    if !rows.is_empty() {
+        out.push_str(&format!("\n{title}\n{}", table(&rows)));
+    }
+}
+
+fn row(index: usize, block: &Block, counted: bool, rules: &Ruleset) -> Vec<String> {
+    let event = placed(block);
+    let pass = event.map(|e| e.pass.clone()).unwrap_or_default();
+    let rule = event.and_then(|e| place_of(rules, &e.pass)).unwrap_or_default();
+    let on = if block.enabled() { "on" } else { "off" };
+    let slot = if block.text("slot").is_empty() { block.text("id") } else { block.text("slot") };
+    vec![
+        index.to_string(),
+        on.to_owned(),
+        if counted { block.tokens.to_string() } else { "–".to_owned() },
+        one_line(&block.text("role")),
+        head(&slot, 30),
+        pass,
+        rule,
+        head(&block.text("text"), TEXT),
+    ]
+}
+
+fn evicted(record: &EvictionRecord, rules: &Ruleset) -> Vec<String> {
+    let what = match record.unread {
+        Some(n) => format!("{n} messages that were never read"),
+        None => one_line(&record.id),
+    };
+    vec![what, format!("{} tokens", record.tokens), record.group.clone(), record.reason().to_owned(), by(&record.pass, rules)]
+}
+
+fn by(pass: &str, rules: &Ruleset) -> String {
+    place_of(rules, pass).map_or_else(|| pass.to_owned(), |place| format!("{pass} ({place})"))
+}

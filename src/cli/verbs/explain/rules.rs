@@ -1,0 +1,181 @@
+//! `tapster explain --rules`: the merged rules as one page, each value with the layer, file and line that decided it.
+
+use serde_json::{Value as Json, json};
+
+use crate::diag::{Code, Data, Node, Span, Table, suggest};
+use crate::model::Pack;
+use crate::model::pack::{Row, Rows};
+use crate::pack::Ruleset;
+
+use crate::cli::layout::head;
+use crate::cli::layout::one_line;
+use crate::cli::layout::table;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+
+/// How much of a value is shown on a page, in characters; JSON shows all.
+const VALUE: usize = 400;
+
+/// The page of `name`, or the list of programs.
+pub(in crate::cli) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    let pack = rules.pack();
+    let Some(name) = name else {
+        programs(rules, show);
+        return Ok(Exit::Done);
+    };
+    let rows = rows_of(pack, name);
+    let values = pack.values.get(name).map(|f| &f.node);
+    if rows.is_empty() && values.is_none() {
+        return Err(unknown(pack, name));
+    }
+    if show.is_json() {
+        let rows: Vec<Json> = rows.iter().map(|(kind, row)| row_json(pack, kind, row)).collect();
+        let values = values.map(|node| leaves(name, node).iter().map(|(path, node)| field_json(pack, path, node)).collect::<Vec<_>>());
+        show.json(&json!({ "pack": &*pack.name, "name": name, "rows": rows, "values": values }));
+        return Ok(Exit::Done);
+    }
+    let mut page = String::new();
+    for (kind, row) in rows {
+        row_text(pack, kind, row, &mut page);
+    }
+    if let Some(node) = values {
+        page.push_str(&format!("[{name}]\n"));
+        let lines: Vec<_> = leaves(name, node).iter().flat_map(|(path, node)| field_lines(pack, path, node)).collect();
+        page.push_str(&table(&lines));
+    }
+    show.result(page.trim_end());
+    show.result("\n");
+    Ok(Exit::Done)
+}
+
+/// All programs with their passes.
+fn programs(rules: &Ruleset, show: &mut Show<'_, '_>) {
+    let pack = rules.pack();
+    let pass = |p: &std::sync::Arc<crate::verbs::Pass>| {
+        let layers: Vec<String> = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r)).unwrap_or_default();
+        json!({ "name": &*p.id, "do": p.info.name, "decided": layers })
+    };
+    if show.is_json() {
+        let list =
+            rules.programs().list.iter().map(|p| json!({ "program": &*p.name, "passes": p.passes.iter().map(pass).collect::<Vec<_>>() }));
+        show.json(&json!({ "pack": &*pack.name, "programs": list.collect::<Vec<_>>() }));
+        return;
+    }
+    for (n, program) in rules.programs().list.iter().enumerate() {
+        let gap = if n == 0 { "" } else { "\n" };
+        let rows = program.passes.iter().map(|p| {
+            let decided = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r).join(", ")).unwrap_or_default();
+            vec![p.id.to_string(), p.info.name.to_owned(), decided]
+        });
+        show.result(&format!("{gap}{}\n{}", program.name, table(&rows.collect::<Vec<_>>())));
+    }
+}
+
+fn row_of<'p>(pack: &'p Pack, table: &str, name: &str) -> Option<&'p Row> {
+    pack.tables.get(table)?.get(name)
+}
+
+/// The rows that a name means: a program with its passes and rounds, a pass, a table, or `table/row`.
+fn rows_of<'p>(pack: &'p Pack, name: &str) -> Vec<(&'p str, &'p Row)> {
+    let below = format!("{name}/");
+    if row_of(pack, "program", name).is_some() {
+        let of = |kind: &'static str, keep: &dyn Fn(&str) -> bool| -> Vec<(&'p str, &'p Row)> {
+            let rows: Option<&Rows> = pack.tables.get(kind);
+            rows.into_iter().flatten().filter(|(n, _)| keep(n)).map(|(_, r)| (kind, r)).collect()
+        };
+        let mut out = of("program", &|n| n == name);
+        out.extend(of("pass", &|n| n.starts_with(&below)));
+        out.extend(of("round", &|n| n.starts_with(&below)));
+        return out;
+    }
+    if let Some((kind, rows)) = pack.tables.get_key_value(name) {
+        return rows.values().map(|r| (&**kind, r)).collect();
+    }
+    if let Some(row) = row_of(pack, "pass", name) {
+        return vec![("pass", row)];
+    }
+    let Some((kind, row)) = name.split_once('/') else { return Vec::new() };
+    pack.tables.get_key_value(kind).and_then(|(kind, rows)| Some((&**kind, rows.get(row)?))).into_iter().collect()
+}
+
+/// The files and lines that wrote or patched a row, lowest first.
+fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
+    std::iter::once(row.span).chain(row.patched.iter().copied()).filter_map(|span| place(pack, span)).collect()
+}
+
+/// `layer file:line`.
+fn place(pack: &Pack, span: Span) -> Option<String> {
+    let place = pack.sources.place(span)?;
+    let layer = if place.layer.is_empty() { String::new() } else { format!("{} ", place.layer) };
+    Some(format!("{layer}{}:{}", place.file, place.line))
+}
+
+/// What a value hides: the text as written, and its place. A chain of layers is followed down.
+fn shadowed(pack: &Pack, span: Span) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    let mut at = span;
+    while let Some(hidden) = pack.shadowed.iter().find(|s| s.by == at) {
+        out.push((one_line(pack.sources.snippet(hidden.old)), place(pack, hidden.old).unwrap_or_default()));
+        // every link goes to an older text; the bound is for a pack that says otherwise
+        if out.len() > pack.layers.len() {
+            break;
+        }
+        at = hidden.old;
+    }
+    out
+}
+
+fn row_text(pack: &Pack, kind: &str, row: &Row, page: &mut String) {
+    page.push_str(&format!("[[{kind}]] {}    {}\n", row.name, deciders(pack, row).join(", ")));
+    let lines: Vec<_> = row.fields.iter().flat_map(|(key, field)| field_lines(pack, key, &field.node)).collect();
+    page.push_str(&table(&lines));
+    page.push('\n');
+}
+
+/// A value and, below it, what it hides.
+fn field_lines(pack: &Pack, key: &str, node: &Node) -> Vec<Vec<String>> {
+    let value = head(&node.to_json().to_string(), VALUE);
+    let mut lines = vec![vec![key.to_owned(), place(pack, node.span).unwrap_or_default(), value]];
+    let hidden = shadowed(pack, node.span).into_iter();
+    lines.extend(hidden.map(|(text, place)| vec![String::new(), place, format!("(hidden) {}", head(&text, VALUE))]));
+    lines
+}
+
+fn row_json(pack: &Pack, kind: &str, row: &Row) -> Json {
+    let fields: Vec<Json> = row.fields.iter().map(|(key, field)| field_json(pack, key, &field.node)).collect();
+    json!({ "table": kind, "name": &*row.name, "decided": deciders(pack, row), "fields": fields })
+}
+
+fn field_json(pack: &Pack, key: &str, node: &Node) -> Json {
+    let hidden: Vec<Json> = shadowed(pack, node.span).into_iter().map(|(text, place)| json!({ "text": text, "place": place })).collect();
+    json!({ "key": key, "value": node.to_json(), "place": place(pack, node.span), "hidden": hidden })
+}
+
+/// The leaves of a table of values, by path. Rule files are bounded in depth; no recursion all the same.
+fn leaves<'n>(name: &str, node: &'n Node) -> Vec<(String, &'n Node)> {
+    let mut out = Vec::new();
+    let mut open = vec![(name.to_owned(), node)];
+    while let Some((path, node)) = open.pop() {
+        match &node.data {
+            Data::Table(table) if !table.is_empty() => open.extend(below(&path, table)),
+            _ => out.push((path, node)),
+        }
+    }
+    out
+}
+
+fn below<'n>(path: &str, table: &'n Table) -> Vec<(String, &'n Node)> {
+    table.iter().rev().map(|(key, field)| (format!("{path}.{key}"), &field.node)).collect()
+}
+
+fn unknown(pack: &Pack, name: &str) -> Stop {
+    let programs = pack.tables.get("program").into_iter().flat_map(|r| r.keys());
+    let passes = pack.tables.get("pass").into_iter().flat_map(|r| r.keys());
+    let known = programs.chain(passes).chain(pack.tables.keys()).chain(pack.values.keys()).map(AsRef::as_ref);
+    let help = match suggest::nearest(name, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`tapster explain --rules` lists the programs".to_owned(),
+    };
+    Stop::could_not(Code::NameUnknown, format!("pack `{}` has no program, table or row `{name}`", pack.name), help)
+}

@@ -1,0 +1,55 @@
+//! The verbs, one file each: its flags, and what it does with them.
+
+mod build;
+mod check;
+mod explain;
+mod fmt;
+mod import;
+mod ops;
+mod packs;
+mod schema;
+mod template;
+
+use clap::Subcommand;
+
+use super::output::Show;
+use super::stop::{Exit, Stop};
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum Verb {
+    /// Build a prompt: the payload, or another link of the chain.
+    Build(build::Build),
+    /// Say where each block of a prompt came from, or which rules are in force.
+    Explain(explain::Explain),
+    /// Check a pack, an overlay or single rule files.
+    Check(check::Check),
+    /// Lay out TOML rule files.
+    Fmt(fmt::Fmt),
+    /// Turn a card, preset, lorebook or chat of another program into JSON of this one.
+    Import(import::Import),
+    /// Print the JSON Schema of a kind of rule file.
+    Schema(schema::Schema),
+    /// List the vocabulary: verbs, terms, functions, fields, paths.
+    Ops(ops::Ops),
+    /// Store templates, check them, and render them.
+    Template(template::Templates),
+    /// List the packs that can be named.
+    Packs(packs::Packs),
+}
+
+impl Verb {
+    /// Does what was asked for.
+    pub(in crate::cli) fn run(self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        match self {
+            Verb::Build(verb) => verb.run(show),
+            Verb::Explain(verb) => verb.run(show),
+            Verb::Check(verb) => verb.run(show),
+            Verb::Fmt(verb) => verb.run(show),
+            Verb::Import(verb) => verb.run(show),
+            Verb::Schema(verb) => verb.run(show),
+            Verb::Ops(verb) => verb.run(show),
+            Verb::Template(verb) => verb.run(show),
+            Verb::Packs(verb) => verb.run(show),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! `tapster ops`: the vocabulary of rule files, printed from the very tables that drive the engine.
+
+use clap::Args;
+use serde_json::{Map as JsonMap, Value as Json, json};
+
+use crate::pack::KINDS;
+use crate::pack::{Ruleset, Schemas, Start};
+use crate::syntax::{conditions, selections};
+use crate::terms::calc;
+use crate::terms::names::Declared;
+use crate::text::functions::FUNCTIONS;
+use crate::verbs::{SHARED, VERBS, shape};
+
+use crate::cli::inputs::library::DEFAULT_PACK;
+use crate::cli::inputs::library::open;
+use crate::cli::layout::table;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+
+/// List the vocabulary of rule files; without a flag, all of it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster ops --verbs                     what a pass can do
+  tapster ops --scene --pack base         what a scene may hold
+  tapster ops --rows --format json        the fields of items, for tools")]
+pub(in crate::cli) struct Ops {
+    /// The verbs, their own terms, and what they cost.
+    #[arg(long)]
+    verbs: bool,
+    /// The terms of a pass.
+    #[arg(long)]
+    terms: bool,
+    /// The functions of values, and those of `calc`.
+    #[arg(long)]
+    functions: bool,
+    /// The row types of a pack and their fields.
+    #[arg(long)]
+    rows: bool,
+    /// The paths, lists, draw streams, budget groups and regions of a pack.
+    #[arg(long)]
+    scene: bool,
+    /// The steps of `shape`.
+    #[arg(long)]
+    steps: bool,
+    /// The tests of conditions.
+    #[arg(long)]
+    tests: bool,
+    /// The kinds of files, and the programs, dialects and foreign formats of a pack.
+    #[arg(long)]
+    kinds: bool,
+    /// Whose rows and paths [default: base].
+    #[arg(long)]
+    pack: Option<String>,
+}
+
+/// A part of the vocabulary: a title, and rows of a name and what there is to say.
+struct Section {
+    title: String,
+    rows: Vec<Json>,
+}
+
+/// Makes sections that no pack is needed for.
+type Make = fn() -> Vec<Section>;
+
+impl Ops {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let flags = [self.verbs, self.terms, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds];
+        let all = !flags.contains(&true);
+        let mut sections = Vec::new();
+        let fixed: [(bool, Make); 5] =
+            [(self.verbs, verbs), (self.terms, terms), (self.tests, tests), (self.functions, functions), (self.steps, steps)];
+        for (wanted, make) in fixed {
+            if wanted || all {
+                sections.extend(make());
+            }
+        }
+        if all || self.rows || self.scene || self.kinds {
+            let rules = open(&Start::typed(self.pack.as_deref().unwrap_or(DEFAULT_PACK)), &[], show)?;
+            if all || self.rows {
+                sections.extend(rows(&rules));
+            }
+            if all || self.scene {
+                sections.extend(scene(&rules));
+            }
+            if all || self.kinds {
+                sections.extend(kinds(&rules));
+            }
+        }
+        print(&sections, show);
+        Ok(Exit::Done)
+    }
+}
+
+fn print(sections: &[Section], show: &mut Show<'_, '_>) {
+    if show.is_json() {
+        let all: JsonMap<String, Json> = sections.iter().map(|s| (s.title.clone(), Json::Array(s.rows.clone()))).collect();
+        show.json(&Json::Object(all));
+        return;
+    }
+    for (n, section) in sections.iter().enumerate() {
+        let gap = if n == 0 { "" } else { "\n" };
+        let rows: Vec<Vec<String>> = section.rows.iter().map(cells).collect();
+        show.result(&format!("{gap}{}\n{}", section.title, table(&rows)));
+    }
+}
+
+/// The cells of a row in the order of its keys.
+fn cells(row: &Json) -> Vec<String> {
+    let cell = |v: &Json| match v {
+        Json::String(s) => s.clone(),
+        Json::Array(a) => a.iter().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).collect::<Vec<_>>().join(", "),
+        Json::Null => String::new(),
+        other => other.to_string(),
+    };
+    row.as_object().into_iter().flatten().map(|(_, v)| cell(v)).collect()
+}
+
+fn section(title: impl Into<String>, rows: impl IntoIterator<Item = Json>) -> Section {
+    Section { title: title.into(), rows: rows.into_iter().collect() }
+}
+
+fn verbs() -> Vec<Section> {
+    vec![section("verbs", VERBS.iter().map(|v| json!({ "name": v.name, "doc": v.doc, "terms": v.terms, "cost": v.cost })))]
+}
+
+fn terms() -> Vec<Section> {
+    let row = |name: &&str| json!({ "name": name, "doc": term_doc("pass", name) });
+    vec![section("terms of every pass", SHARED.iter().map(row)), section("terms of a selection", selections::WORDS.iter().map(row))]
+}
+
+fn tests() -> Vec<Section> {
+    vec![section("tests", conditions::TESTS.iter().map(|name| json!({ "name": name, "doc": test_doc(name) })))]
+}
+
+fn functions() -> Vec<Section> {
+    let args =
+        |args: &[(&str, bool)]| -> Vec<String> { args.iter().map(|(n, must)| format!("{n}{}", if *must { "" } else { "?" })).collect() };
+    vec![
+        section("functions", FUNCTIONS.iter().map(|f| json!({ "name": f.name, "args": args(f.args), "doc": f.doc }))),
+        section("functions of calc", calc::NAMES.iter().map(|(name, _)| json!({ "name": name }))),
+    ]
+}
+
+fn steps() -> Vec<Section> {
+    vec![section("steps of shape", shape::STEPS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc })))]
+}
+
+fn rows(rules: &Ruleset) -> Vec<Section> {
+    let types = &rules.programs().rules.names.fields;
+    types.iter().map(|(row, fields)| section(format!("fields of {row}"), fields.iter().map(declared))).collect()
+}
+
+fn declared((name, what): (&std::sync::Arc<str>, &Declared)) -> Json {
+    json!({ "name": &**name, "type": what.kind.word(), "doc": &*what.doc })
+}
+
+fn scene(rules: &Ruleset) -> Vec<Section> {
+    let own = &rules.programs().rules;
+    let plain = |(name, doc): (&std::sync::Arc<str>, &std::sync::Arc<str>)| json!({ "name": &**name, "doc": &**doc });
+    let lists = own.lists.iter().map(|l| {
+        let rows: Vec<&str> = l.rows.iter().map(AsRef::as_ref).collect();
+        json!({ "name": &*l.name, "rows": rows, "from": l.from.as_deref(), "doc": &*l.doc })
+    });
+    vec![
+        section("paths", own.names.paths.iter().map(declared)),
+        section("lists", lists),
+        section("draw streams", own.names.streams.iter().map(plain)),
+        section("budget groups", own.names.groups.iter().map(plain)),
+        section("regions", own.names.regions.iter().map(plain)),
+    ]
+}
+
+fn kinds(rules: &Ruleset) -> Vec<Section> {
+    let programs = rules.programs();
+    let lists = &programs.rules.lists;
+    let program = |p: &crate::program::Program| {
+        let list = lists.get(p.list).map(|l| &*l.name);
+        json!({ "name": &*p.name, "list": list, "passes": p.passes.len() })
+    };
+    vec![
+        section("kinds of files", KINDS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc }))),
+        section("programs", programs.list.iter().map(program)),
+        section("dialects", crate::emit::dialects(rules).into_iter().map(|name| json!({ "name": name }))),
+        section("foreign formats", programs.formats.iter().map(|f| json!({ "name": &*f.name, "doc": &*f.about }))),
+    ]
+}
+
+/// What the schema says of a term: the text that editors show.
+fn term_doc(definition: &str, term: &str) -> String {
+    let schema = Schemas::shipped().get("terms.v1.json");
+    let at = |path: &str| schema.and_then(|s| s.pointer(path)).and_then(Json::as_str);
+    at(&format!("/definitions/{definition}/properties/{term}/description")).unwrap_or("").to_owned()
+}
+
+/// The description of a test, wherever the schema of tests keeps it.
+fn test_doc(name: &str) -> String {
+    let mut open: Vec<&Json> = Schemas::shipped().get("terms.v1.json").and_then(|s| s.pointer("/definitions/test")).into_iter().collect();
+    while let Some(node) = open.pop() {
+        if let Some(doc) = node.pointer(&format!("/properties/{name}/description")).and_then(Json::as_str) {
+            return doc.to_owned();
+        }
+        open.extend(node.as_object().into_iter().flatten().map(|(_, v)| v));
+        open.extend(node.as_array().into_iter().flatten());
+    }
+    String::new()
+}

@@ -1,0 +1,90 @@
+//! `tapster schema`: the JSON Schemas, for editors and other tools.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use crate::diag::{Code, suggest};
+use crate::pack::KINDS;
+use crate::pack::Schemas;
+
+use crate::cli::inputs::files::write_file;
+use crate::cli::layout::table;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+
+/// Print the JSON Schema of a kind of rule file; without a kind, list the kinds.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster schema                          the kinds and what their files decide
+  tapster schema lore > lore.v1.json      one schema
+  tapster schema --all schemas            all of them, for an editor")]
+pub(in crate::cli) struct Schema {
+    /// A kind, or `terms`: the terms that all kinds share.
+    kind: Option<String>,
+    /// A version of the schema; the newest by default.
+    #[arg(long, value_name = "N", requires = "kind")]
+    version: Option<i64>,
+    /// Write every schema into this folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "kind")]
+    all: Option<PathBuf>,
+}
+
+/// The schema that the others refer to; no kind of file.
+const TERMS: &str = "terms";
+
+impl Schema {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let schemas = Schemas::shipped();
+        if let Some(folder) = &self.all {
+            return write_all(folder, schemas, show);
+        }
+        let Some(kind) = &self.kind else {
+            list(schemas, show);
+            return Ok(Exit::Done);
+        };
+        let version = self.version.or_else(|| schemas.newest(kind));
+        let found = version.and_then(|v| schemas.get(&format!("{kind}.v{v}.json")));
+        match found {
+            Some(schema) => show.json(schema),
+            None => return Err(unknown(kind, schemas)),
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn list(schemas: &Schemas, show: &mut Show<'_, '_>) {
+    let kinds = KINDS.iter().copied().chain([(TERMS, "what all kinds share: values, conditions, selections, places, passes")]);
+    let rows: Vec<(&str, i64, &str)> = kinds.filter_map(|(name, about)| Some((name, schemas.newest(name)?, about))).collect();
+    if show.is_json() {
+        let all: Vec<Json> = rows.iter().map(|(n, v, a)| json!({ "kind": n, "version": v, "about": a })).collect();
+        show.json(&Json::Array(all));
+    } else {
+        let rows: Vec<Vec<String>> = rows.iter().map(|(n, v, a)| vec![(*n).to_owned(), format!("v{v}"), (*a).to_owned()]).collect();
+        show.result(&table(&rows));
+    }
+}
+
+fn write_all(folder: &std::path::Path, schemas: &Schemas, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        let message = format!("folder `{}` cannot be made: {error}", folder.display());
+        Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+    })?;
+    for name in schemas.names() {
+        let text = schemas.get(name).map(|s| serde_json::to_string_pretty(s).unwrap_or_default()).unwrap_or_default();
+        let path = folder.join(name);
+        write_file(&path, &format!("{text}\n"))?;
+        show.result(&format!("{}\n", path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+fn unknown(kind: &str, schemas: &Schemas) -> Stop {
+    let help = match schemas.newest(kind) {
+        Some(newest) => format!("the newest version of `{kind}` is {newest}"),
+        None => suggest::help(kind, KINDS.iter().map(|(n, _)| *n)).unwrap_or_else(|| "`tapster schema` lists the kinds".to_owned()),
+    };
+    Stop::could_not(Code::SchemaKind, format!("there is no such schema of `{kind}`"), help)
+}

@@ -1,0 +1,86 @@
+//! The store of templates that the verb works on.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::diag::{Code, Diagnostic, suggest};
+use crate::pack::{Opened, RuleFile, open_template};
+use crate::store::{FolderStore, Stored, TemplateStore};
+use crate::template::Asked;
+
+use crate::cli::layout::head;
+use crate::cli::output::Show;
+use crate::cli::stop::Exit;
+use crate::cli::stop::Stop;
+
+/// The folder of templates where none is named.
+const DEFAULT_STORE: &str = "templates";
+
+/// Where templates are stored.
+#[derive(Debug, Clone, Args)]
+pub(in crate::cli) struct Place {
+    /// The folder of templates [default: TAPSTER_TEMPLATES, else `templates`].
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Short for `--format json`.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The store that a verb works on.
+pub(in crate::cli) struct Shelf {
+    pub(super) store: FolderStore,
+    folder: PathBuf,
+}
+
+impl Place {
+    /// Opens the store, and lets `--json` speak.
+    pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Shelf {
+        if self.json {
+            show.set_json();
+        }
+        let named = || (show.io.env)("TAPSTER_TEMPLATES").filter(|v| !v.is_empty()).map(PathBuf::from);
+        let folder = self.store.clone().or_else(named).unwrap_or_else(|| PathBuf::from(DEFAULT_STORE));
+        Shelf { store: FolderStore::new(&folder), folder }
+    }
+}
+
+impl Shelf {
+    /// What is stored by an id, unread.
+    pub(in crate::cli) fn read(&self, id: &str) -> Result<Stored, Stop> {
+        match self.store.get(id) {
+            Ok(Some(stored)) => Ok(stored),
+            Ok(None) => Err(self.missing(id)),
+            Err(complaint) => Err(Stop::new(Exit::No, *complaint)),
+        }
+    }
+
+    pub(super) fn missing(&self, id: &str) -> Stop {
+        let ids = self.store.list().unwrap_or_default().ids;
+        let folder = self.folder.display();
+        let help = suggest::help(id, ids.iter().map(String::as_str));
+        let help = help.unwrap_or_else(|| "`tapster template list` names those there are; `--store` names another folder".to_owned());
+        Stop::could_not(Code::NameUnknown, format!("`{folder}` holds no template `{}`", head(id, 60)), help)
+    }
+}
+
+/// Reads a stored template, which must be the one that it is stored as.
+pub(in crate::cli) fn own(id: &str, stored: &Stored, asked: &Asked<'_>) -> Result<Opened, Stop> {
+    let opened = open_template(&stored_file(stored), asked).map_err(Stop::rejected)?;
+    if &*opened.template.id != id {
+        let message = format!("`{}` holds template `{}`, and not `{}`", stored.name, head(&opened.template.id, 60), head(id, 60));
+        let help = "write its `id` back, or add it anew with `tapster template add`";
+        return Err(Stop::new(Exit::No, Diagnostic::new(Code::StoreName, message).help(help)));
+    }
+    Ok(opened)
+}
+
+/// A stored template as a file of rules.
+pub(in crate::cli) fn stored_file(stored: &Stored) -> RuleFile {
+    json_file(stored.name.clone(), stored.bytes.clone())
+}
+
+pub(super) fn json_file(name: String, bytes: Vec<u8>) -> RuleFile {
+    RuleFile { name, path_in_pack: "template.json".to_owned(), bytes }
+}

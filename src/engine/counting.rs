@@ -1,0 +1,32 @@
+//! Counting the texts of a finished plan, as the account that it was trimmed to counts them, and comparing two of them.
+
+use std::sync::Arc;
+
+use crate::model::{Plan, Scene};
+use crate::pack::Ruleset;
+use crate::terms::select::pass_env;
+use crate::terms::{Memo, ledger};
+use crate::text::tokens::Counter;
+
+use super::{BuildError, state};
+
+/// What counts the texts of a plan: the estimator behind the account that it was trimmed to, else behind the pack's first.
+pub(crate) fn counter(rules: &Ruleset, plan: &Plan) -> Result<Arc<Counter>, BuildError> {
+    let st = state(rules, &Scene { data: plan.scene.clone(), ..plan.given.clone() });
+    *st.set.borrow_mut() = plan.set.clone();
+    let named = plan.trim_report.as_ref().map(|report| report.account.as_str());
+    let account = st.rules.accounts.iter().position(|a| Some(a.name.as_ref()) == named).unwrap_or(0);
+    let memo = Memo::default();
+    ledger::counter_of(&pass_env(&st, &memo), account).map_err(|f| BuildError::of(f.into(), None, &st))
+}
+
+/// How many tokens a text has.
+#[expect(clippy::cast_precision_loss, reason = "texts are far below 2^52 units")]
+pub(crate) fn count(counter: &Counter, text: &str) -> f64 {
+    counter.count(text) as f64
+}
+
+/// The length of the common beginning, in bytes, at the border of a character.
+pub(crate) fn common(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
+}

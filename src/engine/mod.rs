@@ -1,0 +1,66 @@
+//! A ruleset set to work on a scene: a fresh state, the hooks of the pack and of the scene, and what watches both.
+//!
+//! This is what building a plan (`assemble`) and making a payload (`emit`) share: both run an outermost program of the
+//! pack over a state, and neither looks at the other.
+
+pub mod counting;
+pub mod error;
+pub mod trace;
+
+mod hooks;
+mod render;
+
+use crate::model::{Map, Scene, Value};
+use crate::pack::Ruleset;
+use crate::program::machine::short;
+use crate::program::{Ask, Machine};
+use crate::template::TemplateCalls;
+use crate::terms::State;
+use crate::terms::draws::Draws;
+use crate::verbs::Halt;
+
+pub use error::BuildError;
+
+/// The live blocks after each stage, where a trace is kept.
+pub(crate) type Stages = Vec<(String, Vec<Value>)>;
+
+/// Runs an outermost program with the hooks of a scene, and watches its stages.
+pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut State) -> Result<Stages, (Halt, std::sync::Arc<str>)> {
+    let stages = std::cell::RefCell::new(Vec::new());
+    let watch = |pass: &str, st: &mut State| {
+        if scene.trace {
+            stages.borrow_mut().push((short(pass).to_owned(), trace::live(st)));
+        }
+    };
+    let hooks = |ask: &Ask<'_>, list: usize, st: &mut State| hooks::run(&scene.hooks, ask, list, st);
+    let machine = Machine::new(rules.programs()).with_hooks(&hooks).with_watch(&watch);
+    machine.run(program, st)?;
+    Ok(stages.into_inner())
+}
+
+/// A fresh state over a scene.
+pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
+    let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };
+    let mut data = data;
+    if !scene.seed.is_empty()
+        && data.get("seed").is_none()
+        && let Value::Map(map) = &mut data
+    {
+        std::sync::Arc::make_mut(map).insert("seed".into(), Value::text(scene.seed.as_str()));
+    }
+    let mut st = State::new(rules.programs().rules.clone(), data, Draws::new(&scene.seed, scene.draws.clone()));
+    st.host.clone_from(&scene.host);
+    if scene.trace {
+        st.trail = Some(std::cell::RefCell::default());
+    }
+    st.strict = scene.strict;
+    let table = rules.macros().clone();
+    let templates = TemplateCalls::new(rules.templates().clone(), rules.tasks().clone());
+    st.set_renderer(std::rc::Rc::new(move |args, st| render::render(args, st, &table, &templates)));
+    st
+}
+
+/// Runs the hooks of a scene and the scripts of the pack: what a machine is given to reach them.
+pub(crate) fn hooks_of(scene: &Scene) -> impl Fn(&Ask<'_>, usize, &mut State) -> Result<(), Halt> {
+    |ask, list, st| hooks::run(&scene.hooks, ask, list, st)
+}

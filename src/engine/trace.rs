@@ -1,0 +1,58 @@
+//! What was watched during a run, as the plan and the payload report it. Empty unless the scene asked for a trace.
+
+use std::sync::Arc;
+
+use crate::model::Value;
+use crate::model::plan::{PassStat, Reason, Stat, Trace, TrimReport};
+use crate::terms::State;
+use crate::terms::ledger::Trimmed;
+
+/// The trace of a run; `None` where the scene asked for none.
+pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
+    st.trail.as_ref()?;
+    let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
+    let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
+    let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
+    let (steps, macros, rewrites) = (st.steps.borrow().clone(), st.macros.borrow().clone(), st.rewrites.borrow().clone());
+    Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros, rewrites })
+}
+
+/// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
+fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
+    let mut stats = st.notes.borrow().clone();
+    if let Some((report, by)) = report {
+        let numbers = [
+            ("initial_tokens", Value::Num(report.initial_tokens)),
+            ("final_tokens", Value::Num(report.final_tokens)),
+            ("budget_tokens", Value::Num(report.budget_tokens)),
+            ("eviction_count", Value::Int(i64::try_from(report.eviction_count).unwrap_or(i64::MAX))),
+        ];
+        let value = Value::map(numbers.into_iter().map(|(name, value)| (Arc::from(name), value)).collect());
+        stats.push(Stat { stage: by.stage.to_string(), name: "trim".to_owned(), value });
+    }
+    let set = st.set.borrow();
+    let noted = set.get("stat").and_then(Value::as_map).into_iter().flat_map(|m| m.iter());
+    stats.extend(noted.map(|(name, value)| Stat { stage: String::new(), name: name.to_string(), value: value.clone() }));
+    stats
+}
+
+/// Why items fared as they did, in order.
+pub(crate) fn reasons(st: &State) -> Vec<Reason> {
+    let told = st.reasons.borrow();
+    let reasons = told.iter().map(|r| Reason {
+        item: r.item,
+        list: r.list.to_string(),
+        id: r.id.to_string(),
+        book: r.book.to_string(),
+        pass: r.pass.to_string(),
+        because: r.because.to_string(),
+        detail: r.detail.clone(),
+    });
+    reasons.collect()
+}
+
+/// The live blocks of the running program's list, as far as they have been read.
+pub(crate) fn live(st: &State) -> Vec<Value> {
+    let list = st.list(st.current.get());
+    list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&st.rules.fields)).collect()
+}

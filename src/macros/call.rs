@@ -1,0 +1,189 @@
+//! Macros as compiled, and what a macro function is given when one of them is called.
+//!
+//! A function gets its arguments by the names that its row declares; what is not given comes from the row's `with`,
+//! then from the argument's default. What a function writes goes into the state of the build, and so into its patch.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::Value;
+use crate::terms::State;
+use crate::text::js;
+use crate::text::macros::{Branch, Called, MacroResult, Offset, Shape};
+
+/// What an argument must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// `-12`
+    Integer,
+    /// Anything that JavaScript reads as a number; not an empty text.
+    Number,
+    /// `true` or `false`, `on` or `off`, `1` or `0`.
+    Boolean,
+}
+
+/// An argument that a macro takes.
+#[derive(Debug)]
+pub struct Arg {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it must be.
+    pub kind: Kind,
+    /// What it is when it is not given.
+    pub default: Option<Value>,
+    /// Takes all arguments that are left.
+    pub list: bool,
+}
+
+/// What a macro gives.
+pub enum Gives {
+    /// A value of the pack, worked out when called.
+    Read(Value),
+    /// This text.
+    Text(Arc<str>),
+    /// What a function of the pack's scripts answers.
+    Script(Arc<str>),
+    /// What a function of the library answers.
+    Function(&'static MacroFunction),
+}
+
+/// A macro.
+pub struct Row {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its number.
+    pub id: u32,
+    /// What it takes, as the reader of texts sees it.
+    pub shape: Shape,
+    /// What it gives.
+    pub gives: Gives,
+    /// Its arguments.
+    pub args: Vec<Arg>,
+    /// Fixed arguments.
+    pub with: FxHashMap<Arc<str>, Value>,
+    /// When it counts; nothing for always.
+    pub when: Option<Value>,
+    /// Stream of its draws.
+    pub stream: Arc<str>,
+    /// What its draw depends on: a list, or what gives one.
+    pub stable: Value,
+    /// What it gives is worked out once for each text.
+    pub once: bool,
+    /// How often it works in one text.
+    pub uses: Option<u32>,
+    /// The row, for functions that read more of it.
+    pub cells: Value,
+}
+
+/// What a function may ask about the text that its macro stands in, and of the other macros.
+pub trait Around {
+    /// A cell of a row, evaluated.
+    ///
+    /// # Errors
+    /// What stops the expression.
+    fn value(&self, cell: &Value) -> Result<Value, String>;
+    /// The text that is given for this text alone under a name.
+    fn given_text(&self, name: &str) -> Option<Arc<str>>;
+    /// The hash of the text as it was given.
+    fn given_hash(&self) -> u64;
+    /// How often a row with `uses` has been called for this text, this call among them.
+    fn used(&self, row: &Row) -> u32;
+    /// A row by its name or an alias.
+    fn named(&self, name: &str) -> Option<&Row>;
+    /// Calls a row with arguments that have been expanded.
+    fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult;
+}
+
+/// One call of a macro function.
+pub struct Call<'a> {
+    /// The build.
+    pub st: &'a State,
+    /// The row of the macro.
+    pub row: &'a Row,
+    /// The arguments, expanded and trimmed, of the right number and types.
+    pub args: &'a [Arc<str>],
+    /// Where the macro stands in `source`, in bytes.
+    pub at: Offset,
+    /// The text at hand, after it was rewritten beforehand.
+    pub source: &'a Arc<str>,
+    /// All macros of the pack, over this text.
+    pub macros: &'a dyn Around,
+    /// How the macro was called: block, flags, unevaluated arguments.
+    pub called: &'a Called<'a>,
+}
+
+/// A macro function.
+pub type MacroFn = fn(&Call<'_>) -> MacroResult;
+
+/// A function of the library.
+pub struct MacroFunction {
+    /// Its name in rule files.
+    pub name: &'static str,
+    /// What it gives, in one line; arguments in backticks.
+    pub doc: &'static str,
+    /// It writes or draws.
+    pub effects: bool,
+    /// The function.
+    pub run: MacroFn,
+}
+
+impl Call<'_> {
+    /// An argument by its declared name; else what the row's `with` says; else its default.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<Value> {
+        let place = self.row.args.iter().position(|a| a.name.as_ref() == name);
+        if let Some(given) = place.and_then(|n| self.args.get(n)) {
+            return Some(Value::Text(given.clone()));
+        }
+        let fixed = self.row.with.get(name).or_else(|| self.row.args.get(place?)?.default.as_ref())?;
+        self.macros.value(fixed).ok()
+    }
+
+    /// The same as a text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<Arc<str>> {
+        self.value(name).map(|v| v.to_text())
+    }
+
+    /// The arguments from a list argument on.
+    #[must_use]
+    pub fn rest(&self) -> &[Arc<str>] {
+        let from = self.row.args.iter().position(|a| a.list).unwrap_or(0);
+        self.args.get(from..).unwrap_or(&[])
+    }
+
+    /// An unevaluated argument by its declared name.
+    #[must_use]
+    pub fn branch(&self, name: &str) -> Option<Branch<'_>> {
+        let place = self.row.args.iter().position(|a| a.name.as_ref() == name)?;
+        self.called.branches.get(place).copied()
+    }
+
+    /// The next number in [0, 1) of the row's stream.
+    #[must_use]
+    pub fn draw(&self) -> f64 {
+        self.st.draws.borrow_mut().draw(&self.row.stream)
+    }
+}
+
+/// Whether an argument is of a kind.
+#[must_use]
+pub fn is_kind(text: &str, kind: Kind) -> bool {
+    match kind {
+        Kind::Text => true,
+        Kind::Integer => {
+            let digits = text.strip_prefix('-').unwrap_or(text);
+            !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+        }
+        Kind::Number => !js::trim(text).is_empty() && !js::number(text).is_nan(),
+        Kind::Boolean => matches!(text.to_ascii_lowercase().as_str(), "true" | "false" | "on" | "off" | "1" | "0"),
+    }
+}
+
+/// A text as a result.
+pub fn says(text: impl Into<Arc<str>>) -> MacroResult {
+    MacroResult::Text(text.into())
+}

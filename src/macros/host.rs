@@ -1,0 +1,298 @@
+//! The macro table over one text of one build.
+//!
+//! Names given for this text alone come first, then macros of the application, then the rows of the pack.
+
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::plan::Expansion;
+use crate::model::{Map, RuleRef, Value};
+use crate::terms::expr::Root;
+use crate::terms::select::pass_env;
+use crate::terms::{Expr, Memo, State};
+use crate::text::functions::Function;
+use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Reading};
+use crate::text::seedrandom;
+
+use super::call::{self, Around, Call, Gives, Kind, Row};
+use super::table::Table;
+
+/// The macro table over one text.
+pub struct Macros<'a> {
+    pub(super) st: &'a State,
+    pub(super) table: &'a Table,
+    pub(super) with: &'a Value,
+    pub(super) given: Arc<str>,
+    /// There are macros of the application.
+    pub(super) own: bool,
+    /// What every value goes through.
+    through: Option<&'static Function>,
+    /// What rows with `once` have given.
+    known: RefCell<FxHashMap<u32, Arc<str>>>,
+    /// What rows gave that do nothing but read one place.
+    texts: RefCell<Texts>,
+    /// How often rows with `uses` have been called.
+    used: RefCell<FxHashMap<u32, u32>>,
+    /// The hash of the text, once somebody has asked for it.
+    hash: OnceCell<u64>,
+}
+
+/// Texts of rows, by their numbers, that count until something is set.
+#[derive(Default)]
+struct Texts {
+    /// [`State::writes`] when the first of them was read.
+    at: u64,
+    rows: Vec<Option<Arc<str>>>,
+}
+
+impl<'a> Macros<'a> {
+    /// A host over a state for the text `given`; `with` holds names for this text alone, which win over the table.
+    #[must_use]
+    pub fn new(st: &'a State, table: &'a Table, with: &'a Value, given: &Arc<str>) -> Self {
+        let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
+        let own = own || st.rules.values.get("macros").is_some();
+        let (known, texts, used, hash) = Default::default();
+        Self { st, table, with, given: given.clone(), own, through: None, known, texts, used, hash }
+    }
+
+    /// Every value goes through this function of the library before it is put in.
+    #[must_use]
+    pub fn through(self, function: Option<&'static Function>) -> Self {
+        Self { through: function, ..self }
+    }
+
+    /// A name that is given for this text alone. Nothing and a table are no texts, so that the row of the name counts.
+    fn local(&self, name: &str) -> Option<&Value> {
+        let found = self.with.as_map().filter(|m| !m.is_empty()).and_then(|m| local(m, name))?;
+        (!matches!(found, Value::Null | Value::Map(_) | Value::List(_))).then_some(found)
+    }
+
+    /// A macro of the application (`$macros.NAME`): a text, or a function that is given the arguments.
+    pub(super) fn of_host(&self, name: &str, args: &[Arc<str>]) -> Option<MacroResult> {
+        if !self.own {
+            return None;
+        }
+        let macros = self.st.lookup(&["macros".into()], None);
+        let found = local(macros.as_map()?, name)?;
+        let Some(function) = found.get("host").map(Value::to_text) else { return Some(MacroResult::Text(found.to_text())) };
+        let Some(run) = self.st.host.get(function.as_ref()) else {
+            return Some(MacroResult::Failed(format!("the embedding program offers no function `{function}`")));
+        };
+        let given = Value::list(args.iter().cloned().map(Value::Text).collect());
+        Some(run(&given).map_or_else(MacroResult::Failed, |v| MacroResult::Text(v.to_text())))
+    }
+
+    /// The value after the function that all values go through.
+    fn changed(&self, result: MacroResult) -> MacroResult {
+        let (Some(function), MacroResult::Text(text)) = (self.through, &result) else { return result };
+        let args: Map = [(Arc::from("of"), Value::Text(text.clone()))].into_iter().collect();
+        (function.run)(&args)
+            .map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.to_text()))
+    }
+
+    /// The text at the place that a cell names, if that is all that the cell does and a text or the like stands there:
+    /// a text names many a place many times over.
+    fn literal(&self, row: &Row, cell: &Value) -> Option<Arc<str>> {
+        let Value::Rule(RuleRef::Expr(n)) = cell else { return None };
+        let Expr::Path(path) = self.st.rules.expr(*n) else { return None };
+        // a list may be read on at any time
+        let (Root::Scene { list: None }, Some(names)) = (&path.root, path.names()) else { return None };
+        let place = row.id as usize;
+        let mut texts = self.texts.borrow_mut();
+        if texts.at != self.st.writes() {
+            *texts = Texts { at: self.st.writes(), rows: Vec::new() };
+        }
+        if let Some(Some(text)) = texts.rows.get(place) {
+            return Some(text.clone());
+        }
+        let found = self.st.lookup(names, None);
+        if let Value::Rule(_) = found {
+            return None;
+        }
+        let text = found.to_text();
+        if texts.rows.len() <= place {
+            texts.rows.resize(place + 1, None);
+        }
+        if let Some(known) = texts.rows.get_mut(place) {
+            *known = Some(text.clone());
+        }
+        Some(text)
+    }
+
+    /// A value of the pack; while it is worked out, `$arg` holds the arguments.
+    fn read(&self, row: &Row, cell: &Value, args: &[Arc<str>]) -> Result<Value, String> {
+        if row.args.is_empty() {
+            return self.value(cell);
+        }
+        let given = row.args.iter().enumerate().map(|(n, arg)| {
+            let value = match (args.get(n), arg.kind) {
+                (Some(text), Kind::Integer | Kind::Number) => crate::text::js::value(crate::text::js::number(text)),
+                (Some(text), _) => Value::Text(text.clone()),
+                (None, _) => arg.default.clone().unwrap_or_default(),
+            };
+            (arg.name.clone(), value)
+        });
+        let path: [Arc<str>; 1] = ["arg".into()];
+        let outside = self.st.set.borrow().get("arg").cloned().unwrap_or_default();
+        self.st.put(&path, Value::map(given.collect()));
+        let value = self.value(cell);
+        self.st.put(&path, outside);
+        value
+    }
+
+    fn gives(&self, row: &Row, called: &Called<'_>) -> MacroResult {
+        match &row.gives {
+            Gives::Text(text) => MacroResult::Text(text.clone()),
+            Gives::Read(cell) => {
+                let literal = if row.args.is_empty() { self.literal(row, cell) } else { None };
+                match literal.map_or_else(|| self.read(row, cell, called.args).map(|v| v.to_text()), Ok) {
+                    Ok(text) => MacroResult::Text(text),
+                    Err(message) => MacroResult::Failed(message),
+                }
+            }
+            Gives::Script(function) => {
+                let args = called.args.iter().cloned().map(Value::Text).collect();
+                match self.st.rules.scripts.call(function, &[Value::list(args), self.st.scene.clone()]) {
+                    Ok(v) => MacroResult::Text(v.to_text()),
+                    Err(message) => MacroResult::Failed(message),
+                }
+            }
+            Gives::Function(function) => {
+                let call = Call { st: self.st, row, args: called.args, at: called.at, source: called.source, macros: self, called };
+                (function.run)(&call)
+            }
+        }
+    }
+}
+
+impl Around for Macros<'_> {
+    fn value(&self, cell: &Value) -> Result<Value, String> {
+        let Value::Rule(RuleRef::Expr(n)) = cell else { return Ok(cell.clone()) };
+        let memo = Memo::default();
+        pass_env(self.st, &memo).eval(self.st.rules.expr(*n)).map_err(|f| f.message)
+    }
+
+    fn given_text(&self, name: &str) -> Option<Arc<str>> {
+        self.local(name).map(Value::to_text)
+    }
+
+    fn given_hash(&self) -> u64 {
+        *self.hash.get_or_init(|| seedrandom::hash(&self.given, 0))
+    }
+
+    fn used(&self, row: &Row) -> u32 {
+        self.used.borrow().get(&row.id).copied().unwrap_or_default()
+    }
+
+    fn named(&self, name: &str) -> Option<&Row> {
+        self.table.named(name)
+    }
+
+    fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult {
+        let kind = |n: usize| row.args.get(n).or_else(|| row.args.last().filter(|a| a.list)).map_or(Kind::Text, |a| a.kind);
+        if !row.shape.takes(called.args.len()) || called.args.iter().enumerate().any(|(n, a)| !call::is_kind(a, kind(n))) {
+            return MacroResult::Unknown;
+        }
+        if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
+            let memo = Memo::default();
+            match pass_env(self.st, &memo).holds(self.st.rules.cond(*n)) {
+                Ok(true) => {}
+                Ok(false) => return MacroResult::Unknown,
+                Err(fault) => return MacroResult::Failed(fault.message),
+            }
+        }
+        if let Some(most) = row.uses {
+            let mut used = self.used.borrow_mut();
+            let count = used.entry(row.id).or_default();
+            if *count >= most && !matches!(row.gives, Gives::Function(f) if f.name == "given") {
+                return call::says("");
+            }
+            *count += 1;
+        }
+        if !row.once || !called.args.is_empty() {
+            return self.gives(row, called);
+        }
+        if let Some(known) = self.known.borrow().get(&row.id).cloned() {
+            return MacroResult::Text(known);
+        }
+        let result = self.gives(row, called);
+        if let MacroResult::Text(text) = &result {
+            self.known.borrow_mut().insert(row.id, text.clone());
+        }
+        result
+    }
+}
+
+fn local<'m>(map: &'m Map, name: &str) -> Option<&'m Value> {
+    map.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v)
+}
+
+impl Grammar for Macros<'_> {
+    fn find(&self, name: &str) -> Option<Found> {
+        self.table.find(name)
+    }
+}
+
+/// Most macros of a build that a trace tells.
+const MOST_TOLD: usize = 10_000;
+
+/// As much of a text as a trace tells.
+fn cut(text: &Arc<str>) -> String {
+    text.chars().take(1000).collect()
+}
+
+impl Macros<'_> {
+    /// Tells the trace of a macro.
+    fn tell(&self, called: &Called<'_>, result: &MacroResult) {
+        let mut told = self.st.macros.borrow_mut();
+        if told.len() < MOST_TOLD {
+            told.push(Expansion {
+                name: called.name.to_owned(),
+                args: called.args.iter().map(cut).collect(),
+                result: if let MacroResult::Text(text) = result { Some(cut(text)) } else { None },
+                at: called.at,
+                pass: self.st.pass.borrow().to_string(),
+            });
+        }
+    }
+
+    fn answer(&self, called: &Called<'_>) -> MacroResult {
+        let row = called.id.and_then(|id| self.table.row(id));
+        let given = matches!(row, Some(Row { gives: Gives::Function(f), .. }) if f.name == "given");
+        if let Some(local) = self.local(called.name).filter(|_| !given) {
+            return if called.args.is_empty() { MacroResult::Text(local.to_text()) } else { MacroResult::Unknown };
+        }
+        if let Some(result) = self.of_host(called.name, called.args) {
+            return result;
+        }
+        match row {
+            Some(row) => self.row(row, called),
+            None if self.table.empties => call::says(""),
+            None => MacroResult::Unknown,
+        }
+    }
+}
+
+impl MacroHost for Macros<'_> {
+    fn call(&self, called: &Called<'_>) -> MacroResult {
+        let result = self.changed(self.answer(called));
+        if self.st.trail.is_some() {
+            self.tell(called, &result);
+        }
+        result
+    }
+
+    fn before(&self, text: &str) -> Option<String> {
+        self.table.before(text)
+    }
+
+    fn after(&self, text: &str) -> Option<String> {
+        self.table.after(text)
+    }
+
+    fn reading(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Reading> {
+        self.table.reading(text, limits)
+    }
+}

@@ -1,0 +1,163 @@
+//! The ordered flavour of a pack: the rows of table `macro_pass`, each one pass over the text, in their order.
+//!
+//! A row says what is looked for; what is put there is said as in table `macro`, or taken from a row of it.
+
+use std::sync::Arc;
+
+use super::call::Row;
+use super::rows::{self, Wrong};
+use crate::diag::{Code, Report};
+use crate::model::{Pack, Value};
+use crate::terms::Rules;
+use crate::text::pattern::Pattern;
+
+/// One pass.
+pub(super) struct Pass {
+    /// What is looked for; nothing for a row that is only worked out beforehand.
+    pub(super) find: Option<Pattern>,
+    /// Which row gives what is put there.
+    pub(super) row: usize,
+    /// The text must hold `{{`.
+    pub(super) braces: bool,
+    /// Groups of the pattern that are trimmed, by their numbers from 1.
+    pub(super) trim: Vec<usize>,
+    /// All groups are trimmed.
+    pub(super) trim_all: bool,
+    /// The last group is parted at this text into several arguments.
+    pub(super) split: Option<Arc<str>>,
+    /// The names that are given for one text have their passes here.
+    pub(super) given: bool,
+    /// The pass is not there in texts that are expanded inside another.
+    pub(super) outer: bool,
+}
+
+/// Finds a row of table `macro` by its name or an alias.
+type Named<'t> = &'t dyn Fn(&str) -> Option<&'t Row>;
+
+/// The passes of a pack.
+#[derive(Default)]
+pub struct Passes {
+    pub(super) passes: Vec<Pass>,
+    pub(super) rows: Vec<Row>,
+    /// Rows that are worked out before the first pass, in that order.
+    pub(super) eager: Vec<usize>,
+}
+
+impl Passes {
+    /// Compiles table `macro_pass`, whose rows are numbered behind the `known` ones; complains about those that are wrong.
+    pub(super) fn compile(named: Named<'_>, known: usize, rules: &Rules, pack: &Pack, report: &mut Report) -> Self {
+        let mut made = Self::default();
+        let all = rules.table("macro_pass");
+        let all = all.as_list().unwrap_or(&[]);
+        let (mut used, mut eager): (Vec<&Value>, Vec<(i64, usize)>) = (Vec::new(), Vec::new());
+        for cells in all {
+            let number = made.rows.len();
+            let id = u32::try_from(known + number).unwrap_or(u32::MAX);
+            let row = definition(named, cells, all).and_then(|cells| rows::row(&cells, id));
+            match row.and_then(|row| pass(cells, &row, number).map(|pass| (row, pass))) {
+                Ok((row, pass)) => {
+                    eager.extend(cells.get("eager").and_then(Value::as_i64).map(|order| (order, number)));
+                    used.push(cells);
+                    made.rows.push(row);
+                    made.passes.push(pass);
+                }
+                Err(wrong) => report.push(rows::complaint(&wrong, "macro_pass", cells, pack)),
+            }
+        }
+        made.share(&used);
+        for (pass, cells) in made.passes.iter().zip(&used) {
+            if let Err(wrong) = made.fits(pass) {
+                report.push(rows::complaint(&wrong, "macro_pass", cells, pack));
+            }
+        }
+        eager.sort_unstable();
+        made.eager = eager.into_iter().map(|(_, n)| n).collect();
+        made
+    }
+
+    /// A row that gives what another pass gives gives the very same: worked out once, replaced by the same given name.
+    fn share(&mut self, used: &[&Value]) {
+        for (pass, cells) in self.passes.iter_mut().zip(used) {
+            let of = cells.get("as").map(Value::to_text);
+            if let Some(other) = of.and_then(|of| self.rows.iter().position(|row| row.name == of)) {
+                pass.row = other;
+            }
+        }
+    }
+
+    /// Whether a pass has as many groups as its macro takes arguments.
+    fn fits(&self, pass: &Pass) -> Result<(), Wrong> {
+        let groups = pass.find.as_ref().map_or(0, |find| find.names().len());
+        let takes = self.rows.get(pass.row).is_none_or(|row| row.shape.takes(groups));
+        if pass.find.is_none() || pass.split.is_some() || takes {
+            return Ok(());
+        }
+        Err(Wrong {
+            cell: "find",
+            code: Code::TermType,
+            message: format!("the pattern has {groups} groups, but the macro does not take so many arguments"),
+            help: Some("name its arguments with `args`, or write groups that are no arguments as `(?:…)`".into()),
+        })
+    }
+}
+
+/// What a row gives: what it says itself, else what the macro of that name does, with its own cells on top.
+fn definition(named: Named<'_>, cells: &Value, all: &[Value]) -> Result<Value, Wrong> {
+    let own = ["read", "text", "fn", "script", "given"].iter().any(|key| cells.get(key).is_some());
+    let of = cells.get("as").or_else(|| cells.get("name")).map(Value::to_text).unwrap_or_default();
+    let shared = cells.get("as").is_some() && all.iter().any(|pass| pass.get("name").is_some_and(|name| name.to_text() == of));
+    match named(&of) {
+        _ if own || shared => Ok(cells.clone()),
+        Some(below) => Ok(cells.clone().over(below.cells.clone())),
+        None => Err(Wrong {
+            cell: if cells.get("as").is_some() { "as" } else { "name" },
+            code: Code::NameUnknown,
+            message: format!("there is no macro `{of}` that the pass could take its meaning from"),
+            help: Some("say what the pass gives with `read`, `text`, `fn` or `script`, or name a macro with `as`".into()),
+        }),
+    }
+}
+
+fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
+    let given = cells.get("given") == Some(&Value::Bool(true));
+    let find = match cells.get("find") {
+        Some(Value::Bool(false)) => None,
+        _ if given => None,
+        Some(find) => Some(find.to_text().to_string()),
+        None => {
+            let aliases = cells.get("aliases").and_then(Value::as_list).unwrap_or(&[]).iter().map(Value::to_text);
+            let names: Vec<_> = std::iter::once(row.name.clone()).chain(aliases).map(|name| escaped(&name)).collect();
+            Some(format!(r"/\{{\{{(?:{})\}}\}}/gi", names.join("|")))
+        }
+    };
+    let find = find.as_deref().map(Pattern::parse).transpose().map_err(|e| Wrong {
+        cell: "find",
+        code: Code::RegexBad,
+        message: format!("the pattern cannot be used: {}", e.reason),
+        help: Some("see docs/language.md for the patterns that there are".into()),
+    })?;
+    let split = cells.get("split").map(Value::to_text).filter(|text| !text.is_empty());
+    let trim = cells.get("trim");
+    Ok(Pass {
+        find,
+        row: number,
+        braces: cells.get("braces") != Some(&Value::Bool(false)),
+        trim: trim.and_then(Value::as_list).into_iter().flatten().filter_map(|n| usize::try_from(n.as_i64()?).ok()).collect(),
+        trim_all: trim == Some(&Value::Bool(true)),
+        split,
+        given,
+        outer: cells.get("outer") == Some(&Value::Bool(true)),
+    })
+}
+
+/// A text as a pattern that matches it.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if r"\^$.*+?()[]{}|/".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}

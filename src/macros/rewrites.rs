@@ -1,0 +1,116 @@
+//! Rewriting of whole texts: the rows of table `rewrite`, before macros are read and after all are evaluated.
+
+use aho_corasick::AhoCorasick;
+
+use crate::diag::Code;
+use crate::model::Value;
+use crate::text::pattern::Pattern;
+
+use super::rows::Wrong;
+
+/// A rewriting of whole texts.
+pub(super) struct Rewrite {
+    find: Pattern,
+    with: Value,
+    /// The text must hold this, in any letter case, for the pattern to be tried.
+    needs: AhoCorasick,
+}
+
+impl Rewrite {
+    fn apply(&self, text: &str) -> Option<String> {
+        if !self.needs.is_match(text) {
+            return None;
+        }
+        let with = self.with.to_text();
+        let put = |hit: &crate::text::pattern::Captures, out: &mut String| {
+            let mut rest = with.as_ref();
+            while let Some((before, after)) = rest.split_once('$') {
+                out.push_str(before);
+                let group = after.chars().next().and_then(|c| c.to_digit(10)).filter(|n| *n > 0);
+                match group {
+                    Some(n) => {
+                        let group = hit.groups.get(n as usize - 1).copied().flatten();
+                        out.push_str(group.map_or("", |m| m.of(text)));
+                        rest = after.get(1..).unwrap_or_default();
+                    }
+                    None => {
+                        out.push('$');
+                        rest = after;
+                    }
+                }
+            }
+            out.push_str(rest);
+        };
+        self.find.replace(text, None, put).ok().flatten()
+    }
+}
+
+/// Rewritings, in their order.
+#[derive(Default)]
+pub(super) struct Rewrites {
+    list: Vec<Rewrite>,
+    needs: Vec<String>,
+    /// Finds whether a text holds what any of them needs: few do.
+    any: Option<AhoCorasick>,
+}
+
+impl Rewrites {
+    /// Adds a rewriting, and what it needs.
+    pub(super) fn add(&mut self, rewrite: Rewrite, needs: String) {
+        self.list.push(rewrite);
+        self.needs.push(needs);
+    }
+
+    /// To be called when all have been added.
+    pub(super) fn ready(&mut self) {
+        self.any = finder(&self.needs).ok();
+    }
+
+    /// The text with all of them applied; nothing if none applies.
+    pub(super) fn apply(&self, text: &str) -> Option<String> {
+        if self.any.as_ref().is_some_and(|any| !any.is_match(text)) {
+            return None;
+        }
+        let mut done: Option<String> = None;
+        for rewrite in &self.list {
+            if let Some(next) = rewrite.apply(done.as_deref().unwrap_or(text)) {
+                done = Some(next);
+            }
+        }
+        done
+    }
+}
+
+/// Finds texts in any letter case.
+fn finder(needs: &[String]) -> Result<AhoCorasick, aho_corasick::BuildError> {
+    AhoCorasick::builder().ascii_case_insensitive(true).build(needs)
+}
+
+/// A row of table `rewrite`, and the text that every match holds.
+pub(super) fn rewrite(cells: &Value) -> Result<(Rewrite, String), Wrong> {
+    let find = cells.get("find").map(Value::to_text).unwrap_or_default();
+    let pattern = Pattern::parse(&find).map_err(|e| Wrong {
+        cell: "find",
+        code: Code::SchemaValue,
+        message: format!("the pattern cannot be used: {}", e.reason),
+        help: Some("see docs/language.md for the patterns that there are".into()),
+    })?;
+    let needs = cells.get("needs").map_or_else(|| find.clone(), Value::to_text);
+    if needs.is_empty() {
+        let message = "a rewriting needs a text to look for".to_owned();
+        return Err(Wrong {
+            cell: "needs",
+            code: Code::TermMissing,
+            message,
+            help: Some("add `needs = …`: what every match holds".into()),
+        });
+    }
+    let needs = needs.to_string();
+    let found = finder(std::slice::from_ref(&needs)).map_err(|e| Wrong {
+        cell: "needs",
+        code: Code::SchemaValue,
+        message: format!("the text cannot be looked for: {e}"),
+        help: Some("write a shorter text that every match holds".into()),
+    })?;
+    Ok((Rewrite { find: pattern, with: cells.get("with").cloned().unwrap_or_default(), needs: found }, needs))
+}

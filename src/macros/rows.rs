@@ -1,0 +1,95 @@
+//! Rows of macros as they are written, read into what a call needs of them.
+
+use crate::diag::{Code, Diagnostic, suggest};
+use crate::model::{Pack, Value};
+use crate::text::macros::Shape;
+
+use super::call::{Arg, Gives, Kind, MacroFunction, Row};
+use super::functions::MACRO_FUNCTIONS;
+
+/// What is wrong with a row: the cell, what is wrong, what to do.
+pub(super) struct Wrong {
+    pub(super) cell: &'static str,
+    pub(super) code: Code,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+pub(super) fn complaint(wrong: &Wrong, table: &str, cells: &Value, pack: &Pack) -> Diagnostic {
+    let name = cells.get("name").map(Value::to_text).unwrap_or_default();
+    let mut d = Diagnostic::new(wrong.code, wrong.message.clone()).rule(format!("{table} {name}"));
+    if let Some(row) = pack.tables.get(table).and_then(|rows| rows.get(&name)) {
+        d = d.at(row.fields.get(wrong.cell).map_or(row.name_span, |f| f.node.span));
+    }
+    if wrong.code == Code::NameUnknown {
+        d = d.missing(cells.get(wrong.cell).map(Value::to_text).unwrap_or_default().as_ref());
+    }
+    match &wrong.help {
+        Some(help) => d.help(help.clone()),
+        None => d,
+    }
+}
+
+/// A row as it is used.
+pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
+    let name = cells.get("name").map(Value::to_text).unwrap_or_default();
+    let args: Vec<&Value> = cells.get("args").and_then(Value::as_list).into_iter().flatten().collect();
+    let word = |key: &str| cells.get(key).map(Value::to_text);
+    let flag = |of: &Value, key: &str| of.get(key) == Some(&Value::Bool(true));
+    let gives = match (cells.get("read"), cells.get("text"), word("script"), word("fn")) {
+        (Some(read), ..) => Gives::Read(read.clone()),
+        (_, Some(text), ..) => Gives::Text(text.to_text()),
+        (_, _, Some(script), _) => Gives::Script(script),
+        (.., Some(function)) => Gives::Function(function_named(&function)?),
+        _ => Gives::Text("".into()),
+    };
+    let needed = |a: &&&Value| a.get("default").is_none() && !flag(a, "list") && a.get("required") != Some(&Value::Bool(false));
+    let list = args.iter().any(|a| flag(a, "list"));
+    let raw = args.iter().enumerate().filter(|(n, a)| *n < 32 && flag(a, "raw")).fold(0, |bits, (n, _)| bits | 1 << n);
+    let shape = Shape {
+        least: args.iter().filter(needed).count(),
+        most: if list { usize::MAX } else { args.len() },
+        block: !list && cells.get("block") != Some(&Value::Bool(false)),
+        raw,
+    };
+    let with = cells.get("with").and_then(Value::as_map);
+    Ok(Row {
+        name,
+        id,
+        shape,
+        gives,
+        args: args.iter().map(|a| arg(a)).collect(),
+        with: with.into_iter().flat_map(|m| m.iter()).map(|(k, v)| (k.clone(), v.clone())).collect(),
+        when: cells.get("when").cloned(),
+        stream: word("stream").unwrap_or_else(|| "macro.random".into()),
+        stable: cells.get("stable").cloned().unwrap_or_default(),
+        once: flag(cells, "once"),
+        uses: cells.get("uses").and_then(Value::as_i64).and_then(|n| u32::try_from(n).ok()),
+        cells: cells.clone(),
+    })
+}
+
+fn function_named(name: &str) -> Result<&'static MacroFunction, Wrong> {
+    let found = MACRO_FUNCTIONS.binary_search_by(|f| f.name.cmp(name)).ok().and_then(|n| MACRO_FUNCTIONS.get(n));
+    found.ok_or_else(|| Wrong {
+        cell: "fn",
+        code: Code::NameUnknown,
+        message: format!("there is no macro function `{name}`"),
+        help: suggest::help(name, MACRO_FUNCTIONS.iter().map(|f| f.name)).or_else(|| Some("see docs/macros.md for every one".into())),
+    })
+}
+
+fn arg(cells: &Value) -> Arg {
+    let kind = match cells.get("type").and_then(Value::as_str) {
+        Some("integer") => Kind::Integer,
+        Some("number") => Kind::Number,
+        Some("boolean") => Kind::Boolean,
+        _ => Kind::Text,
+    };
+    Arg {
+        name: cells.get("name").map(Value::to_text).unwrap_or_default(),
+        kind,
+        default: cells.get("default").cloned(),
+        list: cells.get("list") == Some(&Value::Bool(true)),
+    }
+}

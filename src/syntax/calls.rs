@@ -1,0 +1,39 @@
+//! `{ fn = "template", of = id, … }`: what can be said about a call before there is a state to run it over.
+
+use crate::diag::{Code, Node, Table, suggest};
+
+use crate::terms::names::is_reference;
+
+use super::context::CompileContext;
+
+/// The arguments of the function.
+const ARGUMENTS: [&str; 5] = ["of", "task", "budget", "ruler", "data"];
+
+impl CompileContext<'_> {
+    /// Complains about arguments that there are not, and about templates, tasks and rulers that no row defines.
+    pub(super) fn check_template(&mut self, table: &Table) {
+        for (key, field) in table {
+            if key.as_ref() != "fn" && !ARGUMENTS.contains(&key.as_ref()) {
+                let help = suggest::help(key, ARGUMENTS).or_else(|| Some(format!("its arguments are {}", ARGUMENTS.join(", "))));
+                self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `template`"), help);
+            }
+        }
+        if !table.contains_key("of") {
+            let span = table.get("fn").map(|f| f.node.span).unwrap_or_default();
+            self.fail(Code::TermMissing, span, "`template` needs `of`: the id of a template", Some("write `of = \"ID\"`".into()));
+        }
+        for (key, rows) in [("of", "template"), ("ruler", "ruler")] {
+            let Some(node) = table.get(key).map(|f| &f.node) else { continue };
+            if let Some(name) = literal(node) {
+                let known: Vec<_> = self.pack.tables.get(rows).map(|rows| rows.keys().cloned().collect()).unwrap_or_default();
+                let name = name.to_owned();
+                self.named(rows, &known, &name, node.span);
+            }
+        }
+    }
+}
+
+/// A text that is no reference and holds none.
+fn literal(node: &Node) -> Option<&str> {
+    node.as_text().filter(|text| !is_reference(text) && !text.contains("{{") && !text.starts_with('$'))
+}

@@ -1,0 +1,313 @@
+//! Conditions: from `path = test` in a rule file to the compiled form.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Data, Node, Table, inside, suggest};
+use crate::text::script::Script;
+
+use crate::terms::cond::{Cmp, Cond, Test};
+use crate::terms::expr::Expr;
+use crate::terms::names::Type;
+
+use super::context::CompileContext;
+
+/// What a bare path means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// A path of the scene (`when`, `that`).
+    Scene,
+    /// A field of the item (`where`, `spare`, …).
+    Item,
+}
+
+/// The words of tests.
+pub const TESTS: &[&str] =
+    &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every"];
+
+impl CompileContext<'_> {
+    /// A condition.
+    pub fn cond(&mut self, node: &Node, mode: Mode) -> Cond {
+        match &node.data {
+            Data::Bool(b) => Cond::Const(*b),
+            Data::Table(table) => {
+                self.depth += 1;
+                let cond = if self.depth > 64 {
+                    self.fail(Code::FileTooDeep, node.span, "conditions are nested too deeply", Some("name a part as a fact".into()));
+                    Cond::Const(false)
+                } else {
+                    self.cond_table(table, node, mode)
+                };
+                self.depth -= 1;
+                cond
+            }
+            _ => {
+                let help = Some("write `{ path = test }`".into());
+                self.fail(Code::TermType, node.span, format!("a condition is a table, not {}", node.kind()), help);
+                Cond::Const(false)
+            }
+        }
+    }
+
+    fn cond_table(&mut self, table: &Table, node: &Node, mode: Mode) -> Cond {
+        if table.contains_key("of") {
+            let is = table.get("is").map(|f| f.node.clone());
+            let query = self.query(table);
+            let test = is.map_or(Test::Nonempty(true), |n| self.test(&n, None));
+            return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
+        }
+        if table.contains_key("op") && table.contains_key("path") {
+            return self.triple(table, node, mode);
+        }
+        let mut all = Vec::new();
+        for (key, field) in table {
+            all.push(self.cond_key(key, field.key, &field.node, mode));
+        }
+        if all.len() == 1 { all.pop().unwrap_or(Cond::Const(true)) } else { Cond::All(all.into()) }
+    }
+
+    fn cond_key(&mut self, key: &str, key_span: crate::diag::Span, node: &Node, mode: Mode) -> Cond {
+        let list = |cx: &mut Self| -> Box<[Cond]> {
+            match node.as_list() {
+                Some(l) => l.iter().map(|n| cx.cond(n, mode)).collect(),
+                None => {
+                    cx.fail(
+                        Code::TermType,
+                        node.span,
+                        format!("`{key}` takes a list of conditions"),
+                        Some(format!("write `{key} = [{{ … }}, {{ … }}]`")),
+                    );
+                    Box::new([])
+                }
+            }
+        };
+        match key {
+            "all" => Cond::All(list(self)),
+            "any" => Cond::Any(list(self)),
+            "not" => Cond::Not(Box::new(self.cond(node, mode))),
+            "rhai" => self.rhai(node),
+            "host" => Cond::Host(node.as_text().unwrap_or("").into()),
+            "fact" => self.fact(node, mode),
+            _ => self.path_test(key, key_span, node, mode),
+        }
+    }
+
+    /// `{ fact = "name" }`: the condition that the row names, compiled where it is used.
+    fn fact(&mut self, node: &Node, mode: Mode) -> Cond {
+        let names: Vec<(Arc<str>, crate::diag::Span)> = match &node.data {
+            Data::List(l) => l.iter().filter_map(|n| Some((n.as_text()?.into(), n.span))).collect(),
+            Data::Text(t) => vec![(t.clone(), node.span)],
+            _ => Vec::new(),
+        };
+        let mut all = Vec::new();
+        for (name, span) in names {
+            if let Some(at) = self.fact_stack.iter().position(|open| *open == name) {
+                self.fact_cycle(at, span);
+                continue;
+            }
+            let Some(is) = self.facts.get(&name).cloned() else {
+                let known: Vec<Arc<str>> = self.facts.keys().cloned().collect();
+                self.unknown("fact", &name, span, known.iter().map(AsRef::as_ref));
+                continue;
+            };
+            all.push(self.named_fact(&name, &is, mode));
+        }
+        Cond::All(all.into())
+    }
+
+    /// The condition of the fact `name`.
+    pub fn named_fact(&mut self, name: &Arc<str>, is: &Node, mode: Mode) -> Cond {
+        self.fact_stack.push(name.clone());
+        let cond = self.cond(is, mode);
+        self.fact_stack.pop();
+        cond
+    }
+
+    /// Facts from the `at`th open one on name each other in a circle, which `span` closes. Each circle is met from all
+    /// of its facts and told once, from the first by name.
+    fn fact_cycle(&mut self, at: usize, span: crate::diag::Span) {
+        let chain = self.fact_stack.get(at..).unwrap_or(&[]);
+        let Some(first) = chain.first().filter(|first| chain.iter().all(|name| name >= first)) else { return };
+        let told = |d: &crate::diag::Diagnostic| d.code == Code::CycleText && d.span == Some(span);
+        if self.report.items().iter().any(told) {
+            return;
+        }
+        let message = match chain {
+            [one] => format!("fact `{one}` names itself"),
+            _ => format!("facts name each other in a circle: `{}` → `{first}`", chain.join("` → `")),
+        };
+        self.fail(Code::CycleText, span, message, Some("take one of them out".into()));
+    }
+
+    fn rhai(&mut self, node: &Node) -> Cond {
+        let source = node.as_text().unwrap_or("");
+        match Script::compile(source) {
+            Ok(script) => Cond::Rhai(Arc::new(script)),
+            Err(e) => {
+                let offset = offset_of(source, e.line, e.column);
+                let span = inside::place_in_text(&self.pack.sources, node, offset);
+                self.fail(
+                    Code::ScriptBad,
+                    span,
+                    format!("the script cannot be compiled: {}", e.message),
+                    Some("see docs/language.md, scripts".into()),
+                );
+                Cond::Const(false)
+            }
+        }
+    }
+
+    fn subject(&mut self, key: &str, span: crate::diag::Span, mode: Mode) -> (Expr, bool) {
+        let node = Node { span, data: Data::Text(key.into()) };
+        let item = match (key.chars().next(), mode) {
+            (Some('$'), _) => return (self.path(key.get(1..).unwrap_or(""), span, &node, 0), false),
+            (Some('@'), _) => key.get(1..).unwrap_or(""),
+            (_, Mode::Item) => key,
+            (_, Mode::Scene) => return (self.path(key, span, &node, 0), false),
+        };
+        let condition = !item.contains('.') && self.names.field_type(self.types().as_deref(), item) == Some(Type::Condition);
+        (self.field(item, span, &node, 0), condition)
+    }
+
+    fn path_test(&mut self, key: &str, key_span: crate::diag::Span, node: &Node, mode: Mode) -> Cond {
+        if let Some(table) = node.as_table() {
+            // an unquoted dotted key in TOML, `a.b = x`, is the path `a.b`
+            let deeper: Vec<_> = table.iter().filter(|(k, _)| !TESTS.contains(&k.as_ref())).collect();
+            if !deeper.is_empty() && !crate::terms::names::is_form(table) {
+                let known = self.plausible(&deeper, key, mode);
+                if known {
+                    let all: Vec<Cond> = deeper.iter().map(|(k, f)| self.cond_key(&format!("{key}.{k}"), f.key, &f.node, mode)).collect();
+                    return Cond::All(all.into());
+                }
+                for (word, field) in deeper {
+                    let help = suggest::help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", "))));
+                    // or a longer path that nothing declares
+                    self.fail_for(word, Code::ConditionType, field.key, format!("there is no test `{word}`"), help);
+                }
+                return Cond::Const(false);
+            }
+        }
+        let (subject, condition) = self.subject(key, key_span, mode);
+        let kind = match &subject {
+            Expr::Field(f) if f.rest.is_empty() => {
+                f.field.as_ref().and_then(|(_, name)| self.names.field_type(self.types().as_deref(), name))
+            }
+            _ => None,
+        };
+        let test = self.test(node, kind);
+        Cond::test(subject, test, condition)
+    }
+
+    /// Whether `key.word` names something, so that a table below `key` is meant as a longer path.
+    fn plausible(&self, deeper: &[(&Arc<str>, &crate::diag::Field)], key: &str, mode: Mode) -> bool {
+        let bare = key.trim_start_matches(['$', '@']);
+        let scene = key.starts_with('$') || (mode == Mode::Scene && !key.starts_with('@'));
+        deeper.iter().all(|(word, _)| if scene { self.names.knows_path(&format!("{bare}.{word}")) } else { bare.starts_with("meta") })
+    }
+
+    /// A test; `kind` is what the subject is declared to hold.
+    pub fn test(&mut self, node: &Node, kind: Option<Type>) -> Test {
+        match &node.data {
+            Data::Bool(b) => Test::Is(*b),
+            Data::List(list) => Test::OneOf(list.iter().map(|n| self.operand(n, kind)).collect()),
+            Data::Table(table) if !crate::terms::names::is_form(table) => {
+                let tests: Vec<Test> = table.iter().map(|(word, f)| self.test_word(word, f.key, &f.node, kind)).collect();
+                let mut tests = tests;
+                if tests.len() == 1 { tests.pop().unwrap_or(Test::And(Box::new([]))) } else { Test::And(tests.into()) }
+            }
+            _ => Test::Eq(self.operand(node, kind)),
+        }
+    }
+
+    /// A compared value; a constant is held against the declared names where the subject holds such a name.
+    pub fn operand(&mut self, node: &Node, kind: Option<Type>) -> Expr {
+        self.check_constant(node, kind);
+        self.expr(node)
+    }
+
+    /// Slots and budget groups that are named must exist.
+    pub fn check_constant(&mut self, node: &Node, kind: Option<Type>) {
+        let Some(text) = node.as_text().filter(|t| !t.is_empty() && !t.starts_with(['$', '@']) && !t.contains("{{")) else { return };
+        match kind {
+            Some(Type::Slot) if self.pack.tables.contains_key("slot") => {
+                let mut known: Vec<Arc<str>> = self.pack.tables.get("slot").into_iter().flat_map(|r| r.keys().cloned()).collect();
+                known.extend(self.names.regions.keys().cloned());
+                if !known.iter().any(|k| k.as_ref() == text) {
+                    let help = suggest::help(text, known.iter().map(AsRef::as_ref))
+                        .or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
+                    self.fail_for(text, Code::NoAnchorRow, node.span, format!("no slot or region is called `{text}`"), help);
+                }
+            }
+            Some(Type::Group) if !self.names.groups.is_empty() && !self.names.groups.contains_key(text) => {
+                let known: Vec<Arc<str>> = self.names.groups.keys().cloned().collect();
+                self.unknown("budget group", text, node.span, known.iter().map(AsRef::as_ref));
+            }
+            _ => {}
+        }
+    }
+
+    fn test_word(&mut self, word: &str, span: crate::diag::Span, node: &Node, kind: Option<Type>) -> Test {
+        let flag = |cx: &mut Self| match node.as_bool() {
+            Some(b) => b,
+            None => {
+                cx.fail(Code::ConditionType, node.span, format!("`{word}` takes true or false, not {}", node.kind()), None);
+                true
+            }
+        };
+        let cmp = |cx: &mut Self, c: Cmp| {
+            let literal = node.as_text().is_some_and(|t| !crate::terms::names::is_reference(t)) || node.as_bool().is_some();
+            if literal {
+                let help = Some(format!("write a number or a reference behind `{word}`"));
+                cx.fail(Code::ConditionType, node.span, format!("`{word}` compares numbers, not {}", node.kind()), help);
+            }
+            Test::Cmp(c, cx.expr(node))
+        };
+        match word {
+            "ne" => Test::Ne(match node.as_list() {
+                Some(l) => l.iter().map(|n| self.operand(n, kind)).collect(),
+                None => Box::new([self.operand(node, kind)]),
+            }),
+            "gt" => cmp(self, Cmp::Gt),
+            "ge" => cmp(self, Cmp::Ge),
+            "lt" => cmp(self, Cmp::Lt),
+            "le" => cmp(self, Cmp::Le),
+            "in" => Test::In(self.expr(node)),
+            "contains" => Test::Contains(self.expr(node)),
+            "meets" => Test::Meets(self.expr(node)),
+            "starts" => Test::Starts(match node.as_list() {
+                Some(l) => l.iter().map(|n| self.expr(n)).collect(),
+                None => Box::new([self.expr(node)]),
+            }),
+            "matches" if node.as_text().is_some_and(crate::terms::names::is_reference) => Test::MatchesOf(self.expr(node)),
+            "matches" => Test::Matches(self.pattern(node)),
+            "exists" => Test::Exists(flag(self)),
+            "nonempty" => Test::Nonempty(flag(self)),
+            "given" => Test::Given(flag(self)),
+            "every" => Test::Every(self.expr(node)),
+            _ => {
+                let help = suggest::help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", "))));
+                self.fail(Code::ConditionType, span, format!("there is no test `{word}`"), help);
+                Test::And(Box::new([]))
+            }
+        }
+    }
+
+    /// The compiled form that JSON tools write: `{ path, op, value }`.
+    fn triple(&mut self, table: &Table, node: &Node, mode: Mode) -> Cond {
+        let (Some(path), Some(op)) = (table.get("path"), table.get("op")) else { return Cond::Const(false) };
+        let (subject, condition) = self.subject(path.node.as_text().unwrap_or(""), path.node.span, mode);
+        let value = table.get("value").map_or(Node { span: node.span, data: Data::Null }, |f| f.node.clone());
+        let op_text = op.node.as_text().unwrap_or("").to_owned();
+        let test = match op_text.as_str() {
+            "eq" => self.test(&value, None),
+            word => self.test_word(word, op.node.span, &value, None),
+        };
+        Cond::Test { subject, test, condition }
+    }
+}
+
+/// The byte offset of a line and column, both from 1.
+fn offset_of(source: &str, line: usize, column: usize) -> usize {
+    let start: usize = source.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let rest = source.get(start..).unwrap_or("");
+    start + rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
+}

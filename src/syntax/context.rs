@@ -1,0 +1,391 @@
+//! The compile context: what names mean where a term stands, and where complaints go.
+//!
+//! It complains and goes on: every mistake of a pack is told in one run, each placed at the character.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diag::{Code, Diagnostic, Node, Report, Span, inside, suggest};
+use crate::model::{Fields, Pack};
+use crate::text::pattern::Pattern;
+
+use crate::terms::expr::{Expr, FieldRef, Path, Root, Seg};
+use crate::terms::memo::Cell;
+use crate::terms::names::{self, Names};
+use crate::terms::rules::ListInfo;
+use crate::terms::{Cond, Library, Select};
+
+use super::dependencies::Dependencies;
+
+/// What `@` means at a place.
+#[derive(Debug, Clone)]
+pub enum Scope {
+    /// Nothing: there is no item.
+    None,
+    /// An item of one of these row types.
+    Rows(Vec<Arc<str>>),
+    /// An item of a list value, whose fields no row type fixes.
+    Open,
+    /// A foreign document: any field may be in it.
+    Any,
+    /// A table of arguments: these names and no others.
+    Args(Arc<[Arc<str>]>),
+}
+
+/// Compiling one pack.
+pub struct CompileContext<'p> {
+    /// The merged text.
+    pub pack: &'p Pack,
+    /// Complaints so far.
+    pub report: Report,
+    /// Field numbers.
+    pub fields: Fields,
+    /// Declared names.
+    pub names: Names,
+    /// Values and rows that look at the item at hand.
+    pub dependencies: Dependencies,
+    /// The lists.
+    pub lists: Vec<ListInfo>,
+    /// Accounts, rulers and forms by name, in the order of their numbers.
+    pub accounts: Vec<Arc<str>>,
+    /// Rulers by name.
+    pub rulers: Vec<Arc<str>>,
+    /// Forms by name.
+    pub forms: Vec<Arc<str>>,
+    /// Facts, as written.
+    pub facts: IndexMap<Arc<str>, Node>,
+    /// The pack's scripts.
+    pub scripts: Library,
+    /// The rule at hand, for messages: `pass lore/print, from layer base`.
+    pub rule: String,
+    /// What `@`, `@outer` … mean; the last is `@`.
+    pub scopes: Vec<Scope>,
+    /// Memo cells handed out in the pass at hand; `None` outside of passes.
+    pub memo: Option<u32>,
+    /// Compiled cells.
+    pub exprs: Vec<Expr>,
+    /// Compiled condition cells.
+    pub conds: Vec<Cond>,
+    /// Lists that the pass at hand reads through queries.
+    pub reads: Vec<usize>,
+    /// The pass at hand asks what is left of an account, which counts the whole list.
+    pub reads_account: bool,
+    /// The pass at hand asks for the place of an item in its list.
+    pub reads_index: bool,
+    /// Queries of the pass at hand that look only at the newest end of a list.
+    pub tails: Vec<(usize, Select)>,
+    /// What the memo cells of the pass at hand hold.
+    pub cells: Vec<Cell>,
+    pub(super) fact_stack: Vec<Arc<str>>,
+    pub(super) depth: usize,
+}
+
+impl<'p> CompileContext<'p> {
+    /// A context over a merged pack, with its declarations read.
+    #[must_use]
+    pub fn new(pack: &'p Pack) -> Self {
+        let names = Names::of(pack);
+        let rows = |table: &str| pack.tables.get(table).map(|r| r.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+        let mut fields = Fields::default();
+        for field in names.fields.values().flat_map(|f| f.keys()) {
+            fields.intern(field);
+        }
+        for column in pack.tables.values().flat_map(|rows| rows.values()).flat_map(|r| r.fields.keys()) {
+            fields.intern(column);
+        }
+        let facts = pack
+            .tables
+            .get("fact")
+            .into_iter()
+            .flatten()
+            .filter_map(|(n, r)| Some((n.clone(), r.fields.get("is")?.node.clone())))
+            .collect();
+        Self {
+            report: Report::default(),
+            fields,
+            names,
+            dependencies: Dependencies::of(pack),
+            lists: lists(pack),
+            accounts: rows("account"),
+            rulers: rows("ruler"),
+            forms: rows("form"),
+            facts,
+            scripts: Library::default(),
+            rule: String::new(),
+            scopes: Vec::new(),
+            memo: None,
+            exprs: Vec::new(),
+            conds: Vec::new(),
+            reads: Vec::new(),
+            reads_account: false,
+            reads_index: false,
+            tails: Vec::new(),
+            cells: Vec::new(),
+            fact_stack: Vec::new(),
+            depth: 0,
+            pack,
+        }
+    }
+
+    /// Complains at a place.
+    pub fn fail(&mut self, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
+        self.push(Diagnostic::new(code, message).at(span), help);
+    }
+
+    /// The same about a name that an unreadable file may define.
+    pub fn fail_for(&mut self, missing: &str, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
+        self.push(Diagnostic::new(code, message).at(span).missing(missing), help);
+    }
+
+    fn push(&mut self, mut d: Diagnostic, help: Option<String>) {
+        if !self.rule.is_empty() {
+            d = d.rule(self.rule.clone());
+        }
+        if let Some(help) = help {
+            d = d.help(help);
+        }
+        self.report.push(d);
+    }
+
+    /// Complains about a name that nothing defines.
+    pub fn unknown<'a>(&mut self, what: &str, name: &str, span: Span, known: impl IntoIterator<Item = &'a str>) {
+        let help = suggest::help(name, known).or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is")));
+        self.fail_for(name, Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
+    }
+
+    /// The number of a list; complains if there is none, and gives a number that no list has: what its items hold is not asked.
+    pub fn list(&mut self, name: &str, span: Span) -> usize {
+        if let Some(n) = self.lists.iter().position(|l| l.name.as_ref() == name) {
+            return n;
+        }
+        let known: Vec<Arc<str>> = self.lists.iter().map(|l| l.name.clone()).collect();
+        self.unknown("list", name, span, known.iter().map(AsRef::as_ref));
+        // no list at all: the first one's rows would make further mistakes out of this one
+        self.lists.len()
+    }
+
+    /// The place of a name in a list of names; complains if it is not there.
+    pub fn named(&mut self, what: &str, names: &[Arc<str>], name: &str, span: Span) -> usize {
+        if let Some(n) = names.iter().position(|a| a.as_ref() == name) {
+            return n;
+        }
+        self.unknown(what, name, span, names.iter().map(AsRef::as_ref));
+        0
+    }
+
+    /// The row types of the items of a list.
+    #[must_use]
+    pub fn rows_of(&self, list: usize) -> Scope {
+        self.lists.get(list).map_or(Scope::Open, |l| Scope::Rows(l.rows.clone()))
+    }
+
+    /// Runs `f` with `@` meaning something new; the old meaning becomes `@outer`.
+    pub fn within<T>(&mut self, scope: Scope, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.push(scope);
+        let result = f(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// A memo cell for an expression, if this place has any.
+    pub fn remember(&mut self, expr: Expr) -> Expr {
+        let Some(slot) = self.memo else { return expr };
+        self.memo = Some(slot + 1);
+        self.cells.push(Cell::of_expr(slot, expr.clone()));
+        Expr::Memo(slot, Box::new(expr))
+    }
+
+    /// A memo cell for a condition, if this place has any.
+    pub fn remember_cond(&mut self, cond: Cond) -> Cond {
+        let Some(slot) = self.memo else { return cond };
+        self.memo = Some(slot + 1);
+        self.cells.push(Cell::of_cond(slot, cond.clone()));
+        Cond::Memo(slot, Box::new(cond))
+    }
+
+    /// A regular expression or plain text of a rule file.
+    pub fn pattern(&mut self, node: &Node) -> Arc<Pattern> {
+        let text = node.as_text().unwrap_or("");
+        match Pattern::parse(text) {
+            Ok(p) => Arc::new(p),
+            Err(e) => {
+                let span = inside::place_in_text(&self.pack.sources, node, e.offset);
+                let (code, help) = if e.fault == crate::text::pattern::Fault::Unsafe {
+                    (Code::RegexUnsafe, "rewrite it without nested or overlapping repetitions")
+                } else {
+                    (Code::RegexBad, "regular expressions are written `/pattern/flags` as in JavaScript; other text is searched as it is")
+                };
+                self.fail(code, span, format!("the pattern cannot be used: {}", e.reason), Some(help.into()));
+                Arc::new(Pattern::literal(text))
+            }
+        }
+    }
+
+    /// A reference `$…` or `@…`; `node` and `offset` say where it stands.
+    pub fn reference(&mut self, word: &str, node: &Node, offset: usize) -> Expr {
+        let span = inside::place_in_text(&self.pack.sources, node, offset);
+        let span =
+            Span { end: span.end.max(span.start + u32::try_from(word.len()).unwrap_or(0)).min(node.span.end.max(span.start)), ..span };
+        match word.strip_prefix('$') {
+            Some(path) => self.path(path, span, node, offset),
+            None => self.field(word.strip_prefix('@').unwrap_or(word), span, node, offset),
+        }
+    }
+
+    /// A `$path`.
+    pub fn path(&mut self, text: &str, span: Span, node: &Node, offset: usize) -> Expr {
+        let segs = self.segs(text, node, offset);
+        let names: Vec<Arc<str>> = segs.iter().map_while(|s| if let Seg::Name(n) = s { Some(n.clone()) } else { None }).collect();
+        let fixed = names.join(".");
+        let first = names.first().map_or("", AsRef::as_ref);
+        let second = names.get(1).map_or("", AsRef::as_ref);
+        let (root, used) = match first {
+            "table" => {
+                if !self.pack.tables.contains_key(second) && !names::TABLES.contains(&second) {
+                    let known: Vec<Arc<str>> = self.pack.tables.keys().cloned().collect();
+                    self.unknown("table", second, span, known.iter().map(AsRef::as_ref));
+                }
+                (Root::Table(second.into()), 2)
+            }
+            "code" => {
+                let codes: Vec<Arc<str>> = self.pack.tables.get("code").map(|r| r.keys().cloned().collect()).unwrap_or_default();
+                self.named("code", &codes, second, span);
+                (Root::Code(second.into()), 2)
+            }
+            "given" => (Root::Given, 1),
+            "account" => {
+                let accounts = self.accounts.clone();
+                self.reads_account |= !matches!(names.get(2).map(AsRef::as_ref), Some("size" | "spent"));
+                (Root::Account(self.named("account", &accounts, second, span)), 2)
+            }
+            _ => {
+                let list = self.list_prefix(&names);
+                if list.is_none() && !self.names.knows_path(&fixed) {
+                    let known: Vec<String> = self.names.path_names().map(str::to_owned).collect();
+                    self.unknown("scene path", &fixed, span, known.iter().map(String::as_str));
+                }
+                (Root::Scene { list }, 0)
+            }
+        };
+        let looks = match first {
+            "table" | "code" => self.dependencies.table(if first == "code" { first } else { second }),
+            _ => self.dependencies.path(&fixed),
+        };
+        let segs = segs.into_iter().skip(used).collect();
+        Expr::Path(Arc::new(Path::new(text.into(), root, segs, looks)))
+    }
+
+    /// The list whose name a path begins with, longest first, and how many steps the name takes.
+    fn list_prefix(&self, names: &[Arc<str>]) -> Option<(usize, usize)> {
+        (1..=names.len()).rev().find_map(|n| {
+            let name = names.get(..n)?.join(".");
+            self.lists.iter().position(|l| l.name.as_ref() == name).map(|id| (id, n))
+        })
+    }
+
+    /// An `@field`.
+    pub fn field(&mut self, text: &str, span: Span, node: &Node, offset: usize) -> Expr {
+        let (mut up, mut text) = (0, text);
+        while let Some(rest) = text.strip_prefix("outer").filter(|rest| rest.is_empty() || rest.starts_with('.')) {
+            up += 1;
+            text = rest.strip_prefix('.').unwrap_or(rest);
+        }
+        let mut segs = self.segs(text, node, offset).into_iter();
+        let field = match segs.next() {
+            Some(Seg::Name(name)) => Some(name),
+            _ => None,
+        };
+        if let Some(name) = &field {
+            self.check_field(up, name, span);
+        } else if self.scope(up).is_none() {
+            self.fail(Code::ReferenceBad, span, "there is no item here that `@` could mean", Some("use a `$path` of the scene".into()));
+        }
+        let field = field.map(|name| (self.fields.intern(&name), name));
+        Expr::Field(FieldRef { up, field, rest: segs.collect() })
+    }
+
+    fn scope(&self, up: u8) -> Option<&Scope> {
+        self.scopes.iter().rev().nth(usize::from(up)).filter(|s| !matches!(s, Scope::None))
+    }
+
+    /// Whether items here may have a field; complains if not.
+    pub fn check_field(&mut self, up: u8, name: &str, span: Span) {
+        self.reads_index |= name == "index";
+        let types = match self.scope(up) {
+            None => {
+                let help = Some(format!("`@{name}` needs an item at hand; a path of the scene is written `${name}`"));
+                self.fail(Code::ReferenceBad, span, format!("there is no item here that `@{name}` could belong to"), help);
+                return;
+            }
+            Some(Scope::Any) => return,
+            Some(Scope::Args(names)) => {
+                let names = names.clone();
+                self.check_argument(&names, name, span);
+                return;
+            }
+            Some(Scope::Rows(rows)) => Some(rows.clone()),
+            _ => None,
+        };
+        if !self.names.knows_field(types.as_deref(), name) {
+            let known: Vec<String> = self.names.field_names(types.as_deref()).map(str::to_owned).collect();
+            let of = types.map(|t| format!("`{}` items have no", t.join("` or `")));
+            let help = suggest::help(name, known.iter().map(String::as_str)).or_else(|| Some("declare it as a [[field]] row".into()));
+            let message = format!("{} field `{name}`", of.as_deref().unwrap_or("there is no"));
+            self.fail_for(name, Code::NameUnknown, span, message, help);
+        }
+    }
+
+    fn check_argument(&mut self, names: &[Arc<str>], name: &str, span: Span) {
+        if !names.iter().any(|known| known.as_ref() == name) {
+            let help = suggest::help(name, names.iter().map(AsRef::as_ref))
+                .or_else(|| Some(format!("declare it: `args = {{ {name} = \"any\" }}`")));
+            self.fail_for(name, Code::NameUnknown, span, format!("there is no argument `{name}`"), help);
+        }
+    }
+
+    /// The row types in scope, for types of fields.
+    #[must_use]
+    pub fn types(&self) -> Option<Vec<Arc<str>>> {
+        match self.scopes.last() {
+            Some(Scope::Rows(rows)) => Some(rows.clone()),
+            _ => None,
+        }
+    }
+
+    /// Steps of a path: names, and computed ones in `[…]`.
+    fn segs(&mut self, text: &str, node: &Node, offset: usize) -> Vec<Seg> {
+        let mut out = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let piece =
+                if rest.starts_with('[') { rest.find(']').map_or(rest.len(), |n| n + 1) } else { rest.find('.').unwrap_or(rest.len()) };
+            let (seg, after) = (rest.get(..piece).unwrap_or(""), rest.get(piece..).unwrap_or(""));
+            match seg.strip_prefix('[').and_then(|s| s.strip_suffix(']')) {
+                Some(inner) => out.push(Seg::Computed(Box::new(self.reference(inner, node, offset)))),
+                None if seg.is_empty() => {}
+                None => out.push(Seg::Name(seg.into())),
+            }
+            rest = after.strip_prefix('.').unwrap_or(after);
+        }
+        out
+    }
+}
+
+/// The declared lists; a list named like the row type of each program always exists.
+fn lists(pack: &Pack) -> Vec<ListInfo> {
+    let text = |fields: &crate::diag::Table, key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
+    let mut lists: Vec<ListInfo> = Vec::new();
+    for row in pack.tables.get("list").into_iter().flatten().map(|(_, r)| r) {
+        let rows = match row.fields.get("rows").map(|f| &f.node) {
+            Some(node) => node.as_list().unwrap_or(&[]).iter().filter_map(Node::as_text).map(Arc::from).collect(),
+            None => Vec::new(),
+        };
+        let from = text(&row.fields, "from").map(|f: Arc<str>| Arc::from(f.trim_start_matches('$')));
+        lists.push(ListInfo { name: row.name.clone(), rows, from, doc: text(&row.fields, "doc").unwrap_or_default() });
+    }
+    if lists.is_empty() {
+        lists.push(ListInfo { name: "blocks".into(), rows: Vec::new(), from: None, doc: "".into() });
+    }
+    lists
+}

@@ -1,0 +1,240 @@
+//! Templates in a build: `{ fn = "template", … }`. The call joins the templates of the pack with its tasks, and the state
+//! of the build answers the sources.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::diag::{Code, short, suggest};
+use crate::model::item::core;
+use crate::model::plan::Stat;
+use crate::model::{Item, Map, Value};
+use crate::terms::eval::Current;
+use crate::terms::{Env, Fault, Memo, State, ledger};
+use crate::text::tokens::Estimator;
+
+use super::form::{Lane, Request, Role};
+use super::render::{self, Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers};
+use super::task::lanes::Offered;
+use super::task::{Task, Tasks};
+use super::{Template, Templates};
+
+/// The templates and tasks of a pack.
+#[derive(Clone)]
+pub(crate) struct TemplateCalls {
+    templates: Arc<Templates>,
+    tasks: Arc<Tasks>,
+}
+
+impl TemplateCalls {
+    /// The calls of a pack, over its compiled templates and tasks.
+    pub(crate) fn new(templates: Arc<Templates>, tasks: Arc<Tasks>) -> Self {
+        Self { templates, tasks }
+    }
+
+    /// `{ of, task?, budget?, ruler?, data? }` to `{ messages, tokens, revision }`; warnings go to the plan.
+    pub(crate) fn render(&self, args: &Map, st: &State) -> Result<Value, Fault> {
+        let template = self.template(args)?;
+        let task = self.tasks.find(&template.task, template.revision.name).ok_or_else(|| self.no_task(template))?;
+        let nothing = Value::map(Map::default());
+        let context = args.get("data").filter(|data| data.as_map().is_some()).unwrap_or(&nothing);
+        let sources = TaskSources { task, st, bound: RefCell::default() };
+        let (lanes, requests) = lanes(template, task, st)?;
+        let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.to_text(), st)).transpose()?;
+        let counted: &dyn Ruler = ruler.as_ref().map_or(&QuarterRuler, |ruler| ruler);
+        let mut budget = Budget::new(ceiling(template, args)?);
+        let inputs = Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };
+        let rendered = render::render(template, &inputs, &mut budget);
+        let stopped = sources.bound.into_inner().or_else(|| ruler.and_then(|ruler| ruler.failed.into_inner()));
+        match (stopped, rendered) {
+            (Some(fault), _) => Err(fault),
+            (None, Ok(rendered)) => Ok(told(template, task, rendered, st)),
+            (None, Err(error)) => Err(fault(template, &error)),
+        }
+    }
+
+    fn template(&self, args: &Map) -> Result<&Template, Fault> {
+        let id = args.get("of").map(Value::to_text).unwrap_or_default();
+        let Some(template) = self.templates.get(&*id) else {
+            let known = self.templates.keys().map(AsRef::as_ref);
+            let help = suggest::help(&id, known).unwrap_or_else(|| match self.templates.is_empty() {
+                true => "it has none, so name a file, or add one of `kind = \"template\"`".to_owned(),
+                false => "templates are named by their `id`".to_owned(),
+            });
+            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no template `{id}`; {help}")) });
+        };
+        match args.get("task").filter(|task| !task.is_empty()).map(Value::to_text) {
+            Some(task) if task != template.task => {
+                let message = format!("template `{id}` is written for task `{}`, and not for `{task}`", template.task);
+                Err(Fault { kind: "call", ..Fault::template(message) })
+            }
+            _ => Ok(template),
+        }
+    }
+
+    fn no_task(&self, template: &Template) -> Fault {
+        let kinds = self.tasks.kinds();
+        let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| format!("its tasks: {}", kinds.join(", ")));
+        let message = format!("template `{}` is written for task `{}`, which the pack does not have; {help}", template.id, template.task);
+        Fault { kind: "call", ..Fault::template(message) }
+    }
+}
+
+/// The budget that a template is rendered with; where nothing is given there is no end.
+fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, Fault> {
+    let Some(budget) = args.get("budget").filter(|budget| !budget.is_null()) else { return Ok(None) };
+    budget.as_f64().map(|most| Some(tokens(most))).ok_or_else(|| {
+        let message =
+            format!("the budget of template `{}` must be a number of tokens, but is `{}`", template.id, short::word(&budget.to_text()));
+        Fault { kind: "call", ..Fault::template(message) }
+    })
+}
+
+/// The lanes that a task offers to a template, and what asks for them.
+fn lanes(template: &Template, task: &Task, st: &State) -> Result<(Vec<Lane>, Vec<Request>), Fault> {
+    if !template.revision.knows_anchors {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let mut offered = Offered::default();
+    for lane in &task.lanes {
+        lane.offer(st, &mut offered)?;
+    }
+    let wrong = |why: String| Fault::template(format!("the lanes of task `{}`: {why}", task.name));
+    let lanes = offers::lanes(&Value::list(offered.lanes), template.revision.leaf).map_err(wrong)?;
+    let requests = offers::requests(&Value::list(offered.requests), template.revision.leaf).map_err(wrong)?;
+    Ok((lanes, requests))
+}
+
+/// The bounds of a render within those of the pack.
+fn limits(st: &State) -> Limits {
+    let most = Limits::default();
+    Limits { bytes: most.bytes.min(st.rules.limits.text_bytes.saturating_mul(8)), ..most }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped at both ends")]
+fn tokens(number: f64) -> u64 {
+    number.max(0.0).floor() as u64
+}
+
+fn told(template: &Template, task: &Task, rendered: Rendered, st: &State) -> Value {
+    for warning in &rendered.warnings {
+        let row = task.source(&warning.source).map(|source| format!("source/{}", source.whole));
+        st.warn_with(Code::TemplateData.as_str(), format!("in template `{}`, {warning}", template.id), None, row);
+    }
+    let count = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+    let spent = Value::Int(i64::try_from(rendered.tokens).unwrap_or(i64::MAX));
+    if st.trail.is_some() {
+        let fields = [("of", Value::Text(template.id.clone())), ("messages", count(rendered.messages.len())), ("tokens", spent.clone())];
+        let stat = Stat { stage: st.stage.borrow().to_string(), name: "template".to_owned(), value: table(fields) };
+        st.notes.borrow_mut().push(stat);
+    }
+    let messages = rendered.messages.into_iter().map(message).collect();
+    table([("messages", Value::list(messages)), ("tokens", spent), ("revision", Value::text(template.revision.name))])
+}
+
+fn message(message: Message) -> Value {
+    let role = match message.role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    let prefix = message.prefix.then_some(("prefix", Value::Bool(true)));
+    table([("role", Value::text(role)), ("content", Value::Text(message.content))].into_iter().chain(prefix))
+}
+
+fn table<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+    Value::map(fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect())
+}
+
+fn fault(template: &Template, error: &RenderError) -> Fault {
+    let message = format!("template `{}`: {error}", template.id);
+    if error.kind == ErrorKind::Bound {
+        Fault::bound(format!("{message}; give its loops a `limit` or a budget"))
+    } else {
+        Fault::template(message)
+    }
+}
+
+/// The sources of a task over the state of a build.
+struct TaskSources<'a> {
+    task: &'a Task,
+    st: &'a State,
+    /// A limit that was reached: it ends the build, where any other failure only leaves a gap.
+    bound: RefCell<Option<Fault>>,
+}
+
+impl Sources for TaskSources<'_> {
+    fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String> {
+        let Some(source) = self.task.source(name) else { return Ok(None) };
+        if self.bound.borrow().is_some() {
+            return Ok(None);
+        }
+        source.resolve(args, self.st).map_err(|fault| {
+            let message = fault.message.clone();
+            if fault.bound {
+                *self.bound.borrow_mut() = Some(fault);
+            }
+            message
+        })
+    }
+}
+
+/// A ruler of the pack, as templates count: texts alone.
+struct PackRuler<'a> {
+    st: &'a State,
+    ruler: usize,
+    /// Units of UTF-16 for a token, where the estimator says; and what each text costs beside.
+    known: Option<(f64, f64)>,
+    failed: RefCell<Option<Fault>>,
+}
+
+impl<'a> PackRuler<'a> {
+    fn named(name: &str, st: &'a State) -> Result<Self, Fault> {
+        let rulers = &st.rules.rulers;
+        let Some(ruler) = rulers.iter().position(|r| &*r.name == name) else {
+            let help = suggest::help(name, rulers.iter().map(|r| r.name.as_ref())).map(|help| format!("; {help}")).unwrap_or_default();
+            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no ruler `{name}`{help}")) });
+        };
+        let mut made = Self { st, ruler, known: None, failed: RefCell::default() };
+        made.known = made.shape()?;
+        Ok(made)
+    }
+
+    /// What can be said of a text's cost by its length; nothing for rulers that do not plainly count the text.
+    fn shape(&self) -> Result<Option<(f64, f64)>, Fault> {
+        let Some(ruler) = self.st.rules.rulers.get(self.ruler) else { return Ok(None) };
+        let memo = Memo::default();
+        let env = Env { st: self.st, cur: Current::None, outer: None, memo: &memo, part: None };
+        // what cannot be counted with is told before anything is rendered
+        ledger::counter(&env, &ruler.estimator)?;
+        let name = env.eval(&ruler.estimator)?.to_text();
+        let units = match Estimator::parse(if name.is_empty() { ledger::DEFAULT } else { &name }) {
+            Ok(Estimator::CharsPer(n) | Estimator::BytesPer(n)) if ruler.counts_the_text() && ruler.empty.is_none() => n,
+            _ => return Ok(None),
+        };
+        Ok(env.eval(&ruler.each)?.as_f64().or(Some(0.0)).map(|each| (units, each)))
+    }
+}
+
+impl Ruler for PackRuler<'_> {
+    fn cost(&self, text: &str) -> u64 {
+        if text.is_empty() || self.failed.borrow().is_some() {
+            return 0;
+        }
+        let mut item = Item::default();
+        item.set(core::TEXT, Value::text(text));
+        let memo = Memo::default();
+        let env = Env { st: self.st, cur: Current::Item(&item, 0), outer: None, memo: &memo, part: None };
+        match ledger::ruler_cost(&env, self.ruler) {
+            Ok(cost) => tokens(cost.ceil()),
+            Err(fault) => {
+                *self.failed.borrow_mut() = Some(fault);
+                0
+            }
+        }
+    }
+
+    fn least(&self, units: u64) -> u64 {
+        #[expect(clippy::cast_precision_loss, reason = "texts are far below 2^52 units")]
+        self.known.map_or(0, |(per, each)| tokens((units as f64 / per).ceil() + each))
+    }
+}

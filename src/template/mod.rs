@@ -1,0 +1,91 @@
+//! Templates of slots and layout: what a prompt is to contain, by priority and budget, against the sources of a task.
+//!
+//! Compiling turns a file into the one [`form`], whatever its [`revision`]; rendering fills the slots by priority
+//! under nested budgets, and then lays them out. A template knows names of sources only; who answers them is handed in.
+
+pub mod form;
+pub mod revision;
+
+pub mod task;
+
+mod advice;
+mod calls;
+mod ceilings;
+mod keys;
+mod lint;
+mod parts;
+mod read;
+mod render;
+mod rows;
+mod structure;
+mod walk;
+
+pub use crate::text::leaf::{Leaf, Syntax};
+pub use advice::{Offer, advice};
+pub use form::Template;
+pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
+pub use revision::{BASE, HEAD, REVISIONS, Revision};
+pub use rows::{Templates, checked, compile_all, forgive_twice, is_one, is_shaped};
+
+pub(crate) use calls::TemplateCalls;
+
+use crate::diag::{Code, Diagnostic, Node, Report};
+
+/// The word that files of this kind begin with.
+pub const KIND: &str = "template";
+
+/// Names that every task has as sources: the loop's item and place, items of outer loops, globals, and the context.
+pub const RESERVED: [&str; 5] = ["$item", "$index", "$parent", "$globals", "$ctx"];
+
+/// What a template is held against when it is compiled.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// The kind of task that it must be written for; `None`: any.
+    pub task: Option<&'a str>,
+    /// The sources that it may name beside the [`RESERVED`] ones; `None`: any.
+    pub sources: Option<&'a [&'a str]>,
+    /// The revision of a file that names none; `None`: `base`.
+    pub revision: Option<&'static Revision>,
+}
+
+/// Compiles a file that has passed its schema: task, sources, structure, and then the leaves. Each is looked at only
+/// where the one before had nothing to complain about.
+///
+/// # Errors
+/// `schema.value` where the task is another one, `template.source` for all unknown sources together,
+/// `template.structure` for the first misfit of slots, layout and prefixes, and `schema.*` for a file that has not passed its schema.
+pub fn compile(root: &Node, asked: &Asked<'_>) -> Result<Template, Report> {
+    let revision = named(root).or(asked.revision).unwrap_or(&BASE);
+    let wrong = asked.task.and_then(|task| task_differs(root, task));
+    let wrong = wrong.or_else(|| asked.sources.and_then(|sources| lint::check(root, revision, sources)));
+    let wrong = wrong.or_else(|| structure::check(root, revision));
+    let read = match wrong {
+        Some(complaint) => Err(Box::new(complaint)),
+        None => read::template(root, revision),
+    };
+    read.map_err(|complaint| {
+        let mut report = Report::default();
+        report.push(*complaint);
+        report
+    })
+}
+
+/// The revision that a file is written for.
+#[must_use]
+pub fn revision_of(root: &Node) -> &'static Revision {
+    named(root).unwrap_or(&BASE)
+}
+
+fn named(root: &Node) -> Option<&'static Revision> {
+    let word = root.get("revision").and_then(Node::as_text)?;
+    REVISIONS.into_iter().find(|revision| revision.name == word)
+}
+
+/// The complaint about a template of another task than the one it is to serve.
+#[must_use]
+pub fn task_differs(root: &Node, task: &str) -> Option<Diagnostic> {
+    let node = root.get("task")?;
+    let written = node.as_text().filter(|written| *written != task)?;
+    let complaint = Diagnostic::new(Code::SchemaValue, format!("`task` is `{written}`, but must be `{task}`")).at(node.span);
+    Some(complaint.label("another task").help(format!("write `{task}`, or use the template for `{written}`")))
+}

@@ -1,0 +1,113 @@
+//! Templates as rows of a pack, and what makes a file a template.
+//!
+//! A template that came from elsewhere names no `kind` and is known by its shape. As a row of table `template` it is
+//! found by its `id`, and read as the file that the row would be.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Table, short, suggest};
+use crate::model::Pack;
+use crate::model::pack::Row;
+
+use super::{Asked, KIND, Offer, Template, task};
+
+/// Keys that a template has and no other rule file; two of them without a `kind` make a template.
+const SHAPE: [&str; 3] = ["task", "layout", "slots"];
+
+/// The compiled templates of a pack, by `id`.
+pub type Templates = IndexMap<Arc<str>, Arc<Template>>;
+
+/// Whether a file without `kind` is a template from elsewhere.
+pub fn is_shaped(table: &Table) -> bool {
+    !table.contains_key("kind") && SHAPE.iter().filter(|key| table.contains_key(**key)).count() >= 2
+}
+
+/// Whether a tree is a template, by its `kind` or by its shape.
+pub fn is_one(root: &Node) -> bool {
+    root.as_table().is_some_and(|table| is_shaped(table) || root.get("kind").and_then(Node::as_text) == Some(KIND))
+}
+
+/// Makes a key that is written twice a warning, as JavaScript has it: the later one counts.
+pub fn forgive_twice(found: Report) -> Report {
+    let mut out = Report::default();
+    for complaint in found.items() {
+        let mut complaint = complaint.clone();
+        if complaint.code == Code::SyntaxDuplicate {
+            complaint.severity = crate::diag::Severity::Warning;
+            complaint.help = Some("the later one counts; keep one of them".to_owned());
+        }
+        out.push(complaint);
+    }
+    out
+}
+
+/// A check of a whole template against its schema, which the room above knows.
+pub(crate) type SchemaCheck<'a> = &'a dyn Fn(&Node, &mut Report);
+
+/// Checks the schema, compiles, and then advises; `None` where there is an error.
+pub fn checked(
+    root: &Node,
+    asked: &Asked<'_>,
+    offers: Option<&[Offer<'_>]>,
+    schema: SchemaCheck<'_>,
+    report: &mut Report,
+) -> Option<Template> {
+    let mut found = Report::default();
+    schema(root, &mut found);
+    asked.task.and_then(|task| super::task_differs(root, task)).into_iter().for_each(|complaint| found.push(complaint));
+    let wrong = found.has_errors();
+    report.extend(found);
+    if wrong {
+        return None;
+    }
+    report.extend(super::advice(root, offers));
+    super::compile(root, asked).map_err(|complaints| report.extend(complaints)).ok()
+}
+
+/// Compiles the templates of a pack, each against the sources of its task as the pack has them.
+pub fn compile_all(pack: &Pack, schema: SchemaCheck<'_>, report: &mut Report) -> Templates {
+    let mut out = Templates::default();
+    for row in pack.tables.get(KIND).into_iter().flat_map(IndexMap::values) {
+        let root = whole(row);
+        let (task, revision) = (root.get("task").and_then(Node::as_text), super::revision_of(&root));
+        let offers = task.and_then(|task| offers(pack, task, revision.name));
+        if let (None, Some(task)) = (&offers, root.get("task")) {
+            unknown_task(pack, task, report);
+        }
+        let names: Option<Vec<&str>> = offers.as_ref().map(|all| all.iter().map(|offer| offer.name).collect());
+        let asked = Asked { sources: names.as_deref(), ..Asked::default() };
+        let made = checked(&root, &asked, offers.as_deref(), schema, report);
+        out.extend(made.map(|template| (row.name.clone(), Arc::new(template))));
+    }
+    out
+}
+
+/// A warning: the pack has no such task, so nobody can say which sources there are.
+fn unknown_task(pack: &Pack, task: &Node, report: &mut Report) {
+    let Some(name) = task.as_text() else { return };
+    let rows = pack.tables.get("task").into_iter().flat_map(IndexMap::values);
+    let known = rows.map(|row| row.fields.get("for").and_then(|f| f.node.as_text()).unwrap_or(&row.name));
+    let help = suggest::help(name, known);
+    let message = format!("no row of the pack defines the task `{}`: the template's sources are not checked", short::word(name));
+    let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing(name);
+    report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".to_owned())));
+}
+
+/// A row as the file that it would be.
+fn whole(row: &Row) -> Node {
+    let mut table = row.fields.clone();
+    let id = Node { span: row.name_span, data: Data::Text(row.name.clone()) };
+    // a row of an overlay has no title beside the name that layers know it by
+    for key in ["id", "name"] {
+        table.entry(Arc::from(key)).or_insert(Field { key: row.name_span, node: id.clone() });
+    }
+    Node { span: row.span, data: Data::Table(table) }
+}
+
+/// The sources of a task in a revision; `None` where the pack does not have that task.
+fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
+    let sources = task::offered(pack, task, revision)?;
+    Some(sources.into_iter().map(|(name, row)| Offer::of(name, &row.fields)).collect())
+}

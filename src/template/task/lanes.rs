@@ -1,0 +1,86 @@
+//! Lanes for attachments: what a task offers beside sources, and what asks for a place in each.
+
+use std::sync::Arc;
+
+use crate::model::pack::Row;
+use crate::model::{Map, RuleRef, Value};
+use crate::terms::eval::Current;
+use crate::terms::{Env, Fault, Memo, Rules, State};
+
+use super::halves;
+use super::sources::counts;
+
+/// A lane that a task offers.
+#[derive(Debug)]
+pub struct Lane {
+    /// The name of its row, `TASK/LANE`.
+    pub whole: Arc<str>,
+    /// The task that it belongs to.
+    pub task: Arc<str>,
+    /// Its id.
+    pub id: Arc<str>,
+    cells: Value,
+}
+
+/// The lanes of a task over one state, and what asks for them, in the shapes of a template's own `attachments`.
+#[derive(Debug, Default)]
+pub struct Offered {
+    /// The lanes.
+    pub lanes: Vec<Value>,
+    /// What asks for a place: tables with `lane`.
+    pub requests: Vec<Value>,
+}
+
+impl Lane {
+    pub(super) fn compile(rules: &Rules, row: &Row) -> Self {
+        let (task, id) = halves(row);
+        Self { whole: row.name.clone(), task, id, cells: rules.row("lane", &row.name).unwrap_or_default() }
+    }
+
+    /// Adds it, and what asks for it, to what a task offers; nothing where its `when` does not hold.
+    ///
+    /// # Errors
+    /// A cell that cannot be worked out.
+    pub fn offer(&self, st: &State, to: &mut Offered) -> Result<(), Fault> {
+        let memo = Memo::default();
+        let env = Env { st, cur: Current::None, outer: None, memo: &memo, part: None };
+        if !counts(self.cells.get("when"), &env)? {
+            return Ok(());
+        }
+        let mut lane = Map::default();
+        lane.insert("id".into(), Value::Text(self.id.clone()));
+        for (key, cell) in self.cells.as_map().into_iter().flatten() {
+            let key = match key.as_ref() {
+                "name" | "doc" | "about" | "when" | "each" => continue,
+                "reserve" => Arc::from("reserveTokens"),
+                "budget" => {
+                    lane.insert("budget".into(), budget(settled(cell, &env)?));
+                    continue;
+                }
+                _ => key.clone(),
+            };
+            lane.insert(key, settled(cell, &env)?);
+        }
+        to.lanes.push(Value::map(lane));
+        let each = self.cells.get("each").map(|cell| settled(cell, &env)).transpose()?.unwrap_or_default();
+        let asks = each.as_list().unwrap_or(&[]);
+        st.visit(asks.len())?;
+        for ask in asks {
+            let mut request = ask.as_map().cloned().unwrap_or_default();
+            request.insert("lane".into(), Value::Text(self.id.clone()));
+            to.requests.push(Value::map(request));
+        }
+        Ok(())
+    }
+}
+
+fn settled(cell: &Value, env: &Env<'_>) -> Result<Value, Fault> {
+    match cell {
+        Value::Rule(RuleRef::Expr(n)) => env.eval(env.st.rules.expr(*n)),
+        literal => Ok(literal.clone()),
+    }
+}
+
+fn budget(most: Value) -> Value {
+    Value::map([(Arc::from("maxTokens"), most)].into_iter().collect())
+}

@@ -1,0 +1,78 @@
+//! Sources: a name that templates ask by, and the value that answers.
+
+use std::sync::Arc;
+
+use crate::diag::Report;
+use crate::model::pack::Row;
+use crate::model::{Map, RuleRef, Value};
+use crate::terms::eval::Current;
+use crate::terms::{Env, Fault, Memo, Rules, State};
+
+use super::halves;
+use super::steps::{self, Step};
+
+/// A named source of data.
+#[derive(Debug)]
+pub struct Source {
+    /// The name of its row, `TASK/SOURCE`.
+    pub whole: Arc<str>,
+    /// The task that it belongs to.
+    pub task: Arc<str>,
+    /// What templates call it.
+    pub name: Arc<str>,
+    /// Arguments that have a default.
+    defaults: Vec<(Arc<str>, Value)>,
+    /// A literal, or a compiled cell.
+    value: Value,
+    /// When it gives anything: a truth value, or a compiled cell.
+    when: Option<Value>,
+    steps: Vec<Step>,
+}
+
+impl Source {
+    pub(super) fn compile(rules: &Rules, row: &Row, report: &mut Report) -> Self {
+        let (task, name) = halves(row);
+        let cells = rules.row("source", &row.name).unwrap_or_default();
+        let declared = cells.get("args").and_then(Value::as_map).into_iter().flatten();
+        let defaults = declared.filter_map(|(arg, shape)| Some((arg.clone(), shape.get("default")?.clone()))).collect();
+        let list = row.fields.get("list").and_then(|f| f.node.as_list()).unwrap_or(&[]);
+        let steps = list.iter().filter_map(|node| Step::compile(node, row, report)).collect();
+        let value = cells.get("value").cloned().unwrap_or_default();
+        Self { whole: row.name.clone(), task, name, defaults, value, when: cells.get("when").cloned(), steps }
+    }
+
+    /// What it gives for these arguments: `None` is nothing, which is not null.
+    ///
+    /// # Errors
+    /// What cannot be worked out, or a list that is to be handled and is none; a bound.
+    pub fn resolve(&self, args: Option<&Value>, st: &State) -> Result<Option<Value>, Fault> {
+        let mut given = args.and_then(Value::as_map).cloned().unwrap_or_default();
+        for (name, default) in &self.defaults {
+            if given.get(name).is_none_or(Value::is_null) {
+                given.insert(name.clone(), default.clone());
+            }
+        }
+        let args = Value::map(given);
+        let memo = Memo::default();
+        let env = Env { st, cur: Current::Value(&args, 0), outer: None, memo: &memo, part: None };
+        if !counts(self.when.as_ref(), &env)? {
+            return Ok(None);
+        }
+        let value = match &self.value {
+            Value::Rule(RuleRef::Expr(n)) => env.present(st.rules.expr(*n))?,
+            literal => Some(literal.clone()).filter(|v| !v.is_null()),
+        };
+        st.visit(value.as_ref().and_then(Value::as_list).map_or(0, <[Value]>::len))?;
+        let nothing = Map::default();
+        steps::apply(&self.steps, value, args.as_map().unwrap_or(&nothing))
+    }
+}
+
+/// Whether a row counts here.
+pub(super) fn counts(when: Option<&Value>, env: &Env<'_>) -> Result<bool, Fault> {
+    match when {
+        None => Ok(true),
+        Some(Value::Rule(RuleRef::Cond(n))) => env.holds(env.st.rules.cond(*n)),
+        Some(plain) => Ok(plain.truthy()),
+    }
+}

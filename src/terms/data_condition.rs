@@ -1,0 +1,99 @@
+//! Conditions that the data of a scene brings, compiled when they are evaluated.
+//!
+//! A rule file's conditions are read by the room `syntax`, which knows places in files and complains at them. Data has
+//! no such places, and nothing in it is read as a reference, so this is a reader of its own over values.
+
+use std::sync::Arc;
+
+use crate::model::{Map, Value};
+use crate::text::pattern::Pattern;
+use crate::text::script::Script;
+
+use super::cond::{Cmp, Cond, Test};
+use super::expr::{Expr, FieldRef, Path, Root, Seg};
+use super::rules::Rules;
+
+/// A condition that a scene's data brings: `path = test`, `{ path, op, value }`, `all`, `any`, `not`, `rhai`, `host`.
+/// Its values are data: nothing in them is read as a reference.
+pub(super) fn compile(value: &Value, rules: &Rules) -> Result<Cond, String> {
+    part(value, rules, 0)
+}
+
+fn part(value: &Value, rules: &Rules, depth: usize) -> Result<Cond, String> {
+    match value {
+        Value::Map(map) => table(map, rules, depth),
+        other => Ok(Cond::Const(other.truthy())),
+    }
+}
+
+fn table(map: &Map, rules: &Rules, depth: usize) -> Result<Cond, String> {
+    if depth > 32 {
+        return Err("the condition is nested too deeply".into());
+    }
+    if let (Some(path), Some(op)) = (map.get("path").and_then(Value::as_str), map.get("op").and_then(Value::as_str)) {
+        let value = map.get("value").cloned().unwrap_or_default();
+        let test = if op == "eq" { test(&value)? } else { word_test(op, &value)? };
+        return Ok(Cond::Test { subject: subject(path, rules), test, condition: false });
+    }
+    let mut all = Vec::new();
+    for (key, value) in map {
+        let list = || -> Result<Box<[Cond]>, String> { value.as_list().unwrap_or(&[]).iter().map(|v| part(v, rules, depth + 1)).collect() };
+        all.push(match key.as_ref() {
+            "all" => Cond::All(list()?),
+            "any" => Cond::Any(list()?),
+            "not" => Cond::Not(Box::new(part(value, rules, depth + 1)?)),
+            "rhai" => Cond::Rhai(Arc::new(Script::compile(value.as_str().unwrap_or("")).map_err(|e| e.message)?)),
+            "host" => Cond::Host(value.to_text()),
+            path => Cond::test(subject(path, rules), test(value)?, false),
+        });
+    }
+    Ok(Cond::All(all.into()))
+}
+
+fn subject(path: &str, rules: &Rules) -> Expr {
+    let segs = |p: &str| p.split('.').filter(|s| !s.is_empty()).map(|s| Seg::Name(s.into())).collect::<Box<[Seg]>>();
+    match path.strip_prefix('@') {
+        Some(field) => {
+            let (name, rest) = field.split_once('.').unwrap_or((field, ""));
+            let id = rules.fields.id(name).unwrap_or(crate::model::item::core::SELF);
+            Expr::Field(FieldRef { up: 0, field: Some((id, name.into())), rest: segs(rest) })
+        }
+        None => {
+            let path = path.trim_start_matches('$');
+            Expr::Path(Arc::new(Path::new(path.into(), Root::Scene { list: None }, segs(path), 0)))
+        }
+    }
+}
+
+fn test(value: &Value) -> Result<Test, String> {
+    Ok(match value {
+        Value::Bool(b) => Test::Is(*b),
+        Value::List(l) => Test::OneOf(l.iter().cloned().map(Expr::Const).collect()),
+        Value::Map(m) => Test::And(m.iter().map(|(word, v)| word_test(word, v)).collect::<Result<_, _>>()?),
+        other => Test::Eq(Expr::Const(other.clone())),
+    })
+}
+
+fn word_test(word: &str, value: &Value) -> Result<Test, String> {
+    let own = Expr::Const(value.clone());
+    let many = || -> Box<[Expr]> {
+        value.as_list().map_or_else(|| Box::new([own.clone()]) as Box<[Expr]>, |l| l.iter().cloned().map(Expr::Const).collect())
+    };
+    Ok(match word {
+        "ne" => Test::Ne(many()),
+        "gt" => Test::Cmp(Cmp::Gt, own),
+        "ge" => Test::Cmp(Cmp::Ge, own),
+        "lt" => Test::Cmp(Cmp::Lt, own),
+        "le" => Test::Cmp(Cmp::Le, own),
+        "in" => Test::In(own),
+        "contains" => Test::Contains(own),
+        "meets" => Test::Meets(own),
+        "starts" => Test::Starts(many()),
+        "matches" => Test::Matches(Arc::new(Pattern::parse(value.as_str().unwrap_or("")).map_err(|e| e.reason)?)),
+        "exists" => Test::Exists(value.truthy()),
+        "nonempty" => Test::Nonempty(value.truthy()),
+        "given" => Test::Given(value.truthy()),
+        "every" => Test::Every(own),
+        _ => return Err(format!("there is no test `{word}`")),
+    })
+}

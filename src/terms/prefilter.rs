@@ -1,0 +1,123 @@
+//! What an item must have to meet a condition, found out before a long list is gone through: most items lack it, and
+//! are passed over without working the condition out.
+//!
+//! Only what comes before anything that might fail is looked at, so that a condition that fails still does.
+
+use crate::model::item::{Wanted, core};
+use crate::model::{FieldId, Item};
+
+use super::cond::Cmp;
+use super::expr::{Expr, FieldRef};
+use super::{Cond, Rules, Test};
+
+/// What an item must have; an item that has it may still fail.
+#[derive(Debug, Default)]
+pub(super) struct Prefilter {
+    /// The list that was asked about.
+    list: u16,
+    wanted: Wanted,
+    /// Of each of these, one.
+    one_of: Vec<Vec<Prefilter>>,
+    /// Anything is wanted at all.
+    some: bool,
+}
+
+/// Which list the items are in: what its fields are when they do not say depends on that.
+struct Reader<'a> {
+    rules: &'a Rules,
+    list: u16,
+}
+
+impl Prefilter {
+    /// What the items of a list must have to meet a condition.
+    pub(super) fn of(cond: &Cond, list: u16, rules: &Rules) -> Self {
+        let mut prefilter = Self { list, ..Self::default() };
+        Reader { rules, list }.read(cond, &mut prefilter);
+        prefilter
+    }
+
+    /// Whether the item may meet the condition: no only where that is sure.
+    pub(super) fn may_be_met_by(&self, item: &Item) -> bool {
+        item.list != self.list || self.may_hold(item)
+    }
+
+    fn may_hold(&self, item: &Item) -> bool {
+        item.may_have(&self.wanted) && self.one_of.iter().all(|some| some.iter().any(|prefilter| prefilter.may_hold(item)))
+    }
+}
+
+impl Reader<'_> {
+    /// Adds what a condition requires. False if evaluating it may fail: what follows it is then not looked at.
+    fn read(&self, cond: &Cond, prefilter: &mut Prefilter) -> bool {
+        match cond {
+            Cond::Const(_) => true,
+            Cond::All(list) => list.iter().all(|c| self.read(c, prefilter)),
+            Cond::Any(list) => {
+                let mut some: Vec<Prefilter> = Vec::with_capacity(list.len());
+                let sure = list.iter().all(|c| {
+                    let mut one = Prefilter::default();
+                    let sure = self.read(c, &mut one);
+                    some.push(one);
+                    sure
+                });
+                if sure && some.iter().all(|one| one.some) {
+                    prefilter.one_of.push(some);
+                    prefilter.some = true;
+                }
+                sure
+            }
+            Cond::Not(inner) => self.read(inner, &mut Prefilter::default()),
+            Cond::Test { subject: Expr::Field(field), test, condition: false } => match of_the_item(field) {
+                Some(id) => self.test(id, test, prefilter),
+                None => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn test(&self, field: FieldId, test: &Test, prefilter: &mut Prefilter) -> bool {
+        if let Test::And(list) = test {
+            return list.iter().all(|t| self.test(field, t, prefilter));
+        }
+        if test.operands().iter().any(|e| !matches!(e, Expr::Const(_))) {
+            return false;
+        }
+        if wants_true(test) {
+            self.wants(prefilter, field, true);
+        } else if !passes_when_missing(test) {
+            self.wants(prefilter, field, false);
+        }
+        // a pattern may run away
+        !matches!(test, Test::Matches(_))
+    }
+
+    fn wants(&self, prefilter: &mut Prefilter, field: FieldId, on: bool) {
+        if on && self.rules.is_off_by_default(self.list, field) {
+            prefilter.wanted.on(field);
+            prefilter.some = true;
+        } else if !on && field != core::ENABLED && !self.rules.defaults.contains_key(&(self.list, field)) {
+            prefilter.wanted.there(field);
+            prefilter.some = true;
+        }
+    }
+}
+
+/// The field, if it is one that an item holds itself.
+fn of_the_item(field: &FieldRef) -> Option<FieldId> {
+    let (id, _) = field.field.as_ref()?;
+    (field.up == 0 && field.rest.is_empty() && *id != core::INDEX && *id != core::SELF).then_some(*id)
+}
+
+/// Whether only what counts as true passes.
+fn wants_true(test: &Test) -> bool {
+    match test {
+        Test::Is(wanted) => *wanted,
+        Test::Eq(Expr::Const(value)) => value.truthy(),
+        Test::Cmp(Cmp::Gt, Expr::Const(value)) => value.as_f64().is_some_and(|n| n >= 0.0),
+        _ => false,
+    }
+}
+
+fn passes_when_missing(test: &Test) -> bool {
+    matches!(test, Test::Is(false) | Test::Ne(_) | Test::Exists(false) | Test::Nonempty(false) | Test::Given(_) | Test::And(_))
+}

@@ -1,0 +1,308 @@
+//! `add`: makes items, one for each element of `each`, and puts them into a list.
+//!
+//! A long history becomes a cursor instead of items: what its messages would have been made into is kept as
+//! a step, and what all of them have in common as the shape that conditions are first held against.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, Span, Table};
+use crate::model::{FieldId, Item, Value, item::core};
+use crate::syntax::CompileContext;
+use crate::syntax::context::Scope;
+use crate::terms::expr::Root;
+use crate::terms::lists::{Lazy, Local, Shape};
+use crate::terms::place::Gap;
+use crate::terms::select::pass_env;
+use crate::terms::{Current, Env, Expr, Fault, Memo, Place, State};
+
+mod made;
+
+use super::misuse::selection;
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use made::Remembered;
+
+/// `add` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "add",
+    doc: "makes items, one for each element of `each`",
+    terms: &["item", "each", "to", "at"],
+    cost: "what is made; a long history is read as needed",
+    did: "made",
+    parse: |cx, w| Some(Box::new(Add::parse(cx, w.fields, w.span)?)),
+};
+
+/// The terms of `add`.
+pub struct Add {
+    each: Option<Expr>,
+    template: Rc1,
+    to: Option<usize>,
+    at: Place,
+    /// `at` looks at the item that is placed.
+    at_varies: bool,
+    /// The template asks for the place of its element.
+    index: bool,
+    /// What the memo cells of the template hold.
+    cells: Vec<crate::terms::memo::Cell>,
+    /// What has been made of long elements; nothing where that may depend on more than the element and some values.
+    remembered: Option<Remembered>,
+}
+
+/// A template that steps of lazy lists share.
+type Rc1 = Arc<Template>;
+
+/// What an item is made from.
+enum Template {
+    /// A table of fields.
+    Fields(Vec<(FieldId, Vec<Arc<str>>, Expr)>),
+    /// Any value: a table is an item, a list several.
+    Value(Expr),
+}
+
+impl Add {
+    /// Reads the terms.
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
+        selection(cx, fields, "`add` selects nothing of its list", "say which elements in `each = { of = …, where = … }`");
+        let Some(item) = fields.get("item").map(|f| &f.node) else {
+            cx.fail(
+                Code::TermMissing,
+                span,
+                "`add` needs `item`: what is made",
+                Some("add `item = { … }`, or `item = \"@\"` for the element itself".into()),
+            );
+            return None;
+        };
+        let to = fields.get("to").map(|f| {
+            let name = f.node.as_text().unwrap_or("").to_owned();
+            cx.list(&name, f.node.span)
+        });
+        let each = fields.get("each").map(|f| cx.expr(&f.node));
+        let scope = match &each {
+            None => Scope::None,
+            Some(Expr::Query(q)) => match (&q.of, &q.get) {
+                (crate::terms::expr::Source::List(n), None) => cx.rows_of(*n),
+                _ => Scope::Open,
+            },
+            Some(_) => Scope::Open,
+        };
+        let target = to.map(|n| cx.rows_of(n));
+        let before = std::mem::take(&mut cx.reads_index);
+        let template = cx.within(scope, |cx| template(cx, item, target.as_ref()));
+        let index = cx.reads_index;
+        cx.reads_index |= before;
+        let placed = target.clone().unwrap_or(Scope::Open);
+        let at = fields.get("at").map(|f| cx.within(Scope::Open, |cx| cx.place(&f.node, &placed)));
+        let at_varies = fields.get("at").is_some_and(|f| mentions_item(&f.node));
+        let remembered = match &template {
+            Template::Value(value) if !index => Remembered::of(value),
+            _ => None,
+        };
+        let at = at.unwrap_or(Place::End);
+        Some(Self { each, template: Arc::new(template), to, at, at_varies, index, cells: cx.cells.clone(), remembered })
+    }
+
+    fn made(&self, st: &State, memo: &Memo) -> Result<Vec<Item>, Fault> {
+        let env = pass_env(st, memo);
+        let Some(each) = &self.each else { return self.template.make(&env) };
+        let elements = env.eval(each)?;
+        let elements = match &elements {
+            Value::List(l) => l.as_slice(),
+            Value::Null => &[],
+            other => std::slice::from_ref(other),
+        };
+        st.visit(elements.len())?;
+        let mut out = Vec::with_capacity(elements.len());
+        for (n, element) in elements.iter().enumerate() {
+            let here = env.inner(Current::Value(element, n));
+            match &self.remembered {
+                Some(remembered) => out.extend(remembered.items(element, &here, || self.template.make(&here))?),
+                None => out.extend(self.template.make(&here)?),
+            }
+        }
+        Ok(out)
+    }
+
+    /// A long list of the scene becomes a cursor. True if it did.
+    fn add_lazily(&self, st: &mut State, to: usize, memo: &Memo) -> Result<bool, Fault> {
+        let (Some(Expr::Path(path)), Template::Fields(fields), false) = (&self.each, &*self.template, self.at_varies) else {
+            return Ok(false);
+        };
+        let mut steps: Vec<(Rc<dyn Local>, Rc<Memo>)> = Vec::new();
+        let mut tail = Vec::new();
+        let (source, remaining) = match &path.root {
+            Root::Scene { list: Some((id, used)) }
+                if path.segs.len() == *used && st.rules.lists.get(*id).is_some_and(|l| l.from.is_some()) =>
+            {
+                let held = st.list(*id);
+                let Some(lazy) = &held.lazy else { return Ok(false) };
+                if lazy.at != 0 {
+                    return Ok(false);
+                }
+                if self.index && lazy.leaves_out() {
+                    return Ok(false);
+                }
+                steps.extend(lazy.steps.iter().cloned());
+                tail.extend(held.items.iter().cloned());
+                (lazy.source.clone(), lazy.remaining)
+            }
+            Root::Scene { list: None } => match pass_env(st, memo).path(path)? {
+                Value::List(source) if State::worth_reading_lazily(&source) => {
+                    let n = source.len();
+                    (source, n)
+                }
+                _ => return Ok(false),
+            },
+            _ => return Ok(false),
+        };
+        if fields.iter().any(|(_, _, value)| value.draws()) {
+            return Ok(false);
+        }
+        // what looks at no element is worked out now, as it would be if all were made at once
+        let made_now = Memo::default();
+        for cell in &self.cells {
+            cell.fill(&pass_env(st, &made_now))?;
+        }
+        steps.push((Rc::new(Make(self.template.clone())), Rc::new(made_now)));
+        let mut shape = Shape::default();
+        let env = pass_env(st, memo);
+        for (id, rest, value) in fields {
+            if rest.is_empty() && !value.refers(0) && !value.draws() {
+                shape.known.set(*id, env.eval(value)?);
+            } else {
+                shape.varies.push(*id);
+            }
+        }
+        let mut made = Vec::new();
+        for (n, item) in tail.iter().filter(|i| i.enabled()).enumerate() {
+            made.extend(self.template.make(&env.inner(Current::Item(item, remaining + n)))?);
+        }
+        st.force(to)?;
+        let at = self.at.gap(to, &env)?;
+        let Some(at) = at else { return Ok(true) };
+        let list = st.list_mut(to);
+        let at = at.at.min(list.items.len());
+        let gap = Gap { at, early: false };
+        list.insert(made.into_iter().map(|i| (gap, i)).collect());
+        list.lazy = Some(Lazy { at, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
+        Ok(true)
+    }
+}
+
+impl Verb for Add {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Own
+    }
+
+    fn run(&self, _pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let to = self.to.unwrap_or(list);
+        let memo = Memo::default();
+        if self.add_lazily(st, to, &memo)? {
+            return Ok(());
+        }
+        let made = self.made(st, &memo)?;
+        insert(st, to, &self.at, made, &memo)?;
+        Ok(())
+    }
+}
+
+/// Puts new or moved items into a list; lost ones are noted.
+pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Memo) -> Result<(), Fault> {
+    let mut placed = Vec::with_capacity(made.len());
+    let mut shift = 0;
+    for mut item in made {
+        if item.seq == 0 {
+            item.seq = st.number();
+        }
+        let before = st.list(to).items.len();
+        let gap = {
+            let env = pass_env(st, memo);
+            at.gap(to, &env.inner(Current::Item(&item, 0)))?
+        };
+        // finding a gap may read more of a history in front of the gaps found so far
+        shift += st.list(to).items.len() - before;
+        match gap {
+            Some(gap) => {
+                st.note(&item, "placed");
+                let lazy = st.list(to).lazy_at();
+                let behind = lazy.is_none_or(|at| gap.at > at || (gap.at == at && !gap.early));
+                placed.push((gap, behind.then_some(shift), item));
+            }
+            None => {
+                st.note(&item, "lost");
+                st.lose(&item);
+            }
+        }
+    }
+    let moved = |gap: Gap, by: usize| Gap { at: gap.at + by, early: gap.early };
+    let placed = placed.into_iter().map(|(gap, then, item)| (moved(gap, then.map_or(0, |then| shift - then)), item)).collect();
+    st.list_mut(to).insert(placed);
+    Ok(())
+}
+
+fn template(cx: &mut CompileContext<'_>, node: &Node, target: Option<&Scope>) -> Template {
+    let Some(table) = node.as_table().filter(|t| !crate::terms::names::is_form(t)) else {
+        let value = cx.expr(node);
+        return Template::Value(value);
+    };
+    let mut fields = Vec::new();
+    for (key, field) in table {
+        let (name, rest) = key.split_once('.').unwrap_or((key, ""));
+        check_target(cx, target, name, field.key);
+        let kind = cx.names.field_type(None, name);
+        let value = cx.operand(&field.node, kind);
+        let value = cx.sealed(value);
+        let id = cx.fields.intern(name);
+        fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));
+    }
+    Template::Fields(fields)
+}
+
+fn check_target(cx: &mut CompileContext<'_>, target: Option<&Scope>, name: &str, span: Span) {
+    let scope = target.cloned().unwrap_or(Scope::Open);
+    cx.within(scope, |cx| cx.check_field(0, name, span));
+}
+
+fn mentions_item(node: &Node) -> bool {
+    node.to_json().to_string().contains("\"@")
+}
+
+impl Template {
+    fn make(&self, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
+        match self {
+            Template::Fields(fields) => {
+                let mut item = Item::default();
+                for (id, rest, value) in fields {
+                    super::set::assign(&mut item, *id, rest, env.eval(value)?);
+                }
+                Ok(vec![item])
+            }
+            Template::Value(value) => {
+                let names = &env.st.rules.fields;
+                Ok(match env.eval(value)? {
+                    Value::List(l) => l.iter().filter(|v| !v.is_null()).map(|v| Item::from_value(v, names)).collect(),
+                    Value::Null => Vec::new(),
+                    other => vec![Item::from_value(&other, names)],
+                })
+            }
+        }
+    }
+}
+
+/// The step that makes an item of an element that has just been read.
+struct Make(Rc1);
+
+impl Local for Make {
+    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        if let Current::Item(item, _) = cur
+            && item.get(core::ENABLED) == Some(&Value::Bool(false))
+        {
+            return Ok(None);
+        }
+        let mut made = self.0.make(&env.inner(cur))?.into_iter().next();
+        if let Some(item) = &mut made {
+            item.seq = env.st.number();
+            env.st.note(item, "made");
+        }
+        Ok(made)
+    }
+}

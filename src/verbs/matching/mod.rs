@@ -1,0 +1,278 @@
+//! `match`: looks the items' keys up in the scan sources, and sets fields on hits.
+//!
+//! What is searched are the rows of table `scan_source`, how a key is found the rows of `matcher`, how primary and
+//! secondary hits combine the rows of `logic`. Every text of a source is searched once for all plain keys
+//! ([`crate::text::keys`]), and an item that searches fewer texts looks at earlier finds only; patterns, and keys
+//! with a line break, run on the texts joined as the item searches them.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::diag::{Code, Node, Span, Table};
+use crate::model::{FieldId, Item, Value, item::core};
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
+use crate::terms::select::pass_env;
+use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State, Test};
+use crate::text::keys::{Edge, Key};
+
+mod alike;
+mod before;
+mod scan;
+mod words;
+
+use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::set::Set;
+use super::shape::{Step, steps};
+use scan::{Kept, Scan};
+use words::Words;
+
+/// `match` as the table of verbs knows it.
+pub const INFO: Info = Info {
+    name: "match",
+    doc: "looks the items' keys up in the scan sources",
+    terms: &["keys", "more", "prepare", "set", "grow"],
+    cost: "one pass over the text",
+    did: "set",
+    parse: |cx, w| Some(Box::new(Match::parse(cx, w.fields, w.span, w.scope)?)),
+};
+
+/// The terms of `match`.
+pub struct Match {
+    keys: Expr,
+    more: Option<Expr>,
+    prepare: Vec<Step>,
+    set: Set,
+    grow: Option<FieldId>,
+    sources: Vec<Source>,
+    matchers: Vec<Matcher>,
+    logic: FxHashMap<Arc<str>, (Option<Test>, Option<Test>)>,
+    logic_field: FieldId,
+    /// How words are looked up; nothing where that may depend on more than the word.
+    words: Option<Words>,
+    /// What becomes of a word before it is looked up depends on the word alone, if that holds no macro.
+    steady: bool,
+    /// The fields that say how an item searches; nothing where that may depend on more.
+    looked_at: Option<Arc<[FieldId]>>,
+    /// The fields that an item's keys come from; nothing where they may come from more.
+    keys_from: Option<Box<[FieldId]>>,
+}
+
+/// A row of `scan_source`.
+struct Source {
+    name: Arc<str>,
+    when: Option<Cond>,
+    filter: Option<Cond>,
+    each: Option<Expr>,
+    window: Option<Expr>,
+    newest_first: bool,
+    lead: Arc<str>,
+    text: Expr,
+}
+
+/// A row of `matcher`.
+struct Matcher {
+    when: Option<Cond>,
+    filter: Option<Cond>,
+    keys: Option<Test>,
+    how: How,
+    case: Option<Expr>,
+    edge: Edge,
+    key: Vec<Step>,
+    text: Vec<Step>,
+    bad_is_next: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Plain,
+    Word,
+    Regex,
+    Any,
+}
+
+/// A key, ready to be looked up.
+#[derive(Clone)]
+enum Ready {
+    /// In every text.
+    Any,
+    /// In no text.
+    Never,
+    /// By the automata: the matcher that prepares the texts, and its number.
+    Plain(usize, u32),
+    /// In the joined text: a pattern.
+    Pattern(crate::text::pattern::Pattern),
+    /// In the joined text: a key with a line break.
+    Lines(usize, Key),
+}
+
+/// An item's keys, ready to be looked up.
+type Keys = Arc<[Ready]>;
+
+/// Which matchers an item's keys may use, and whether case counts there.
+type Profile = Arc<[Option<bool>]>;
+
+/// How many texts of each source an item searches.
+type Windows = Arc<[usize]>;
+
+impl Match {
+    /// Reads the terms and the tables.
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+        let (Some(keys), Some(set)) = (fields.get("keys"), fields.get("set")) else {
+            cx.fail(
+                Code::TermMissing,
+                span,
+                "`match` needs `keys` and `set`",
+                Some("add `keys = \"@keys\"` and `set = { hit = true }`".into()),
+            );
+            return None;
+        };
+        let keys = cx.within(scope.clone(), |cx| cx.expr(&keys.node));
+        let more = sealed(cx, fields.get("more").map(|f| &f.node), scope);
+        let prepare = fields.get("prepare").map(|f| cx.within(scope.clone(), |cx| steps(cx, &f.node))).unwrap_or_default();
+        let set = Set::of(cx, &set.node, scope);
+        let grow = fields.get("grow").and_then(|f| f.node.as_text()).map(|f| cx.fields.intern(f));
+        let pack = cx.pack;
+        let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
+        let sources = rows("scan_source").iter().filter_map(|r| source(cx, &r.name, &r.fields, scope)).collect();
+        let matchers: Vec<Matcher> = rows("matcher").iter().map(|r| matcher(cx, &r.fields, scope)).collect();
+        let steady = prepare.iter().all(|step| step.is_fixed() || step.expands());
+        let words = matchers.iter().all(Matcher::looks_at_the_word_alone).then(Words::default);
+        let mut logic = FxHashMap::default();
+        for row in rows("logic") {
+            let mut test = |key: &str| row.fields.get(key).map(|f| cx.test(&f.node, None));
+            logic.insert(row.name.clone(), (test("secondary"), test("missing")));
+        }
+        let logic_field = cx.fields.intern("logic");
+        let keys_from = alike::keys_from(&keys, more.as_ref());
+        let looked_at = None;
+        let mut made = Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field, words, steady, looked_at, keys_from };
+        made.looked_at = alike::looked_at(&made);
+        Some(made)
+    }
+
+    fn combines(&self, item: &Item, found: usize, of: usize, env: &Env<'_>) -> Result<bool, Fault> {
+        let named = item.get(self.logic_field).map(Value::to_text).unwrap_or_default();
+        let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+        match self.logic.get(&named) {
+            Some((of_found, of_missing)) => Ok(of_found.as_ref().map_or(Ok(true), |t| t.holds(&number(found), env))?
+                && of_missing.as_ref().map_or(Ok(true), |t| t.holds(&number(of - found), env))?),
+            None => Ok(found > 0),
+        }
+    }
+}
+
+impl Verb for Match {
+    fn reach(&self, _pass: &Pass) -> Reach<'_> {
+        Reach::Selected
+    }
+
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+        let mut hits = Vec::new();
+        let kept = st.kept.borrow_mut().remove(&pass.id);
+        let kept: Box<Kept> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
+        let kept = {
+            let env = pass_env(st, memo);
+            let chosen = pass.chosen(st, list, memo)?;
+            let items = st.list(list);
+            let mut scan = Scan::new(self, *kept, &env)?;
+            let mut asked = Vec::with_capacity(chosen.len());
+            for n in chosen {
+                if let Some(item) = items.items.get(n) {
+                    asked.push((n, scan.ask(item, &env.inner(Current::Item(item, n)))?));
+                }
+            }
+            scan.compile()?;
+            for (n, asked) in asked {
+                let Some(item) = items.items.get(n) else { continue };
+                let here = env.inner(Current::Item(item, n));
+                if let Some(found) = scan.find(item, &asked, &here)? {
+                    hits.push((n, found));
+                    if let Some(text) = self.grow.and_then(|f| item.get(f)) {
+                        scan.grow(text.to_text());
+                    }
+                }
+            }
+            scan.finish()
+        };
+        st.kept.borrow_mut().insert(pass.id.clone(), Box::new(kept));
+        for (n, found) in &hits {
+            if let Some(item) = st.list_mut(list).items.get_mut(*n) {
+                item.set(core::HITS, Value::Int(i64::try_from(*found).unwrap_or(i64::MAX)));
+            }
+        }
+        let chosen: Vec<usize> = hits.into_iter().map(|(n, _)| n).collect();
+        // the reasons have been given, with the keys
+        *st.because.borrow_mut() = None;
+        self.set.apply(st, list, &chosen, memo)?;
+        Ok(self.set.apply_globals(st, list, &chosen, memo)?)
+    }
+}
+
+impl Matcher {
+    /// Whether nothing but a word decides if its keys are looked up here, and as what.
+    fn looks_at_the_word_alone(&self) -> bool {
+        let literal = |test: &Test| test.operands().iter().all(|e| matches!(e, Expr::Const(_)));
+        self.keys.as_ref().is_none_or(literal) && self.key.iter().all(Step::is_fixed)
+    }
+}
+
+fn source(cx: &mut CompileContext<'_>, name: &Arc<str>, fields: &Table, scope: &Scope) -> Option<Source> {
+    let node = |key: &str| fields.get(key).map(|f| &f.node);
+    let when = node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene)));
+    let filter = filter(cx, node("where"), scope);
+    let each = node("each").map(|n| cx.expr(n));
+    let window = sealed(cx, node("window"), scope);
+    let inner = if each.is_some() { Scope::Open } else { scope.clone() };
+    let text = cx.within(inner, |cx| node("text").map(|n| cx.expr(n)))?;
+    let newest_first = node("from").and_then(Node::as_text) == Some("last");
+    Some(Source {
+        name: name.clone(),
+        when,
+        filter,
+        each,
+        window,
+        newest_first,
+        lead: node("lead").and_then(Node::as_text).unwrap_or("").into(),
+        text,
+    })
+}
+
+/// A condition on items; its parts that look at no item are worked out once a pass.
+fn filter(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Option<Cond> {
+    let cond = cx.within(scope.clone(), |cx| Some(cx.cond(node?, Mode::Item)))?;
+    Some(cx.sealed_cond(cond))
+}
+
+/// A value of items, likewise.
+fn sealed(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Option<Expr> {
+    let expr = cx.within(scope.clone(), |cx| Some(cx.expr(node?)))?;
+    Some(cx.sealed(expr))
+}
+
+fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matcher {
+    let node = |key: &str| fields.get(key).map(|f| &f.node);
+    let word = |key: &str| node(key).and_then(Node::as_text);
+    Matcher {
+        when: node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene))),
+        filter: filter(cx, node("where"), scope),
+        keys: node("keys").map(|n| cx.test(n, None)),
+        how: match word("how") {
+            Some("regex") => How::Regex,
+            Some("word") => How::Word,
+            Some("any") => How::Any,
+            _ => How::Plain,
+        },
+        case: sealed(cx, node("case"), scope),
+        edge: match word("edge") {
+            Some("boundary") => Edge::Boundary,
+            Some("space") => Edge::Space,
+            _ => Edge::NonWord,
+        },
+        key: node("key").map(|n| cx.within(scope.clone(), |cx| steps(cx, n))).unwrap_or_default(),
+        text: node("text").map(|n| cx.within(Scope::None, |cx| steps(cx, n))).unwrap_or_default(),
+        bad_is_next: word("bad") == Some("next"),
+    }
+}

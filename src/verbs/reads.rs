@@ -1,0 +1,95 @@
+//! What queries of a pass read of lists, and how far the newest end of a list is read for a selection.
+
+use crate::syntax::CompileContext;
+use crate::terms::select::{End, Seq, Take, count, pass_env};
+use crate::terms::{Current, Fault, Memo, Select, State};
+
+/// What queries read of lists.
+#[derive(Default)]
+pub struct Reads {
+    /// Lists that are read whole.
+    pub whole: Vec<usize>,
+    /// What is left of an account is asked for, which counts the whole current list.
+    pub account: bool,
+    /// The place of an item in its list is asked for, which takes the whole list.
+    pub index: bool,
+    /// Lists of which only the newest end is looked at, and by which selection.
+    pub tails: Vec<(usize, Select)>,
+}
+
+impl Reads {
+    pub(super) fn take(cx: &mut CompileContext<'_>) -> Self {
+        Self {
+            whole: std::mem::take(&mut cx.reads),
+            account: std::mem::take(&mut cx.reads_account),
+            index: std::mem::take(&mut cx.reads_index),
+            tails: std::mem::take(&mut cx.tails),
+        }
+    }
+
+    /// Has the lists read as far as the queries will look.
+    pub fn ready(&self, st: &State) -> Result<(), Fault> {
+        for list in &self.whole {
+            st.force(*list)?;
+        }
+        if self.account {
+            st.force(st.current.get())?;
+        }
+        let memo = Memo::default();
+        for (list, select) in &self.tails {
+            read_tail(select, st, *list, &memo)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads from the newest end until the selection has all it can take there.
+pub fn read_tail(select: &Select, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+    let env = pass_env(st, memo);
+    let wanted = match &select.take {
+        Some(Take::Count(n)) if select.from == End::Last => {
+            let skip = select.skip.as_ref().map(|e| env.eval(e)).transpose()?.map_or(0, |v| count(&v));
+            Some(count(&env.eval(n)?) + skip)
+        }
+        _ => None,
+    };
+    loop {
+        let Some(at) = st.list(list).lazy_at() else { return Ok(()) };
+        let mut met = 0;
+        let mut settled = false;
+        {
+            let items = st.list(list);
+            let seq = Seq::Items(&items.items);
+            for n in (at..seq.len()).rev() {
+                let enabled = matches!(seq.cur(n), Current::Item(i, _) if i.enabled());
+                if !enabled && !select.off {
+                    continue;
+                }
+                let here = env.inner(seq.cur(n));
+                if let Some(since) = &select.since
+                    && here.holds(since)?
+                {
+                    settled = true;
+                    break;
+                }
+                if let Some(run) = &select.run
+                    && !here.holds(run)?
+                {
+                    settled = true;
+                    break;
+                }
+                if select.chooses(&here, enabled)? {
+                    met += 1;
+                }
+            }
+        }
+        if settled || wanted.is_some_and(|w| met >= w) {
+            return Ok(());
+        }
+        // twice as many each time, so that looking again at what was read stays cheap
+        let more = st.list(list).items.len().saturating_sub(at).max(1);
+        for _ in 0..more {
+            st.read_one(list)?;
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! How a pass is run: its gate, then its reads, then its verb; and what a failure means.
+
+use std::sync::Arc;
+
+use crate::diag::Code;
+use crate::terms::select::pass_env;
+use crate::terms::state::Stat;
+use crate::terms::{Memo, State};
+
+use super::pass::{Caller, Failing, Halt, Pass};
+use super::{reach, reason};
+
+impl Pass {
+    /// Runs the pass over `list` (its own list wins).
+    pub fn run(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+        *st.pass.borrow_mut() = self.id.clone();
+        let memo = Memo::default();
+        if let Some(when) = &self.when {
+            self.gate_reads.ready(st)?;
+            if !pass_env(st, &memo).holds(when)? {
+                return Ok(());
+            }
+        }
+        self.reads.ready(st)?;
+        st.sparing.set(self.failing == Failing::Spare);
+        let list = self.list.unwrap_or(list);
+        reason::begin(self.reason.as_ref(), st)?;
+        let result = self.work(st, list, caller);
+        *st.because.borrow_mut() = None;
+        st.sparing.set(false);
+        *st.pass.borrow_mut() = self.id.clone();
+        if st.refuses() {
+            return Err(Halt::Warned);
+        }
+        let result = match result {
+            Err(Halt::Refused { code, message, .. }) if self.failing == Failing::Keep => {
+                st.warn_as(&code, message);
+                Ok(())
+            }
+            Err(Halt::Fault(f)) if self.failing != Failing::Error && !f.bound => {
+                st.warn(Code::FilterFailed, f.message);
+                Ok(())
+            }
+            other => other,
+        };
+        if st.trail.is_some() {
+            let items = st.list(list).items.len();
+            st.stats.borrow_mut().push(Stat { pass: self.id.clone(), items });
+        }
+        if st.refuses() {
+            return Err(Halt::Warned);
+        }
+        result?;
+        if self.stop { Err(Halt::Stop) } else { Ok(()) }
+    }
+
+    fn work(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+        let memo = Memo::default();
+        reach::prepare(self, st, list, &memo)?;
+        self.verb.run(self, st, list, &memo, caller)
+    }
+}

@@ -1,0 +1,99 @@
+//! The table of verbs: what `tapster ops`, the compiler and the docs are driven by, and how a pass is read with it.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, Span, Table, suggest};
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+
+use super::pass::{Failing, Info, Pass, Written};
+use super::reads::Reads;
+use super::reason::Reason;
+use super::{add, admit, drop, evict, matching, merge, order, place, repeat, require, reserve, run, set, shape, split};
+
+/// All verbs. A file that is a verb and does not stand here is dead code, which the compiler refuses.
+pub const VERBS: &[&Info] = &[
+    &add::INFO,
+    &drop::INFO,
+    &set::INFO,
+    &shape::INFO,
+    &place::INFO,
+    &order::INFO,
+    &merge::INFO,
+    &split::INFO,
+    &matching::INFO,
+    &reserve::INFO,
+    &admit::INFO,
+    &evict::INFO,
+    &require::INFO,
+    &repeat::INFO,
+    &run::INFO,
+];
+
+/// Terms that a pass of any verb may have.
+pub const SHARED: &[&str] = &["name", "about", "do", "when", "then", "list", "failing", "because", "why"];
+
+impl Pass {
+    /// Reads a pass. `list` is the list of its program. `None` after a complaint that leaves nothing to run.
+    pub fn parse(cx: &mut CompileContext<'_>, id: &Arc<str>, span: Span, fields: &Table, list: usize) -> Option<Self> {
+        let node = |key: &str| fields.get(key).map(|f| &f.node);
+        let Some(word) = node("do") else {
+            cx.fail(Code::NoVerb, span, format!("pass `{id}` has no verb"), Some("add `do = \"…\"`; `tapster ops` lists the verbs".into()));
+            return None;
+        };
+        let name = word.as_text().unwrap_or("");
+        let Some(info) = VERBS.iter().copied().find(|v| v.name == name) else {
+            let help = suggest::help(name, VERBS.iter().map(|v| v.name));
+            cx.fail(Code::NoVerb, word.span, format!("there is no verb `{name}`"), help);
+            return None;
+        };
+        check_terms(cx, info, fields);
+        cx.memo = Some(0);
+        cx.cells.clear();
+        cx.reads.clear();
+        cx.tails.clear();
+        cx.reads_account = false;
+        cx.reads_index = false;
+        cx.scopes.clear();
+        let own = node("list").map(|n| {
+            let name = n.as_text().unwrap_or("").to_owned();
+            cx.list(&name, n.span)
+        });
+        let scope = cx.rows_of(own.unwrap_or(list));
+        let when = node("when").map(|n| cx.cond(n, Mode::Scene));
+        let gate_reads = Reads::take(cx);
+        let select = cx.select(fields, scope.clone());
+        let mut select = cx.sealed_select(select);
+        if select.stream.is_empty() {
+            select.stream = id.clone();
+        }
+        let verb = (info.parse)(cx, &Written { fields, span: word.span, scope: &scope })?;
+        let failing = match node("failing").and_then(Node::as_text) {
+            Some("spare") => Failing::Spare,
+            Some("keep") => Failing::Keep,
+            _ => Failing::Error,
+        };
+        let stop = node("then").and_then(Node::as_text) == Some("stop");
+        let (reads, cells) = (Reads::take(cx), std::mem::take(&mut cx.cells));
+        let reason = Reason::parse(cx, fields, &scope);
+        cx.memo = None;
+        Some(Self { id: id.clone(), span, info, when, select, list: own, stop, failing, reason, gate_reads, reads, cells, verb })
+    }
+}
+
+fn check_terms(cx: &mut CompileContext<'_>, info: &Info, fields: &Table) {
+    let shared = SHARED.iter().chain(crate::syntax::selections::WORDS);
+    let known: Vec<&str> = shared.chain(info.terms).copied().collect();
+    for (key, field) in fields {
+        if known.contains(&key.as_ref()) {
+            continue;
+        }
+        let owners: Vec<&str> = VERBS.iter().filter(|v| v.terms.contains(&key.as_ref())).map(|v| v.name).collect();
+        let help = suggest::nearest(key, known.iter().copied()).map(|n| format!("did you mean `{n}`?")).or_else(|| {
+            (!owners.is_empty())
+                .then(|| format!("`{key}` is a term of {}", owners.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")))
+        });
+        let help = help.or_else(|| Some(format!("`{}` takes {}", info.name, info.terms.join(", "))));
+        cx.fail(Code::TwoMeanings, field.key, format!("`{key}` is no term of `{}`", info.name), help);
+    }
+}

@@ -1,0 +1,219 @@
+//! The command line: every row of `tests/cli/cases.toml` is one run in-process; what needs a real process is below.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value as Json;
+use tapster::cli::{Io, run};
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cases {
+    case: Vec<Case>,
+}
+
+/// One run. `{tmp}` in arguments and texts is a fresh folder with `files` in it.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    args: Vec<String>,
+    #[serde(default)]
+    stdin: String,
+    #[serde(default)]
+    env: std::collections::BTreeMap<String, String>,
+    /// Diagnostics go to a terminal.
+    #[serde(default)]
+    terminal: bool,
+    #[serde(default)]
+    files: std::collections::BTreeMap<String, String>,
+    exit: u8,
+    /// Pieces of standard output and of standard error; an empty list means that nothing is written.
+    out: Option<Vec<String>>,
+    err: Option<Vec<String>>,
+    /// Pieces that neither holds.
+    #[serde(default)]
+    never: Vec<String>,
+    /// JSON pointer into standard output = what is there.
+    json: Option<std::collections::BTreeMap<String, Json>>,
+}
+
+struct Ran {
+    exit: u8,
+    out: String,
+    err: String,
+}
+
+fn tapster(args: &[String], stdin: &str, env: &std::collections::BTreeMap<String, String>, terminal: bool) -> Ran {
+    let (mut input, mut out, mut err) = (stdin.as_bytes(), Vec::new(), Vec::new());
+    let env = |name: &str| env.get(name).map(OsString::from);
+    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal, env: &env };
+    let all = std::iter::once("tapster".to_owned()).chain(args.iter().cloned()).map(OsString::from);
+    let exit = run(all, &mut io).code();
+    Ran { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+}
+
+/// A fresh folder that goes away with its owner.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tapster-cli-{}-{}", std::process::id(), name.replace(' ', "-")));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, inside: &str, text: &str) {
+        let path = self.0.join(inside);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn holds(stream: &str, what: &str, pieces: Option<&Vec<String>>, put: &dyn Fn(&str) -> String, wrong: &mut Vec<String>) {
+    match pieces {
+        Some(pieces) if pieces.is_empty() && !stream.is_empty() => wrong.push(format!("{what} should be empty:\n{stream}")),
+        Some(pieces) => {
+            let missing = pieces.iter().map(|p| put(p)).filter(|p| !stream.contains(p));
+            wrong.extend(missing.map(|p| format!("{what} lacks `{p}`:\n{stream}")));
+        }
+        None => {}
+    }
+}
+
+fn check(case: &Case) -> Vec<String> {
+    let folder = Folder::new(&case.name);
+    let put = |text: &str| text.replace("{tmp}", &folder.0.display().to_string());
+    for (name, text) in &case.files {
+        folder.write(name, text);
+    }
+    let args: Vec<String> = case.args.iter().map(|a| put(a)).collect();
+    let ran = tapster(&args, &case.stdin, &case.env.iter().map(|(k, v)| (k.clone(), put(v))).collect(), case.terminal);
+    let mut wrong = Vec::new();
+    if ran.exit != case.exit {
+        wrong.push(format!("exit {} instead of {}\nout: {}\nerr: {}", ran.exit, case.exit, ran.out, ran.err));
+    }
+    holds(&ran.out, "standard output", case.out.as_ref(), &put, &mut wrong);
+    holds(&ran.err, "standard error", case.err.as_ref(), &put, &mut wrong);
+    for piece in case.never.iter().filter(|p| ran.out.contains(*p) || ran.err.contains(*p)) {
+        wrong.push(format!("`{}` is written:\n{}\n{}", piece.escape_debug(), ran.out, ran.err));
+    }
+    if let Some(expected) = &case.json {
+        match serde_json::from_str::<Json>(&ran.out) {
+            Ok(json) => wrong.extend(
+                expected
+                    .iter()
+                    .filter(|(at, value)| json.pointer(at) != Some(value))
+                    .map(|(at, value)| format!("`{at}` is {:?} instead of {value}", json.pointer(at).map(Json::to_string))),
+            ),
+            Err(error) => wrong.push(format!("no JSON ({error}):\n{}", ran.out)),
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_case_holds() {
+    let text = std::fs::read_to_string("tests/cli/cases.toml").unwrap();
+    let cases: Cases = toml::from_str(&text).unwrap();
+    let wrong: Vec<String> =
+        cases.case.iter().flat_map(|case| check(case).into_iter().map(|w| format!("{}: {w}", case.name)).collect::<Vec<_>>()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn help_of_every_verb_ends_with_examples() {
+    for verb in ["build", "explain", "check", "fmt", "import", "schema", "ops", "packs", "template"] {
+        let ran = tapster(&[verb.to_owned(), "--help".to_owned()], "", &std::collections::BTreeMap::new(), false);
+        assert_eq!((ran.exit, ran.err.as_str()), (0, ""), "{verb}");
+        let (_, examples) = ran.out.rsplit_once("Examples:\n").unwrap_or_else(|| panic!("{verb}: {}", ran.out));
+        assert!(examples.contains(&format!("tapster {verb}")), "{verb}: {examples}");
+    }
+}
+
+/// What is stored is what was authored: every byte, also a mark at the beginning and white space at the end.
+#[test]
+fn templates_are_stored_stay_and_go() {
+    let folder = Folder::new("templates");
+    let text = "\u{feff}{ \"id\": \"../Ü\", \"task\": \"t\",\r\n \"name\": \"\", \"version\": 1.0, \"layout\": [], \"slots\": {} }\n\n";
+    folder.write("t.json", text);
+    let env = [("TAPSTER_TEMPLATES".to_owned(), folder.0.join("store").display().to_string())].into();
+    let file = folder.0.join("t.json").display().to_string();
+    let run = |args: &[&str], exit: u8| {
+        let args: Vec<String> = std::iter::once("template").chain(args.iter().copied()).map(str::to_owned).collect();
+        let ran = tapster(&args, text, &env, false);
+        assert_eq!(ran.exit, exit, "{args:?}: {}{}", ran.out, ran.err);
+        ran
+    };
+    assert_eq!(run(&["list"], 0).out, "");
+    run(&["add", &file], 0);
+    assert_eq!(run(&["show", "../Ü"], 0).out, text);
+    assert!(run(&["add", "-"], 1).err.contains("error[store.taken]"));
+    run(&["add", "-", "--force"], 0);
+    assert_eq!(run(&["show", "../Ü"], 0).out, text);
+    assert_eq!(std::fs::read_dir(folder.0.join("store")).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2, "nothing outside of the store");
+    assert!(run(&["list"], 0).out.contains("../Ü"));
+    run(&["remove", "../Ü"], 0);
+    assert!(run(&["remove", "../Ü"], 2).err.contains("holds no template `../Ü`"));
+    assert!(run(&["show", "../Ü"], 2).err.contains("tapster template list"));
+    assert_eq!(run(&["list"], 0).out, "");
+}
+
+#[test]
+fn an_import_of_an_import_is_the_same() {
+    let none = std::collections::BTreeMap::new();
+    let once = tapster(&["import".to_owned(), "examples/hello/card.json".to_owned()], "", &none, false);
+    assert_eq!(once.exit, 0, "{}", once.err);
+    let twice = tapster(&["import".to_owned(), "-".to_owned()], &once.out, &none, false);
+    assert_eq!(once.out, twice.out);
+    assert!(once.out.contains("lantern_room"), "a field that no rule reads is kept:\n{}", once.out);
+}
+
+#[test]
+fn schemas_are_written_whole() {
+    let folder = Folder::new("schemas");
+    let args = ["schema".to_owned(), "--all".to_owned(), folder.0.display().to_string()];
+    let ran = tapster(&args, "", &std::collections::BTreeMap::new(), false);
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    let names = |dir: &Path| -> Vec<_> {
+        let mut names: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&folder.0), names(Path::new("schemas")));
+    let read = |path: PathBuf| serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(read(folder.0.join("lore.v1.json")), read(Path::new("schemas/lore.v1.json").to_owned()));
+}
+
+/// A reader that goes away early (`tapster ops | head -1`) is no failure, and nothing is said about it.
+#[test]
+fn a_closed_pipe_is_fine() {
+    let program = env!("CARGO_BIN_EXE_tapster");
+    let mut child = Command::new(program).arg("ops").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let status = child.wait().unwrap();
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!((status.code(), err.as_str()), (Some(0), ""));
+}
+
+/// What is written without a colour flag holds no escape, since a pipe is no terminal.
+#[test]
+fn a_process_ends_with_the_exit_code() {
+    let program = env!("CARGO_BIN_EXE_tapster");
+    let ran = Command::new(program).args(["check", "no-such-pack"]).output().unwrap();
+    assert_eq!(ran.status.code(), Some(2));
+    let err = String::from_utf8(ran.stderr).unwrap();
+    assert!(err.starts_with("error[pack.missing]: pack `no-such-pack` is not found"), "{err}");
+}

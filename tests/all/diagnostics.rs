@@ -1,0 +1,177 @@
+//! The text of every complaint, as its reader sees it: each file of `tests/diagnostics/` makes a mistake and holds the
+//! whole answer. `UPDATE=1 cargo test --test all diagnostics::` writes the answers anew; read them before you keep them.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use tapster::diag::{Code, Report, Sources, render};
+use tapster::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
+use tapster::{Ruleset, Scene};
+
+/// Codes that have no file here, and where they are tested.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("file.missing", "tests/all/pack/bad_input.rs: it takes a folder on disk"),
+    ("file.outside", "tests/all/pack/bad_input.rs: it takes a link on disk"),
+    ("file.too_large", "tests/all/pack/bad_input.rs and tests/all/import: it takes a large file"),
+    ("scene.field", "every build raises it: tests/all/packs.rs"),
+    ("store.name", "tests/all/store.rs: it takes a folder on disk"),
+    ("store.taken", "tests/all/store.rs: it takes a folder on disk"),
+    ("template.data", "tests/all/tasks.rs: it takes a template of its own"),
+];
+
+/// What a pack of a case says where it has no `pack.toml` of its own.
+const MANIFEST: &str = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n";
+
+/// The packs of one case, before those that ship.
+struct Case(Vec<PackFiles>);
+
+impl Library for Case {
+    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
+        self.0.iter().find(|p| p.name == name).cloned().or_else(|| Shelf::default().find(name, report))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.iter().map(|p| p.name.clone()).chain(Shelf::default().names()).collect()
+    }
+}
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// The bytes of a text of a case: `latin1 = true` means one byte a character, for files that are no UTF-8.
+fn bytes(case: &Json, text: &Json) -> Vec<u8> {
+    let text = text.as_str().unwrap();
+    if case["latin1"] == json!(true) { text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect() } else { text.into() }
+}
+
+fn files<'a>(case: &'a Json, table: &str) -> Vec<(&'a str, Vec<u8>)> {
+    let files = case[table].as_object().into_iter().flatten();
+    files.map(|(path, text)| (path.as_str(), bytes(case, text))).collect()
+}
+
+/// Packs by name: `q:lore.toml` is a file of pack `q`; without a name it is of pack `p`, which is opened.
+fn packs(case: &Json) -> Vec<PackFiles> {
+    let mut packs = vec![("p", Vec::<(String, Vec<u8>)>::new())];
+    for (path, bytes) in files(case, "files") {
+        let (pack, path) = path.split_once(':').unwrap_or(("p", path));
+        match packs.iter_mut().find(|(name, _)| *name == pack) {
+            Some((_, files)) => files.push((path.to_owned(), bytes)),
+            None => packs.push((pack, vec![(path.to_owned(), bytes)])),
+        }
+    }
+    for (name, files) in &mut packs {
+        if *name == "p" && !files.iter().any(|(path, _)| path.starts_with("pack.")) {
+            files.push(("pack.toml".into(), MANIFEST.into()));
+        }
+    }
+    packs.into_iter().map(|(name, files)| PackFiles::of(name, files)).collect()
+}
+
+fn answer(case: &Json) -> String {
+    if let Some((name, bytes)) = files(case, "import").into_iter().next() {
+        let mut report = Report::default();
+        let read = tapster::import::read(name, &bytes);
+        match read {
+            Ok(found) => report.extend(found.report),
+            Err(found) => report.extend(found),
+        }
+        return render::human(&report, &Sources::default(), false);
+    }
+    let library = Case(packs(case));
+    let overlays = files(case, "overlays").into_iter();
+    let overlays: Vec<Overlay> =
+        overlays.map(|(name, bytes)| Overlay::File(RuleFile { name: name.into(), path_in_pack: name.into(), bytes })).collect();
+    let start = Start::Name(case["open"].as_str().unwrap_or("p").to_owned());
+    let rules = match Ruleset::load(&start, &overlays, &library) {
+        Ok(rules) => rules,
+        Err(rejected) => return render::human(&rejected.report, &rejected.sources, false),
+    };
+    let mut out = render::human(rules.warnings(), &rules.pack().sources, false);
+    if case.get("scene").is_some() {
+        out.push_str(&built(&rules, case));
+    }
+    out
+}
+
+/// What a build warns of, or why it fails.
+fn built(rules: &Ruleset, case: &Json) -> String {
+    let scene = Scene::new(&case["scene"]);
+    let run: Vec<&str> = case["run"].as_array().into_iter().flatten().map(|p| p.as_str().unwrap()).collect();
+    let (warnings, error) = if run.is_empty() {
+        match tapster::build(rules, &scene) {
+            Ok(plan) => (plan.warnings, None),
+            Err(error) => (Vec::new(), Some(error)),
+        }
+    } else {
+        match tapster::run_all(rules, &run, &scene, &[]) {
+            Ok(outcome) => (outcome.warnings(), None),
+            Err(error) => (Vec::new(), Some(error)),
+        }
+    };
+    let mut out = String::new();
+    for w in warnings {
+        writeln!(out, "warning[{}]: {}\n  = pass: {}", w.code, w.message, w.pass).unwrap();
+    }
+    if let Some(error) = error {
+        writeln!(out, "error[{}]: {error}", error.kind()).unwrap();
+    }
+    out
+}
+
+#[test]
+fn every_answer_is_as_written() {
+    let mut wrong = Vec::new();
+    for path in cases() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let case: Json = toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let got = answer(&case);
+        if case["expected"] == json!(got) {
+            continue;
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            let (before, rest) = text.split_once("expected = '''\n").unwrap();
+            let (_, after) = rest.split_once("'''\n").unwrap();
+            std::fs::write(&path, format!("{before}expected = '''\n{got}'''\n{after}")).unwrap();
+        } else {
+            wrong.push(format!("{}\n--- got\n{got}--- expected\n{}", path.display(), case["expected"].as_str().unwrap_or("")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A file is named after its code, with `-more` where a code has several.
+fn code_of(path: &Path) -> String {
+    let stem = path.file_stem().unwrap().to_string_lossy();
+    stem.split('-').next().unwrap().to_owned()
+}
+
+#[test]
+fn every_code_has_an_answer_here_or_a_test_elsewhere() {
+    let here: Vec<String> = cases().iter().map(|p| code_of(p)).collect();
+    let known: Vec<&str> = Code::ALL.iter().map(|c| c.as_str()).collect();
+    for code in &known {
+        let elsewhere = ELSEWHERE.iter().filter(|(name, why)| name == code && !why.is_empty()).count();
+        let found = here.iter().any(|h| h == code);
+        assert_eq!(usize::from(found) + elsewhere, 1, "`{code}` needs a file in tests/diagnostics, or one line of ELSEWHERE");
+    }
+    let stray: Vec<&String> = here.iter().filter(|h| !known.contains(&h.as_str())).collect();
+    assert!(stray.is_empty(), "files of no code: {stray:?}");
+}
+
+#[test]
+fn an_answer_shows_its_code_and_a_remedy() {
+    for path in cases() {
+        let case: Json = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let text = case["expected"].as_str().unwrap();
+        assert!(text.contains(&format!("[{}]", code_of(&path))), "{}: another code", path.display());
+        let asks = case.get("scene").is_some() || case["no_help"].as_str().is_some();
+        assert!(asks || text.contains("= help: "), "{}: no remedy", path.display());
+    }
+}

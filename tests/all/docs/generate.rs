@@ -1,0 +1,219 @@
+//! Tables of the pages, made from the code and the schemas.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use tapster::diag::{Code, codes};
+use tapster::macros::MACRO_FUNCTIONS;
+use tapster::pack::KINDS;
+use tapster::syntax::{conditions, selections};
+use tapster::terms::calc;
+use tapster::text::functions::FUNCTIONS;
+use tapster::verbs::{SHARED, VERBS, shape};
+
+/// What each test means; the names are held against the engine's.
+const TESTS: &[(&str, &str)] = &[
+    ("ne", "equals none of it: one value, or a list of them. Holds for missing too"),
+    ("gt", "is a number greater than it"),
+    ("ge", "is a number, this or greater"),
+    ("lt", "is a number less than it"),
+    ("le", "is a number, this or less"),
+    ("in", "is an element of the list, which is a reference or a query"),
+    ("contains", "the list has this element, the text this piece, the table this key"),
+    ("meets", "the two lists have an element in common"),
+    ("starts", "the text begins with it, or with one of them"),
+    ("matches", "the text matches `/pattern/flags`, as in JavaScript; a reference gives the pattern"),
+    ("exists", "there is a value; `false`: there is none"),
+    ("nonempty", "there is a value that is not empty; `false`: missing or empty"),
+    ("given", "the data says something there, be it null; `false`: it says nothing. Only here null and missing are two things"),
+    ("every", "is positive and a multiple of it, which is more than 0: every nth turn"),
+];
+
+/// Rows of a schema that mean the same everywhere.
+const LAYERING: &[&str] = &["remove", "replace", "before", "after", "expects", "about"];
+/// Keys of a file that mean the same in every kind.
+const COMMON: &[&str] = &["$schema", "kind", "version", "about", "program", "pass", "round", "fact", "field", "arrange"];
+
+/// The block called `what`.
+pub(crate) fn block(what: &str) -> String {
+    match what.split_once(' ').unwrap_or((what, "")) {
+        ("verbs", _) => verbs(),
+        ("tests", _) => tests(),
+        ("steps", _) => table(["step", "does"], shape::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),
+        ("calc", _) => {
+            let names: Vec<String> = calc::NAMES.iter().map(|(name, _)| code(name)).collect();
+            format!("Names: {}.\n", names.join(", "))
+        }
+        ("functions", _) => functions(),
+        ("macro_functions", _) => {
+            let effects = |effects: bool| if effects { "yes" } else { "" }.to_owned();
+            table(
+                ["function", "gives", "writes or draws"],
+                MACRO_FUNCTIONS.iter().map(|f| [code(f.name), f.doc.to_owned(), effects(f.effects)]),
+            )
+        }
+        ("kinds", _) => {
+            let rows = KINDS.iter().map(|(kind, doc)| [format!("[`{kind}`]({kind}.md)"), (*doc).to_owned()]);
+            format!("\n{}", table(["kind", "decides"], rows))
+        }
+        ("codes", _) => codes_page(),
+        ("kind", kind) => kind_page(kind),
+        _ => panic!("nothing is generated under the name `{what}`"),
+    }
+}
+
+fn verbs() -> String {
+    let rows = VERBS.iter().map(|v| {
+        let terms: Vec<String> = v.terms.iter().map(|t| code(t)).collect();
+        let terms = if terms.is_empty() { "–".to_owned() } else { terms.join(", ") };
+        [format!("[`{name}`](#{name})", name = v.name), v.doc.to_owned(), terms, v.cost.to_owned()]
+    });
+    let shared: Vec<String> = SHARED.iter().map(|t| code(t)).collect();
+    let select: Vec<String> = selections::WORDS.iter().map(|t| code(t)).collect();
+    let body = table(["verb", "does", "own terms", "costs"], rows);
+    format!("{body}\nShared terms: {}. Selection: {}.\n\n", shared.join(", "), select.join(", "))
+}
+
+fn tests() -> String {
+    let known: Vec<&str> = TESTS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(known, conditions::TESTS, "tests/docs/generate.rs explains other tests than the engine knows");
+    let plain = [
+        ["`x`".to_owned(), "equals x. `true` and `false`: what the value counts as".to_owned()],
+        ["`[a, b]`".to_owned(), "equals one of them".to_owned()],
+    ];
+    let words = TESTS.iter().map(|(name, doc)| [format!("`{{ {name} = … }}`"), (*doc).to_owned()]);
+    table(["test", "holds when the value"], plain.into_iter().chain(words))
+}
+
+fn functions() -> String {
+    let own = FUNCTIONS.iter().map(|f| {
+        let args: Vec<String> = f.args.iter().map(|(name, needed)| if *needed { code(name) } else { format!("{}?", code(name)) }).collect();
+        [code(f.name), args.join(", "), f.doc.to_owned()]
+    });
+    let build = [
+        ["cost", "`of`, `role`?, `name`?, `ruler`", "what a text costs by a ruler"],
+        ["render", "`of`, `lang`, `with`?", "the text through a text language"],
+        [
+            "template",
+            "`of`, `task`?, `budget`?, `ruler`?, `data`?",
+            "what a [template](#templates) makes: `messages`, `tokens` and `revision`",
+        ],
+    ];
+    let build = build.map(|[name, args, doc]| [code(name), args.to_owned(), doc.to_owned()]);
+    let mut rows: Vec<[String; 3]> = own.chain(build).collect();
+    rows.sort();
+    table(["function", "arguments", "gives"], rows)
+}
+
+fn codes_page() -> String {
+    let row = |c: &codes::Code| [code(c.as_str()), format!("{:?}", c.severity()).to_lowercase(), c.doc().to_owned()];
+    table(["code", "usually", "means"], Code::ALL.iter().map(row))
+}
+
+/// The tables and values of a kind, from the newest version of its schema.
+fn kind_page(kind: &str) -> String {
+    let (version, schema) = (1..100)
+        .rev()
+        .find_map(|v| Some((v, std::fs::read_to_string(super::root().join(format!("schemas/{kind}.v{v}.json"))).ok()?)))
+        .unwrap_or_else(|| panic!("kind `{kind}` has no schema"));
+    let schema: Value = serde_json::from_str(&schema).expect("a schema is JSON");
+    let mut out = format!("Schema: `schemas/{kind}.v{version}.json`. {}\n", doc(&schema));
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let mut plain = Vec::new();
+    let mut elsewhere = Vec::new();
+    for (key, property) in properties.filter(|(key, _)| !COMMON.contains(&key.as_str())) {
+        let own = property.pointer("/items/$ref").and_then(Value::as_str).unwrap_or("");
+        if let Some(row) = own.strip_prefix("#/definitions/").and_then(|name| schema.pointer(&format!("/definitions/{name}"))) {
+            let _ = write!(out, "\n### `[[{key}]]`\n\n{}\n\n{}", doc(property), keys(row, &schema));
+            if row.pointer("/properties/expect/$ref").is_some() {
+                let _ = write!(out, "\n`expect`:\n\n{}", keys(schema.pointer("/definitions/expect").unwrap_or(&Value::Null), &schema));
+            }
+        } else if property.get("type").and_then(Value::as_str) == Some("object") && !keys(property, &schema).is_empty() {
+            let _ = write!(out, "\n### `[{key}]`\n\n{}\n\n{}", doc(property), keys(property, &schema));
+        } else if own.contains(".json#") || property.get("$ref").is_some_and(|r| r.as_str().is_some_and(|r| r.contains(".json#"))) {
+            elsewhere.push(code(key));
+        } else {
+            plain.push([code(key), shape_of(property), doc(property)]);
+        }
+    }
+    if !plain.is_empty() {
+        let _ = write!(out, "\n### Of the file itself\n\n{}", table(["key", "is", "meaning"], plain));
+    }
+    // the parts of a file that is not made of rows
+    for part in schema.get("definitions").and_then(Value::as_object).into_iter().flat_map(|all| all.values()) {
+        if let Some(title) = part.get("title").and_then(Value::as_str) {
+            let _ = write!(out, "\n### {title}\n\n{}\n\n{}", doc(part), keys(part, &schema));
+        }
+    }
+    if !elsewhere.is_empty() {
+        let _ = write!(out, "\nIt may also hold rows and values that other pages describe: {}.\n", elsewhere.join(", "));
+    }
+    out
+}
+
+/// The keys of a row or value. Where a key has no description, that of its definition stands in.
+fn keys(row: &Value, schema: &Value) -> String {
+    let doc = |property: &Value| {
+        let own = doc(property);
+        let named = property.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix('#')).and_then(|r| schema.pointer(r));
+        if own.is_empty() { named.map(doc).unwrap_or_default() } else { own }
+    };
+    let properties = row.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let mut rows: Vec<[String; 3]> = properties
+        .filter(|(key, _)| !LAYERING.contains(&key.as_str()))
+        .map(|(key, property)| [code(key), shape_of(property), doc(property)])
+        .collect();
+    if let Some(any) = row.get("additionalProperties").filter(|p| p.is_object()) {
+        rows.push(["any other".to_owned(), shape_of(any), doc(any)]);
+    }
+    if rows.is_empty() { String::new() } else { table(["key", "is", "meaning"], rows) }
+}
+
+/// What a value of a schema may be, in a few words.
+fn shape_of(property: &Value) -> String {
+    if let Some(choices) = property.get("enum").and_then(Value::as_array) {
+        return choices
+            .iter()
+            .map(|c| format!("`{}`", c.as_str().map_or_else(|| c.to_string(), str::to_owned)))
+            .collect::<Vec<_>>()
+            .join(", ");
+    }
+    if let Some(constant) = property.get("const") {
+        return format!("`{constant}`");
+    }
+    if let Some(reference) = property.get("$ref").and_then(Value::as_str) {
+        return reference.rsplit('/').next().unwrap_or("").replace('_', " ");
+    }
+    let word = |t: &str| match t {
+        "string" => "text".to_owned(),
+        "object" => "table".to_owned(),
+        "array" => {
+            let of = property.get("items").map(shape_of).filter(|s| !s.is_empty() && s != "any");
+            of.map_or_else(|| "list".to_owned(), |of| format!("list of {of}"))
+        }
+        other => other.to_owned(),
+    };
+    match property.get("type") {
+        Some(Value::String(t)) => word(t),
+        Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).map(word).collect::<Vec<_>>().join(" or "),
+        _ => "any".to_owned(),
+    }
+}
+
+fn doc(value: &Value) -> String {
+    value.get("description").and_then(Value::as_str).unwrap_or("").to_owned()
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+/// A Markdown table.
+fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut out = format!("| {} |\n|{}\n", head.join(" | "), " --- |".repeat(N));
+    for row in rows {
+        let cells = row.map(|cell| cell.replace('|', "\\|").replace('\n', " "));
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    out
+}

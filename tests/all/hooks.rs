@@ -1,0 +1,204 @@
+//! Hooks of the embedding program and of a pack, scripts as passes, and what a trace tells of them.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value as Json, json};
+use tapster::{HookView, Ruleset, Scene, Value};
+
+use crate::own;
+
+/// A pack over `base` with a script `mine.rhai` and a rule file of kind `hooks`.
+fn pack(script: &str, rules: &str) -> Ruleset {
+    let rules = format!("kind = \"hooks\"\nversion = 1\n{rules}");
+    own::pack("[limits]\nscript_operations = 20_000\n", &[("scripts/mine.rhai", script), ("hooks.toml", &rules)]).unwrap()
+}
+
+fn contract() -> Ruleset {
+    Ruleset::open("sillytavern", &[]).unwrap()
+}
+
+fn chat() -> Scene {
+    Scene::new(&json!({
+        "card": { "description": "A tower." },
+        "history": [{ "id": "h1", "role": "user", "text": "Hi" }],
+        "context": { "tokenizer": "words" },
+    }))
+}
+
+fn texts(plan: &tapster::Plan) -> Vec<String> {
+    plan.messages().iter().map(|m| m.get("content").unwrap().to_text().to_string()).collect()
+}
+
+#[test]
+fn a_hook_before_changes_inputs_and_one_behind_changes_blocks() {
+    let scene = chat()
+        .hook("after_build", "last", |view: &mut HookView<'_>| view.add_block(usize::MAX, Value::from(&json!({ "text": "{{char}}" }))))
+        .hook("before_build", "first", |view: &mut HookView<'_>| view.set("card.description", Value::text("A cave.")));
+    assert_eq!(texts(&tapster::build(&contract(), &scene).unwrap()), ["A cave.", "Hi", "{{char}}"]);
+}
+
+#[test]
+fn a_hook_before_sees_no_blocks_and_one_behind_changes_no_inputs() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let note = |key: &'static str| {
+        let seen = seen.clone();
+        move |view: &mut HookView<'_>| {
+            let input = view.set("card.description", Value::text("x")).is_ok();
+            let block = view.add_block(0, Value::from(&json!({ "text": "y" }))).is_ok();
+            let own = view.set("blocks", Value::list(Vec::new())).is_ok();
+            seen.lock().unwrap().push((key, input, block, own, view.blocks().len()));
+            Ok(())
+        }
+    };
+    let scene = chat().hook("before_build", "b", note("before")).hook("after_build", "a", note("after"));
+    tapster::build(&contract(), &scene).unwrap();
+    assert_eq!(*seen.lock().unwrap(), [("before", true, false, false, 0), ("after", false, true, false, 3)]);
+}
+
+#[test]
+fn a_path_that_nobody_declares_is_an_error_with_a_remedy() {
+    let scene = chat().hook("before_build", "typo", |view: &mut HookView<'_>| view.set("turn_coun", Value::Int(1)));
+    let error = tapster::build(&contract(), &scene).unwrap_err();
+    assert_eq!((error.kind(), error.stage.as_deref()), ("pipeline", Some("hooks")));
+    assert!(error.message.contains("typo") && error.message.contains("turn_count"), "{}", error.message);
+}
+
+#[test]
+fn a_hook_of_the_application_that_fails_ends_every_build() {
+    for pack in ["base", "sillytavern"] {
+        let scene = chat().hook("after_build", "h", |_: &mut HookView<'_>| Err("boom".into()));
+        let error = tapster::build(&Ruleset::open(pack, &[]).unwrap(), &scene).unwrap_err();
+        assert_eq!((error.kind(), error.stage.as_deref()), ("pipeline", Some("hooks")), "{pack}: {error}");
+    }
+}
+
+#[test]
+fn strict_stops_at_the_first_warning() {
+    let ran = Arc::new(AtomicU32::new(0));
+    let count = ran.clone();
+    let mut scene = chat()
+        .hook("before_build", "warns", |view: &mut HookView<'_>| {
+            view.warn("odd card");
+            Ok(())
+        })
+        .hook("before_build", "later", move |_: &mut HookView<'_>| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+    scene.strict = true;
+    let error = tapster::build(&contract(), &scene).unwrap_err();
+    assert_eq!((error.kind(), error.stage.as_deref()), ("strict_mode", Some("hooks")));
+    assert_eq!(ran.load(Ordering::Relaxed), 0);
+}
+
+/// W4-DEBUG-04: a payload is worked out only for a trace.
+#[test]
+fn what_is_noted_for_the_trace_is_worked_out_only_for_a_trace() {
+    let count = Arc::new(AtomicU32::new(0));
+    for (trace, wanted) in [(false, 0), (true, 1)] {
+        let made = count.clone();
+        let mut scene = chat().hook("before_build", "h", move |view: &mut HookView<'_>| {
+            view.instrument("dear", || Value::Int(i64::from(made.fetch_add(1, Ordering::Relaxed))));
+            Ok(())
+        });
+        scene.trace = trace;
+        let plan = tapster::build(&contract(), &scene).unwrap();
+        assert_eq!(count.load(Ordering::Relaxed), wanted);
+        let noted = plan.trace.map(|t| t.stats.iter().any(|s| s.stage == "hooks" && s.name == "dear"));
+        assert_eq!(noted, trace.then_some(true));
+    }
+}
+
+const HOOKS: &str = r#"
+[[hook]]
+name = "shorten"
+event = "before_build"
+run = "mine.rhai::shorten"
+[[hook]]
+name = "sign"
+event = "after_build"
+run = "mine.rhai::sign"
+when = { type = "normal" }
+"#;
+
+const SCRIPT: &str = r#"
+fn shorten(blocks, scene) {
+    #{ set: #{ "card.description": scene.card.description.sub_string(0, 3) }, warnings: ["shortened"] }
+}
+fn sign(blocks, scene) {
+    blocks.push(#{ role: "system", text: "signed" });
+    blocks
+}
+fn backwards(items, scene) {
+    items.reverse();
+    #{ items: items, set: #{ "lore.before": "from " + scene.card.name } }
+}
+fn endless(items, scene) {
+    loop {}
+}
+"#;
+
+#[test]
+fn a_pack_has_hooks_in_scripts() {
+    let plan = tapster::build(&pack(SCRIPT, HOOKS), &chat()).unwrap();
+    assert_eq!(texts(&plan), ["A t", "Hi", "signed"]);
+    assert_eq!(plan.warnings.iter().map(|w| (w.code.as_str(), w.message.as_str())).collect::<Vec<_>>(), [("script.warned", "shortened")]);
+    let mut quiet = chat();
+    quiet.set("type", Value::text("quiet"));
+    assert_eq!(texts(&tapster::build(&pack(SCRIPT, HOOKS), &quiet).unwrap()), ["A t", "Hi"]);
+}
+
+#[test]
+fn a_failing_hook_of_a_pack_is_what_the_pack_says() {
+    let endless = |failing: &str| format!("[[hook]]\nname = \"h\"\nevent = \"before_build\"\nrun = \"mine.rhai::endless\"\n{failing}");
+    let plan = tapster::build(&pack(SCRIPT, &endless("")), &chat()).unwrap();
+    assert!(plan.warnings.iter().any(|w| w.code == "filter.failed" && w.message.contains("too many steps")), "{:?}", plan.warnings);
+    let error = tapster::build(&pack(SCRIPT, &endless("failing = \"error\"")), &chat()).unwrap_err();
+    assert_eq!((error.kind(), error.stage.as_deref()), ("pipeline", Some("hooks")));
+}
+
+#[test]
+fn a_pass_may_be_a_script() {
+    let rules = pack(
+        SCRIPT,
+        "[[program]]\nname = \"turned\"\nover = \"blocks\"\n[[pass]]\nname = \"turned/round\"\ndo = \"run\"\nscript = \"mine.rhai::backwards\"\n",
+    );
+    let scene = Scene::new(&json!({ "card": { "name": "Vex" } }));
+    let out = tapster::run(&rules, "turned", &scene, &[("blocks", json!([{ "id": "a" }, { "id": "b" }]))]).unwrap();
+    let ids: Json = out.list("blocks").iter().map(|b| b.get("id").unwrap().to_json()).collect();
+    assert_eq!((ids, out.get("lore.before").to_json()), (json!(["b", "a"]), json!("from Vex")));
+}
+
+#[test]
+fn an_event_ends_with_the_program_that_has_it() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let note = |name: &'static str| {
+        let order = order.clone();
+        move |_: &mut HookView<'_>| {
+            order.lock().unwrap().push(name);
+            Ok(())
+        }
+    };
+    let overlay = "kind = \"overlay\"\nversion = 1\n[[pass]]\nname = \"pinned/mine\"\ndo = \"run\"\nevent = \"pinned\"\nbefore = \"text\"\n\
+                   [[pass]]\nname = \"build/late\"\ndo = \"run\"\nevent = \"late\"\nafter = \"pinned_groups\"\n";
+    let rules = Ruleset::open_with("base", &[("o.toml", overlay)]).unwrap();
+    let scene = chat()
+        .hook("after_build", "5", note("after build"))
+        .hook("before_late", "3", note("before late"))
+        .hook("after_pinned", "2", note("after pinned"))
+        .hook("before_pinned", "1", note("before pinned"));
+    tapster::build(&rules, &scene).unwrap();
+    assert_eq!(*order.lock().unwrap(), ["before pinned", "after pinned", "before late", "after build"]);
+}
+
+#[test]
+fn a_trace_has_stages_and_hooks_in_order() {
+    let mut scene = chat().hook("after_build", "a", |_: &mut HookView<'_>| Ok(()));
+    scene.trace = true;
+    let steps = serde_json::to_value(tapster::build(&contract(), &scene).unwrap().trace.unwrap().steps).unwrap();
+    let steps = steps.as_array().unwrap();
+    assert_eq!((steps.first(), steps.last()), (Some(&json!({ "stage": "hooks" })), Some(&json!({ "hook": "a" }))));
+}

@@ -1,0 +1,151 @@
+//! Packs as their authors meet them: what bad files are answered with, how layers merge, where values come from.
+//!
+//! The schemas here are small ones of the test's own, so that layering is tested apart from the real ones.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test that panics has failed"
+)]
+
+mod bad_input;
+mod layering;
+mod places;
+mod rendering;
+mod upgrades;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tapster::diag::{Code, Diagnostic, Severity, render};
+use tapster::pack::KINDS;
+use tapster::pack::{Loaded, Overlay, RuleFile, Schemas, Shelf, Start, load_file, load_with};
+
+/// A folder of its own for one test, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let path = std::env::temp_dir().join(format!("tapster-pack-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, path: &str, text: impl AsRef<[u8]>) -> &Self {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    /// A pack with a manifest and one file of rules.
+    fn pack(&self, name: &str, extends: &str, rules: &str) -> &Self {
+        let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"1.2.3\"\nengine = \">=0.1\"\n{extends}");
+        self.file(&format!("{name}/pack.toml"), manifest);
+        self.file(&format!("{name}/rules.toml"), format!("kind = \"lore\"\nversion = 1\n{rules}"))
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.join(path)
+    }
+
+    fn load(&self, name: &str) -> Loaded {
+        self.load_over(name, &[])
+    }
+
+    fn load_over(&self, name: &str, overlays: &[&str]) -> Loaded {
+        let overlays: Vec<Overlay> = overlays.iter().enumerate().map(|(n, text)| overlay(n, text)).collect();
+        load_with(&Start::Folder(self.path(name)), &overlays, &bare(), &schemas())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn overlay(number: usize, text: &str) -> Overlay {
+    let name = format!("over{}.toml", number + 1);
+    let text = format!("kind = \"overlay\"\nversion = 1\n{text}");
+    Overlay::File(RuleFile { name: name.clone(), path_in_pack: name, bytes: text.into_bytes() })
+}
+
+/// A library without the shipped packs.
+fn bare() -> Shelf {
+    Shelf { folders: Vec::new(), bare: true }
+}
+
+const ROW: &str = r#"{
+  "$id": "https://test.invalid/terms.v1.json",
+  "definitions": { "row": {
+    "type": "object", "required": ["name"], "additionalProperties": false,
+    "properties": {
+      "name": { "type": "string" }, "text": { "type": "string" }, "depth": { "type": "integer", "minimum": 0 },
+      "role": { "enum": ["system", "user", "assistant"] },
+      "keys": { "anyOf": [ { "type": "string" }, { "type": "array", "items": { "type": "string" } } ] }
+    }
+  } }
+}"#;
+
+const TASK: &str = r#"{
+  "$schema": "http://json-schema.org/draft-07/schema#",
+  "$id": "https://test.invalid/task.v1.json",
+  "type": "object", "required": ["kind", "version"], "additionalProperties": false,
+  "properties": {
+    "kind": {}, "version": {}, "about": { "type": "string" },
+    "task": { "type": "array", "items": { "$ref": "terms.v1.json#/definitions/row" } }
+  }
+}"#;
+
+/// Every kind takes anything; `task` is strict; `case` is the real one.
+fn schemas() -> Schemas {
+    let any: Vec<(String, String)> = KINDS.iter().map(|(kind, _)| (format!("{kind}.v1.json"), "{}".to_owned())).collect();
+    let any = any.iter().filter(|(name, _)| !name.starts_with("task") && !name.starts_with("case"));
+    let strict = [
+        ("terms.v1.json", ROW),
+        ("task.v1.json", TASK),
+        ("case.v1.json", include_str!("../../../schemas/case.v1.json")),
+        ("case.v2.json", include_str!("../../../schemas/case.v2.json")),
+    ];
+    Schemas::new(any.map(|(name, text)| (name.as_str(), text.as_str())).chain(strict))
+}
+
+/// The only complaint of a code.
+#[track_caller]
+fn one(loaded: &Loaded, code: Code) -> &Diagnostic {
+    let all: Vec<_> = loaded.report.items().iter().filter(|d| d.code == code).collect();
+    assert_eq!(all.len(), 1, "{}", render::human(&loaded.report, &loaded.sources, false));
+    all[0]
+}
+
+/// `line:column` of a complaint, and the text that it covers.
+fn at<'a>(loaded: &'a Loaded, d: &Diagnostic) -> (String, &'a str) {
+    let span = d.span.expect("a place");
+    let place = loaded.sources.place(span).expect("a known source");
+    (format!("{}:{}", place.line, place.column), loaded.sources.snippet(span))
+}
+
+#[track_caller]
+fn clean(loaded: &Loaded) {
+    assert!(loaded.report.is_empty(), "{}", render::human(&loaded.report, &loaded.sources, false));
+}
+
+/// Names of the rows of a table, in order.
+fn names(loaded: &Loaded, table: &str) -> Vec<String> {
+    let pack = loaded.pack.as_ref().expect("a pack");
+    pack.tables.get(table).map(|rows| rows.keys().map(ToString::to_string).collect()).unwrap_or_default()
+}
+
+fn row(loaded: &Loaded, table: &str, name: &str) -> serde_json::Value {
+    let row = &loaded.pack.as_ref().unwrap().tables[table][name];
+    row.fields.iter().map(|(k, f)| (k.to_string(), f.node.to_json())).collect::<serde_json::Map<_, _>>().into()
+}
+
+const THREE: &str = "[[slot]]\nname = \"a\"\nn = 1\n[[slot]]\nname = \"b\"\nn = 2\n[[slot]]\nname = \"c\"\nn = 3\n";
+const BASE: &str = "extends = [{ name = \"low\", release = \"^1\" }]\n";
