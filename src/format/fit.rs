@@ -34,23 +34,23 @@ pub(super) fn fit(value: &mut Value<'_>, most: usize, indent: usize, column: usi
     let mut sizes = Sizes::default();
     sizes.of(value);
     sizes.sort();
-    let ok = line.settle(value, &sizes, effort);
-    inside(value, &mut |array| {
-        array.items.iter_mut().fold(true, |ok, item| {
-            let column = indent + INDENT;
-            // a filled line breaks between its items; every other item has a line of its own, which ends with a comma
-            fit(&mut item.value, most, column, column, 1, effort) && ok
-        })
-    }) && ok
+    let mut ok = line.settle(value, &sizes, effort);
+    broken_in(value, &mut |array| {
+        let column = indent + INDENT;
+        for item in &mut array.items {
+            // every item ends with a comma
+            ok &= fit(&mut item.value, most, column, column, 1, effort);
+        }
+    });
+    ok
 }
 
-/// Calls `each` for the broken arrays that stand outside of other arrays, and settles that the others are not broken.
-fn inside(value: &mut Value<'_>, each: &mut impl FnMut(&mut Array<'_>) -> bool) -> bool {
+/// Calls `each` for the broken arrays that stand outside of other arrays.
+fn broken_in(value: &mut Value<'_>, each: &mut impl FnMut(&mut Array<'_>)) {
     match value {
-        Value::Scalar(_) => true,
         Value::Array(array) if array.broken => each(array),
-        Value::Array(_) => true,
-        Value::Table(table) => table.entries.iter_mut().fold(true, |ok, entry| inside(&mut entry.value, each) && ok),
+        Value::Scalar(_) | Value::Array(_) => {}
+        Value::Table(table) => table.entries.iter_mut().for_each(|entry| broken_in(&mut entry.value, each)),
     }
 }
 

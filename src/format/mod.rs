@@ -50,9 +50,9 @@ pub struct Formatted {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// It is not TOML: whoever reads rule files tells all the reasons.
-    Syntax(Diagnostic),
+    Syntax(Box<Diagnostic>),
     /// It is TOML, but cannot be laid out without a loss.
-    Loss(Diagnostic),
+    Loss(Box<Diagnostic>),
 }
 
 /// Lays out a text. `source` is what the places of a complaint refer to.
@@ -70,7 +70,8 @@ pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted,
     if let Some(at) = too_deep(text) {
         let message = format!("values are nested deeper than {MAX_DEPTH} levels");
         let help = "use fewer dots in keys and fewer brackets inside brackets";
-        return Err(Refusal::Syntax(Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help)));
+        let complaint = Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help);
+        return Err(Refusal::Syntax(Box::new(complaint)));
     }
     let before: toml::Table = toml::from_str(text).map_err(|error| syntax(source, text, &error))?;
     let mut document = read::read(text).ok_or_else(|| loss(source, "it cannot be read in parts"))?;
@@ -93,13 +94,14 @@ fn syntax(source: SourceId, text: &str, error: &toml::de::Error) -> Refusal {
     let end = range.end.min(text.len());
     let message = error.message().replace('\n', ", ");
     let span = Span::new(source, range.start.min(end), end);
-    Refusal::Syntax(Diagnostic::new(Code::SyntaxToml, message).at(span).help("see https://toml.io for how TOML is written"))
+    let help = "see https://toml.io for how TOML is written";
+    Refusal::Syntax(Box::new(Diagnostic::new(Code::SyntaxToml, message).at(span).help(help)))
 }
 
 fn loss(source: SourceId, why: &str) -> Refusal {
     let message = format!("the file is left as it is: {why}");
     let help = "this is a defect of the formatter; please report it with the file, and lay the file out by hand until it is mended";
-    Refusal::Loss(Diagnostic::new(Code::FormatRefused, message).at(Span::new(source, 0, 0)).help(help))
+    Refusal::Loss(Box::new(Diagnostic::new(Code::FormatRefused, message).at(Span::new(source, 0, 0)).help(help)))
 }
 
 /// The words of all comments, sorted: a comment may be wrapped, and may move above its line.

@@ -102,7 +102,7 @@ impl<'s> Reader<'s, '_> {
                     (None, lines)
                 }
                 _ => {
-                    let (path, value) = self.key_value()?;
+                    let (path, value) = self.key_value(&mut lead)?;
                     let Between { note, lines, .. } = self.between(false);
                     sections.last_mut()?.entries.push(Entry { lead, path, value, note: None });
                     (note, lines)
@@ -129,19 +129,19 @@ impl<'s> Reader<'s, '_> {
         }
     }
 
-    fn key_value(&mut self) -> Option<(Vec<&'s str>, Value<'s>)> {
+    /// A key and its value. The parser takes line breaks between them in an inline table; comments there go to `lead`.
+    fn key_value(&mut self, lead: &mut Vec<Line<'s>>) -> Option<(Vec<&'s str>, Value<'s>)> {
         let mut path = Vec::new();
         loop {
+            lead.extend(comments(self.between(false).all()));
             match self.next()? {
                 (EventKind::SimpleKey, _, key) => path.push(key),
-                (EventKind::KeySep | EventKind::Whitespace, ..) => {}
+                (EventKind::KeySep, ..) => {}
                 (EventKind::KeyValSep, ..) => break,
                 _ => return None,
             }
         }
-        if self.peek() == Some(EventKind::Whitespace) {
-            self.at += 1;
-        }
+        lead.extend(comments(self.between(false).all()));
         Some((path, self.value()?))
     }
 
@@ -212,7 +212,7 @@ impl<'s> Reader<'s, '_> {
                 self.at += 1;
                 return Some(Table::new(entries, lead));
             }
-            let (path, value) = self.key_value()?;
+            let (path, value) = self.key_value(&mut lead)?;
             let before = self.between(false);
             let mut entry = Entry { lead, path, value, note: before.note };
             lead = comments(before.lines);
@@ -250,10 +250,10 @@ fn without_outer_blanks(lines: &mut Vec<Line<'_>>) {
     }
 }
 
-/// A scalar in the spelling that TOML 1.0 knows.
+/// A scalar in the spelling that TOML 1.0 knows. A time without seconds stays, because it is not the same value with them.
 fn scalar(text: &str, encoding: Option<Encoding>) -> Scalar<'_> {
     match encoding {
-        None => Scalar::new(with_seconds(text), Kind::Bare),
+        None => Scalar::new(text, Kind::Bare),
         Some(Encoding::BasicString) => Scalar::new(old_escapes(text), Kind::Basic),
         Some(Encoding::MlBasicString) => Scalar::new(old_escapes(text), Kind::LongBasic),
         Some(Encoding::LiteralString) => literal(text),
@@ -288,13 +288,4 @@ fn old_escapes(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
-}
-
-/// A time without seconds came with TOML 1.1.
-fn with_seconds(text: &str) -> Cow<'_, str> {
-    let Some((hour, rest)) = text.split_once(':') else { return Cow::Borrowed(text) };
-    match (rest.get(..2), rest.get(2..)) {
-        (Some(minute), Some(after)) if !after.starts_with(':') => Cow::Owned(format!("{hour}:{minute}:00{after}")),
-        _ => Cow::Borrowed(text),
-    }
 }

@@ -144,22 +144,27 @@ fn broken(text: &str, most: usize, end: usize, trimmed: bool) -> Vec<String> {
             return lines;
         }
         let Some(unit) = rest.next() else {
-            // nothing is left, but what follows does not fit: the line is cut once more
-            let kept = line.split_off(cut(&line));
-            lines.push(std::mem::replace(&mut line, kept).concat());
-            if lines.last().is_some_and(String::is_empty) {
-                lines.pop();
-            }
-            lines.push(line.concat());
+            // nothing is left, but what follows does not fit: as much as leaves room for it goes to one more line
+            let mut room = most.saturating_sub(end);
+            let fits = line.iter().rev().take_while(|unit| {
+                let wide = unit.chars().count();
+                let ok = wide <= room;
+                room = room.saturating_sub(wide);
+                ok
+            });
+            let at = cut(&line, line.len() - fits.count());
+            let last = line.split_off(at);
+            lines.extend(Some(line.concat()).filter(|line| !line.is_empty()));
+            lines.push(last.concat());
             return lines;
         };
         let wide = unit.chars().count();
         if used + wide + 1 > most {
-            let kept = line.split_off(cut(&line));
+            let kept = line.split_off(cut(&line, 0));
             lines.push(std::mem::replace(&mut line, kept).concat());
-            // the next line must not begin with white space
             used = line.iter().map(|unit| unit.chars().count()).sum();
         }
+        // white space at the beginning of a line would be lost
         if line.is_empty() && !lines.is_empty() && matches!(unit, " " | "\t") {
             line.push(if unit == " " { "\\u0020" } else { "\\t" });
             used += if unit == " " { 6 } else { 2 };
@@ -171,16 +176,18 @@ fn broken(text: &str, most: usize, end: usize, trimmed: bool) -> Vec<String> {
     }
 }
 
-/// Where a line is cut: behind its last white space, else before a group or a `|` of
-/// a pattern or behind a comma, else at its end.
-fn cut(line: &[&str]) -> usize {
+/// Where a line is cut, at `from` or behind it: behind its last white space, else before a group or a `|` of a pattern or
+/// behind a comma, else where it must be. What comes behind does not begin with white space, which would be lost.
+fn cut(line: &[&str], from: usize) -> usize {
     let half = line.len() / 2;
     let blank = |n: usize| matches!(line.get(n), Some(&(" " | "\t")));
     let space = |n: usize| (blank(n - 1) || line.get(n - 1) == Some(&"\\n")) && !blank(n);
     let group = |n: usize| line.get(n) == Some(&"(");
     let sign = |n: usize| line.get(n) == Some(&"|") || line.get(n - 1) == Some(&",") && !blank(n);
-    let last = |wanted: &dyn Fn(usize) -> bool, from: usize| (from.max(1)..line.len()).rev().find(|n| wanted(*n));
-    last(&space, half / 2).or_else(|| last(&group, half)).or_else(|| last(&sign, half)).unwrap_or(line.len())
+    let last = |wanted: &dyn Fn(usize) -> bool, least: usize| (least.max(from).max(1)..line.len()).rev().find(|n| wanted(*n));
+    let nice = last(&space, half / 2).or_else(|| last(&group, half)).or_else(|| last(&sign, half));
+    let must = || if from == 0 { None } else { (from..line.len()).find(|n| !blank(*n)) };
+    nice.or_else(must).unwrap_or(line.len())
 }
 
 /// A text that its author wrote over several lines, with those of its lines broken that are too long.

@@ -152,7 +152,9 @@ impl<'s> Scalar<'s> {
 impl<'s> Array<'s> {
     pub(super) fn new(items: Vec<Item<'s>>, tail: Vec<Line<'s>>) -> Self {
         let flat = items.iter().map(|item| item.value.flat() + 2).sum::<usize>().max(2);
-        let lines = |item: &Item<'_>| item.fresh || !item.lead.is_empty() || item.note.is_some() || item.value.is_forced();
+        let remarked = |item: &Item<'_>| matches!(&item.value, Value::Table(table) if table.remarked);
+        let own = |item: &Item<'_>| item.fresh || !item.lead.is_empty() || item.note.is_some();
+        let lines = |item: &Item<'_>| own(item) || item.value.is_forced() || remarked(item);
         let forced = !tail.is_empty() || items.iter().any(lines);
         Self { items, tail, flat, forced, broken: forced }
     }
@@ -167,16 +169,16 @@ impl<'s> Array<'s> {
         self.flat > 60 || self.items.iter().any(|item| matches!(item.value, Value::Table(_)))
     }
 
-    /// Whether several items may share a line when it is broken.
+    /// Whether several items may share a line when it is broken; known when the layout is decided.
     pub(super) fn is_filled(&self) -> bool {
         let scalar = |value: &Value<'_>| matches!(value, Value::Scalar(_));
         self.items.iter().all(|item| {
             let short = match &item.value {
-                Value::Scalar(_) => true,
-                Value::Array(inner) => inner.items.iter().all(|i| scalar(&i.value)),
+                Value::Scalar(text) => text.split.is_none() && !text.text.contains('\n'),
+                Value::Array(inner) => !inner.broken && inner.items.iter().all(|i| scalar(&i.value)),
                 Value::Table(_) => false,
             };
-            short && item.value.flat() <= 30 && !item.value.is_forced() && item.lead.is_empty() && item.note.is_none()
+            short && item.value.flat() <= 30 && item.lead.is_empty() && item.note.is_none()
         })
     }
 }

@@ -150,7 +150,7 @@ impl Writer<'_> {
     fn broken(&mut self, array: &Array<'_>, indent: usize) {
         self.out.push('[');
         self.end_line();
-        if array.is_filled() {
+        if !array.items.is_empty() && array.is_filled() {
             self.filled(&array.items, indent + INDENT);
         } else {
             for item in &array.items {

@@ -12,6 +12,7 @@ mod dialects;
 mod docs;
 mod edits;
 mod examples;
+mod fmt;
 mod foreign;
 mod hooks;
 mod hostile;

@@ -15,6 +15,7 @@ const PRODUCTS: &[&str] = &["sillytavern", "risuai", "storyforge", "talespinner"
 /// Which rooms a room may look at. Nothing looks at `cli`, the outermost door, and it may look at everything.
 const ARROWS: &[(&str, &[&str])] = &[
     ("diag", &[]),
+    ("format", &["diag"]),
     ("model", &["diag"]),
     ("text", &["diag", "model"]),
     ("store", &["diag"]),

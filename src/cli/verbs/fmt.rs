@@ -110,7 +110,7 @@ impl Fmt {
             }
             Err(Refusal::Loss(complaint)) => {
                 tally.refused += 1;
-                tally.report.push(complaint);
+                tally.report.push(*complaint);
             }
             Err(Refusal::Syntax(complaint)) => {
                 tally.refused += 1;
@@ -118,7 +118,7 @@ impl Fmt {
                 let mut report = Report::default();
                 let _ = crate::pack::toml::parse(source, text, &mut report);
                 if !report.has_errors() {
-                    report.push(complaint);
+                    report.push(*complaint);
                 }
                 tally.report.extend(report);
             }
