@@ -70,7 +70,7 @@ mod verbs;
 
 pub use assemble::{Outcome, Texts, blocks_of, build, expand_texts, import_document, run, run_all, unchanged};
 pub use emit::{Emitted, dialects, emit, unchanged_payload};
-pub use engine::BuildError;
+pub use engine::{BuildError, ErrorKind};
 pub use model::{Hook, HookView, Plan, Scene, Value};
 pub use pack::{Opened, PackError, RuleFile, Ruleset, open_template};
 pub use program::foreign::Imported;

@@ -2,11 +2,13 @@
 //!
 //! A code is `room.word`; its page is `docs/reference/codes.md`, which a test keeps in step with this table.
 
+use std::sync::Arc;
+
 use super::Severity;
 
 macro_rules! codes {
     ($($name:ident = $code:literal, $severity:ident, $doc:literal;)*) => {
-        /// A stable code of a complaint.
+        /// A stable code of a diagnostic. [`Code::as_str`] gives it as users see it, [`Code::doc`] says what it means.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Code { $(#[doc = $doc] $name,)* }
@@ -28,6 +30,75 @@ macro_rules! codes {
             pub fn severity(self) -> Severity { match self { $(Code::$name => Severity::$severity,)* } }
         }
     };
+}
+
+/// The code of a diagnostic: one of the registry, or one that a rule pack defines for its own warnings and errors.
+/// It compares equal to a [`Code`] and to the text of a code.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum DiagnosticCode {
+    /// A code of the registry, documented in `docs/codes.md`.
+    Known(Code),
+    /// A code that a rule pack names, such as `lint.role`.
+    Pack(Arc<str>),
+}
+
+impl DiagnosticCode {
+    /// The code `text`, from the registry if it has one of this text.
+    #[must_use]
+    pub fn named(text: &str) -> Self {
+        Code::ALL.iter().find(|code| code.as_str() == text).map_or_else(|| Self::Pack(text.into()), |code| Self::Known(*code))
+    }
+
+    /// The code as users see it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(code) => code.as_str(),
+            Self::Pack(code) => code,
+        }
+    }
+
+    /// The code of the registry; `None` for a code of a pack.
+    #[must_use]
+    pub fn known(&self) -> Option<Code> {
+        if let Self::Known(code) = self { Some(*code) } else { None }
+    }
+}
+
+impl From<Code> for DiagnosticCode {
+    fn from(code: Code) -> Self {
+        Self::Known(code)
+    }
+}
+
+impl PartialEq<Code> for DiagnosticCode {
+    fn eq(&self, other: &Code) -> bool {
+        self.known() == Some(*other)
+    }
+}
+
+impl PartialEq<str> for DiagnosticCode {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for DiagnosticCode {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl std::fmt::Display for DiagnosticCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl serde::Serialize for DiagnosticCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 codes! {
@@ -98,6 +169,12 @@ codes! {
     PositionUnknown = "injection.unknown_position", Warning, "a position has no meaning in this pack";
     DepthNegative = "injection.negative_depth", Warning, "a negative depth is never reached";
     RequireFailed = "require.failed", Error, "a pack's own requirement is not met";
+    StrictMode = "strict_mode", Error, "a build with strict mode on raised a warning";
+    Pipeline = "pipeline", Error, "a pass, a script, a hook or a function failed";
+    TemplateFailed = "template", Error, "a text of a template language cannot be read or rendered";
+    DialectUnknown = "unknown_dialect", Error, "the pack has no dialect of this name";
+    CallUnknown = "call", Error, "a program, list, format, task or template is requested that the pack does not have";
+    CacheUnchanged = "cache.unchanged", Note, "how much of the request is unchanged since the previous one";
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
     // what is stored

@@ -6,6 +6,7 @@
 pub mod counting;
 pub mod error;
 pub mod trace;
+pub mod warnings;
 
 mod hooks;
 mod render;
@@ -20,7 +21,7 @@ use crate::terms::draws::Draws;
 use crate::text::script::take_log;
 use crate::verbs::Halt;
 
-pub use error::BuildError;
+pub use error::{BuildError, ErrorKind};
 
 /// The live blocks after each stage, where a trace is kept.
 pub(crate) type Stages = Vec<(String, Vec<Value>)>;

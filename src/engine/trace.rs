@@ -23,12 +23,13 @@ fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
     let mut stats = st.notes.borrow().clone();
     if let Some((report, by)) = report {
         let numbers = [
-            ("initial_tokens", Value::Num(report.initial_tokens)),
-            ("final_tokens", Value::Num(report.final_tokens)),
-            ("budget_tokens", Value::Num(report.budget_tokens)),
-            ("eviction_count", Value::Int(i64::try_from(report.eviction_count).unwrap_or(i64::MAX))),
+            ("initial_tokens", report.initial_tokens),
+            ("final_tokens", report.final_tokens),
+            ("budget_tokens", report.budget_tokens),
+            ("eviction_count", report.eviction_count as u64),
         ];
-        let value = Value::map(numbers.into_iter().map(|(name, value)| (Arc::from(name), value)).collect());
+        let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+        let value = Value::map(numbers.into_iter().map(|(name, n)| (Arc::from(name), number(n))).collect());
         stats.push(Stat { stage: by.stage.to_string(), name: "trim".to_owned(), value });
     }
     stats.extend(take_log().into_iter().map(|line| Stat {

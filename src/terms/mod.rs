@@ -31,7 +31,7 @@ pub mod trees;
 pub mod watch;
 
 pub use cond::{Cond, Test};
-pub use eval::{Current, Env, Fault};
+pub use eval::{Current, Env, Fault, FaultKind};
 pub use expr::Expr;
 pub use library::Library;
 pub use memo::Memo;

@@ -12,7 +12,7 @@ use tapster::{Emitted, Plan, Ruleset, Value, emit};
 static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open_with("base", &[]).unwrap_or_else(|e| panic!("{e}")));
 
 fn emitted(rules: &Ruleset, dialect: &str, scene: &Json, messages: &Json) -> Emitted {
-    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() };
+    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0, history: Vec::new() };
     let blocks = messages.as_array().unwrap().iter().map(block).collect();
     emit(rules, &Plan { blocks, scene: Value::from(scene), ..Default::default() }, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"))
 }
