@@ -8,11 +8,10 @@ use crate::model::{Map, Value};
 use crate::template::TemplateCalls;
 use crate::terms::{Fault, Rendering, State};
 use crate::text::functions;
-use crate::text::handlebars::Template;
+use crate::text::handlebars::{Template, Unknown};
 use crate::text::leaf::{Leaf, Scope, Syntax};
 use crate::text::liquid::{Liquid, Options};
 use crate::text::macros::expand;
-use crate::text::story::Story;
 use crate::text::{Language, Limits, TextError};
 
 /// A text, a template or a script's answer; `args` are those of the call.
@@ -31,8 +30,7 @@ pub(super) fn render(what: Rendering, args: &Map, st: &State, table: &Table, tem
             Ok(Value::Text(Macros::new(st, table, &with, &text).through(values).run()))
         }
         Language::Outlet => Ok(Value::Text(outlets(&text, st))),
-        Language::Story => story(&text, &with),
-        Language::Handlebars => handlebars(&text, &with, args.get("unknown").is_some(), st, table),
+        Language::Handlebars => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str), st, table),
         Language::Leaf => leaf(&text, &with, st),
         Language::Liquid => liquid(&text, &with, st),
     }
@@ -57,12 +55,6 @@ fn outlets(text: &Arc<str>, st: &State) -> Arc<str> {
     expand(text, &OutletHost::new(st), &limits).text
 }
 
-fn story(template: &str, with: &Value) -> Result<Value, Fault> {
-    let lookup = |name: &str| with.get(name).map(Value::to_text);
-    let text = Story::known(template).and_then(|story| story.render(&lookup, false));
-    text.map(Value::text).map_err(|error| fault(&error, template, "template"))
-}
-
 /// A mistake in a text, or a limit that it reached, with its place and what stands there.
 fn fault(error: &TextError, text: &str, what: &str) -> Fault {
     let message = error.in_text(text, what);
@@ -85,15 +77,17 @@ fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault>
     liquid.render(with, &options).map(Value::text).map_err(fault)
 }
 
-/// With `macros` a name that is no field is a macro; else it stays as a tag.
-fn handlebars(template: &str, with: &Value, macros: bool, st: &State, table: &Table) -> Result<Value, Fault> {
+/// What the rule says with `unknown` is done with names that are no fields: they are read as macros (`macro`), stay as
+/// they are written together with all other unknown tags (`stays`), or stay as plain tags.
+fn handlebars(template: &str, with: &Value, unknown: Option<&str>, st: &State, table: &Table) -> Result<Value, Fault> {
     let nothing = Value::default();
-    let mut unknown = |name: &str| {
+    let mut name = |name: &str| {
         let tag: Arc<str> = format!("{{{{{name}}}}}").into();
-        if macros { self::macros(&tag, &nothing, st, table) } else { tag }
+        if unknown == Some("macro") { macros(&tag, &nothing, st, table) } else { tag }
     };
     let limits = Limits::HANDLEBARS.with_output(st.rules.limits.text_bytes);
-    let text = Template::known(template).and_then(|template| template.render(with, &mut unknown, &limits));
+    let manner = if unknown == Some("stays") { Unknown::Stays } else { Unknown::Asked };
+    let text = Template::known(template, manner).and_then(|compiled| compiled.render(with, &mut name, &limits));
     text.map(Value::text).map_err(|error| fault(&error, template, "template"))
 }
 

@@ -1,7 +1,5 @@
 //! Text languages where a rule file names them: `{ expand = NAME }` and `{ fn = "render", lang = NAME, … }`.
 
-use std::sync::Arc;
-
 use crate::diag::{Code, Node, Span, Table, suggest};
 use crate::text::{Language, functions};
 
@@ -10,15 +8,36 @@ use super::context::CompileContext;
 /// The arguments of `render`.
 const ARGUMENTS: [&str; 6] = ["fn", "of", "lang", "with", "values", "unknown"];
 
+/// What can become of names that a Handlebars template does not have.
+const UNKNOWN: [&str; 2] = ["macro", "stays"];
+
 impl CompileContext<'_> {
-    /// The language that a node names; complains about any other node.
-    pub fn language(&mut self, node: &Node) -> Option<Language> {
+    /// The language that `node` names, and complaints about what `table` says beside it: `values` is for macros, and
+    /// `unknown` for Handlebars. Any other name is a mistake.
+    pub fn language(&mut self, node: &Node, table: &Table) -> Option<Language> {
         let name = self.literal(node, "a text language");
         let language = Language::named(&name);
         if language.is_none() && node.as_text().is_some() {
             self.unknown("text language", &name, node.span, Language::ALL.map(Language::name));
         }
-        language
+        let language = language?;
+        for (key, of) in [("values", Language::Macro), ("unknown", Language::Handlebars)] {
+            if let Some(field) = table.get(key).filter(|_| language != of) {
+                let help = Some(format!("leave `{key}` out"));
+                self.fail(Code::TermType, field.key, format!("`{key}` is for `{of}`, not for `{language}`"), help);
+            }
+        }
+        if let Some(values) = table.get("values") {
+            self.pure_function(&values.node);
+        }
+        if let Some(unknown) = table.get("unknown") {
+            let name = self.literal(&unknown.node, "what becomes of unknown names");
+            if unknown.node.as_text().is_some() && !UNKNOWN.contains(&name.as_ref()) {
+                let help = "write `macro` to read names as macros, or `stays` to leave every unknown tag as it is written";
+                self.fail(Code::TermType, unknown.node.span, format!("`unknown` cannot be `{name}`"), Some(help.into()));
+            }
+        }
+        Some(language)
     }
 
     /// The language of a call of `render`, and complaints about its other arguments.
@@ -38,23 +57,15 @@ impl CompileContext<'_> {
             self.fail(Code::TermMissing, span, "`render` needs `lang`: the language of the text", Some(help));
             return None;
         };
-        if let Some(values) = table.get("values") {
-            self.pure_function(&values.node);
-        }
-        if let Some(unknown) = table.get("unknown").filter(|u| u.node.as_text() != Some("macro")) {
-            let help = "write `unknown = \"macro\"`, or leave it out and they stay as they are".to_owned();
-            self.fail(Code::TermType, unknown.node.span, "unknown names can only be read as macros", Some(help));
-        }
-        self.language(&lang.node)
+        self.language(&lang.node, table)
     }
 
-    /// The name of a function of the library that takes nothing but a text.
-    pub fn pure_function(&mut self, node: &Node) -> Arc<str> {
+    /// Complains about a name that is not that of a library function which takes nothing but a text.
+    fn pure_function(&mut self, node: &Node) {
         let name = self.literal(node, "a function's name");
         if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
             let known = functions::FUNCTIONS.iter().map(|f| f.name);
             self.fail(Code::NameUnknown, node.span, format!("no function `{name}` takes a text alone"), suggest::help(&name, known));
         }
-        name
     }
 }

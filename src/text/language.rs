@@ -9,9 +9,7 @@ pub enum Language {
     Macro,
     /// `{{outlet::name}}` alone: the slots that other blocks go into.
     Outlet,
-    /// Story strings: fields and conditional blocks; any other tag stays.
-    Story,
-    /// Handlebars over a table of values.
+    /// Handlebars over a table of values; with `unknown = "stays"` a story string.
     Handlebars,
     /// Leaf strings: expressions and blocks, where a mistake makes the text literal.
     Leaf,
@@ -21,7 +19,7 @@ pub enum Language {
 
 impl Language {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Self; 6] = [Self::Macro, Self::Outlet, Self::Story, Self::Handlebars, Self::Leaf, Self::Liquid];
+    pub const ALL: [Self; 5] = [Self::Macro, Self::Outlet, Self::Handlebars, Self::Leaf, Self::Liquid];
 
     /// The language of a name.
     #[must_use]
@@ -35,7 +33,6 @@ impl Language {
         match self {
             Self::Macro => "macro",
             Self::Outlet => "outlet",
-            Self::Story => "story",
             Self::Handlebars => "handlebars",
             Self::Leaf => "leaf",
             Self::Liquid => "liquid",
@@ -48,7 +45,7 @@ impl Language {
         match self {
             Self::Macro => super::macros::is_plain(text),
             Self::Liquid => !text.contains("{{") && !text.contains("{%"),
-            Self::Outlet | Self::Story | Self::Handlebars | Self::Leaf => !text.contains("{{"),
+            Self::Outlet | Self::Handlebars | Self::Leaf => !text.contains("{{"),
         }
     }
 }

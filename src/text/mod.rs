@@ -23,7 +23,6 @@ mod schema;
 pub mod script;
 pub mod seedrandom;
 pub mod sha512;
-pub mod story;
 pub mod tokens;
 pub mod truth;
 

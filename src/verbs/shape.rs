@@ -54,6 +54,8 @@ pub(super) struct Step {
     with: Option<Expr>,
     /// Function of the library that every value of a macro goes through.
     values: Option<Arc<str>>,
+    /// What becomes of names that a template does not have.
+    unknown: Option<Arc<str>>,
     what: What,
 }
 
@@ -184,7 +186,7 @@ pub(super) fn through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<A
 
 fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
     let table = node.as_table()?;
-    let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with" | "then" | "values"));
+    let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with" | "then" | "values" | "unknown"));
     let Some((word, own)) = word.and_then(|w| Some((w.as_ref(), &table.get(w)?.node))) else {
         cx.fail(Code::TermType, node.span, "a step needs one key that says what it does", Some("for example `{ trim = \"both\" }`".into()));
         return None;
@@ -211,7 +213,7 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
             holds: table.get("holds").map(|f| cx.pattern(&f.node)),
             times: table.get("times").map(|f| cx.expr(&f.node)),
         },
-        "expand" => What::Expand(cx.language(own)?),
+        "expand" => What::Expand(cx.language(own, table)?),
         "scripts" => What::Scripts(Scripts::parse(cx, own, table)),
         "inline" => What::Inline(cx.literal(own, "a joint")),
         "outline" => What::Outline(cx.literal(own, "a joint")),
@@ -230,8 +232,9 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
             return None;
         }
     };
-    let values = table.get("values").map(|f| cx.pure_function(&f.node));
-    Some(Step { when, with, values, what })
+    let said = |key: &str| table.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
+    let (values, unknown) = (said("values"), said("unknown"));
+    Some(Step { when, with, values, unknown, what })
 }
 
 fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
@@ -333,8 +336,10 @@ impl Step {
         if let Some(with) = &self.with {
             args.insert("with".into(), env.eval(with)?);
         }
-        if let Some(values) = &self.values {
-            args.insert("values".into(), Value::Text(values.clone()));
+        for (key, said) in [("values", &self.values), ("unknown", &self.unknown)] {
+            if let Some(said) = said {
+                args.insert(key.into(), Value::Text(said.clone()));
+            }
         }
         if let Some(function) = function {
             args.insert("function".into(), Value::Text(function.clone()));

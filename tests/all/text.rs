@@ -533,10 +533,10 @@ mod templates {
     use super::table;
     use serde_json::json;
     use tapster::text::Limits;
-    use tapster::text::handlebars::Template;
+    use tapster::text::handlebars::{Template, Unknown};
 
     fn render(template: &str, fields: &serde_json::Value) -> Result<String, String> {
-        let template = Template::known(template).map_err(|e| e.to_string())?;
+        let template = Template::known(template, Unknown::Asked).map_err(|e| e.to_string())?;
         template
             .render(&tapster::Value::from(fields), &mut |name| Arc::from(format!("<{name}>")), &Limits::HANDLEBARS)
             .map_err(|e| e.to_string())
@@ -571,6 +571,15 @@ mod templates {
         assert!(render(&format!("{{{{#if {}a{}}}}}{{{{/if}}}}", "(x ".repeat(90), ")".repeat(90)), &json!({})).is_err());
         assert!(render(&"{{#if ".repeat(50_000), &json!({})).is_err());
         assert!(render(&"{{".repeat(100_000), &json!({})).is_err());
+        // brackets in texts and in names count for nothing, and cannot hide brackets that do
+        let hidden = |open: &str| format!("{{{{#if {}}}}}{{{{/if}}}}", format!("{open} (x ").repeat(5_000));
+        for open in ["\"(\"", "')'", "\"\\\")\"", "a.[)]", "[\"]", "a.[']"] {
+            assert!(render(&hidden(open), &json!({})).unwrap_err().contains("deeper than 64"), "{open}");
+        }
+        assert!(render(&format!("{{{{a {}}}}}", "\"((((((((\" ".repeat(20)), &json!({})).is_ok());
+        assert!(render(&format!("{{{{a {}}}}}", "b ".repeat(40_000)), &json!({})).unwrap_err().contains("longer than"));
+        assert!(render(&format!("{{{{!-- {} --}}}}", "{{".repeat(40_000)), &json!({})).is_ok());
+        assert!(render(&"{{!-- ".repeat(50_000), &json!({})).unwrap_err().contains("comment is not closed"));
         assert!(render(&"x".repeat(2 << 20), &json!({})).unwrap_err().contains("longer than"));
         assert!(render(&"{{a}}".repeat(200), &json!({ "a": "x".repeat(1 << 20) })).unwrap_err().contains("longer than"));
         // loops in loops: with nothing to show for it, and with a text that no value is in
@@ -582,16 +591,22 @@ mod templates {
 }
 
 mod stories {
-    use std::sync::Arc;
-
     use super::table;
     use serde_json::Value as Json;
-    use tapster::text::story::Story;
+    use tapster::Value;
+    use tapster::text::handlebars::{Template, Unknown};
+    use tapster::text::{Limits, js};
 
+    fn raw(template: &str, fields: &Json) -> Result<String, String> {
+        let story = Template::parse(template, Unknown::Stays).map_err(|e| format!("{} {}", e.offset, e.message))?;
+        let asked = &mut |name: &str| unreachable!("`{name}` is asked for");
+        story.render(&Value::from(fields), asked, &Limits::HANDLEBARS).map_err(|e| e.to_string())
+    }
+
+    /// With one line end behind the text, or none if there is no text.
     fn render(template: &str, fields: &Json) -> Result<String, String> {
-        let lookup = |name: &str| fields.get(name).map(|v| Arc::from(v.as_str().unwrap()));
-        let story = Story::parse(template).map_err(|e| format!("{} {}", e.offset, e.message))?;
-        story.render(&lookup, true).map_err(|e| e.to_string())
+        let text = js::trim_end(&raw(template, fields)?).to_owned();
+        Ok(if text.is_empty() { text } else { text + "\n" })
     }
 
     #[test]
@@ -605,10 +620,20 @@ mod stories {
     }
 
     #[test]
-    fn names_are_listed_once_and_raw_output_is_kept() {
-        let story = Story::parse("{{#if a}}{{b}}{{else}}{{a}}{{/if}}{{roll:1}} \n").unwrap();
-        assert_eq!(story.names(), ["a", "b", "roll:1"]);
-        assert_eq!(story.render(&|_| None, false).unwrap(), "{{a}}{{roll:1}} \n");
+    fn unknown_tags_stay_as_they_are_written() {
+        let fields = serde_json::json!({ "a": "A", "none": null, "n": 0, "yes": true, "list": ["x"], "table": { "b": 1 } });
+        for (template, gives) in [
+            ("{{#if a}}{{b}}{{else}}{{a}}{{/if}}{{roll:1}} \n", "{{b}}{{roll:1}} \n"),
+            ("{{ mood }}{{{ mood }}}{{mood  2}}", "{{ mood }}{{{ mood }}}{{mood  2}}"),
+            ("{{none}}|{{n}}|{{yes}}|{{list}}|{{table}}", "|0|true|x|[object Object]"),
+            ("{{table.b}}{{this}}{{@root}}{{trim}}{{~a~}}", "{{table.b}}{{this}}{{@root}}{{trim}}{{~a~}}"),
+            ("{{#if n}}1{{else if list}}2{{/if}}{{#unless yes}}3{{/unless}}", "2"),
+            ("{{!-- {{a}} --}}{{> p}}{{{{a}}}}{{(a)}}", "{{!-- A --}}{{> p}}{{A}}{{(a)}}"),
+            ("\\{{a}} {{#list}}{{.}}{{/list}}", "\\A {{#list}}{{.}}{{/list}}"),
+            ("x\n{{else}}\n{{else if a}}\ny", "x\n{{else}}\n{{else if a}}\ny"),
+        ] {
+            assert_eq!(raw(template, &fields).as_deref(), Ok(gives), "{template}");
+        }
     }
 
     #[test]
@@ -617,6 +642,7 @@ mod stories {
         assert!(render(&deep, &Json::Null).unwrap_err().contains("deeper than 64"));
         assert!(render(&"{{#if ".repeat(50_000), &Json::Null).is_err());
         assert!(render(&"{{".repeat(100_000), &Json::Null).is_ok());
+        assert!(render(&"{{a ".repeat(100_000), &Json::Null).is_ok());
         assert!(render(&"x".repeat(2 << 20), &Json::Null).unwrap_err().contains("longer than"));
         let big = serde_json::json!({ "a": "x".repeat(1 << 20) });
         assert!(render(&"{{a}}".repeat(200), &big).unwrap_err().contains("longer than"));
@@ -645,7 +671,7 @@ mod stories {
 mod ground {
     use serde_json::json;
     use tapster::Value;
-    use tapster::text::handlebars::Template;
+    use tapster::text::handlebars::{Template, Unknown};
     use tapster::text::{Language, Limits, TextError, truth};
 
     #[test]
@@ -662,12 +688,12 @@ mod ground {
 
     #[test]
     fn a_limit_is_told_from_a_mistake() {
-        let read = |text: &str| Template::parse(text).unwrap_err();
+        let read = |text: &str| Template::parse(text, Unknown::Asked).unwrap_err();
         assert!(!read("a\n{{#if b}}").bound);
         assert_eq!((read("a\n{{#if b}}").line, read("a\n{{#if b}}").column), (2, 1));
         assert!(read(&"{{#if a}}".repeat(65)).bound);
         assert!(read(&"x".repeat(Limits::HANDLEBARS.length + 1)).bound);
-        let long = Template::parse("{{a}}{{a}}\n{{a}}").unwrap();
+        let long = Template::parse("{{a}}{{a}}\n{{a}}", Unknown::Asked).unwrap();
         let error = long.render(&Value::from(&json!({ "a": "xxxx" })), &mut |_| "".into(), &Limits::HANDLEBARS.with_output(9)).unwrap_err();
         assert!(error.bound && error.message.contains("longer than 9 bytes"), "{error}");
     }
@@ -691,6 +717,15 @@ mod ground {
             assert_eq!(told, [rules, javascript, handlebars, liquid], "{value}");
         }
         assert!(truth::calc(-1.0) && !truth::calc(0.0));
+    }
+
+    /// An editor offers the languages that the schema names.
+    #[test]
+    fn the_schema_names_the_same_languages() {
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/terms.v1.json")).unwrap();
+        let names = Language::ALL.map(Language::name).map(|name| format!("{name:?}")).join(",");
+        let expected = format!("\"expand\":{{\"enum\":[{names}]");
+        assert!(text.replace(char::is_whitespace, "").contains(&expected), "{expected}");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(super) struct Render<'r> {
     /// The values that blocks have stepped into; the fields first.
     contexts: Vec<Value>,
     rounds: Vec<Round>,
+    /// The template as written.
+    source: &'r str,
     unknown: &'r mut dyn FnMut(&str) -> Arc<str>,
     limits: Limits,
     out: String,
@@ -32,8 +34,8 @@ pub(super) struct Render<'r> {
 type Rendered<T> = Result<T, Mistake>;
 
 impl<'r> Render<'r> {
-    pub(super) fn new(root: &Value, unknown: &'r mut dyn FnMut(&str) -> Arc<str>, limits: Limits) -> Self {
-        Self { contexts: vec![root.clone()], rounds: Vec::new(), unknown, limits, out: String::new(), depth: 0, steps: 0 }
+    pub(super) fn new(root: &Value, source: &'r str, unknown: &'r mut dyn FnMut(&str) -> Arc<str>, limits: Limits) -> Self {
+        Self { contexts: vec![root.clone()], rounds: Vec::new(), source, unknown, limits, out: String::new(), depth: 0, steps: 0 }
     }
 
     pub(super) fn run(mut self, nodes: &[Node]) -> Rendered<String> {
@@ -61,6 +63,17 @@ impl<'r> Render<'r> {
                         self.put(&value);
                     }
                     self.room(call.offset)?;
+                }
+                Node::Field { name, tag } => {
+                    match self.contexts.last().and_then(Value::as_map).and_then(|fields| fields.get(&**name)) {
+                        Some(Value::Text(text)) => self.out.push_str(text),
+                        Some(other) => {
+                            let value = other.clone();
+                            self.put(&value);
+                        }
+                        None => self.out.push_str(self.source.get(tag.clone()).unwrap_or_default()),
+                    }
+                    self.room(tag.start)?;
                 }
                 Node::Block(block) => self.block(block)?,
             }

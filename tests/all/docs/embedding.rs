@@ -224,7 +224,7 @@ fn a_build_that_fails() -> Result<(), Box<dyn Error>> {
         "context": { "window": 5, "tokenizer": "words" },
     }));
     let Err(error) = build(&rules, &scene) else { panic!("nine words do not fit into five") };
-    assert_eq!(error.kind(), "max_tokens_exceeded");
+    assert_eq!(error.kind().as_str(), "max_tokens_exceeded");
     println!("{error}");
     // end
     Ok(())
