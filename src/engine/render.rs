@@ -1,5 +1,5 @@
-//! The text languages, as the terms reach them: macro, outlet, story, handlebars, leaf, liquid, template; whatever
-//! else is named is left as it is.
+//! The text languages as rules reach them: macro, outlet, story, handlebars, leaf, liquid and template. A text of any
+//! other language is left unchanged.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::text::liquid::{Liquid, LiquidError, Options};
 use crate::text::macros::{MacroLimits, expand};
 use crate::text::story::Story;
 
-/// `{ lang, of, with? }` to a text.
+/// Renders the call `{ lang, of, with? }` to a text.
 pub(super) fn render(args: &Map, st: &State, table: &Table, templates: &TemplateCalls) -> Result<Value, Fault> {
     let text = args.get("of").map(Value::to_text).unwrap_or_default();
     let with = args.get("with").cloned().unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) fn render(args: &Map, st: &State, table: &Table, templates: &Template
     }
 }
 
-/// Tags are expressions over the fields of `with`; a text that cannot be read is a literal.
+/// Renders tags as expressions over the fields of `with`; a text that cannot be parsed is used literally.
 fn leaf(text: &str, with: &Value, st: &State) -> Result<Value, Fault> {
     let scope = Scope { over: &[], root: with.as_map(), under: &[], globals: None };
     let printed = Leaf::compile(text, Syntax::Expressions).render(&scope, st.rules.limits.text_bytes);
@@ -60,7 +60,7 @@ fn story(template: &str, with: &Value) -> Result<Value, Fault> {
     story.render(&lookup, false).map(Value::text).map_err(|e| misread(template, e.offset, &e.message))
 }
 
-/// What is wrong with a template, and where: the line and the column, and what stands there.
+/// The fault for a template that cannot be parsed, with the line, the column and the text at that place.
 fn misread(template: &str, offset: usize, message: &str) -> Fault {
     let before = template.get(..offset).unwrap_or(template);
     let line = before.matches('\n').count() + 1;
@@ -86,7 +86,8 @@ fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault>
     liquid.render(with, &options).map(Value::text).map_err(fault)
 }
 
-/// With `macros` a name that is no field is a macro; else it stays as a tag.
+/// Renders a Handlebars template. A name that is not a field is a macro if `macros` is set, and otherwise stays as a
+/// tag.
 fn handlebars(template: &str, with: &Value, macros: bool, st: &State, table: &Table) -> Result<Value, Fault> {
     let nothing = Value::default();
     let mut unknown = |name: &str| {

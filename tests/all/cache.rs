@@ -193,11 +193,8 @@ fn a_payload_is_read_in_the_providers_order() {
     let rules = Ruleset::open_with("base", &[]).unwrap();
     let plan = Plan { scene: Value::from(&json!({ "context": { "tokenizer": "words" } })), ..Plan::default() };
     let payload = |system: &str, chat: &str| {
-        let block = |role: &str, text: &str| Block {
-            fields: Value::from(&json!({ "role": role, "text": text })),
-            tokens: 0,
-            history: Vec::new(),
-        };
+        let block =
+            |role: &str, text: &str| Block { fields: Value::from(&json!({ "role": role, "text": text })), tokens: 0, history: Vec::new() };
         let plan = Plan { blocks: vec![block("system", system), block("user", chat)], ..plan.clone() };
         emit(&rules, &plan, "google").unwrap().payload
     };

@@ -7,8 +7,8 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
-use tapster::model::Block;
 use tapster::diag::Diagnostic;
+use tapster::model::Block;
 use tapster::{Plan, Ruleset, Value, emit};
 
 static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open("base", &[]).unwrap_or_else(|e| panic!("{e}")));

@@ -34,7 +34,10 @@ fn nested_ten_thousand_deep() {
             for dialect in dialects(rules) {
                 let plan = Plan { blocks: vec![block.clone()], ..plan(&[], &dialect, "m") };
                 let error = emit(rules, &plan, &dialect).unwrap_err();
-                assert!(*error.kind() == tapster::ErrorKind::Bound && error.message.contains("message 0"), "{pack}, {dialect}, {field}: {error}");
+                assert!(
+                    *error.kind() == tapster::ErrorKind::Bound && error.message.contains("message 0"),
+                    "{pack}, {dialect}, {field}: {error}"
+                );
             }
         }
     }

@@ -25,7 +25,11 @@ fn a_file_that_cannot_be_read_makes_no_echo_of_the_names_in_it() {
     let loaded = dir.load("p");
     let removed = one(&loaded, Code::RemoveUnknown);
     assert_eq!(at(&loaded, removed), ("7:8".to_owned(), "\"b\""));
-    assert!(loaded.report.items().iter().all(|d| matches!(d.code.known(), Some(Code::SyntaxToml | Code::RemoveUnknown))), "{:?}", loaded.report);
+    assert!(
+        loaded.report.items().iter().all(|d| matches!(d.code.known(), Some(Code::SyntaxToml | Code::RemoveUnknown))),
+        "{:?}",
+        loaded.report
+    );
 }
 
 #[test]
