@@ -36,7 +36,7 @@ pub(super) fn render(what: Rendering, args: &Map, st: &State, table: &Table, tem
     }
 }
 
-/// Tags are expressions over the fields of `with`; a text that cannot be read is a literal.
+/// Renders tags as expressions over the fields of `with`; a text that cannot be parsed is used literally.
 fn leaf(text: &str, with: &Value, st: &State) -> Result<Value, Fault> {
     let scope = Scope { over: &[], root: with.as_map(), under: &[], globals: None };
     let printed = Leaf::compile(text, Syntax::Expressions).render(&scope, st.rules.limits.text_bytes);
