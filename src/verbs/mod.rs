@@ -97,7 +97,12 @@ pub const VERBS: &[Info] = &[
         terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set", "admitted"],
         cost: "what is admitted, and one",
     },
-    Info { name: "evict", doc: "switches units off until the list fits into the account", terms: &["account", "unit", "spare"], cost: "what fits" },
+    Info {
+        name: "evict",
+        doc: "switches units off until the list fits into the account",
+        terms: &["account", "unit", "spare"],
+        cost: "what fits",
+    },
     Info {
         name: "require",
         doc: "states what must hold; otherwise an error, a warning, or the end of the program",

@@ -215,5 +215,6 @@ fn over(page: &str, marker: &str, body: &str) -> Option<String> {
     std::fs::write(folder.0.join("overlay.toml"), format!("kind = \"overlay\"\nversion = 1\n\n{body}")).unwrap();
     let pack = if pack.contains('/') { root().join(pack).display().to_string() } else { pack.to_owned() };
     let said = printed(&format!("check overlay.toml --pack '{pack}'"), &folder.0);
-    (said.trim() != "0 errors, 0 warnings").then(|| format!("{page}: the block that begins `{}` over {pack}:\n{said}", body.lines().next().unwrap_or("")))
+    (said.trim() != "0 errors, 0 warnings")
+        .then(|| format!("{page}: the block that begins `{}` over {pack}:\n{said}", body.lines().next().unwrap_or("")))
 }
