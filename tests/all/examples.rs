@@ -1,6 +1,6 @@
 //! Every folder of `examples/` is built, and its payload compared with its `expected.json`; `UPDATE=1` rewrites that.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
