@@ -49,7 +49,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
     })
 }
 
-/// What is to be stored: `$state`, and the variables that macros have written.
+/// What to store with the chat: `$state`, and the variables that macros have written.
 pub(super) fn patch(st: &State) -> Value {
     let set = st.set.borrow();
     let state = set.get("state").cloned().unwrap_or_default();
@@ -59,8 +59,8 @@ pub(super) fn patch(st: &State) -> Value {
     }
 }
 
-/// What the last pass that trimmed has done; `kept` is what the blocks cost that are left. Costs may be fractions, so they
-/// are summed first and rounded once.
+/// The report of the last pass that trimmed; `kept` is the cost of the remaining blocks. Costs may be fractions, so
+/// they are summed first and rounded once.
 fn report(st: &State, kept: f64, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
     let Some(Trimmed { account, pass, .. }) = trimmed else { return Ok(None) };
     let memo = Memo::default();
@@ -90,7 +90,7 @@ fn history(st: &State, item: &Item) -> Vec<Event> {
     events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
 }
 
-/// What one program left behind.
+/// The result of [`run`](fn@crate::run) or [`run_all`](crate::run_all): the state that the programs left behind.
 pub struct Outcome {
     rules: Ruleset,
     st: State,
@@ -101,54 +101,54 @@ impl Outcome {
         Self { rules, st }
     }
 
-    /// The items of a list, those that are switched off among them (`enabled` is false); empty for an unknown list.
+    /// The items of a list as tables; a disabled item has `enabled = false`. Empty for an unknown list.
     #[must_use]
     pub fn list(&self, name: &str) -> Vec<Value> {
         let Some(id) = self.st.rules.list_id(name) else { return Vec::new() };
         self.st.snapshot(id).iter().map(|i| i.as_said(&self.st.rules.fields)).collect()
     }
 
-    /// The value of `$path` after the run.
+    /// The value of `$path` after the run; [`Value::Null`] if there is none.
     #[must_use]
     pub fn get(&self, path: &str) -> Value {
         let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
         self.st.lookup(&names, self.st.rules.list_id(path).map(|id| (id, names.len())))
     }
 
-    /// Warnings, in order.
+    /// Warnings, in the order in which they were raised.
     #[must_use]
     pub fn warnings(&self) -> Vec<Diagnostic> {
         warnings::placed(&self.rules, &self.st)
     }
 
-    /// What was evicted, in order.
+    /// The items that were trimmed, in the order of removal.
     #[must_use]
     pub fn records(&self) -> Vec<EvictionRecord> {
         self.st.ledger.borrow().records.iter().map(evicted).collect()
     }
 
-    /// The trim report over a list; nothing where no pass trimmed.
+    /// The trim report for a list; `None` if no pass trimmed.
     ///
     /// # Errors
-    /// A cost that cannot be worked out.
+    /// The cost of an item cannot be evaluated.
     pub fn trim_report(&self, list: &str) -> Result<Option<TrimReport>, BuildError> {
         let id = self.st.rules.list_id(list).unwrap_or(0);
         Ok(plan(&self.rules, &self.st, id, Vec::new())?.trim_report)
     }
 
-    /// Why items fared as they did, in order; empty without a trace.
+    /// Why passes treated items as they did, in order; empty unless the scene asks for a trace.
     #[must_use]
     pub fn reasons(&self) -> Vec<Reason> {
         reasons(&self.st)
     }
 
-    /// Scripted draws that nobody took.
+    /// The number of scripted draws that were not used.
     #[must_use]
     pub fn draws_left(&self) -> usize {
         self.st.draws.borrow().left()
     }
 
-    /// What to write into the chat's store (`$state`).
+    /// What to store with the chat, as in [`Plan::patch`](crate::Plan::patch).
     #[must_use]
     pub fn patch(&self) -> Value {
         patch(&self.st)

@@ -1,4 +1,4 @@
-//! Foreign documents into the scene's terms, by the formats of a pack.
+//! Converting documents of other programs to scene data, with the formats of a pack.
 
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
@@ -6,10 +6,11 @@ use crate::program::foreign::Imported;
 
 use crate::engine::{BuildError, state};
 
-/// Reads a JSON document of another program into the scene's terms. `format`: by name, or recognised by content.
+/// Converts a JSON document of another program, such as one that [`import::read`](crate::import::read) found, to scene
+/// data. `format` is the name of a format of the pack; `None` recognises it by the content.
 ///
 /// # Errors
-/// No format of the pack fits, or a rule of it fails.
+/// The pack has no format of this name, none fits the document, or a rule of the format fails.
 pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
     let st = state(rules, &Scene::default());
     let document = Value::from(document);

@@ -1,7 +1,6 @@
-//! The road's middle: runs the program `build` over a scene, and gathers the plan.
+//! Building a plan: runs the program `build` of a pack over a scene and collects the result.
 //!
-//! It walks, watches and records; what happens is decided by the passes of the pack. Pure: the same rules and the
-//! same scene give the same plan.
+//! The passes of the pack decide what happens. Building is pure: the same rules and the same scene give the same plan.
 
 pub mod gather;
 pub mod import;
@@ -26,10 +25,12 @@ pub use unchanged::{blocks_of, unchanged};
 /// The entry program of a build.
 const ENTRY: &str = "build";
 
-/// Builds the plan of a scene. What the scene holds and no rule reads is warned of.
+/// Builds the plan of a scene: runs the program `build` of the pack. Data of the scene that no rule reads gives a
+/// warning.
 ///
 /// # Errors
-/// A [`BuildError`] that names the stage: a requirement of the pack is not met, a limit was reached, or (strict) a warning.
+/// A requirement of the pack is not met, a pass fails, a limit is reached, or the scene is strict and a warning was
+/// raised. The error names the stage.
 pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
     let programs = rules.programs();
     let Some(entry) = programs.find(ENTRY) else {
@@ -42,7 +43,7 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
     }
     let stages = watched(rules, entry, scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(short(&pass)), &st))?;
     let plan = gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages)?;
-    // what was still unread is made for the plan, and may warn too
+    // what had not been read yet is read for the plan, and may also warn
     if st.refuses() {
         let pass = st.warnings.borrow().first().map(|w| w.pass.clone()).unwrap_or_default();
         return Err(BuildError::of(Halt::Warned, Some(short(&pass)), &st));
@@ -51,16 +52,18 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
     Ok(Plan { given, ..plan })
 }
 
-/// Runs one program of the pack, or one pass (`program/pass`), over given lists.
+/// Runs one program of the pack, or one pass (`program/pass`), over a scene. `lists` gives the items of lists by name,
+/// as JSON arrays of objects; the other lists are filled as in a build.
 ///
 /// # Errors
-/// As [`build`]; the stage is the pass's name where a single pass was asked for.
+/// As for [`build`], and for an unknown program, pass or list. Where a single pass was requested, the stage is its
+/// name.
 pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
     run_all(rules, &[name], scene, lists)
 }
 
-/// Runs several programs or passes one after another over one state, as a longer program would. One that stops
-/// itself does not keep the next from running.
+/// Like [`run`] for several programs or passes, which run one after another over one state. One that stops itself does
+/// not prevent the next from running.
 ///
 /// # Errors
 /// As [`run`].

@@ -1,4 +1,4 @@
-//! Single texts: expanded as a build would expand them, without building a prompt.
+//! Expanding single texts as a build would expand them, without building a prompt.
 
 use std::sync::Arc;
 
@@ -13,29 +13,31 @@ use crate::verbs::Halt;
 
 use super::gather::patch;
 
-/// The program that prepares what macros read, where a pack has one.
+/// The program that prepares what macros read, if the pack has one.
 const PREPARE: &str = "macros";
 
-/// Texts that have been expanded, and what they did.
+/// The result of [`expand_texts`].
 #[derive(Debug, Clone)]
 pub struct Texts {
-    /// The texts, in order.
+    /// The expanded texts, in the given order.
     pub texts: Vec<Arc<str>>,
-    /// What to write into the chat's store, as [`Plan::patch`](crate::model::Plan): under `vars` what macros have written.
+    /// What to store with the chat, as in [`Plan::patch`](crate::Plan::patch): the variables that macros have written,
+    /// under `vars`.
     pub patch: Value,
-    /// How many numbers were drawn.
+    /// The number of random draws.
     pub draws: usize,
-    /// Warnings, in order.
+    /// Warnings, in the order in which they were raised.
     pub warnings: Vec<Diagnostic>,
-    /// The first macros that were evaluated, in order; empty without a trace.
+    /// The macros that were evaluated, in order; empty unless the scene asks for a trace.
     pub macros: Vec<Expansion>,
 }
 
-/// Expands texts one after another over one state, with the macros of the pack. Each comes with names for it alone
-/// (a table, or nothing): texts that win over the pack's macros, and `original`.
+/// Expands texts one after another over one state, with the macros of the pack. Each text comes with names that hold
+/// for it alone: a table of texts that take precedence over the pack's macros, and `original`; or [`Value::Null`].
 ///
 /// # Errors
-/// As [`super::build`]: the pack's program `macros`, which prepares what macros read, fails or stops at a limit.
+/// As for [`build`](fn@crate::build): the pack's program `macros`, which prepares what macros read, fails or reaches a
+/// limit.
 pub fn expand_texts(rules: &Ruleset, scene: &Scene, texts: &[(&str, Value)]) -> Result<Texts, BuildError> {
     let mut st = state(rules, scene);
     if let Some(program) = rules.programs().find(PREPARE) {

@@ -1,7 +1,9 @@
-//! How much of a request stands as it stood in the one before: what a provider's cache can serve, and who broke it.
+//! How much of a request is the same as in the previous one: what a provider's prompt cache can serve, and which rule
+//! changed the rest.
 //!
-//! Two plans are compared block by block from the front, as the provider reads them. The trace of the later one names
-//! the rule: the macro or script whose text covers the first character that differs, else the pass.
+//! Two plans are compared block by block from the front, in the order in which the provider reads them. The trace of
+//! the later plan names the rule: the macro or script whose text covers the first character that differs, else the
+//! pass.
 
 use serde_json::Value as Json;
 
@@ -13,12 +15,12 @@ use crate::pack::Ruleset;
 
 use super::ENTRY;
 
-/// What of a plan stands as in the blocks of an earlier one. Compared are the fields that the pack declares as `sent`,
-/// counted as the account counts that the plan was trimmed to. The rule behind the first difference is only known if the
-/// plan has a trace.
+/// How much of `plan` is the same as in the blocks of an earlier plan. The fields that the pack declares as `sent` are
+/// compared, and tokens are counted with the account that the plan was trimmed to. The rule behind the first difference
+/// is only known if the plan has a trace.
 ///
 /// # Errors
-/// The pack names a tokenizer that there is not.
+/// The pack names a tokenizer that does not exist.
 pub fn unchanged(rules: &Ruleset, plan: &Plan, previous: &[Block]) -> Result<Unchanged, BuildError> {
     let counter = counter(rules, plan)?;
     let sent = Sent::of(rules);
@@ -38,7 +40,7 @@ pub fn unchanged(rules: &Ruleset, plan: &Plan, previous: &[Block]) -> Result<Unc
     Ok(Unchanged { tokens, total, blocks, differs: Compared { plan, sent, now, before }.difference(blocks) })
 }
 
-/// The blocks of a plan that was written as JSON; nothing if it is no plan.
+/// The blocks of a plan that was serialised as JSON; `None` if the JSON is not a plan. Counts of tokens are rounded up.
 #[must_use]
 pub fn blocks_of(plan: &Json) -> Option<Vec<Block>> {
     let blocks = plan.get("blocks")?.as_array()?;
@@ -67,7 +69,7 @@ impl<'a> Sent<'a> {
         Self(fields.collect())
     }
 
-    /// Whether a provider reads the same.
+    /// Whether a provider reads both blocks as the same.
     fn same(&self, a: &Block, b: &Block) -> bool {
         self.0.iter().all(|field| {
             let (a, b) = (a.fields.at(field), b.fields.at(field));
@@ -75,14 +77,14 @@ impl<'a> Sent<'a> {
         })
     }
 
-    /// Whether two blocks are one, changed or not.
+    /// Whether both are versions of the same block, changed or not.
     fn akin(&self, a: &Block, b: &Block) -> bool {
         let (one, other) = (a.text("id"), b.text("id"));
         if one.is_empty() && other.is_empty() { self.same(a, b) } else { one == other && a.text("slot") == b.text("slot") }
     }
 }
 
-/// What is sent of two plans.
+/// The blocks of two plans that are sent.
 struct Compared<'a> {
     plan: &'a Plan,
     sent: Sent<'a>,
@@ -91,7 +93,7 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// The first difference, and who made it.
+    /// The first difference, and which rule caused it.
     fn difference(&self, index: usize) -> Option<Difference> {
         let Self { plan, sent, now, before } = self;
         let (a, b) = (now.get(index).copied(), before.get(index).copied());
@@ -101,7 +103,7 @@ impl Compared<'_> {
         Some(match (a, b) {
             (None, None) => return None,
             (Some(a), Some(b)) if sent.akin(a, b) => changed(plan, a, b, base(a)),
-            // what stood here is still there, further behind, and is not just pushed by something new
+            // the earlier block is still there, further back, and was not only moved by a new one
             (Some(a), Some(b)) if stood(a) && later(b).is_some() => {
                 let moved = if before.get(index + 1).is_some_and(|next| sent.akin(a, next)) { later(b).unwrap_or(a) } else { a };
                 Difference { what: "moved", pass: placed(moved), is: moved.text("text"), ..base(moved) }
@@ -118,13 +120,13 @@ fn new(plan: &Plan, block: &Block, base: Difference) -> Difference {
     Difference { what: "new", pass: placed(block), from: source(plan, &is), is, ..base }
 }
 
-/// A block whose text is another: the macro or the script whose text covers the first difference, else the pass that
-/// had the text last.
+/// A block with a changed text: names the macro or the script whose text covers the first difference, else the last
+/// pass that changed the text.
 fn changed(plan: &Plan, a: &Block, b: &Block, base: Difference) -> Difference {
     let (is, was) = (a.text("text"), b.text("text"));
     let at = common(&is, &was);
     let from = source(plan, &is);
-    // a text that is a value of the build, word for word, was not written by what shaped it since
+    // a text that equals a value of the build was not written by the passes that shaped it since
     let pass = if from.is_some() { a.history.first().map(|e| e.pass.clone()) } else { wrote(a) };
     let at_end = at == is.len() && at == was.len();
     let mut out = Difference { what: "changed", at: (!at_end).then_some(at), pass, from, ..base };
@@ -142,7 +144,7 @@ fn changed(plan: &Plan, a: &Block, b: &Block, base: Difference) -> Difference {
     Difference { is, was, ..out }
 }
 
-/// Whether `piece` stands in `text` somewhere over byte `at`.
+/// Whether `piece` occurs in `text` at a place that covers byte `at`.
 fn covers(text: &str, piece: &str, at: usize) -> bool {
     if piece.is_empty() {
         return false;
@@ -161,7 +163,7 @@ fn covers(text: &str, piece: &str, at: usize) -> bool {
     false
 }
 
-/// The value of the build that a text is, word for word: `$lore.before`.
+/// The path of the value of the build that the text is equal to, such as `$lore.before`.
 fn source(plan: &Plan, text: &str) -> Option<String> {
     let mut open = vec![(String::from("$"), &plan.set)];
     while let Some((path, value)) = open.pop() {
@@ -189,7 +191,7 @@ fn event(block: &Block, did: &[&str]) -> Option<String> {
     block.history.iter().rfind(|e| did.contains(&e.did)).map(|e| e.pass.clone())
 }
 
-/// The pass that trimmed a block; a stretch that was never read has taken every message that no record names.
+/// The pass that trimmed a block. An unread stretch stands for every message that has no record of its own.
 fn removed(plan: &Plan, block: &Block) -> Option<String> {
     let (id, group) = (block.text("id"), block.text("group"));
     let records = plan.evicted();

@@ -1,14 +1,14 @@
-//! What a scene holds that no rule reads: most of it is misspelt.
+//! Names in a scene that no rule reads; most of them are misspelt.
 //!
-//! Only names are looked at, from the top down to the first that the pack declares as a whole, so this costs nothing
-//! beside a build.
+//! Only names are checked, from the top down to the first one that the pack declares as a whole, so the cost is small
+//! compared to a build.
 
 use crate::diag::{Code, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::State;
 
-/// Most paths that one build warns of.
+/// The most paths that one build warns of.
 const MOST: usize = 20;
 
 /// Warns of the scene's paths that no rule of the pack declares.

@@ -129,7 +129,8 @@ impl<'a, 'io> Show<'a, 'io> {
 
     /// The warnings of a build; equal warnings are shown once, with their number.
     pub(super) fn warnings(&mut self, warnings: &[Diagnostic], sources: &Sources) {
-        let mut counted: IndexMap<(&str, &str, &str, Option<&str>, Option<&str>), (&Diagnostic, usize)> = IndexMap::new();
+        type Same<'a> = (&'a str, &'a str, &'a str, Option<&'a str>, Option<&'a str>);
+        let mut counted: IndexMap<Same<'_>, (&Diagnostic, usize)> = IndexMap::new();
         for warning in warnings {
             let Diagnostic { code, message, pass, help, row, .. } = warning;
             let key = (code.as_str(), message.as_str(), pass.as_str(), help.as_deref(), row.as_deref());

@@ -1,6 +1,7 @@
-//! The one registry of stable codes: what each means, and how bad it usually is.
+//! The registry of stable codes: what each means, and how severe it usually is.
 //!
-//! A code is `room.word`; its page is `docs/reference/codes.md`, which a test keeps in step with this table.
+//! A code has the form `area.word`; a few codes of builds are a single word. `docs/reference/codes.md` lists them, and a test
+//! keeps it in step with this table.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ macro_rules! codes {
             #[must_use]
             pub fn doc(self) -> &'static str { match self { $(Code::$name => $doc,)* } }
 
-            /// How bad it usually is.
+            /// How severe it usually is.
             #[must_use]
             pub fn severity(self) -> Severity { match self { $(Code::$name => Severity::$severity,)* } }
         }
@@ -177,10 +178,10 @@ codes! {
     CacheUnchanged = "cache.unchanged", Note, "how much of the request is unchanged since the previous one";
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
-    // what is stored
+    // storing templates
     StoreName = "store.name", Error, "a name that cannot be used for storing, or that differs from the name of what is stored there";
     StoreTaken = "store.taken", Error, "something with this name is stored already";
-    // foreign files
+    // importing files of other programs
     ImportFormat = "import.format", Error, "a file is not of a known format";
     ImportContainer = "import.container", Error, "a container file is damaged or hostile";
     ImportLine = "import.line", Warning, "a line of a chat cannot be read and is skipped";

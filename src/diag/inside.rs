@@ -1,21 +1,21 @@
 //! Places inside a text value: from an offset in the decoded text to the characters of the file, through escapes.
 //!
-//! A `calc`, a regex or a `{{…}}` is parsed from the decoded text of a [`Node`]; its errors belong under the
-//! characters that the author typed. The raw text is walked again, and checked against the decoded text on the
-//! way: where the two do not agree (a text that no file holds as such), the place is the whole value.
+//! A `calc`, a regex or a `{{…}}` is parsed from the decoded text of a [`Node`], but its errors should point at the
+//! characters that the author typed. The raw text is therefore walked again and checked against the decoded text. Where
+//! the two do not agree, because no file holds the text as such, the place is the whole value.
 
 use std::ops::Range;
 
 use super::{Node, Sources, Span};
 
-/// The characters of the file that stand for byte `offset` of the text of `node`; an offset at the end of the
-/// text gives the closing quote. Anything that is not a text of a file gives the span of the node.
+/// The span of the characters in the file that stand for byte `offset` of the text of `node`. An offset at the end of
+/// the text gives the closing quote; a node that is not a text of a file gives the span of the node.
 #[must_use]
 pub fn place_in_text(sources: &Sources, node: &Node, offset: usize) -> Span {
     range_in_text(sources, node, offset..offset)
 }
 
-/// Like [`place_in_text`], for a range of the decoded text. An empty range gives the one character at its start.
+/// Like [`place_in_text`] for a range of the decoded text. An empty range gives the character at its start.
 #[must_use]
 pub fn range_in_text(sources: &Sources, node: &Node, range: Range<usize>) -> Span {
     let found = node.as_text().and_then(|text| raw_range(sources.snippet(node.span), text, &range));
@@ -24,7 +24,8 @@ pub fn range_in_text(sources: &Sources, node: &Node, range: Range<usize>) -> Spa
     Span::new(node.span.source, base + raw.start, base + raw.end)
 }
 
-/// Walks the raw text `raw`, quotes included, beside the decoded `text`; bytes relative to the start of `raw`.
+/// Walks the raw text `raw`, which includes its quotes, in step with the decoded `text`. Returns bytes relative to the
+/// start of `raw`.
 fn raw_range(raw: &str, text: &str, wanted: &Range<usize>) -> Option<Range<usize>> {
     let quotes = Quotes::of(raw)?;
     let (mut at, end) = (quotes.open, raw.len().checked_sub(quotes.close)?);
@@ -64,7 +65,7 @@ impl Quotes {
     fn of(raw: &str) -> Option<Self> {
         for (mark, escapes) in [("\"\"\"", true), ("'''", false)] {
             if raw.len() >= 6 && raw.starts_with(mark) {
-                // the line break right after the opening quotes is no part of the text
+                // the line break right after the opening quotes is not part of the text
                 let body = raw.get(3..)?;
                 let open = if body.starts_with("\r\n") { 5 } else { 3 + usize::from(body.starts_with('\n')) };
                 return Some(Quotes { open, close: 3, escapes });
@@ -79,7 +80,7 @@ impl Quotes {
     }
 }
 
-/// One step of the walk: so many raw bytes stand for so many decoded ones.
+/// One step of the walk: `raw` bytes of the file stand for `decoded` bytes of the text.
 struct Unit {
     raw: usize,
     decoded: usize,
@@ -97,11 +98,11 @@ fn unit(rest: &str, text: &str, quotes: &Quotes) -> Option<Unit> {
     text.starts_with(first).then_some(Unit { raw: first.len_utf8(), decoded: first.len_utf8() })
 }
 
-/// The escapes of TOML and JSON; what an escape means is taken from the decoded text.
+/// An escape of TOML or JSON. What it stands for is taken from the decoded text.
 fn escape(rest: &str, text: &str) -> Option<Unit> {
     let mark = rest.chars().nth(1)?;
     if mark.is_whitespace() {
-        // a line-ending backslash swallows the white space up to the next character
+        // a backslash at the end of a line removes the white space up to the next character
         let swallowed = rest.get(1..)?.chars().take_while(|c| c.is_whitespace()).map(char::len_utf8).sum::<usize>();
         return Some(Unit { raw: 1 + swallowed, decoded: 0 });
     }

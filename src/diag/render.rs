@@ -1,13 +1,13 @@
 //! Diagnostics as text for people ([`human`]), as lines for editors ([`plain`]) or as JSON for programs ([`json`]).
 //!
-//! The text is drawn by hand: four answers in a fixed order, the carets under the very characters. Texts of
-//! files and messages come from strangers, so control characters never reach a terminal.
+//! The text has a fixed order: what, where, which rule, what to do; the carets stand under the exact characters. Texts
+//! of files and messages come from strangers, so control characters never reach a terminal.
 
 use std::fmt::Write;
 
 use super::{Diagnostic, Report, Severity, Source, Sources, Span};
 
-/// Widest piece of a source line that is shown, in columns; longer lines are cut around the span.
+/// The widest part of a source line that is shown, in columns; a longer line is cut around the span.
 const WINDOW: usize = 160;
 /// Columns kept before the span when a line is cut.
 const LEAD: usize = 40;
@@ -133,7 +133,7 @@ fn block(d: &Diagnostic, sources: &Sources, paint: Paint) -> String {
     out
 }
 
-/// The source line and the carets. An empty line of an empty span (a whole file) shows nothing.
+/// The source line and the carets. An empty line without a label (the span of a whole file) shows nothing.
 fn snippet(out: &mut String, d: &Diagnostic, span: Span, source: &Source, line_number: usize, paint: Paint) {
     let (line, from, to) = line_of(source, span);
     if line.trim().is_empty() && d.label.is_none() {
@@ -160,7 +160,7 @@ fn line_of(source: &Source, span: Span) -> (&str, usize, usize) {
     (line, from, to)
 }
 
-/// A line as it is shown: tabs widened, control characters hidden, cut around the span.
+/// A line as it is shown: tabs widened, control characters replaced, cut around the span.
 struct Shown {
     text: String,
     /// Columns before the carets.
@@ -205,7 +205,7 @@ fn columns(text: &str) -> usize {
     text.chars().map(width).sum()
 }
 
-/// How many columns a character takes, near enough for carets: East Asian and emoji two, combining marks none.
+/// How many columns a character takes, precise enough for carets: East Asian characters and emoji 2, combining marks 0.
 fn width(c: char) -> usize {
     match u32::from(c) {
         9 => TAB.len(),
@@ -222,7 +222,7 @@ fn width(c: char) -> usize {
     }
 }
 
-/// A text on one line, without anything a terminal would obey.
+/// A text on one line, without anything that a terminal would obey.
 fn tame(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     text.chars().for_each(|c| push_tame(&mut out, c));
@@ -233,7 +233,7 @@ fn push_tame(out: &mut String, c: char) {
     match c {
         '\t' => out.push_str(TAB),
         '\n' => out.push('⏎'),
-        // control characters, and those that turn the direction of writing
+        // control characters, and those that change the direction of writing
         c if c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}') => out.push('\u{FFFD}'),
         c => out.push(c),
     }

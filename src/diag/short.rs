@@ -1,19 +1,19 @@
-//! Foreign words in messages: bounded, so that no file can fill a screen through what is said of it.
+//! Texts of strangers in messages: bounded, so that no file can fill a screen through a message about it.
 
-/// Longest text of a complaint, in characters; of a longer one the middle is left out.
+/// The longest text of a diagnostic, in characters; the middle of a longer one is left out.
 const MOST: usize = 800;
-/// Characters kept at its end: what went wrong often stands behind the value that it is about.
+/// Characters kept at the end of a text that is cut: the reason often follows the value that it is about.
 const TAIL: usize = 300;
-/// Longest single word, in characters.
+/// The longest single word, in characters.
 const MOST_OF_WORD: usize = 60;
-/// Most words of a list.
+/// The most words of a list.
 const FEW: usize = 8;
 
-/// The text, or its beginning and its end with `…` between them where it is too long.
+/// The text; if it is longer than 800 characters, its beginning and its end with `…` between them.
 #[must_use]
 pub fn cut(text: impl Into<String>) -> String {
     let text = text.into();
-    // as many bytes hold no more characters
+    // so few bytes cannot hold more characters
     if text.len() <= MOST {
         return text;
     }
@@ -25,14 +25,14 @@ pub fn cut(text: impl Into<String>) -> String {
     head.chain(['…']).chain(text.chars().skip(count - TAIL)).collect()
 }
 
-/// One foreign word: its beginning, without control characters and backticks.
+/// One word of a stranger, cut after 60 characters, with control characters and backticks replaced by `?`.
 #[must_use]
 pub fn word(word: &str) -> String {
     let clean: String = word.chars().take(MOST_OF_WORD).map(|c| if c.is_control() || c == '`' { '?' } else { c }).collect();
     if word.chars().nth(MOST_OF_WORD).is_some() { format!("{clean}…") } else { clean }
 }
 
-/// A few foreign words in backticks, each once.
+/// Up to 8 different words of strangers, in backticks and separated by commas.
 #[must_use]
 pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let mut all: Vec<&str> = Vec::new();

@@ -1,29 +1,29 @@
-//! Source texts and places in them: every value of a rule file knows the file, line and column it came from.
+//! Source texts and places in them: every value of a rule file keeps the file, line and column it came from.
 //!
-//! A [`Node`] is one value of a TOML or JSON document with its span; layering moves nodes around whole,
-//! so the origin of every leaf survives for free. Nothing here reads a file.
+//! A [`Node`] is one value of a TOML or JSON document with its span. Layering moves whole nodes, so every value keeps
+//! its origin. Nothing here reads a file.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-/// A handle to one text of [`Sources`].
+/// A handle to one text of a [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct SourceId(pub u32);
 
-/// A byte range in one source text; `start <= end`, both on character borders.
+/// A byte range in one source text; `start <= end`, both on character boundaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct Span {
-    /// The text the range is in.
+    /// The text that the range is in.
     pub source: SourceId,
-    /// First byte.
+    /// The first byte.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// A span over `start..end` of `source`.
+    /// A span over the bytes `start..end` of `source`; offsets beyond 4 GiB are clipped.
     #[must_use]
     pub fn new(source: SourceId, start: usize, end: usize) -> Self {
         let clip = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -36,23 +36,23 @@ impl Span {
 pub struct Source {
     /// The name shown in messages: a path as the user would type it.
     pub name: Arc<str>,
-    /// The pack or overlay that the text belongs to; empty for none.
+    /// The pack or overlay that the text belongs to; empty if it belongs to none.
     pub layer: Arc<str>,
     /// The whole text.
     pub text: Arc<str>,
     lines: Vec<u32>,
 }
 
-/// A place a person can look up; line and column count from 1, columns in characters.
+/// A place as a person would look it up. Displayed as `file:line:column`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Name of the source.
+    /// The name of the source.
     pub file: Arc<str>,
-    /// Layer of the source.
+    /// The pack or overlay that the source belongs to; empty if it belongs to none.
     pub layer: Arc<str>,
-    /// Line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
 }
 
@@ -84,13 +84,13 @@ impl Sources {
         (0..u32::try_from(self.list.len()).unwrap_or(u32::MAX)).map(SourceId)
     }
 
-    /// The source behind a handle; `None` for a handle of another run.
+    /// The text behind a handle; `None` for a handle of another run.
     #[must_use]
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.list.get(id.0 as usize).map(Arc::as_ref)
     }
 
-    /// Where a span begins.
+    /// The place where a span begins; `None` for a span of another run.
     #[must_use]
     pub fn place(&self, span: Span) -> Option<Place> {
         let source = self.get(span.source)?;
@@ -107,19 +107,19 @@ impl Sources {
     }
 }
 
-/// One value of a document, with the place it was written at.
+/// One value of a document, with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where the value stands.
+    /// Where the value is written.
     pub span: Span,
-    /// What it is.
+    /// The value.
     pub data: Data,
 }
 
-/// What a [`Node`] holds: the common ground of TOML and JSON (TOML dates are texts).
+/// The data of a [`Node`]: what TOML and JSON have in common. Dates of TOML are texts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
-    /// JSON `null`; TOML has none.
+    /// JSON `null`; TOML has no such value.
     Null,
     /// A truth value.
     Bool(bool),
@@ -131,54 +131,54 @@ pub enum Data {
     Text(Arc<str>),
     /// A list.
     List(Vec<Node>),
-    /// A table, in the order written.
+    /// A table, in the order in which it is written.
     Table(Table),
 }
 
-/// The fields of a table: name to where the name stands and what it holds.
+/// The fields of a table by name.
 pub type Table = IndexMap<Arc<str>, Field>;
 
 /// One `key = value` of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Where the key stands.
+    /// Where the key is written.
     pub key: Span,
     /// The value.
     pub node: Node,
 }
 
 impl Node {
-    /// The table, if the node is one.
+    /// The table; `None` if the node is not a table.
     #[must_use]
     pub fn as_table(&self) -> Option<&Table> {
         if let Data::Table(t) = &self.data { Some(t) } else { None }
     }
 
-    /// The list, if the node is one.
+    /// The list; `None` if the node is not a list.
     #[must_use]
     pub fn as_list(&self) -> Option<&[Node]> {
         if let Data::List(l) = &self.data { Some(l) } else { None }
     }
 
-    /// The text, if the node is one.
+    /// The text; `None` if the node is not a text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         if let Data::Text(t) = &self.data { Some(t) } else { None }
     }
 
-    /// The truth value, if the node is one.
+    /// The truth value; `None` if the node is not a truth value.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         if let Data::Bool(b) = self.data { Some(b) } else { None }
     }
 
-    /// The field `key` of a table node.
+    /// The value of the field `key` of a table; `None` if there is none.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.as_table()?.get(key).map(|f| &f.node)
     }
 
-    /// What kind of value this is, in the words of messages.
+    /// The kind of value in the words of messages, such as `a text`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.data {
@@ -192,7 +192,7 @@ impl Node {
         }
     }
 
-    /// The value without its places, as JSON.
+    /// The value as JSON, without its places.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as J;

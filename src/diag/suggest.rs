@@ -1,6 +1,6 @@
-//! "Did you mean": the nearest known word, only when it is near enough to be likely.
+//! "Did you mean": the nearest known word, if it is near enough to be likely.
 
-/// The candidate nearest to `word`, if its edit distance is at most a third of the word's length (at least 1).
+/// The candidate nearest to `word`; `None` if its edit distance is more than a third of the word's length (at least 1).
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
@@ -12,7 +12,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
-/// A remedy: the nearest word, else the allowed words where they are few.
+/// What to do about an unknown word: the nearest candidate, or all candidates if there are at most 8.
 #[must_use]
 pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let mut all: Vec<&str> = candidates.into_iter().collect();
@@ -28,7 +28,7 @@ pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     }
 }
 
-/// Edit distance with transpositions counted once (optimal string alignment).
+/// The edit distance, where swapping two neighbours counts as one edit (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().flat_map(char::to_lowercase).take(64).collect();
     let b: Vec<char> = b.chars().flat_map(char::to_lowercase).take(64).collect();

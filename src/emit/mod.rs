@@ -1,7 +1,7 @@
-//! The road's end: a plan in the shape of a provider's payload.
+//! Making a provider's payload from a plan.
 //!
-//! A dialect is a program of the pack over list `messages`, and a form `<dialect>/payload` that says what the JSON
-//! holds. This room fills the list, runs the program and evaluates the form; it knows no provider.
+//! A dialect is a program of the pack over the list `messages`, and a form `<dialect>/payload` that describes the JSON.
+//! The engine fills the list, runs the program and evaluates the form; it knows no provider.
 
 pub mod unchanged;
 
@@ -18,32 +18,33 @@ use crate::verbs::Halt;
 
 pub use unchanged::unchanged_payload;
 
-/// The program that looks at finished messages before they are sent.
+/// The program that checks finished messages before they are sent.
 const LINT: &str = "lint";
 
-/// What a plan is in a dialect.
+/// A plan in a dialect: the result of [`emit`].
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Emitted {
-    /// What is sent to the provider.
+    /// The JSON body to send to the provider.
     pub payload: serde_json::Value,
-    /// Where it is sent: what the form `<dialect>/request` gives (`url`, `headers`). Null where the dialect has none.
+    /// Where to send it: the value of the form `<dialect>/request` (`url`, `headers`), `null` if the dialect has none.
     #[serde(skip_serializing_if = "serde_json::Value::is_null")]
     pub request: serde_json::Value,
-    /// What was odd on the way from the plan to it; what was odd before is in the plan.
+    /// Warnings of the dialect and of the pack's program `lint`. The warnings of the build are in the plan.
     pub warnings: Vec<Diagnostic>,
-    /// What of the plan stands as in an earlier one, where the plan says it.
+    /// What is the same as in an earlier plan, copied from the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<Unchanged>,
-    /// What was watched; only there when the plan's scene asked for a trace.
+    /// What was recorded during the dialect's program; only present if the plan's scene asked for a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
 }
 
-/// The payload of a plan in a dialect (`openai` …), with the seed, host functions, hooks and strictness of its build.
+/// Makes the payload of a plan in a dialect of the pack (`openai` …), with the seed, host functions, hooks and
+/// strictness of the plan's build.
 ///
 /// # Errors
-/// The pack has no such dialect, a message nests deeper than [`MAX_DEPTH`] levels, one of the passes fails, or (strict) one warns. The stage is `dialect/pass`, or
-/// `dialect/payload` for the form.
+/// The pack has no such dialect, a message nests deeper than [`MAX_DEPTH`] levels, a pass fails, or the scene is strict
+/// and a warning was raised. The stage is `dialect/pass`, or `dialect/payload` for the form.
 pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, BuildError> {
     let programs = rules.programs();
     let form_name = format!("{dialect}/payload");
@@ -75,7 +76,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     Ok(Emitted { payload, request, warnings, unchanged: plan.unchanged.clone(), trace })
 }
 
-/// Whether every block can be written down: what nests deeper than a value may was cut when it was read.
+/// Checks that every block can be written as JSON: hooks and callers may have added values that nest too deeply.
 fn shallow(plan: &Plan) -> Result<(), BuildError> {
     match plan.blocks.iter().filter(|b| b.enabled()).position(|b| !b.fields.fits(MAX_DEPTH, usize::MAX)) {
         Some(n) => Err(BuildError::bound(format!("message {n} nests deeper than {MAX_DEPTH} levels"))),
@@ -83,8 +84,8 @@ fn shallow(plan: &Plan) -> Result<(), BuildError> {
     }
 }
 
-/// What program `lint` of the pack, if it has one, warns of: it looks at the messages that the dialect is given, and
-/// whatever it changes stays with it.
+/// The warnings of the pack's program `lint`, if it has one. It runs over the messages that the dialect is given; its
+/// changes are discarded.
 fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<Item>) -> Result<Vec<Diagnostic>, BuildError> {
     let programs = rules.programs();
     let Some(program) = programs.find(LINT) else { return Ok(Vec::new()) };
@@ -98,7 +99,7 @@ fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<I
     }
 }
 
-/// What a form of a dialect gives.
+/// The value of a form of a dialect.
 fn formed(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
     let memo = Memo::default();
     let env = pass_env(st, &memo);
@@ -107,7 +108,7 @@ fn formed(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
     if st.refuses() { Err(Halt::Warned) } else { Ok(value.to_json()) }
 }
 
-/// The dialects of a pack: programs that have a payload form.
+/// The names of the dialects of a pack: programs that have a payload form.
 #[must_use]
 pub fn dialects(rules: &Ruleset) -> Vec<String> {
     let forms = rules.programs().rules.forms.iter().filter_map(|f| f.name.strip_suffix("/payload"));

@@ -1,7 +1,8 @@
-//! How much of a payload stands as in the one before: its texts in the order in which the provider reads them.
+//! How much of a payload is the same as in the previous one, by its texts in the order in which the provider reads
+//! them.
 //!
-//! That order is the pack's: a row `[[reading]]` names the keys of a dialect's payload. JSON's own order says nothing, as
-//! a provider may read the last key first.
+//! The pack defines that order: a row `[[reading]]` names the keys of a dialect's payload. The order of keys in the
+//! JSON means nothing, because a provider may read the last key first.
 
 use serde_json::Value as Json;
 
@@ -12,11 +13,11 @@ use crate::model::Plan;
 use crate::model::plan::{Difference, Unchanged};
 use crate::pack::Ruleset;
 
-/// What of a plan's payload in a dialect stands as in an earlier one, up to the first value that differs. Texts are
-/// counted, by the pack's account; keys and numbers are not.
+/// How much of the payload of a plan in a dialect is the same as in a previous payload, up to the first value that
+/// differs. The tokens of texts are counted with the pack's account; keys and numbers are not counted.
 ///
 /// # Errors
-/// The pack names a tokenizer that there is not.
+/// The pack names a tokenizer that does not exist.
 pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, previous: &Json) -> Result<Unchanged, BuildError> {
     let counter = counter(rules, plan)?;
     let (now, before) = (read(rules, dialect, payload), read(rules, dialect, previous));
@@ -36,8 +37,8 @@ pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &
     Ok(Unchanged { tokens, total: now.iter().map(cost).sum(), blocks: same, differs })
 }
 
-/// The values of a payload in the order in which they are read: those under the keys of the dialect's row, all of them
-/// where it has no row.
+/// The values of a payload in the order in which the provider reads them: those under the keys of the dialect's row, or
+/// all if it has no row.
 fn read<'a>(rules: &Ruleset, dialect: &str, payload: &'a Json) -> Vec<(String, &'a Json)> {
     let row = rules.pack().tables.get("reading").and_then(|rows| rows.get(dialect));
     let Some(keys) = row.and_then(|row| row.fields.get("keys")?.node.as_list()) else { return leaves("", payload) };
@@ -45,7 +46,7 @@ fn read<'a>(rules: &Ruleset, dialect: &str, payload: &'a Json) -> Vec<(String, &
     keys.filter_map(|key| Some(leaves(key, key.split('.').try_fold(payload, |at, step| at.get(step))?))).flatten().collect()
 }
 
-/// All values of a JSON document that hold no others, in order, with their paths. Its depth is that of its parser.
+/// All values of a JSON document that are neither objects nor arrays, in order, with their paths.
 fn leaves<'a>(path: &str, json: &'a Json) -> Vec<(String, &'a Json)> {
     let mut out = Vec::new();
     let mut open = vec![(path.to_owned(), json)];

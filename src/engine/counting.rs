@@ -1,4 +1,5 @@
-//! Counting the texts of a finished plan, as the account that it was trimmed to counts them, and comparing two of them.
+//! Counting the texts of a finished plan with the estimator of the account that it was trimmed to, and comparing two
+//! texts.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::text::tokens::Counter;
 
 use super::{BuildError, state};
 
-/// What counts the texts of a plan: the estimator behind the account that it was trimmed to, else behind the pack's first.
+/// The counter for the texts of a plan: the estimator of the account that it was trimmed to, or of the pack's first
+/// account.
 pub(crate) fn counter(rules: &Ruleset, plan: &Plan) -> Result<Arc<Counter>, BuildError> {
     let st = state(rules, &Scene { data: plan.scene.clone(), ..plan.given.clone() });
     *st.set.borrow_mut() = plan.set.clone();
@@ -20,12 +22,12 @@ pub(crate) fn counter(rules: &Ruleset, plan: &Plan) -> Result<Arc<Counter>, Buil
     ledger::counter_of(&pass_env(&st, &memo), account).map_err(BuildError::fault)
 }
 
-/// How many tokens a text has.
+/// The number of tokens of a text.
 pub(crate) fn count(counter: &Counter, text: &str) -> u64 {
     counter.count(text) as u64
 }
 
-/// Most tokens that are reported: the largest whole number that every reader of JSON keeps exactly.
+/// The largest count that is reported: every reader of JSON keeps whole numbers up to it exactly.
 const MOST: f64 = 9_007_199_254_740_991.0;
 
 /// A cost as a count of tokens, rounded up; negative costs and anything that is not a number are 0. A sum of fractions
@@ -35,7 +37,7 @@ pub(crate) fn whole(tokens: f64) -> u64 {
     (tokens - 1e-6).ceil().min(MOST) as u64
 }
 
-/// The length of the common beginning, in bytes, at the border of a character.
+/// The length of the common beginning of two texts, in bytes, on a character boundary.
 pub(crate) fn common(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
 }

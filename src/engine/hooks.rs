@@ -1,6 +1,6 @@
-//! Scripts of the pack and hooks of events: what they are given, and how what they answer becomes part of the build.
+//! Scripts of the pack and hooks of events: what they are given, and how their answer becomes part of the build.
 //!
-//! All speak one protocol. A function is given items (a list of tables) and the scene (a table) and answers items,
+//! All follow one protocol. A function is given items (a list of tables) and the scene (a table) and returns items,
 //! nothing, or `#{ items, set, warnings }`. Hooks of the pack run before those of the embedding program, each in the
 //! order in which they were registered.
 
@@ -25,7 +25,7 @@ pub(super) fn run(hooks: &[Hook], ask: &Ask<'_>, list: usize, st: &mut State) ->
     }
 }
 
-/// What a function of the pack answered.
+/// The answer of a function of the pack.
 #[derive(Default)]
 struct Answer {
     items: Option<Vec<Value>>,
@@ -81,7 +81,8 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     }
 }
 
-/// Replaces the items of a list; one that comes from an earlier item (by its place, or by its id) stays that item in the trail.
+/// Replaces the items of a list. An item that comes from an earlier one, by its index or its id, keeps that item's
+/// identity in the trace.
 fn replace(list: usize, items: Vec<(Option<usize>, Value)>, st: &mut State) -> Result<(), Halt> {
     st.visit(items.len())?;
     let rules = st.rules.clone();
@@ -110,7 +111,7 @@ fn declared(path: &str, st: &State) -> Result<(), String> {
     Err(format!("there is no scene path `{path}`{help}"))
 }
 
-/// Whether a hook before a build may set a path: an input of the scene, and no list of the build's own.
+/// Whether a hook before a build may set a path: it must be an input of the scene and not a list that the build makes.
 fn input(path: &str, st: &State) -> Result<(), String> {
     let first = path.split('.').next().unwrap_or(path);
     let own = st.rules.lists.iter().any(|l| l.from.is_none() && (l.name.as_ref() == first || l.name.as_ref() == path));
@@ -120,7 +121,7 @@ fn input(path: &str, st: &State) -> Result<(), String> {
     declared(path, st)
 }
 
-/// Rows of table `hook`, in the order of the pack.
+/// Runs the rows of table `hook` for an event, in the order of the pack.
 fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result<(), Halt> {
     let rows = st.rules.table("hook");
     for row in rows.as_list().unwrap_or(&[]) {
@@ -158,7 +159,7 @@ fn due(row: &Value, st: &State) -> Result<bool, Halt> {
     })
 }
 
-/// Takes the answer of a function over into the view that it was given.
+/// Applies the answer of a function to the view that it was given.
 fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
     answer.warnings.into_iter().for_each(|w| view.warn(w));
     for (path, value) in answer.set {
@@ -171,7 +172,7 @@ fn of_host(hook: &Hook, list: usize, st: &mut State) -> Result<(), Halt> {
     with_view(&hook.id, &hook.event, list, st, |view| (hook.run)(view))
 }
 
-/// Calls a hook on a view of the build, and takes over what it changed.
+/// Calls a hook with a view of the build, and applies its changes.
 fn with_view(
     id: &str,
     event: &str,

@@ -1,7 +1,7 @@
-//! A ruleset set to work on a scene: a fresh state, the hooks of the pack and of the scene, and what watches both.
+//! Running a ruleset on a scene: a fresh state, the hooks of the pack and of the scene, and the trace.
 //!
-//! This is what building a plan (`assemble`) and making a payload (`emit`) share: both run an outermost program of the
-//! pack over a state, and neither looks at the other.
+//! Building a plan (`assemble`) and making a payload (`emit`) share this: both run a top-level program of the pack over
+//! a state, and neither depends on the other.
 
 pub mod counting;
 pub mod error;
@@ -23,10 +23,10 @@ use crate::verbs::Halt;
 
 pub use error::{BuildError, ErrorKind};
 
-/// The live blocks after each stage, where a trace is kept.
+/// The enabled blocks after each stage, if a trace is kept.
 pub(crate) type Stages = Vec<(String, Vec<Value>)>;
 
-/// Runs an outermost program with the hooks of a scene, and watches its stages.
+/// Runs a top-level program with the hooks of a scene, and records the blocks after each of its stages.
 pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut State) -> Result<Stages, (Halt, std::sync::Arc<str>)> {
     let stages = std::cell::RefCell::new(Vec::new());
     let watch = |pass: &str, st: &mut State| {
@@ -64,7 +64,7 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
     st
 }
 
-/// Runs the hooks of a scene and the scripts of the pack: what a machine is given to reach them.
+/// Returns the function with which a machine runs the hooks of a scene and the scripts of the pack.
 pub(crate) fn hooks_of(scene: &Scene) -> impl Fn(&Ask<'_>, usize, &mut State) -> Result<(), Halt> {
     |ask, list, st| hooks::run(&scene.hooks, ask, list, st)
 }

@@ -1,4 +1,4 @@
-//! What was watched during a run, as the plan and the payload report it. Empty unless the scene asked for a trace.
+//! What was recorded during a run, as the plan and the payload report it. Empty unless the scene asks for a trace.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::terms::State;
 use crate::terms::ledger::Trimmed;
 use crate::text::script::take_log;
 
-/// The trace of a run; `None` where the scene asked for none.
+/// The trace of a run; `None` if the scene did not ask for one.
 pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
     st.trail.as_ref()?;
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
@@ -18,7 +18,7 @@ pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages:
     Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros, rewrites })
 }
 
-/// What was noted: by trimming, by hooks, by `print` in scripts, and by passes under `$stat`.
+/// The recorded values: those of the pass that trimmed, of hooks, of `print` in scripts, and of passes under `$stat`.
 fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
     let mut stats = st.notes.borrow().clone();
     if let Some((report, by)) = report {
@@ -43,7 +43,7 @@ fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
     stats
 }
 
-/// Why items fared as they did, in order.
+/// Why passes treated items as they did, in order.
 pub(crate) fn reasons(st: &State) -> Vec<Reason> {
     let told = st.reasons.borrow();
     let reasons = told.iter().map(|r| Reason {
@@ -58,7 +58,7 @@ pub(crate) fn reasons(st: &State) -> Vec<Reason> {
     reasons.collect()
 }
 
-/// The live blocks of the running program's list, as far as they have been read.
+/// The enabled items of the running program's list, as far as they have been read.
 pub(crate) fn live(st: &State) -> Vec<Value> {
     let list = st.list(st.current.get());
     list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&st.rules.fields)).collect()

@@ -1,6 +1,6 @@
 //! CHARX archives: a ZIP file with `card.json` at its root and pictures beside it.
 //!
-//! Only the card is unpacked, through a hard limit: the sizes that an archive declares may be lies.
+//! Only the card is decompressed, with a hard limit: the sizes that an archive declares may be wrong.
 
 use std::io::{Cursor, Read};
 
@@ -14,11 +14,11 @@ use crate::diag::{Code, Diagnostic, Report};
 
 /// The member that holds the card.
 const CARD: &str = "card.json";
-/// Most members.
+/// The most members.
 const MAX_ENTRIES: usize = 10_000;
-/// Largest declared size of one member, in bytes.
+/// The largest declared size of one member, in bytes (256 MiB).
 const MAX_ENTRY: u64 = 256 << 20;
-/// Largest sum of declared sizes, in bytes.
+/// The largest sum of declared sizes, in bytes (2 GiB).
 const MAX_TOTAL: u64 = 2 << 30;
 
 const FETCH: &str = "download the original file again";
@@ -58,8 +58,8 @@ struct Member {
     size: u64,
 }
 
-/// Opens the archive, after counting its directory entries by their signature: opening takes memory for each of
-/// them, and the count that the archive declares may be a lie.
+/// Opens the archive after counting its directory entries by their signature: opening takes memory for each entry, and
+/// the count that the archive declares may be wrong.
 fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<Archive<'a>, Fault> {
     let entries = AhoCorasick::new([b"PK\x01\x02"]).map_or(0, |search| search.find_iter(bytes).take(MAX_ENTRIES + 1).count());
     if entries > MAX_ENTRIES {
@@ -69,7 +69,7 @@ fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<Archive<'a>, Fault> {
         .map_err(|e| container(name, format!("is a ZIP archive whose directory cannot be read ({})", reason(&e))).help(FETCH).into())
 }
 
-/// The members with safe names; declared sizes are checked here.
+/// The members with safe names. Their declared sizes are checked here.
 fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec<Member>, Fault> {
     let (mut members, mut unsafe_names, mut total) = (Vec::new(), Vec::new(), 0_u64);
     for index in 0..archive.len() {
@@ -99,7 +99,7 @@ fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec
     Ok(members)
 }
 
-/// `card.json` at the root, else the only one in a folder.
+/// The member `card.json` at the root, else the only one in a folder.
 fn find_card<'m>(name: &str, members: &'m [Member], report: &mut Report) -> Result<&'m Member, Fault> {
     if let Some(card) = members.iter().find(|m| m.name == CARD) {
         return Ok(card);
@@ -120,7 +120,7 @@ fn find_card<'m>(name: &str, members: &'m [Member], report: &mut Report) -> Resu
         .into())
 }
 
-/// The bytes of one member, never more than [`MAX_JSON`].
+/// The bytes of one member, at most [`MAX_JSON`].
 fn unpack(name: &str, archive: &mut Archive<'_>, card: &Member) -> Result<Vec<u8>, Fault> {
     let what = super::shown(&card.name);
     let large = || too_large(name, &format!("has a member `{what}`"), MAX_JSON);
@@ -138,7 +138,7 @@ fn unpack(name: &str, archive: &mut Archive<'_>, card: &Member) -> Result<Vec<u8
     Ok(out)
 }
 
-/// What the archive reader says, in our words where it matters to people.
+/// The archive reader's reason, in plain words for the cases that users meet.
 fn reason(error: &ZipError) -> String {
     match error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => "it is locked by a password".to_owned(),

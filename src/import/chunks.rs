@@ -1,32 +1,33 @@
-//! The chunks of a PNG file, read without trusting any of them: a damaged picture must not cost the card behind it.
+//! The chunks of a PNG file, read without trusting any of them, so that damage in the picture does not lose the card
+//! after it.
 
 use aho_corasick::AhoCorasick;
 
 /// First bytes of every PNG file.
 pub(super) const SIGNATURE: &[u8; 8] = b"\x89PNG\r\n\x1A\n";
-/// Keyword of a version 3 card.
+/// The keyword of a version 3 card.
 pub(super) const CCV3: &str = "ccv3";
-/// Keyword of an older card.
+/// The keyword of an older card.
 pub(super) const CHARA: &str = "chara";
-/// Most chunks that are walked.
+/// The most chunks that are walked.
 const MAX_CHUNKS: usize = 100_000;
-/// Most places outside the order of chunks that are tried as a card.
+/// The most places outside the order of chunks that are tried as a card.
 const MAX_STRAYS: usize = 64;
-/// Length, type and checksum.
+/// The bytes of length, type and checksum.
 const FRAME: usize = 12;
 
 /// One chunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chunk<'a> {
-    /// Where its length field stands.
+    /// The offset of its length field.
     pub(super) start: usize,
-    /// Its type, as `tEXt`.
+    /// Its type, such as `tEXt`.
     pub(super) kind: [u8; 4],
-    /// Its content; for the last chunk of a cut file, what there is of it.
+    /// Its content; for the last chunk of a truncated file, the part that is there.
     pub(super) data: &'a [u8],
-    /// The whole chunk with its frame.
+    /// The whole chunk, with length, type and checksum.
     pub(super) raw: &'a [u8],
-    /// Whether the checksum agrees.
+    /// Whether the checksum is correct.
     pub(super) intact: bool,
 }
 
@@ -39,9 +40,9 @@ pub(super) enum End<'a> {
     Missing,
     /// A chunk declares more bytes than the file has.
     Cut { chunk: Chunk<'a>, declared: u32 },
-    /// What should be a chunk is none: a length before it is wrong.
+    /// The bytes after a chunk are not a chunk: a length before them is wrong.
     Nonsense { at: usize },
-    /// [`MAX_CHUNKS`] passed.
+    /// There are more than [`MAX_CHUNKS`] chunks.
     TooMany,
 }
 
@@ -60,7 +61,7 @@ impl<'a> Chunk<'a> {
         self.data.get(..end).filter(|word| !word.is_empty())
     }
 
-    /// The label of the card that this chunk carries: [`CCV3`] or [`CHARA`], in any case of letters.
+    /// The label of the card that this chunk carries: [`CCV3`] or [`CHARA`]; the case of letters does not matter.
     pub(super) fn card(&self) -> Option<&'static str> {
         let word = self.keyword()?;
         [CCV3, CHARA].into_iter().find(|label| word.eq_ignore_ascii_case(label.as_bytes()))
@@ -89,9 +90,10 @@ pub(super) fn walk(bytes: &[u8]) -> (Vec<Chunk<'_>>, End<'_>) {
     (chunks, End::Missing)
 }
 
-/// Intact card chunks anywhere in the bytes, for when their order is lost.
+/// Intact card chunks anywhere in the bytes, for files in which the order of chunks is lost.
 ///
-/// The checksum must agree, and only so many places are tried: a hostile file could name a long chunk at every byte.
+/// The checksum must be correct, and the number of tried places is limited: a hostile file could claim a long chunk at
+/// every byte.
 pub(super) fn strays(bytes: &[u8]) -> Vec<Chunk<'_>> {
     let Ok(search) = AhoCorasick::new(["tEXt", "zTXt", "iTXt"]) else { return Vec::new() };
     search
@@ -129,7 +131,7 @@ fn chunk_at(bytes: &[u8], start: usize, declared: u32, kind: [u8; 4]) -> Chunk<'
     Chunk { start, kind, data, raw, intact }
 }
 
-/// The checksum that a chunk should carry.
+/// The correct checksum of a chunk.
 fn checksum(kind: [u8; 4], data: &[u8]) -> u32 {
     let mut crc = flate2::Crc::new();
     crc.update(&kind);

@@ -1,7 +1,7 @@
-//! Strict JSON from strangers: bounded in size, depth and number of values; a key written twice is noticed.
+//! Strict JSON from strangers: bounded in size, depth and number of values; a key that is written twice is reported.
 //!
-//! One tolerance: half of a surrogate pair (`\ud83d` alone), which JavaScript programs write when they cut a text
-//! inside an emoji, becomes U+FFFD with a warning; a strict reader would lose the whole file for it.
+//! There is one tolerance: half of a surrogate pair (`\ud83d` alone), which JavaScript programs write when they cut a
+//! text inside an emoji, becomes U+FFFD with a warning; a strict reader would refuse the whole file for it.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 use super::{Container, Contents, Document, Fault, failed, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 
-/// Longest JSON document, in bytes.
+/// The longest JSON document, in bytes (32 MiB).
 pub(super) const MAX_JSON: usize = 32 << 20;
-/// Most values (of any kind, nested ones included) of one file; a value takes up to some 200 bytes of memory.
+/// The most values (of any kind, nested ones included) in one file; a value takes up to about 200 bytes of memory.
 pub(super) const MAX_VALUES: usize = 2_000_000;
-/// How many different doubled keys are remembered for the warning.
+/// How many different duplicate keys are named in the warning.
 const MAX_TWICE: usize = 9;
 
 const BOM: &str = "\u{feff}";
@@ -38,7 +38,7 @@ pub(super) fn read_text(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     Ok(Contents::new(Container::Text, vec![Document::new("text", Value::from(text))], report))
 }
 
-/// The bytes as text without a byte order mark.
+/// The bytes as text, without a byte order mark.
 pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Result<&'a str, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         Diagnostic::new(Code::FileEncoding, format!("`{name}` is not valid UTF-8: byte {} begins no character", e.valid_up_to()))
@@ -52,7 +52,7 @@ pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Resu
     Ok(rest)
 }
 
-/// The JSON document `what` of file `name`; for messages the two may be the same.
+/// The JSON document `what` in the file `name`; both are used in messages and may be the same.
 pub(super) fn document(name: &str, what: &str, text: &str, report: &mut Report) -> Result<Value, Fault> {
     let mut reader = Reader::default();
     let result = reader.parse(text);
@@ -60,7 +60,7 @@ pub(super) fn document(name: &str, what: &str, text: &str, report: &mut Report) 
     result.map_err(|reject| reject.explain(what).into())
 }
 
-/// Why a text is no usable JSON document.
+/// Why a text is not a usable JSON document.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reject {
     /// Longer than [`MAX_JSON`].
@@ -69,9 +69,9 @@ pub(super) enum Reject {
     TooMany,
     /// Nested deeper than serde_json's own 128 levels.
     TooDeep,
-    /// It ends in the middle.
+    /// The text ends in the middle of a value.
     Cut { line: usize, column: usize },
-    /// It breaks JSON's grammar.
+    /// The text breaks JSON's grammar.
     Syntax { reason: String, line: usize, column: usize },
 }
 
@@ -117,7 +117,7 @@ impl Reject {
     }
 }
 
-/// Reads the JSON texts of one file, counting what it must not do too often and what should be said once.
+/// Reads the JSON texts of one file, and counts what is limited or reported once per file.
 pub(super) struct Reader {
     left: usize,
     twice: Vec<String>,
@@ -156,7 +156,7 @@ impl Reader {
         value.map_err(|e| if self.left == 0 { Reject::TooMany } else { Reject::of(&e) })
     }
 
-    /// Says once per file what was tolerated.
+    /// Reports once per file what was tolerated.
     pub(super) fn notes(&self, name: &str, report: &mut Report) {
         if !self.twice.is_empty() {
             let keys = listed(self.twice.iter().map(String::as_str));
@@ -245,7 +245,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 }
 
-/// The text with each half of a surrogate pair replaced by `\ufffd`, and how many there were; `None` for none.
+/// The text with each half of a surrogate pair replaced by `\ufffd`, and their number; `None` if there are none.
 fn mend_surrogates(text: &str) -> Option<(String, usize)> {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut halves) = (text, 0);

@@ -1,14 +1,14 @@
-//! Chats of one JSON object a line: a broken line costs that line, never the chat.
+//! Chats of one JSON object per line. A broken line is skipped with a warning; the rest of the chat is read.
 
 use super::json::{self, Reader};
 use super::{Container, Contents, Document, failed};
 use crate::diag::{Code, Diagnostic, Report};
 
-/// Longest line, in bytes.
+/// The longest line, in bytes.
 const MAX_LINE: usize = 16 << 20;
-/// Most lines that are read.
+/// The most lines that are read.
 const MAX_LINES: usize = 500_000;
-/// Broken lines that get a warning each; one more warning counts the rest.
+/// The number of broken lines that get their own warning; one more warning counts the rest.
 const MAX_LISTED: usize = 50;
 
 /// Reads a chat.
@@ -57,7 +57,7 @@ fn without_bom<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> &'a [u8]
     rest
 }
 
-/// The object that the line is, or why it is none.
+/// The object on the line, or why there is none.
 fn object(line: &[u8], reader: &mut Reader) -> Result<serde_json::Value, String> {
     if line.len() > MAX_LINE {
         return Err(format!("longer than {} MiB", MAX_LINE >> 20));
@@ -67,7 +67,7 @@ fn object(line: &[u8], reader: &mut Reader) -> Result<serde_json::Value, String>
     if json.is_object() { Ok(json) } else { Err("not an object".to_owned()) }
 }
 
-/// A reason without the line number that the parser gives, which is always 1 here.
+/// The parser's reason without its line number, which is always 1 here.
 fn reason(reject: &json::Reject) -> String {
     match reject {
         json::Reject::Cut { column, .. } => format!("it ends too early, at column {column}"),

@@ -1,7 +1,9 @@
-//! Foreign files as containers: a picture, an archive, JSON, a chat in lines or plain text goes in, JSON documents come out.
+//! Reading files of other programs: a picture, an archive, JSON, a chat of JSON lines or plain text becomes JSON
+//! documents.
 //!
-//! What a field of such a document means is data (the `foreign` rule files), not code: nothing here looks inside a
-//! document. Nothing here opens a file either; every byte it is given is taken to be hostile.
+//! What a field of such a document means is data (the `foreign` rule files of a pack, see
+//! [`import_document`](crate::import_document)), so nothing here looks inside a document. Nothing here opens a file
+//! either, and every byte is treated as hostile.
 
 mod charx;
 mod chunks;
@@ -16,19 +18,19 @@ pub use png::write_card;
 use crate::diag::short::{listed, word as shown};
 use crate::diag::{Code, Diagnostic, Report, Severity};
 
-/// Largest file that is looked at, in bytes.
+/// The largest file that is read, in bytes (512 MiB).
 pub const MAX_FILE: usize = 512 << 20;
 
-/// What kind of file the bytes are, found by content.
+/// The kind of a file, recognised by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     /// A PNG picture with a card in its text chunks.
     Png,
-    /// A ZIP archive with a `card.json`, by itself or behind a JPEG picture.
+    /// A ZIP archive with a `card.json`, on its own or appended to a JPEG picture.
     Charx,
     /// One JSON object or list.
     Json,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
     /// Any other UTF-8 text.
     Text,
@@ -37,11 +39,12 @@ pub enum Container {
 /// One JSON document found in a container.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// Where it was: `ccv3`, `chara`, `card.json`, `json`, `line 3` or `text`.
+    /// Where it was found: `ccv3`, `chara`, `card.json`, `json`, `line 3` or `text`.
     pub label: String,
-    /// The document as written; for a plain text, the text.
+    /// The document as written; for plain text, a JSON string.
     pub json: serde_json::Value,
-    /// The foreign format; always `None` here, filled in by whoever has the rules to recognise it.
+    /// The name of the document's format. [`read`] leaves it `None`; callers that have recognised the format fill it
+    /// in.
     pub format: Option<String>,
 }
 
@@ -51,29 +54,29 @@ impl Document {
     }
 }
 
-/// Something in a container that is no card: an archive member, or a text chunk under another keyword.
+/// A part of a container that is not a card: an archive member, or a text chunk with another keyword.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asset {
-    /// The member's path, or the chunk's keyword.
+    /// The path of the member, or the keyword of the chunk.
     pub name: String,
-    /// Its length in bytes as the container declares it; archive members are not unpacked to check.
+    /// Its length in bytes as the container declares it; archive members are not unpacked to check this.
     pub bytes_len: u64,
 }
 
-/// What a file held.
+/// The content of a file.
 #[derive(Debug, Clone)]
 pub struct Contents {
     /// The kind of file.
     pub container: Container,
     /// The documents in file order; at least one.
     pub documents: Vec<Document>,
-    /// What else the container holds.
+    /// The other parts of the container.
     pub assets: Vec<Asset>,
-    /// Documents (for a chat: lines) that were read.
+    /// The number of documents (of a chat: lines) that were read.
     pub kept: usize,
-    /// Documents (for a chat: lines) that could not be read; each has a warning, or is counted in one.
+    /// The number of documents (of a chat: lines) that could not be read. Each has a warning or is counted in one.
     pub skipped: usize,
-    /// Warnings only; errors come back as `Err`.
+    /// Warnings, without places: the files are not rule files. Errors are returned as `Err` by [`read`].
     pub report: Report,
 }
 
@@ -83,7 +86,8 @@ impl Contents {
         Self { container, documents, assets: Vec::new(), kept, skipped: 0, report }
     }
 
-    /// The document that counts: `ccv3` before `chara`, else the first.
+    /// The main document: `ccv3` if there is one, else `chara`, else the first. `None` only for a value without
+    /// documents.
     #[must_use]
     pub fn main(&self) -> Option<&Document> {
         let labelled = |label: &str| self.documents.iter().find(|d| d.label == label);
@@ -91,11 +95,11 @@ impl Contents {
     }
 }
 
-/// Reads a foreign file. `name` is used in messages; of its extension only `.jsonl` counts, and only to tell
-/// a chat of one line from a JSON file.
+/// Reads a file of another program from its bytes. `name` is used in messages; its extension matters only for a file
+/// with one line of JSON, which is a chat if the extension is `.jsonl` or `.ndjson`.
 ///
 /// # Errors
-/// When no document can be had: an unknown or damaged format, or a limit passed. The report says what was
+/// No document can be read: the format is unknown, the file is damaged, or it exceeds a limit. The report says what was
 /// found and what to do.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     if bytes.len() > MAX_FILE {
@@ -110,7 +114,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     }
 }
 
-/// Why a part of a file cannot be had; boxed, since it is the rare way out of functions that are called often.
+/// Why a part of a file cannot be read. Boxed, because it is the rare result of functions that are called often.
 type Fault = Box<Diagnostic>;
 
 /// A report of one error.
@@ -120,18 +124,18 @@ fn failed(fault: impl Into<Fault>) -> Report {
     report
 }
 
-/// A complaint about the container `name`.
+/// A diagnostic about the container `name`.
 fn container(name: &str, message: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::new(Code::ImportContainer, format!("`{name}` {message}"))
 }
 
-/// A complaint that something in `name` passes a size limit.
+/// A diagnostic that something in `name` exceeds a size limit.
 fn too_large(name: &str, what: &str, limit: usize) -> Diagnostic {
     Diagnostic::new(Code::FileTooLarge, format!("`{name}` {what} larger than the limit of {} MiB", limit >> 20))
         .help("import a smaller file; one that was made by a program in the usual way is far below the limit")
 }
 
-/// The same complaint about something that could be read all the same.
+/// The same diagnostic as a warning, because the rest could be read.
 fn tolerated(diagnostic: Diagnostic) -> Diagnostic {
     Diagnostic { severity: Severity::Warning, ..diagnostic }
 }

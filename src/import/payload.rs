@@ -1,4 +1,4 @@
-//! From a text chunk to the JSON document in it: three chunk types, base64 over JSON.
+//! From a text chunk to the JSON document in it: three types of chunk, base64 of JSON.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -11,10 +11,10 @@ use super::chunks::Chunk;
 use super::{Fault, container, json, too_large};
 use crate::diag::Report;
 
-/// Longest text of a card chunk once unpacked, in bytes.
+/// The longest text of a card chunk after decompression, in bytes.
 const MAX_TEXT: usize = 64 << 20;
 
-/// Standard base64 as cards hold it: padding may be missing, the last symbol may be sloppy.
+/// Standard base64 as cards contain it: padding may be missing, and the unused bits of the last symbol may be set.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true),
@@ -59,7 +59,7 @@ fn base64_reason(error: &base64::DecodeError) -> String {
     }
 }
 
-/// The text of the chunk behind its keyword, unpacked.
+/// The text of the chunk after its keyword, decompressed.
 fn text<'a>(name: &str, label: &str, chunk: &Chunk<'a>) -> Result<Cow<'a, [u8]>, Fault> {
     let body = after_nul(chunk.data).ok_or_else(|| damaged(name, label, "it has no text"))?;
     match &chunk.kind {
@@ -88,7 +88,7 @@ fn after_nul(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(end + 1..)
 }
 
-/// Unpacks a zlib stream, but never more than [`MAX_TEXT`] and one byte.
+/// Decompresses a zlib stream, but never more than [`MAX_TEXT`] and one byte.
 fn inflate(name: &str, label: &str, packed: &[u8]) -> Result<Vec<u8>, Fault> {
     let mut out = Vec::new();
     let limit = MAX_TEXT as u64 + 1;

@@ -1,4 +1,4 @@
-//! Cards in PNG pictures: found wherever they stand, read as long as their own chunk is whole.
+//! Cards in PNG pictures. A card is found wherever it stands, and read as long as its own chunk is intact.
 
 use super::chunks::{self, Chunk, End};
 use super::{Asset, Container, Contents, Document, Fault, container, failed, listed, payload, tolerated};
@@ -35,7 +35,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     Ok(imported)
 }
 
-/// Card chunks in file order: those of the walk, and strays if the walk did not get through or found none.
+/// The card chunks in file order: those of the walk, and stray ones if the walk was cut short or found none.
 fn cards<'a>(name: &str, bytes: &'a [u8], all: &[Chunk<'a>], end: &End<'_>, report: &mut Report) -> Vec<Chunk<'a>> {
     let mut found: Vec<Chunk<'a>> = all.iter().filter(|c| c.card().is_some()).copied().collect();
     if !found.is_empty() && matches!(end, End::Complete | End::Missing) {
@@ -50,7 +50,7 @@ fn cards<'a>(name: &str, bytes: &'a [u8], all: &[Chunk<'a>], end: &End<'_>, repo
     found
 }
 
-/// The documents of the card chunks, and what is wrong with those that have none.
+/// The documents of the card chunks, with warnings about the chunks that hold none.
 fn decode(name: &str, cards: &[Chunk<'_>], report: &mut Report) -> (Vec<Document>, Vec<Fault>) {
     let (mut documents, mut failures) = (Vec::new(), Vec::new());
     for chunk in cards {
@@ -74,7 +74,7 @@ fn assets(all: &[Chunk<'_>]) -> Vec<Asset> {
         .collect()
 }
 
-/// Warns of everything in the picture that is not as it should be.
+/// Warns of everything in the picture that is damaged.
 fn note_damage(name: &str, all: &[Chunk<'_>], end: &End<'_>, report: &mut Report) {
     let wrong: Vec<String> = all.iter().filter(|c| !c.intact).take(1000).map(Chunk::kind).collect();
     if !wrong.is_empty() {
@@ -93,7 +93,7 @@ fn note_damage(name: &str, all: &[Chunk<'_>], end: &End<'_>, report: &mut Report
     report.push(tolerated(container(name, message).help(FETCH)));
 }
 
-/// The error for a picture in which no card chunk is whole.
+/// The error for a picture in which no card chunk is intact.
 fn no_card(name: &str, all: &[Chunk<'_>], end: &End<'_>) -> Diagnostic {
     if let End::Cut { chunk, declared } = end
         && let Some(label) = chunk.card()
@@ -109,12 +109,15 @@ fn no_card(name: &str, all: &[Chunk<'_>], end: &End<'_>) -> Diagnostic {
     Diagnostic::new(Code::ImportFormat, format!("`{name}` is a PNG picture without a card: {found}")).help(STRIPPED)
 }
 
-/// The PNG file `png` with `cards` (keyword `ccv3` or `chara`, document) in place of all cards that it had.
+/// Writes cards into a PNG file: `png` with `cards`, pairs of a keyword (`ccv3` or `chara`) and a document, in place of
+/// all cards that it had.
 ///
-/// New chunks are `tEXt`, stand before `IEND` and have right checksums; every other chunk is kept byte for byte.
+/// The new chunks are of type `tEXt`, stand before `IEND` and have correct checksums; every other chunk is kept byte
+/// for byte.
 ///
 /// # Errors
-/// When `png` cannot be walked to its end, a keyword is another, or a card is too long for a chunk.
+/// The chunks of `png` cannot be followed to the end, a keyword is neither `ccv3` nor `chara`, or a card is too long
+/// for a chunk.
 pub fn write_card(png: &[u8], cards: &[(&str, &serde_json::Value)]) -> Result<Vec<u8>, Report> {
     let (all, end) = chunks::walk(png);
     if !png.starts_with(chunks::SIGNATURE) || !matches!(end, End::Complete) {

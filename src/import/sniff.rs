@@ -1,9 +1,9 @@
-//! What kind of container some bytes are, by their content; which format the JSON inside has is data and not asked here.
+//! The kind of container that some bytes are, by their content. The format of the JSON inside is recognised by rules.
 
 use super::{Container, Fault};
 use crate::diag::{Code, Diagnostic};
 
-/// First bytes of files that people take for cards, and what such a file is.
+/// The first bytes of files that people mistake for cards, and what such a file is.
 const OTHERS: &[(&[u8], &str)] = &[
     (b"\xFF\xD8\xFF", "a JPEG picture"),
     (b"GIF8", "a GIF picture"),
@@ -18,11 +18,11 @@ const OTHERS: &[(&[u8], &str)] = &[
     (b"\xFE\xFF", "a UTF-16 text"),
 ];
 
-/// End-of-directory signature of a ZIP archive, and how far from the end of the file it can be.
+/// The end-of-directory signature of a ZIP archive, and how far from the end of the file it can be.
 const ZIP_END: &[u8] = b"PK\x05\x06";
 const ZIP_END_REACH: usize = 22 + 65_535;
 
-/// Which reader the bytes are for.
+/// The reader that the bytes are for.
 pub(super) fn container(name: &str, bytes: &[u8]) -> Result<Container, Fault> {
     if bytes.starts_with(b"\x89PNG") {
         return Ok(Container::Png);
@@ -39,7 +39,7 @@ pub(super) fn container(name: &str, bytes: &[u8]) -> Result<Container, Fault> {
     }
 }
 
-/// Whether the archive's directory stands at the end of the bytes.
+/// Whether the archive's directory is at the end of the bytes.
 fn ends_as_zip(bytes: &[u8]) -> bool {
     let tail = bytes.get(bytes.len().saturating_sub(ZIP_END_REACH)..).unwrap_or(bytes);
     tail.windows(ZIP_END.len()).any(|w| w == ZIP_END)
@@ -59,15 +59,15 @@ fn text_or_unknown(name: &str, bytes: &[u8]) -> Result<Container, Fault> {
     }
 }
 
-/// A text in an old 8-bit encoding: its reader can say at which byte it goes wrong.
+/// Whether this is text in an old 8-bit encoding; the text reader can then say at which byte it is invalid.
 fn is_text_but_for_a_few_bytes(bytes: &[u8]) -> bool {
     let head = bytes.get(..4096).unwrap_or(bytes);
     let odd = head.iter().filter(|b| !b.is_ascii() || (b.is_ascii_control() && !b.is_ascii_whitespace())).count();
     !head.contains(&0) && odd * 10 < head.len()
 }
 
-/// Whether `body`, which begins with `{`, is one object a line. The first line decides; a broken first line is
-/// outvoted by the others. One line alone is a chat only if the file's name says so.
+/// Whether `body`, which begins with `{`, has one object per line. The first line decides; if it is broken, the
+/// majority of the other lines does. A single line is a chat only if the name of the file says so.
 fn is_jsonl(name: &str, body: &[u8]) -> bool {
     let mut lines = body.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|l| !l.is_empty());
     let Some(first) = lines.next() else { return false };

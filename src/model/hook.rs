@@ -1,23 +1,23 @@
-//! Hooks of the embedding program: what they may look at and change, as plain data.
+//! Hooks of the embedding program: what they can read and change, as plain data.
 //!
-//! A hook of an event `before_…` changes inputs of the scene and never sees blocks; a hook of an event `after_…`
-//! changes the finished blocks and no input. The engine fills a view, calls the hook, and takes the changes over.
+//! A hook of an event `before_…` changes inputs of the scene and sees no blocks; a hook of an event `after_…` changes
+//! the finished blocks and no input. The engine makes a view, calls the hook, and applies the changes.
 
 use std::sync::Arc;
 
 use super::{Map, Value};
 
-/// What a hook does; an error ends the build, as a mistake of the embedding program.
+/// The function of a hook. An error ends the build with [`ErrorKind::Pipeline`](crate::ErrorKind::Pipeline).
 pub type HookFn = Arc<dyn Fn(&mut HookView<'_>) -> Result<(), String> + Send + Sync>;
 
 /// A function that runs at an event of a build. Hooks of one event run in the order of registration.
 #[derive(Clone)]
 pub struct Hook {
-    /// `before_NAME` or `after_NAME`, for a pass with `event = "NAME"`; a build has `before_build` and `after_build`.
+    /// `before_NAME` or `after_NAME`, where NAME is `build` or the `event` of a pass.
     pub event: Arc<str>,
-    /// Names the hook in traces and errors.
+    /// The name of the hook in traces and errors.
     pub id: Arc<str>,
-    /// What it does.
+    /// The function that is called.
     pub run: HookFn,
 }
 
@@ -27,24 +27,24 @@ impl std::fmt::Debug for Hook {
     }
 }
 
-/// A block in the hands of a hook: which block of the plan it was (none for one that the hook added), and its fields.
-type TemplateCalls = (Option<usize>, Value);
+/// A block as a hook sees it: its index in the plan (`None` for a block that the hook added), and its fields.
+type HeldBlock = (Option<usize>, Value);
 
 /// What a hook changed.
 pub(crate) struct Changes {
     pub(crate) sets: Vec<(String, Value)>,
-    /// All blocks, if any was touched.
-    pub(crate) blocks: Option<Vec<TemplateCalls>>,
+    /// All blocks, if the hook changed any.
+    pub(crate) blocks: Option<Vec<HeldBlock>>,
     pub(crate) warnings: Vec<String>,
     pub(crate) stats: Vec<(String, Value)>,
 }
 
-/// What a hook looks at and changes.
+/// What a hook can read and change while it runs.
 pub struct HookView<'a> {
     scene: Value,
     settable: &'a dyn Fn(&str) -> Result<(), String>,
     sets: Vec<(String, Value)>,
-    blocks: Option<Vec<TemplateCalls>>,
+    blocks: Option<Vec<HeldBlock>>,
     changed: bool,
     warnings: Vec<String>,
     stats: Vec<(String, Value)>,
@@ -52,18 +52,18 @@ pub struct HookView<'a> {
 }
 
 impl<'a> HookView<'a> {
-    /// A view over a scene. `settable` says why a path may not be set; `blocks` are there behind a program only.
+    /// A view over a scene. `settable` returns why a path may not be set; `blocks` is `None` before the build.
     pub(crate) fn new(scene: Value, settable: &'a dyn Fn(&str) -> Result<(), String>, blocks: Option<Vec<Value>>, tracing: bool) -> Self {
         let blocks = blocks.map(|list| list.into_iter().enumerate().map(|(n, fields)| (Some(n), fields)).collect());
         Self { scene, settable, sets: Vec::new(), blocks, changed: false, warnings: Vec::new(), stats: Vec::new(), tracing }
     }
 
-    /// What it changed, for the engine.
+    /// The changes that the hook made, for the engine.
     pub(crate) fn into_changes(self) -> Changes {
         Changes { sets: self.sets, blocks: self.blocks.filter(|_| self.changed), warnings: self.warnings, stats: self.stats }
     }
 
-    /// The whole scene, as scripts are given it.
+    /// The whole scene, in the form that scripts are given.
     pub(crate) fn whole(&self) -> Value {
         self.scene.clone()
     }
@@ -74,16 +74,16 @@ impl<'a> HookView<'a> {
         Ok(())
     }
 
-    /// The value of a scene path (`card.description`); nothing if it is not there.
+    /// The value of a scene path (`card.description`); [`Value::Null`] if there is none.
     #[must_use]
     pub fn get(&self, path: &str) -> Value {
         self.scene.at(path).cloned().unwrap_or_default()
     }
 
-    /// Changes an input of the scene.
+    /// Sets an input of the scene. The change holds for the rest of this build only.
     ///
     /// # Errors
-    /// A path that the pack does not declare, one that is no input, or a hook behind the build.
+    /// The pack does not declare the path, the path is not an input of the scene, or the build has ended (`after_…`).
     pub fn set(&mut self, path: &str, value: Value) -> Result<(), String> {
         if self.blocks.is_some() {
             return Err(format!("`{path}` cannot be set any more: the build has ended"));
@@ -95,28 +95,31 @@ impl<'a> HookView<'a> {
         Ok(())
     }
 
-    /// Raises a warning; an error of the build where warnings are errors.
+    /// Adds a warning with the code `script.warned` to the build; in a strict scene it ends the build.
     pub fn warn(&mut self, message: impl Into<String>) {
         self.warnings.push(message.into());
     }
 
-    /// Notes a number or another value for the trace. `value` is worked out only when a trace is kept.
+    /// Records a value under `name` in the trace's [`stats`](crate::model::plan::Trace::stats). `value` is only called
+    /// if a trace is kept.
     pub fn instrument(&mut self, name: &str, value: impl FnOnce() -> Value) {
         if self.tracing {
             self.stats.push((name.to_owned(), value()));
         }
     }
 
-    /// The blocks of the finished plan, those that are switched off among them (`enabled` is false); none before the build.
+    /// All blocks of the finished plan, each as a table of its fields. A block that is not part of the prompt has
+    /// `enabled = false`. Empty before the build.
     #[must_use]
     pub fn blocks(&self) -> Vec<Value> {
         self.blocks.iter().flatten().map(|(_, fields)| fields.clone()).collect()
     }
 
-    /// Puts a block at a place (0 is the start; beyond the end is the end). It is neither expanded nor trimmed.
+    /// Inserts a block at index `at`, or at the end if there are fewer blocks. Its macros are not expanded, and it is
+    /// not trimmed.
     ///
     /// # Errors
-    /// Before the build there are no blocks.
+    /// The hook runs before the build, where there are no blocks.
     pub fn add_block(&mut self, at: usize, fields: Value) -> Result<(), String> {
         let blocks = self.held()?;
         let at = at.min(blocks.len());
@@ -124,10 +127,10 @@ impl<'a> HookView<'a> {
         Ok(())
     }
 
-    /// Takes a block out, by its place.
+    /// Removes the block at index `at`.
     ///
     /// # Errors
-    /// No such block; before the build there are none.
+    /// There is no such block, or the hook runs before the build.
     pub fn remove_block(&mut self, at: usize) -> Result<(), String> {
         let blocks = self.held()?;
         if at >= blocks.len() {
@@ -137,10 +140,10 @@ impl<'a> HookView<'a> {
         Ok(())
     }
 
-    /// Changes a field of a block, by its place; setting nothing removes the field.
+    /// Sets a field of the block at index `at`; [`Value::Null`] removes the field.
     ///
     /// # Errors
-    /// No such block; before the build there are none.
+    /// There is no such block, or the hook runs before the build.
     pub fn set_block(&mut self, at: usize, field: &str, value: Value) -> Result<(), String> {
         let blocks = self.held()?;
         let count = blocks.len();
@@ -149,7 +152,7 @@ impl<'a> HookView<'a> {
         Ok(())
     }
 
-    fn held(&mut self) -> Result<&mut Vec<TemplateCalls>, String> {
+    fn held(&mut self) -> Result<&mut Vec<HeldBlock>, String> {
         self.changed = true;
         self.blocks.as_mut().ok_or_else(|| "a hook before the build sees no blocks; use a pass, or a hook behind the build".to_owned())
     }

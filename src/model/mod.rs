@@ -1,4 +1,5 @@
-//! The nouns that travel the road.
+//! The data types of the library's interface: [`Scene`] is the input of a build, [`Plan`] is its result, [`Value`] is
+//! any value in either, and [`Hook`] is a function of the embedding program that a build calls.
 
 pub mod hook;
 pub mod item;

@@ -1,5 +1,5 @@
-//! A pack as merged text: the rule files of all layers laid over each other, every value still knowing
-//! the file, line and column it came from. Loading makes it, compiling reads it; nothing changes it in between.
+//! A pack as merged text: the rule files of all layers merged over each other. Every value keeps the file, line and
+//! column that it came from. Loading makes a pack and compiling reads it; nothing changes it in between.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use indexmap::IndexMap;
 
 use crate::diag::{SourceId, Sources, Span, Table};
 
-/// One pack or overlay that took part, lowest first.
+/// One pack or overlay that is part of a merged pack.
 #[derive(Debug, Clone)]
 pub struct Layer {
     /// The pack's name, or the overlay's file name.
     pub name: Arc<str>,
-    /// The pack's own version (`0.0.0` for an overlay that says none).
+    /// The pack's own version; `0.0.0` for an overlay without one.
     pub release: semver::Version,
-    /// Whether it is an overlay: one file of rows laid over a pack.
+    /// Whether it is an overlay: one file of rows that is merged over a pack.
     pub overlay: bool,
 }
 
 /// The rows of one table by name, in their final order.
 pub type Rows = IndexMap<Arc<str>, Row>;
 
-/// A named row: a pass, a slot, an account …
+/// A named row of a table: a pass, a slot, an account …
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Its name (a pass is `program/pass`).
+    /// Its name; the name of a pass is `program/pass`.
     pub name: Arc<str>,
-    /// Its fields without `name` and the layering words; each keeps the place it was written at.
+    /// Its fields without `name` and the words of layering. Each keeps its place in the file.
     pub fields: Table,
     /// Where the row was first written.
     pub span: Span,
-    /// Where its name stands there.
+    /// Where its name is written in that row.
     pub name_span: Span,
     /// Where later layers patched or moved it, lowest first.
     pub patched: Vec<Span>,
@@ -39,30 +39,30 @@ pub struct Row {
 /// A value that a higher layer replaced.
 #[derive(Debug, Clone)]
 pub struct Shadowed {
-    /// The value that counts.
+    /// The value that is in force.
     pub by: Span,
-    /// The value that it hides.
+    /// The value that it replaces.
     pub old: Span,
 }
 
-/// All layers of one pack, merged. Cheap to share behind an `Arc`, not meant to be cloned.
+/// All layers of one pack, merged. Meant to be shared behind an `Arc` and not to be cloned.
 #[derive(Debug, Default)]
 pub struct Pack {
-    /// Name of the uppermost pack.
+    /// The name of the top pack.
     pub name: Arc<str>,
     /// All layers, lowest first.
     pub layers: Vec<Layer>,
-    /// All texts, for messages.
+    /// The texts of all files, for messages.
     pub sources: Sources,
     /// Tables of named rows: `slot`, `pass`, `account` …
     pub tables: IndexMap<Arc<str>, Rows>,
-    /// Values: `[lore]`, `[note]` … merged key by key. `[limits]` of the manifests is among them.
+    /// Values: `[lore]`, `[note]` …, merged key by key; `[limits]` of the manifests is one of them.
     pub values: Table,
-    /// Scripts and templates by path inside the pack (`scripts/lore.rhai`); a higher layer's file hides a lower one's.
-    /// The text is the source's.
+    /// Scripts and templates by their path inside the pack (`scripts/lore.rhai`); a file of a higher layer replaces the
+    /// file of a lower one.
     pub assets: IndexMap<Arc<str>, SourceId>,
-    /// What higher layers replaced, in the order it happened.
+    /// The values that higher layers replaced, in the order in which that happened.
     pub shadowed: Vec<Shadowed>,
-    /// blake3 over the canonical merged text, hex; the same rules give the same fingerprint.
+    /// The blake3 hash of the canonical merged text, in hex: equal rules have equal fingerprints.
     pub fingerprint: String,
 }

@@ -1,28 +1,29 @@
-//! What a build gives: ordered blocks, what was left out and why, and everything a caller may want to keep.
+//! The result of a build: ordered blocks, what was trimmed and why, warnings, and state for the caller to store.
 
 use super::{Map, Scene, Value};
 use crate::diag::Diagnostic;
 
-/// One block that trimming took out.
+/// One block that trimming removed from the prompt, or a stretch of history that was never read.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct EvictionRecord {
-    /// Its id.
+    /// The id of the block; for a stretch, a text that describes it.
     pub id: String,
     /// What it cost, in tokens: rounded up where the pack's ruler gives fractions.
     pub tokens: u64,
-    /// Its budget group.
+    /// The budget group of the block.
     pub group: String,
-    /// It went as part of a bundle.
+    /// Whether it was removed as part of a bundle, which is removed as a whole.
     pub group_eviction: bool,
-    /// The pass that took it out.
+    /// The pass that removed it, as `program/pass`.
     pub pass: String,
-    /// A stretch of history that was never read: how many messages.
+    /// The number of messages, if this is a stretch of history that was never read; `None` for a block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<usize>,
 }
 
 impl EvictionRecord {
-    /// Why it went: `group_overflow` for a bundle, `overflow` for a single block, `unread` for a stretch of history.
+    /// Why it was removed: `group_overflow` for part of a bundle, `overflow` for a single block, `unread` for a stretch
+    /// of history.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match (self.unread, self.group_eviction) {
@@ -33,210 +34,216 @@ impl EvictionRecord {
     }
 }
 
-/// What trimming did. Source: `wave4-contracts.md`, Trimmer Contract, Observability.
+/// What trimming did. Token counts are rounded up where the pack's rulers give fractions. Source of the fields:
+/// `wave4-contracts.md`, Trimmer Contract, Observability.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct TrimReport {
-    /// The program that trimmed.
+    /// The program of the last pass that trimmed.
     pub strategy: String,
-    /// The account that it trimmed to.
+    /// The account that was trimmed to.
     #[serde(skip)]
     pub account: String,
-    /// What could be spent.
+    /// The size of the budget, in tokens.
     pub budget_tokens: u64,
-    /// What everything cost before; a stretch that was never read is not in it.
+    /// What all blocks cost before trimming, in tokens; a stretch that was never read is not included.
     pub initial_tokens: u64,
-    /// What the kept blocks cost.
+    /// What the remaining blocks cost, in tokens.
     pub final_tokens: u64,
-    /// How many blocks went.
+    /// The number of blocks and unread messages that were removed.
     pub eviction_count: usize,
-    /// One for each.
+    /// One record for each removed block or unread stretch, in the order of removal.
     pub records: Vec<EvictionRecord>,
 }
 
-/// One event of the trail: what a pass did to a block.
+/// One event in the history of a block: what a pass did to it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Event {
-    /// The pass.
+    /// The pass, as `program/pass`.
     pub pass: String,
-    /// `made`, `set`, `shaped`, `placed`, `dropped`, `merged`, `evicted`, `admitted`.
+    /// What it did: `made`, `set`, `shaped`, `placed`, `split`, `merged`, `dropped`, `admitted` or `evicted`.
     pub did: &'static str,
 }
 
-/// Numbers of one run of a pass.
+/// One run of a pass, for the trace.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct PassStat {
-    /// The pass.
+    /// The pass, as `program/pass`.
     pub pass: String,
-    /// Items in its list afterwards.
+    /// The number of items in its list after the run.
     pub items: usize,
 }
 
-/// Why something became of an item.
+/// Why a pass treated an item as it did; recorded by passes with a `because`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Reason {
-    /// The item's number in this build, ascending as items are made: two items may have the same list, book and id. 0
-    /// for an item that the scene holds and no pass has made.
+    /// The number of the item in this build, ascending in the order in which items are made: two items may have the
+    /// same list, book and id. 0 for an item of the scene that no pass has made.
     pub item: u32,
-    /// The item's list: `entries`, `blocks` …
+    /// The list of the item: `entries`, `blocks` …
     pub list: String,
-    /// The item's id.
+    /// The id of the item.
     pub id: String,
-    /// The item's book, for lore entries: ids are not unique across books; empty for other items.
+    /// The book of a lore entry, because ids are not unique across books; empty for other items.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub book: String,
-    /// The pass.
+    /// The pass, as `program/pass`.
     pub pass: String,
-    /// The pass's `because`; the codes of lore are in `docs/reference/lore.md`.
+    /// The code that the pass gives as `because`; the codes of lore are in `docs/reference/lore.md`.
     pub because: String,
-    /// What the verb knows about it, such as the key that was found and where, the draw, what was left of an account or
-    /// who won instead, and what the pass adds by `why`.
+    /// What the pass knows about it: for example the key that matched and where, the draw, what was left of an account,
+    /// or which item won instead; and what the pass adds with `why`.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub detail: Value,
 }
 
-/// Something that happened in a build, in order.
+/// One step of a build, in the order in which they ran. Serialised as `{ "stage": NAME }` or `{ "hook": ID }`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// A stage has ended.
+    /// The stage of this name has ended.
     Stage(String),
-    /// A hook was called, by its id.
+    /// The hook of this id was called.
     Hook(String),
 }
 
-/// A number or another value that a stage noted.
+/// A value that a stage, a hook or a pass recorded.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Stat {
-    /// The stage.
+    /// The stage that was running; empty for values that passes set under `$stat`.
     pub stage: String,
-    /// What it is.
+    /// The name of the value.
     pub name: String,
     /// The value.
     pub value: Value,
 }
 
-/// A macro that was evaluated.
+/// One macro that was evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Expansion {
-    /// Its name, as written.
+    /// The name of the macro, as written.
     pub name: String,
-    /// Its arguments, expanded; those that it takes unexpanded are empty.
+    /// The arguments after expansion; an argument that the macro takes unexpanded is empty.
     pub args: Vec<String>,
-    /// What stands in its place; nothing if it stayed as written.
+    /// The text that replaces the macro; `None` if the macro was left as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Where it stood in its text, in bytes.
+    /// The byte offset of the macro in its text.
     pub at: usize,
-    /// The pass that had the text expanded.
+    /// The pass that expanded the text, as `program/pass`.
     pub pass: String,
 }
 
-/// What a rewriting script made of a text.
+/// One change that a rewriting script made to a text.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Rewrite {
-    /// The pass.
+    /// The pass, as `program/pass`.
     pub pass: String,
-    /// The script.
+    /// The name of the script.
     pub script: String,
-    /// The text before.
+    /// The text before the change.
     pub before: String,
-    /// The text it made.
+    /// The text after the change.
     pub after: String,
 }
 
-/// What was watched; only there when the scene asked for it.
+/// What was recorded during a build; only present if the scene sets [`trace`](crate::Scene::trace).
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Trace {
     /// Every pass that ran, in order.
     pub passes: Vec<PassStat>,
-    /// Every draw: stream and number.
+    /// Every random draw: the name of its stream, and the number in [0, 1).
     pub draws: Vec<(String, f64)>,
-    /// Passes that had all of a long list read, and how many elements that were.
+    /// Passes that read a long list completely, and its number of elements.
     pub read_whole: Vec<(String, usize)>,
-    /// The live blocks after each stage, as far as they had been read.
+    /// The enabled blocks after each stage, as far as they had been read.
     pub stages: Vec<(String, Vec<Value>)>,
-    /// Why items fared as they did, in order: what passes with `because` did.
+    /// Why items were selected, dropped or placed, in order; recorded by passes with a `because`.
     pub reasons: Vec<Reason>,
-    /// What rewriting scripts made of texts, in order.
+    /// The changes that rewriting scripts made to texts, in order.
     pub rewrites: Vec<Rewrite>,
     /// Stages and hooks in the order in which they ran.
     pub steps: Vec<Step>,
-    /// What stages, hooks and passes noted: `trim` of the stage that trimmed, and everything that passes set under `$stat`.
+    /// Values that stages, hooks and passes recorded: `trim` of the stage that trimmed, and every value that passes set
+    /// under `$stat`.
     pub stats: Vec<Stat>,
-    /// The first macros that were evaluated, in order.
+    /// The macros that were evaluated, in order; only the first thousands of a long build.
     pub macros: Vec<Expansion>,
 }
 
-/// How much of a plan or payload stands as it stood in an earlier one: what a provider's cache can serve.
+/// How much of a plan or payload is the same as in an earlier one, from the front: the part that a provider's prompt
+/// cache can serve.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct Unchanged {
-    /// Tokens from the front that are the same; of the first text that differs, those up to the difference.
+    /// The number of tokens at the front that are the same; of the first text that differs, those before the
+    /// difference.
     pub tokens: u64,
-    /// Tokens of all.
+    /// The number of tokens of all blocks.
     pub total: u64,
-    /// Blocks (of a payload: values) that are wholly the same.
+    /// The number of blocks (of a payload: values) at the front that are completely the same.
     pub blocks: usize,
-    /// The first difference; nothing where all is the same.
+    /// The first difference; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<Difference>,
 }
 
-/// The first block that is not as it was, and who made it so, as far as the trace tells.
+/// The first block that differs from the earlier plan, and the rule that caused the difference as far as the trace
+/// shows it.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct Difference {
-    /// Its place among the blocks that are sent.
+    /// The index of the block among the blocks that are sent; of a payload, the index of the value in reading order.
     pub index: usize,
-    /// Its id, else its slot or role; of a payload the path of the value.
+    /// The id of the block, or its slot or role if it has no id; of a payload, the path of the value.
     pub id: String,
-    /// `changed`, `new`, `gone`, `moved`.
+    /// How it differs: `changed`, `new`, `gone` or `moved`.
     pub what: &'static str,
-    /// Where the text begins to differ, in bytes.
+    /// The byte offset at which the texts begin to differ; `None` if the text is not what differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<usize>,
-    /// The pass that wrote, placed or trimmed it.
+    /// The pass that wrote, placed or trimmed the block, as `program/pass`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<String>,
-    /// The macro that gave the text that differs.
+    /// The macro that produced the part that differs.
     #[serde(skip_serializing_if = "Option::is_none", rename = "macro")]
     pub by_macro: Option<String>,
-    /// The rewriting script that did.
+    /// The rewriting script that produced the part that differs.
     #[serde(skip_serializing_if = "Option::is_none", rename = "script")]
     pub by_script: Option<String>,
-    /// The value of the build that the text is, such as `$lore.before`.
+    /// The value of the build that the text is equal to, such as `$lore.before`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The text before; empty for what is new.
+    /// The earlier text; empty for a new block.
     pub was: String,
-    /// The text now; empty for what is gone.
+    /// The present text; empty for a block that is gone.
     pub is: String,
 }
 
 /// One block of the plan.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Block {
-    /// All fields: `id slot role text group removable enabled …`.
+    /// All fields as a table: `id`, `slot`, `role`, `text`, `group`, `removable`, `enabled` …, as the pack declares
+    /// them.
     pub fields: Value,
-    /// What it costs, in tokens: rounded up where the pack's ruler gives fractions; 0 where no pass has trimmed.
+    /// What it costs, in tokens, rounded up where the pack's ruler gives fractions; 0 if no pass trimmed the list.
     pub tokens: u64,
-    /// What passes did to it; empty without a trace.
+    /// What passes did to it, in order; empty without a trace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Event>,
 }
 
 impl Block {
-    /// A field as a text.
+    /// A field as text; empty if the block does not have it.
     #[must_use]
     pub fn text(&self, field: &str) -> String {
         self.fields.get(field).map(|v| v.to_text().to_string()).unwrap_or_default()
     }
 
-    /// Whether the block is part of the prompt.
+    /// Whether the block is part of the prompt. Trimming disables blocks and keeps them in the plan.
     #[must_use]
     pub fn enabled(&self) -> bool {
         !matches!(self.fields.get("enabled"), Some(Value::Bool(false)))
     }
 
-    /// The block as a message: role, content, and name and metadata where it has them.
+    /// The block as a message: a table with `role` and `content`, and `name` and `meta` if the block has them.
     #[must_use]
     pub fn message(&self) -> Value {
         let mut out = Map::default();
@@ -250,80 +257,83 @@ impl Block {
     }
 }
 
-/// The result of a build.
+/// The result of a build. Serialise it with serde to write it as JSON.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Plan {
-    /// All blocks in prompt order, those that trimming took out among them (`enabled` is false).
+    /// All blocks in prompt order. Those that trimming removed are included with `enabled = false`.
     pub blocks: Vec<Block>,
-    /// What is probably not intended, in the order found. Each names the pass that was running; its span points into the
+    /// Warnings, in the order in which they were raised. Each names the pass that was running; its span points into the
     /// ruleset's [sources](crate::Ruleset::sources).
     pub warnings: Vec<Diagnostic>,
-    /// Texts for named outlets.
+    /// Texts for named outlets, by name.
     pub outlets: Value,
-    /// What trimming did; nothing where no pass trims.
+    /// What trimming did; `None` if no pass trimmed.
     pub trim_report: Option<TrimReport>,
-    /// What to write into the chat's store once the build is accepted: `$state`, and under `vars` the variables that macros
-    /// have written, by store and name (one that was removed is there as nothing).
+    /// What to store with the chat once the caller accepts the build: the fields of `$state`, and under `vars` the
+    /// variables that macros have written, by store and name. A variable that was removed is `null`.
     pub patch: Value,
-    /// Everything that passes have set (`$name`).
+    /// Every value that passes have set (`$name`), as a table.
     pub set: Value,
-    /// Ids of blocks that lost their place, and the pass that would have placed them.
+    /// Items that lost their place: the id, and the pass that would have placed it.
     pub lost: Vec<(String, String)>,
-    /// The rules' fingerprint.
+    /// The fingerprint of the rules: [`Ruleset::fingerprint`](crate::Ruleset::fingerprint).
     pub fingerprint: String,
-    /// What was watched.
+    /// What was recorded during the build; only present if the scene sets [`trace`](crate::Scene::trace).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// What stands as in an earlier plan, for callers who have compared them (`tapster::unchanged`).
+    /// What is the same as in an earlier plan; set by callers that compare them with
+    /// [`unchanged`](fn@crate::unchanged).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<Unchanged>,
-    /// The scene that was built from, for the dialect's forms.
+    /// The data of the scene that the plan was built from; [`emit`](fn@crate::emit) reads it. Not serialised.
     #[serde(skip)]
     pub scene: Value,
-    /// What else the build was given and a dialect may use: seed, host functions, hooks, strictness, whether to trace.
-    /// Its `data` is empty, see `scene`; its draws are those that the build has left.
+    /// The rest of the scene, for [`emit`](fn@crate::emit): seed, host functions, hooks, strictness, trace, and the
+    /// scripted draws that the build has left. Its `data` is empty. Not serialised.
     #[serde(skip)]
     pub given: Scene,
 }
 
 impl Plan {
-    /// What trimming took out, in order.
+    /// The blocks that trimming removed, in the order of removal; empty if no pass trimmed.
     #[must_use]
     pub fn evicted(&self) -> &[EvictionRecord] {
         self.trim_report.as_ref().map_or(&[], |report| &report.records)
     }
 
-    /// What the pack tells about the plan beside its blocks (`$plan.NAME`): `assistant_prefill`, `continue_postfix` …;
-    /// nothing where it does not say.
+    /// A value that the pack reports about the plan beside its blocks (`$plan.NAME`), such as `assistant_prefill`;
+    /// [`Value::Null`] if it reports none of this name.
     #[must_use]
-    pub fn told(&self, name: &str) -> Value {
+    pub fn reported(&self, name: &str) -> Value {
         self.set.at("plan").and_then(|p| p.get(name)).cloned().unwrap_or_default()
     }
 
-    /// What is put between a continued message and the answer, for whoever joins them.
+    /// The text between a continued message and the model's answer, for the caller who joins them; `None` if the pack
+    /// reports none.
     #[must_use]
     pub fn continue_postfix(&self) -> Option<String> {
-        self.told_text("continue_postfix")
+        self.reported_text("continue_postfix")
     }
 
-    /// What the answer begins with, where the provider is told so.
+    /// The text that the model's answer begins with, for providers that accept one; `None` if the pack reports none.
     #[must_use]
     pub fn assistant_prefill(&self) -> Option<String> {
-        self.told_text("assistant_prefill")
+        self.reported_text("assistant_prefill")
     }
 
-    /// The greeting that a new chat begins with.
+    /// The greeting that a new chat begins with; `None` if the pack reports none.
     #[must_use]
     pub fn greeting(&self) -> Option<String> {
-        self.told_text("greeting")
+        self.reported_text("greeting")
     }
 
-    fn told_text(&self, name: &str) -> Option<String> {
-        let value = self.told(name);
+    fn reported_text(&self, name: &str) -> Option<String> {
+        let value = self.reported(name);
         (!value.is_null()).then(|| value.to_text().to_string())
     }
 
-    /// The messages of the prompt, in order.
+    /// The messages of the prompt, in order: every enabled block as a table with `role` and `content` (see
+    /// [`Block::message`]).
     #[must_use]
     pub fn messages(&self) -> Vec<Value> {
         self.blocks.iter().filter(|b| b.enabled()).map(Block::message).collect()

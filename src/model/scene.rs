@@ -1,7 +1,7 @@
-//! Everything that one build may look at: data, seed, draws, and functions of the embedding program.
+//! The input of one build: data, seed, draws, and functions of the embedding program.
 //!
-//! No clock, file, environment or random source is read outside of it, so the same rules and the same scene give
-//! the same bytes on any machine.
+//! A build reads no clock, file, environment variable or random source outside of its scene, so the same rules and the
+//! same scene give the same bytes on every machine.
 
 use std::sync::Arc;
 
@@ -9,62 +9,66 @@ use rustc_hash::FxHashMap;
 
 use super::{Hook, HookView, Map, Value};
 
-/// A function of the embedding program: the item at hand in, a value out.
+/// A function of the embedding program that conditions and scripts call: it takes the current item (a table) and
+/// returns a value, or a message that becomes an error of the build.
 pub type HostFn = Arc<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
 
-/// The input of one build. `Clone` shares the data.
+/// The input of one build. `Clone` shares the data. The default is an empty scene: no data, the empty seed, not strict,
+/// no trace.
 #[derive(Clone, Default)]
 pub struct Scene {
-    /// The paths that packs declare (`[[path]]` rows): `type`, `history`, `card.description` …
+    /// A table of the paths that packs declare (`[[path]]` rows): `type`, `history`, `card.description` …
     pub data: Value,
-    /// Seeds the draw streams; any text.
+    /// The seed of all random draws: any text. The same seed gives the same draws.
     pub seed: String,
-    /// Scripted draws in [0, 1): they come first, for whichever stream asks.
+    /// Scripted draws in [0, 1) that are used up before the seed is, for whichever stream draws; for tests and replays.
+    /// `None`: no scripted draws.
     pub draws: Option<Vec<f64>>,
-    /// Warnings are errors.
+    /// Whether the first warning ends the build with [`ErrorKind::StrictMode`](crate::ErrorKind::StrictMode).
     pub strict: bool,
-    /// Keep a trail of what every pass did.
+    /// Whether the plan gets a [`Trace`](crate::model::plan::Trace) of what every pass did, and its blocks a history.
     pub trace: bool,
-    /// Functions that conditions and scripts may call by name.
+    /// Functions that conditions and scripts can call, by name.
     pub host: FxHashMap<String, HostFn>,
     /// Functions that run at events of the build, in the order of registration.
     pub hooks: Vec<Hook>,
 }
 
 impl Scene {
-    /// A scene over JSON data.
+    /// A scene over JSON data, everything else as in the default. Data that is not an object counts as an empty scene.
     #[must_use]
     pub fn new(data: &serde_json::Value) -> Self {
         Self { data: Value::from(data), ..Self::default() }
     }
 
-    /// Offers a function to conditions: `{ host = "name" }`.
+    /// Adds a function that conditions call as `{ host = "name" }`; it replaces a function of the same name.
     #[must_use]
     pub fn host(mut self, name: &str, function: HostFn) -> Self {
         self.host.insert(name.to_owned(), function);
         self
     }
 
-    /// Registers a hook behind those of the same event: `before_build`, `after_build`, or one that a pass of the pack names.
+    /// Adds a hook after those of the same event. `event` is `before_build`, `after_build`, or `before_NAME` and
+    /// `after_NAME` for a pass with `event = "NAME"`; `id` names the hook in traces and errors.
     #[must_use]
     pub fn hook(mut self, event: &str, id: &str, run: impl Fn(&mut HookView<'_>) -> Result<(), String> + Send + Sync + 'static) -> Self {
         self.hooks.push(Hook { event: event.into(), id: id.into(), run: Arc::new(run) });
         self
     }
 
-    /// Sets one path (`a.b.c`).
+    /// Sets the value at a path (`a.b.c`); tables on the way are created, and a value that is not a table is replaced.
     pub fn set(&mut self, path: &str, value: Value) {
         let names: Vec<&str> = path.split('.').collect();
         put(&mut self.data, &names, value);
     }
 
-    /// The value at a path; nothing if it is not there.
+    /// The value at a path (`a.b.c`); [`Value::Null`] if there is none.
     #[must_use]
     pub fn get(&self, path: &str) -> Value {
         self.data.at(path).cloned().unwrap_or_default()
     }
 
-    /// Lays another scene's data over this one's, leaf by leaf.
+    /// Merges data over this scene's data, field by field and level by level.
     pub fn merge(&mut self, over: Value) {
         let below = std::mem::take(&mut self.data);
         self.data = over.over(below);

@@ -1,29 +1,29 @@
-//! One value of a scene, an item or a rule: cheap to copy, never changed in place.
+//! [`Value`]: one value of a scene, an item or a rule. Values are cheap to copy and never changed in place.
 //!
-//! Texts, lists and tables are shared, so handing a message's text from stage to stage costs a counter.
-//! [`Value::Rule`] can only be made by the compiler: a text of a card that looks like a reference stays a text.
+//! Texts, lists and tables are reference-counted, so passing a message's text from stage to stage copies nothing. Only
+//! the compiler of rules makes a [`Value::Rule`]: a text of a card that looks like a reference stays a text.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-/// Deepest value, in levels of lists and tables, that a file may hold or a pass may set.
+/// The deepest nesting of lists and tables, in levels, that a file may hold or a pass may set.
 pub const MAX_DEPTH: usize = 128;
 
-/// A table of values, in the order written.
+/// The fields of a table, in the order in which they were written.
 pub type Map = IndexMap<Arc<str>, Value, rustc_hash::FxBuildHasher>;
 
-/// A value. `Clone` is O(1).
+/// A value as in JSON, plus compiled cells of rules. `Clone` is O(1). Equality ignores the number type: 3 equals 3.0.
 #[derive(Debug, Clone, Default)]
 pub enum Value {
-    /// Nothing: missing, or JSON `null`.
+    /// A missing value, or JSON `null`.
     #[default]
     Null,
     /// A truth value.
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// Any other number.
+    /// Any number that is not an `i64`.
     Num(f64),
     /// A text.
     Text(Arc<str>),
@@ -35,41 +35,41 @@ pub enum Value {
     Rule(RuleRef),
 }
 
-/// A compiled cell; an index into the ruleset that made it.
+/// A compiled cell: an index into the ruleset that compiled it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RuleRef {
-    /// A value expression.
+    /// The index of a value expression.
     Expr(u32),
-    /// A condition.
+    /// The index of a condition.
     Cond(u32),
 }
 
 impl Value {
-    /// A text value.
+    /// Makes a text value.
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Value::Text(text.into())
     }
 
-    /// A list value.
+    /// Makes a list value.
     #[must_use]
     pub fn list(items: Vec<Value>) -> Self {
         Value::List(Arc::new(items))
     }
 
-    /// A table value.
+    /// Makes a table value.
     #[must_use]
     pub fn map(map: Map) -> Self {
         Value::Map(Arc::new(map))
     }
 
-    /// Missing or `null`.
+    /// Whether the value is missing or `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// Nothing that a reader would see: missing, `""`, an empty list or table.
+    /// Whether the value shows nothing to a reader: missing, `""`, an empty list or an empty table.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -81,7 +81,8 @@ impl Value {
         }
     }
 
-    /// What counts as true where a truth value is asked for: not missing, `false`, 0, `""` or empty.
+    /// Whether the value counts as true: `false` for a missing value, `false`, 0, NaN, `""`, an empty list and an empty
+    /// table.
     #[must_use]
     pub fn truthy(&self) -> bool {
         match self {
@@ -93,13 +94,13 @@ impl Value {
         }
     }
 
-    /// The text, if the value is one.
+    /// The text; `None` if the value is not a text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         if let Value::Text(t) = self { Some(t) } else { None }
     }
 
-    /// The number, if the value is one.
+    /// The number; `None` if the value is not a number.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -110,7 +111,7 @@ impl Value {
         }
     }
 
-    /// The whole number, if the value is one (3.0 is).
+    /// The whole number; `None` if the value is not a whole number. 3.0 is one.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -121,19 +122,19 @@ impl Value {
         }
     }
 
-    /// The list, if the value is one.
+    /// The list; `None` if the value is not a list.
     #[must_use]
     pub fn as_list(&self) -> Option<&[Value]> {
         if let Value::List(l) = self { Some(l) } else { None }
     }
 
-    /// The table, if the value is one.
+    /// The table; `None` if the value is not a table.
     #[must_use]
     pub fn as_map(&self) -> Option<&Map> {
         if let Value::Map(m) = self { Some(m) } else { None }
     }
 
-    /// A field of a table or an element of a list; nothing for anything else.
+    /// The field `key` of a table, or the element with the index `key` of a list; `None` if there is none.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
@@ -143,14 +144,14 @@ impl Value {
         }
     }
 
-    /// A value found along `path` (dots between names).
+    /// The value at `path`, field names and list indexes separated by dots; `None` if there is none.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<&Value> {
         path.split('.').filter(|p| !p.is_empty()).try_fold(self, |v, key| v.get(key))
     }
 
-    /// Whether the value nests no deeper than `depth` and holds, shared parts counted each time, at most `nodes` values.
-    /// What is refused here would otherwise overflow the stack, or memory, when it is written out.
+    /// Whether the value nests no deeper than `depth` levels and holds at most `nodes` values, where shared parts are
+    /// counted each time. Writing out a value that is refused here would overflow the stack or memory.
     #[must_use]
     pub fn fits(&self, depth: usize, nodes: usize) -> bool {
         fn walk(value: &Value, depth: usize, left: &mut usize) -> bool {
@@ -166,7 +167,8 @@ impl Value {
         walk(self, depth, &mut left)
     }
 
-    /// Whether this is the other value to the letter: equal, of the same kind, tables in the same order.
+    /// Whether both values are identical: of the same number type, bit for bit, and with table fields in the same
+    /// order.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -188,7 +190,8 @@ impl Value {
         }
     }
 
-    /// The value as it stands in a text: texts as they are, numbers in JavaScript's form, nothing for missing.
+    /// The value as it is printed in a text: texts unchanged, numbers in JavaScript's form, lists and tables as JSON,
+    /// and the empty text for a missing value.
     #[must_use]
     pub fn to_text(&self) -> Arc<str> {
         match self {
@@ -201,7 +204,7 @@ impl Value {
         }
     }
 
-    /// The value as JSON; compiled cells become `null`.
+    /// The value as JSON. Compiled cells become `null`; a whole number stored as a float is written without a fraction.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as J;
@@ -219,7 +222,8 @@ impl Value {
         }
     }
 
-    /// This table laid over `below`, leaf by leaf; a value that is no table hides what is below it.
+    /// This table merged over `below`, field by field and level by level. Anything but a table replaces the value below
+    /// it; a missing value keeps it.
     #[must_use]
     pub fn over(self, below: Value) -> Value {
         match (self, below) {
@@ -240,14 +244,14 @@ impl Value {
     }
 }
 
-/// `true` and `false` stand in so many lookups that they are made once.
+/// `true` and `false` are printed so often that their texts are made once.
 fn truth_text(truth: bool) -> Arc<str> {
     static TEXTS: std::sync::LazyLock<[Arc<str>; 2]> = std::sync::LazyLock::new(|| ["false".into(), "true".into()]);
     let [no, yes] = &*TEXTS;
     if truth { yes.clone() } else { no.clone() }
 }
 
-/// A number as JavaScript prints it, for the sizes that occur in prompts.
+/// A number as JavaScript prints it, for the magnitudes that occur in prompts.
 #[must_use]
 pub fn number_text(n: f64) -> String {
     if n.is_nan() {
@@ -264,7 +268,7 @@ pub fn number_text(n: f64) -> String {
     }
 }
 
-/// Equal as a pack author means it: 3 equals 3.0, texts by content, tables by their fields in any order.
+/// Equality as a pack author expects it: 3 equals 3.0, texts compare by content, tables by their fields in any order.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -280,8 +284,8 @@ impl PartialEq for Value {
 }
 
 impl From<&serde_json::Value> for Value {
-    /// What nests deeper than [`MAX_DEPTH`] becomes a text that says so. One level more is kept, so that [`Value::fits`]
-    /// still tells that the value was too deep.
+    /// A part that nests deeper than [`MAX_DEPTH`] becomes a text that says so. One level more is kept, so that
+    /// [`Value::fits`] can still report that the value was too deep.
     fn from(json: &serde_json::Value) -> Self {
         from_json(json, MAX_DEPTH + 1)
     }

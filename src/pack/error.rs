@@ -1,13 +1,14 @@
-//! Why a pack could not be compiled.
+//! Why a pack could not be loaded or compiled.
 
 use crate::diag::{Report, Sources};
 
-/// Why a pack gave no ruleset: all complaints, and the texts they point into.
+/// Why a pack gave no ruleset. `Display` gives one line per diagnostic; [`render`](crate::diag::render) gives them with
+/// the source lines, or as JSON.
 #[derive(Debug)]
 pub struct PackError {
-    /// All complaints.
+    /// All diagnostics, errors and warnings.
     pub report: Report,
-    /// The texts.
+    /// The texts that their spans point into.
     pub sources: Sources,
 }
 

@@ -1,4 +1,4 @@
-//! The compiled form of a pack: what builds run on. Immutable, `Send + Sync`, cheap to clone.
+//! A compiled pack: what builds run on. Immutable, `Send + Sync`, cheap to clone.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,7 +14,8 @@ use crate::template::task::Tasks;
 use super::error::PackError;
 use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
 
-/// A compiled pack. `Clone` is O(1).
+/// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
+/// ruleset can be shared between threads.
 #[derive(Clone)]
 pub struct Ruleset(Arc<Inner>);
 
@@ -27,25 +28,26 @@ struct Inner {
     warnings: Report,
 }
 
-/// Whether a code is about the shape of a single value, as a schema sees it.
+/// Whether a code is about the shape of a single value, as a schema checks it.
 fn is_shape(code: &DiagnosticCode) -> bool {
     matches!(code.known(), Some(Code::SchemaUnknownKey | Code::SchemaType | Code::SchemaValue))
 }
 
 impl Ruleset {
-    /// Loads and compiles a pack: a folder, or the name of a shipped pack; `overlays` are files laid over it.
+    /// Loads and compiles a pack: a folder, or the name of a shipped pack. `overlays` are rule files or folders that
+    /// are merged over it, the last on top.
     ///
     /// # Errors
-    /// All mistakes of all files, together.
+    /// The pack cannot be found, or has mistakes; the error holds all mistakes of all files.
     pub fn open(name_or_folder: &str, overlays: &[&Path]) -> Result<Self, PackError> {
         let overlays: Vec<Overlay> = overlays.iter().map(|p| Overlay::Path(p.to_path_buf())).collect();
         Self::load(&Start::typed(name_or_folder), &overlays, &Shelf::default())
     }
 
-    /// The same with overlays that are texts at hand: `(name, text)`.
+    /// Like [`open`](Self::open) with overlays given as texts: pairs of a file name for messages and the text.
     ///
     /// # Errors
-    /// All mistakes of all files, together.
+    /// As for [`open`](Self::open).
     pub fn open_with(name_or_folder: &str, overlays: &[(&str, &str)]) -> Result<Self, PackError> {
         let file = |(name, text): &(&str, &str)| {
             Overlay::File(RuleFile { name: (*name).to_owned(), path_in_pack: (*name).to_owned(), bytes: text.as_bytes().to_vec() })
@@ -53,14 +55,15 @@ impl Ruleset {
         Self::load(&Start::typed(name_or_folder), &overlays.iter().map(file).collect::<Vec<_>>(), &Shelf::default())
     }
 
-    /// Loads and compiles; packs that are named are looked for in `library`.
+    /// Loads and compiles a pack from `start`, with `overlays` merged over it. Packs that are named, also by `extends`,
+    /// are searched in `library`.
     ///
     /// # Errors
-    /// All mistakes of all files, together.
+    /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, PackError> {
         let Loaded { pack, unread, mut report, sources } = super::load(start, overlays, library);
         let Some(pack) = pack else { return Err(PackError { report, sources }) };
-        // what compiling finds is told on top of what loading found, so that one run shows every mistake
+        // the compiler's diagnostics are added to those of loading, so that one run shows every mistake
         let (programs, mut found) = compile(&pack);
         let (macros, wrong) = Table::compile(&programs.rules, &pack);
         found.extend(wrong);
@@ -68,7 +71,7 @@ impl Ruleset {
         found.extend(wrong);
         let templates = templates::compile_all(&pack, Schemas::shipped(), &mut found);
         unread.excuse(&mut found);
-        // of two complaints about one value the compiler's knows more than the schema's
+        // where the compiler and the schema report the same value, the compiler knows more
         let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();
         let lacking: HashSet<Span> = found.items().iter().filter(|d| d.code == Code::TermMissing).filter_map(|d| d.span).collect();
         report.retain(|d| !(is_shape(&d.code) && d.span.is_some_and(|span| said.contains(&span))));
@@ -88,20 +91,20 @@ impl Ruleset {
         })))
     }
 
-    /// The merged text.
+    /// The merged text of the pack, from which it was compiled.
     #[must_use]
     pub fn pack(&self) -> &Pack {
         &self.0.pack
     }
 
-    /// The texts of the pack's files: what the spans of its diagnostics point into.
+    /// The texts of the pack's files, which the spans of its diagnostics point into.
     #[must_use]
     pub fn sources(&self) -> &Sources {
         &self.0.pack.sources
     }
 
-    /// The place of the pass `name` in [`sources`](Self::sources): a full name, `program/pass`, or the name of a stage of
-    /// program `build`. `None` if the pack has no such pass.
+    /// The place of the pass `name` in [`sources`](Self::sources): a full name, `program/pass`, or the name of a stage
+    /// of program `build`. `None` if the pack has no such pass.
     #[must_use]
     pub fn span_of_pass(&self, name: &str) -> Option<Span> {
         let mut passes = self.0.programs.list.iter().flat_map(|p| &p.passes);
@@ -121,7 +124,7 @@ impl Ruleset {
         &self.0.macros
     }
 
-    /// The compiled kinds of task.
+    /// The compiled tasks.
     #[must_use]
     pub fn tasks(&self) -> &Arc<Tasks> {
         &self.0.tasks
@@ -133,13 +136,13 @@ impl Ruleset {
         &self.0.templates
     }
 
-    /// What loading and compiling warned of.
+    /// The warnings of loading and compiling.
     #[must_use]
     pub fn warnings(&self) -> &Report {
         &self.0.warnings
     }
 
-    /// blake3 over the merged rules, hex.
+    /// The blake3 hash of the merged rules, in hex. Equal rules have equal fingerprints.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.0.pack.fingerprint

@@ -1,6 +1,6 @@
-//! Templates as files: alone, and as rows of a pack's table `template`, checked against their schema.
+//! Templates as single files and as rows of a pack's table `template`, checked against their schema.
 //!
-//! A file of a pack may hold some keys only, to be laid over those of a lower layer; so the merged row is checked
+//! A file of a pack may hold only some keys, to be merged over those of a lower layer; so the merged row is checked
 //! against the schema, not each file.
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Opened {
 
 /// Reads and compiles one file that is known to be a template; a name that ends in `.json` says that it is JSON.
 ///
-/// # Errors
+/// The mistakes of the first step that finds any: syntax, schema and task, sources, structure.
 /// All mistakes of the first phase that has any: syntax, schema (with `task`), sources, structure.
 pub fn open_template(file: &RuleFile, asked: &Asked<'_>) -> Result<Opened, PackError> {
     let (mut sources, mut report) = (Sources::default(), Report::default());

@@ -1,7 +1,8 @@
-//! Templates as files of a folder: `ID.json`, where the id is written so that it can do no harm.
+//! Templates as files of a folder: `ID.json`, with the id encoded as a safe file name.
 //!
-//! Small ASCII letters, digits, `-`, `_` and inner dots stand for themselves, all other bytes are `%` and two hex
-//! digits. So no id leaves the folder, hides, or meets another one where upper and lower case are the same.
+//! Lower-case ASCII letters, digits, `-`, `_` and dots (except at the start) stand for themselves; every other byte is
+//! `%` and two hex digits. No id can therefore leave the folder, become a hidden file, or collide with another one on a
+//! file system that ignores case.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -11,32 +12,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{Listing, Refused, Stored, TemplateStore};
 use crate::diag::{Code, Diagnostic};
 
-/// Largest template, in bytes (4 MiB).
+/// The largest template, in bytes (4 MiB).
 pub const MAX_TEMPLATE: u64 = 4 << 20;
-/// Longest name of a file without its ending, in bytes; file systems allow some more.
+/// The longest file name without its extension, in bytes; file systems allow somewhat longer ones.
 const MAX_NAME: usize = 200;
-/// Most entries of the folder that are looked at.
+/// The most entries of the folder that are read.
 const MAX_ENTRIES: usize = 20_000;
-/// Names that mean devices to Windows, whatever their ending.
+/// Names that Windows reserves for devices, whatever their extension.
 const DEVICES: [&str; 22] = [
     "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2", "lpt3", "lpt4",
     "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
 ];
 
-/// A folder of templates. It need not be there before something is stored.
+/// A store that keeps each template as a file of one folder. The folder is created when the first template is stored.
 #[derive(Debug, Clone)]
 pub struct FolderStore {
     folder: PathBuf,
 }
 
 impl FolderStore {
-    /// A store in this folder.
+    /// A store in `folder`, which need not exist yet.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// The file of an id.
+    /// The path of the file for an id.
     fn path(&self, id: &str) -> Result<PathBuf, Refused> {
         let name = file_name(id);
         if name.len() > MAX_NAME {
@@ -49,7 +50,7 @@ impl FolderStore {
         Ok(self.folder.join(name + ".json"))
     }
 
-    /// The size of the file, if there is one. A link may lead anywhere, so it is not followed.
+    /// The size of the file; `None` if there is none. A link is not followed, because it may lead anywhere.
     fn size(path: &Path) -> Result<Option<u64>, Refused> {
         let shown = path.display();
         match fs::symlink_metadata(path) {
@@ -63,14 +64,14 @@ impl FolderStore {
         }
     }
 
-    /// Writes a file beside the one that is meant, under a name that no template has.
+    /// Writes a file next to the intended one, under a name that no template has.
     fn write_beside(&self, bytes: &[u8]) -> std::io::Result<PathBuf> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = self.folder.join(format!(".{}-{number}.tmp", std::process::id()));
             let mut file = match File::options().write(true).create_new(true).open(&path) {
-                // left behind by a process of the same number that was stopped
+                // left behind by a stopped process that had the same process id
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
@@ -153,7 +154,8 @@ impl TemplateStore for FolderStore {
     }
 }
 
-/// Gives a file its name unless another has it, also one that came just now; a file system without links is trusted.
+/// Gives a file its final name unless a file has that name, even one that was created in the meantime. A file system
+/// without links is trusted to have none.
 fn place_new(beside: &Path, path: &Path) -> std::io::Result<()> {
     match fs::hard_link(beside, path) {
         Ok(()) => {
@@ -165,14 +167,14 @@ fn place_new(beside: &Path, path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// A file that is left behind harms nobody: its name is no template's.
+/// Removes a temporary file; one that is left behind does no harm, because no template has its name.
 fn discard(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-/// The name of an id's file, without the ending.
+/// The file name for an id, without the extension.
 fn file_name(id: &str) -> String {
-    // a name must have a letter
+    // a file name cannot be empty
     if id.is_empty() {
         return "%".to_owned();
     }
@@ -192,7 +194,7 @@ fn file_name(id: &str) -> String {
     name
 }
 
-/// The id of a file; nothing for a name that no id has.
+/// The id that a file name stands for; `None` for a name that no id has.
 fn id_of(name: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = if name == "%" { &[][..] } else { name.as_bytes() };

@@ -1,7 +1,8 @@
-//! What an application keeps between builds: templates, as they were authored.
+//! Storage for what an application keeps between builds: templates, byte for byte as they were authored.
 //!
-//! A store knows names and bytes and nothing of what they mean; who reads a template checks it anew, since others may
-//! have changed it. There is one trait, and the folder as its first backend.
+//! A store knows names and bytes, not their meaning. Whoever reads a template must check it again, because other
+//! programs may have changed it. [`TemplateStore`] is the interface, and [`FolderStore`] stores templates as files of a
+//! folder.
 
 mod folder;
 
@@ -9,50 +10,52 @@ pub use folder::{FolderStore, MAX_TEMPLATE};
 
 use crate::diag::Diagnostic;
 
-/// Why a store did not do what it was asked to.
+/// Why a store refused a request, as a diagnostic without a place.
 pub type Refused = Box<Diagnostic>;
 
-/// Templates at rest, by their `id`: any text, the empty one too.
+/// Stored templates by their `id`, which may be any text, including the empty one.
 pub trait TemplateStore {
-    /// What is stored.
+    /// Lists the stored templates.
     ///
     /// # Errors
-    /// `file.*` where the store cannot be read.
+    /// A `file.*` code if the store cannot be read.
     fn list(&self) -> Result<Listing, Refused>;
 
-    /// A template as it was authored; nothing where none is stored.
+    /// Returns a template as it was authored, or `None` if none of this id is stored.
     ///
     /// # Errors
-    /// `store.name` for an id that cannot be stored, `file.*` for what cannot be read.
+    /// `store.name` for an id that cannot be stored, a `file.*` code if the template cannot be read.
     fn get(&self, id: &str) -> Result<Option<Stored>, Refused>;
 
-    /// Stores a template whole, or not at all; gives what messages call it.
+    /// Stores a template completely or not at all, and returns its name for messages. `replace` allows to replace a
+    /// stored template of the same id.
     ///
     /// # Errors
-    /// `store.taken` where there is one and it is not to be replaced; `store.name`; `file.*`.
+    /// `store.taken` if a template of this id is stored and `replace` is false; `store.name` for an id that cannot be
+    /// stored; a `file.*` code if it cannot be written.
     fn put(&self, id: &str, bytes: &[u8], replace: bool) -> Result<String, Refused>;
 
-    /// Removes a template. False where none is stored.
+    /// Removes a template. Returns false if none of this id is stored.
     ///
     /// # Errors
-    /// `store.name`; `file.*`.
+    /// `store.name` for an id that cannot be stored; a `file.*` code if the template cannot be removed.
     fn remove(&self, id: &str) -> Result<bool, Refused>;
 }
 
 /// A stored template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// What messages call it: the path of its file.
+    /// Its name for messages: the path of its file.
     pub name: String,
-    /// What it holds, byte for byte.
+    /// Its content, byte for byte.
     pub bytes: Vec<u8>,
 }
 
-/// What a store holds.
+/// The content of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The ids, sorted.
+    /// The ids of the stored templates, sorted.
     pub ids: Vec<String>,
-    /// Names of JSON files that the store did not write, sorted: they are nobody's template.
+    /// The names of JSON files in the store that it did not write, sorted. They are not returned as templates.
     pub strangers: Vec<String>,
 }

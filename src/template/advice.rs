@@ -1,6 +1,6 @@
-//! What an author should look at: parts of a template that have no effect, or that can only give nothing.
+//! Advice for template authors: parts of a template that have no effect, or that can only give nothing.
 //!
-//! All of it compiles and renders, and means what it says; but it is unlikely to be what was meant.
+//! All of them compile and render as written, but are probably not what the author intended.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use super::walk::{At, Sort, Use, walk};
 use super::{ceilings, keys, lint, parts, revision_of};
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Span, Table, short, suggest};
 
-/// Most remarks about one template; the rest would not be read.
+/// The most remarks about one template; nobody would read more.
 const MAX_REMARKS: usize = 100;
 
-/// What a task says of one of its sources.
+/// The description of one source of a task.
 #[derive(Debug, Clone)]
 pub struct Offer<'a> {
-    /// What templates call it.
+    /// Its name in templates.
     pub name: &'a str,
     /// The arguments that it takes.
     pub args: Vec<&'a str>,
-    /// Whether it gives a list; `None` where that is not said.
+    /// Whether it returns a list; `None` if the pack does not say.
     pub is_list: Option<bool>,
 }
 
 impl<'a> Offer<'a> {
-    /// A source as the fields of its row say it: `args`, `gives`, `list`.
+    /// Reads the description from the fields of the source's row: `args`, `gives`, `list`.
     #[must_use]
     pub fn of(name: &'a str, fields: &'a Table) -> Self {
         let field = |key: &str| fields.get(key).map(|field| &field.node);
@@ -41,7 +41,8 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Warnings about a file that has passed its schema; `offers` are the sources of its task, `None` where they are not known.
+/// Warnings about a file that has passed its schema. `offers` are the sources of its task; `None` if they are not
+/// known.
 #[must_use]
 pub fn advice(root: &Node, offers: Option<&[Offer<'_>]>) -> Report {
     let revision = revision_of(root);
@@ -59,7 +60,7 @@ pub fn advice(root: &Node, offers: Option<&[Offer<'_>]>) -> Report {
 struct Advice<'a> {
     revision: &'static Revision,
     offers: Option<&'a [Offer<'a>]>,
-    /// Sources that are asked for.
+    /// The sources that the template asks for.
     asked: HashSet<Arc<str>>,
     said: Vec<Diagnostic>,
 }
@@ -93,7 +94,7 @@ impl Advice<'_> {
         }
     }
 
-    /// Keys that are dropped. `known_in` gives the keys of the same part in another revision.
+    /// Keys that are ignored. `known_in` gives the keys of the same part in another revision.
     fn unknown_keys(&mut self, node: &Node, path: &str, known: &[&str], known_in: &dyn Fn(&'static Revision) -> Vec<&'static str>) {
         let unknown = node.as_table().into_iter().flatten().filter(|(key, _)| !known.contains(&&***key));
         for (key, field) in unknown.take(MAX_REMARKS) {
@@ -144,7 +145,7 @@ impl Advice<'_> {
         }
     }
 
-    /// A text that looks as if it had tags, and is sent with its braces; or one with blocks, where there are none.
+    /// A text that seems to have tags but is sent with its braces, or one with block tags where there are none.
     fn literal(&mut self, content: &Node, at: &At) {
         let text = content.as_text().filter(|text| text.contains("{{")).unwrap_or("");
         let path = at.key("content");
@@ -169,7 +170,7 @@ impl Advice<'_> {
         }
     }
 
-    /// Conditions that hold for nothing.
+    /// Conditions that can never hold.
     fn condition(&mut self, node: &Node, at: &At) {
         let test = node.get("type").and_then(Node::as_text).unwrap_or("");
         let value = node.get("value");
@@ -197,7 +198,7 @@ impl Advice<'_> {
         let offers = self.offers.unwrap_or(&[]);
         let offer = reserved(name, node).or_else(|| offers.iter().find(|offer| offer.name == name).cloned());
         let Some(offer) = offer else {
-            // elsewhere the source lint has said so, as an error
+            // in other places the source lint has reported it as an error
             if used == Use::WhenList && self.offers.is_some() {
                 let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
                 let message = format!("`{}` asks for `{}`, a source that the task does not offer", at.path, short::word(name));
@@ -228,7 +229,7 @@ impl Advice<'_> {
         }
     }
 
-    /// Reserved names where there is no loop, or not so many.
+    /// Reserved names outside of a loop, or of an outer loop that does not exist.
     fn in_loops(&mut self, name: &str, node: &Node, span: Span, at: &At) {
         let level = node.get("args").and_then(|args| parts::whole(args, "level").ok().flatten()).unwrap_or(1).max(1);
         let needed = match name {
@@ -270,7 +271,7 @@ impl Advice<'_> {
         let offers = self.offers.unwrap_or(&[]);
         let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
         if self.asked.iter().any(|name| !lint::is_known(name, &names)) {
-            // the one that is missing may be the one that is misspelt
+            // the missing source may be the misspelt one
             return;
         }
         let unused: Vec<String> =
@@ -282,10 +283,10 @@ impl Advice<'_> {
     }
 }
 
-/// What is known of a reserved source, as it is asked for.
+/// What is known of a reserved source in the form in which it is requested.
 fn reserved(name: &str, node: &Node) -> Option<Offer<'static>> {
     let path = node.get("args").and_then(|args| args.get("path")).and_then(Node::as_text);
-    // without a path these are the whole table
+    // without a path these return the whole table
     let whole = path.is_none().then_some(false);
     let (name, args, is_list) = match name {
         "$item" => ("$item", vec!["path"], None),

@@ -1,5 +1,5 @@
-//! Templates in a build: `{ fn = "template", … }`. The call joins the templates of the pack with its tasks, and the state
-//! of the build answers the sources.
+//! Templates in a build: `{ fn = "template", … }`. The call connects the templates of the pack with its tasks, and the
+//! state of the build answers the sources.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -31,7 +31,8 @@ impl TemplateCalls {
         Self { templates, tasks }
     }
 
-    /// `{ of, task?, budget?, ruler?, data? }` to `{ messages, tokens, revision }`; warnings go to the plan.
+    /// Renders the call `{ of, task?, budget?, ruler?, data? }` to `{ messages, tokens, revision }`. Warnings are added
+    /// to the plan.
     pub(crate) fn render(&self, args: &Map, st: &State) -> Result<Value, Fault> {
         let template = self.template(args)?;
         let task = self.tasks.find(&template.task, template.revision.name).ok_or_else(|| self.no_task(template))?;
@@ -79,7 +80,7 @@ impl TemplateCalls {
     }
 }
 
-/// The budget that a template is rendered with; where nothing is given there is no end.
+/// The budget that a template is rendered with, in tokens; `None` for no limit.
 fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, Fault> {
     let Some(budget) = args.get("budget").filter(|budget| !budget.is_null()) else { return Ok(None) };
     budget.as_f64().map(|most| Some(tokens(most))).ok_or_else(|| {
@@ -89,7 +90,7 @@ fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, Fault> {
     })
 }
 
-/// The lanes that a task offers to a template, and what asks for them.
+/// The lanes that a task offers to a template, and the requests for places in them.
 fn lanes(template: &Template, task: &Task, st: &State) -> Result<(Vec<Lane>, Vec<Request>), Fault> {
     if !template.revision.knows_anchors {
         return Ok((Vec::new(), Vec::new()));
@@ -104,7 +105,7 @@ fn lanes(template: &Template, task: &Task, st: &State) -> Result<(Vec<Lane>, Vec
     Ok((lanes, requests))
 }
 
-/// The bounds of a render within those of the pack.
+/// The bounds of a render, within those of the pack.
 fn limits(st: &State) -> Limits {
     let most = Limits::default();
     Limits { bytes: most.bytes.min(st.rules.limits.text_bytes.saturating_mul(8)), ..most }
@@ -154,11 +155,11 @@ fn fault(template: &Template, error: &RenderError) -> Fault {
     }
 }
 
-/// The sources of a task over the state of a build.
+/// Answers the sources of a task from the state of a build.
 struct TaskSources<'a> {
     task: &'a Task,
     st: &'a State,
-    /// A limit that was reached: it ends the build, where any other failure only leaves a gap.
+    /// A limit that was reached: it ends the build, while any other failure only leaves the source absent.
     bound: RefCell<Option<Fault>>,
 }
 
@@ -178,11 +179,11 @@ impl Sources for TaskSources<'_> {
     }
 }
 
-/// A ruler of the pack, as templates count: texts alone.
+/// A ruler of the pack, applied to texts alone as templates count them.
 struct PackRuler<'a> {
     st: &'a State,
     ruler: usize,
-    /// Units of UTF-16 for a token, where the estimator says; and what each text costs beside.
+    /// UTF-16 units per token, if the estimator counts by length, and the fixed cost of each text.
     known: Option<(f64, f64)>,
     failed: RefCell<Option<Fault>>,
 }
@@ -199,12 +200,12 @@ impl<'a> PackRuler<'a> {
         Ok(made)
     }
 
-    /// What can be said of a text's cost by its length; nothing for rulers that do not plainly count the text.
+    /// The cost of a text by its length; `None` for rulers that do not simply count the text.
     fn shape(&self) -> Result<Option<(f64, f64)>, Fault> {
         let Some(ruler) = self.st.rules.rulers.get(self.ruler) else { return Ok(None) };
         let memo = Memo::default();
         let env = Env { st: self.st, cur: Current::None, outer: None, memo: &memo, part: None };
-        // what cannot be counted with is told before anything is rendered
+        // a ruler that cannot count is reported before anything is rendered
         ledger::counter(&env, &ruler.estimator)?;
         let name = env.eval(&ruler.estimator)?.to_text();
         let units = match Estimator::parse(if name.is_empty() { ledger::DEFAULT } else { &name }) {

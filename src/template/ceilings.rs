@@ -1,4 +1,5 @@
-//! Budgets that cannot mean what they say: too small for anything they are for, or larger than the one they stand in.
+//! Advice about budgets: those that are too small for anything in them, and those that are larger than the budget
+//! around them.
 
 use super::parts;
 use super::revision::Revision;
@@ -6,10 +7,10 @@ use super::walk::in_order;
 use crate::diag::{Code, Diagnostic, Node};
 use crate::model::value::MAX_DEPTH;
 
-/// A ceiling that holds where one is looking, and where it was written.
+/// A ceiling that applies at the current part, and the place where it is written.
 type Above = Option<(u64, String)>;
 
-/// Tells of ceilings that nothing fits under, and of those that never bind.
+/// Reports ceilings that nothing fits under, and ceilings that never limit anything.
 pub(super) fn check(root: &Node, revision: &'static Revision, said: &mut Vec<Diagnostic>) {
     let mut ceilings = Ceilings { revision, said };
     let slots = root.get("slots").and_then(Node::as_table).map(in_order).unwrap_or_default();
@@ -24,7 +25,7 @@ struct Ceilings<'a> {
 }
 
 impl Ceilings<'_> {
-    /// The least cost of the smallest message of a part by the default estimate; `None` where it has no message.
+    /// The least cost of the smallest message of a part by the default estimate; `None` if it has no message.
     fn part(&mut self, node: &Node, path: &str, above: &Above, depth: usize) -> Option<u64> {
         if depth > MAX_DEPTH {
             return Some(0);
@@ -72,7 +73,7 @@ impl Ceilings<'_> {
         }
     }
 
-    /// The least cost of a text, if it is there: that of what stands outside of its tags.
+    /// The least cost of a text that is not left out: the cost of the text outside of its tags.
     fn text(&self, node: &Node, key: &str) -> Option<u64> {
         let text = node.get(key).and_then(Node::as_text).filter(|text| !text.is_empty())?;
         let units = parts::leaf(text, self.revision).parts().map_or(0, |(units, _)| units);

@@ -1,6 +1,8 @@
-//! The one compiled form of a template, whatever its revision: names turned into places, texts into leaves.
+//! The compiled form of a template, the same for all revisions: names are resolved to indexes, and texts are compiled
+//! to leaves.
 //!
-//! Immutable, `Send + Sync`, and free of the text it came from. What only one revision knows is empty in the other.
+//! Immutable, `Send + Sync`, and independent of the text that it was compiled from. Parts that only one revision knows
+//! are empty in the other.
 
 use std::sync::Arc;
 
@@ -12,41 +14,41 @@ use super::revision::Revision;
 /// A compiled template.
 #[derive(Debug)]
 pub struct Template {
-    /// `id` of the file.
+    /// The `id` of the file.
     pub id: Arc<str>,
-    /// `name` of the file.
+    /// The `name` of the file.
     pub name: Arc<str>,
     /// The kind of task that it is written for.
     pub task: Arc<str>,
-    /// How it is rendered.
+    /// The revision of the template language that it is written in.
     pub revision: &'static Revision,
-    /// What the conversation is, in order.
+    /// The layout of the conversation, in order.
     pub layout: Box<[Layout]>,
-    /// The slots, in the order of the file as JavaScript reads it: integer-like names first, ascending.
+    /// The slots, in the order of the file as JavaScript reads it: names that are whole numbers first, ascending.
     pub slots: Box<[Slot]>,
-    /// Places in `slots`, by priority; ties in their order.
+    /// Indexes of `slots`, by ascending priority; slots of equal priority in their order.
     pub order: Box<[usize]>,
-    /// Lanes that the template lays over those of its task (`attachments`).
+    /// Lanes that the template merges over those of its task (`attachments`).
     pub lanes: Box<[Lane]>,
 }
 
 /// A node of the layout.
 #[derive(Debug)]
 pub enum Layout {
-    /// A message of its own.
+    /// A message of the layout itself.
     Message(Block),
-    /// What a slot holds, between frames.
+    /// The content of a slot, with frames around it.
     Slot {
-        /// Place in [`Template::slots`].
+        /// Index in [`Template::slots`].
         slot: usize,
-        /// Stands in front of it.
+        /// The header.
         header: Box<[Frame]>,
-        /// Stands behind it.
+        /// The footer.
         footer: Box<[Frame]>,
-        /// Without messages there is no frame either.
+        /// Leaves out header and footer if the slot has no messages.
         omit_if_empty: bool,
     },
-    /// A named point.
+    /// A named point for injections.
     Anchor(Anchor),
 }
 
@@ -55,26 +57,26 @@ pub enum Layout {
 pub enum Frame {
     /// A message.
     Message(Block),
-    /// A named point.
+    /// A named point for injections.
     Anchor(Anchor),
 }
 
 /// A message block.
 #[derive(Debug)]
 pub struct Block {
-    /// Who speaks.
+    /// The role of the message.
     pub role: Role,
-    /// Where its text comes from.
+    /// The source of its text.
     pub text: Text,
-    /// The model is to go on from this message.
+    /// Whether the model continues this message.
     pub prefix: bool,
-    /// Left out where no tag of its text printed anything (`skipIfEmptyInterpolation`).
+    /// Whether the message is left out if no tag of its text printed anything (`skipIfEmptyInterpolation`).
     pub skip_if_empty: bool,
-    /// All must hold; an empty list holds.
+    /// Conditions that must all hold; an empty list holds.
     pub when: Box<[Condition]>,
 }
 
-/// Who speaks.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// `system`.
@@ -85,14 +87,15 @@ pub enum Role {
     Assistant,
 }
 
-/// Where a block's text comes from.
+/// The source of a block's text.
 #[derive(Debug)]
 pub enum Text {
-    /// Nowhere: the block gives no message.
+    /// None: the block gives no message.
     None,
-    /// `content`.
+    /// The template text in `content`.
     Leaf(Leaf),
-    /// `from`, which wins over `content` also where it gives nothing; never read for tags.
+    /// The source in `from`, which takes precedence over `content` even if it returns nothing. Its text is not searched
+    /// for tags.
     From(DataRef),
 }
 
@@ -101,58 +104,58 @@ pub enum Text {
 pub struct Slot {
     /// Its name.
     pub name: Arc<str>,
-    /// Lower runs first.
+    /// Its priority; lower numbers run first.
     pub priority: u64,
-    /// When it runs.
+    /// The condition on which it runs.
     pub when: Option<Condition>,
-    /// Ceiling, in tokens.
+    /// Its ceiling, in tokens.
     pub budget: Option<u64>,
-    /// What it emits, in order.
+    /// The nodes that fill it, in order.
     pub plan: Box<[Node]>,
 }
 
-/// A node of a plan.
+/// A node of a slot's plan.
 #[derive(Debug)]
 pub enum Node {
-    /// A message, perhaps under a ceiling of its own.
+    /// A message, with an optional ceiling of its own in tokens.
     Message(Block, Option<u64>),
     /// A loop.
     Each(Box<Each>),
     /// A branch.
     If {
-        /// What decides.
+        /// The condition.
         when: Condition,
-        /// Where it holds.
+        /// The nodes that run if it holds.
         then: Box<[Node]>,
-        /// Where it does not.
+        /// The nodes that run if it does not hold.
         otherwise: Box<[Node]>,
     },
-    /// A named point.
+    /// A named point for injections.
     Anchor(Anchor),
 }
 
 /// A loop over a source.
 #[derive(Debug)]
 pub struct Each {
-    /// What it goes over; anything but a list gives nothing.
+    /// The source that it iterates over; anything but a list gives nothing.
     pub source: DataRef,
-    /// What each item gives.
+    /// The nodes that run for each item.
     pub map: Box<[Node]>,
-    /// Sorts numbers and texts; `None` keeps the order of the source.
+    /// The direction in which numbers and texts are sorted; `None` keeps the order of the source.
     pub order: Option<Order>,
-    /// Later items stand in front of earlier ones.
+    /// Whether the output of later items is placed before that of earlier ones.
     pub prepend: bool,
-    /// Most items, after ordering.
+    /// The most items, counted after sorting.
     pub limit: Option<u64>,
-    /// Stands behind each item but the last.
+    /// The block that follows each item but the last.
     pub separator: Option<Leaf>,
-    /// Ceiling for all items together, in tokens.
+    /// The ceiling for all items together, in tokens.
     pub budget: Option<u64>,
-    /// Ends when the global budget is spent.
+    /// Whether the loop ends when the global budget is spent.
     pub stops: bool,
 }
 
-/// A direction of sorting.
+/// The direction of sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Ascending.
@@ -161,135 +164,136 @@ pub enum Order {
     Desc,
 }
 
-/// A named source and what it is asked with.
+/// A source with its arguments.
 #[derive(Debug, Clone)]
 pub struct DataRef {
     /// A source of the task, or a reserved name (`$item`, `$index`, `$parent`, `$globals`, `$ctx`).
     pub source: Arc<str>,
-    /// Handed to the source as they are.
+    /// The arguments that the source is given.
     pub args: Option<Value>,
 }
 
-/// A condition.
+/// A condition: a test of the value that a source returns.
 #[derive(Debug)]
 pub struct Condition {
-    /// How it is tested.
+    /// The test.
     pub test: Test,
-    /// What is tested.
+    /// The source that is tested.
     pub on: DataRef,
-    /// What it is compared with; `None` where the file says nothing, which is not `null`.
+    /// The value that it is compared with; `None` if the file gives none, which is not the same as `null`.
     pub value: Option<Value>,
 }
 
 /// A test of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
-    /// Neither absent nor `null`.
+    /// The value is neither absent nor `null`.
     Exists,
-    /// A text or a list that is not empty.
+    /// The value is a text or a list that is not empty.
     NonEmpty,
-    /// Equal.
+    /// The values are equal.
     Eq,
-    /// Not equal.
+    /// The values are not equal.
     Neq,
-    /// Both are numbers, and the left is greater.
+    /// Both values are numbers, and the left one is greater.
     Gt,
-    /// Both are numbers, and the left is less.
+    /// Both values are numbers, and the left one is less.
     Lt,
 }
 
-/// A named point that injections may stand at.
+/// A named point that injections can be placed at.
 #[derive(Debug)]
 pub struct Anchor {
-    /// Its key; empty: there is no anchor.
+    /// Its key; if it is empty, there is no anchor.
     pub key: Leaf,
-    /// All must hold.
+    /// Conditions that must all hold.
     pub when: Box<[Condition]>,
 }
 
-/// A lane for attachments, as a task offers it or as a template lays over it. `None` is what is not said.
+/// A lane for attachments, as a task offers it or as a template changes it. `None` means that the file does not say.
 #[derive(Debug, Clone, Default)]
 pub struct Lane {
     /// Its name.
     pub id: Arc<str>,
-    /// Off: its requests are ignored. Default: on.
+    /// Whether it is enabled; the requests of a disabled lane are ignored. Default: true.
     pub enabled: Option<bool>,
-    /// Role of its messages.
+    /// The role of its messages.
     pub role: Option<Role>,
-    /// Text of its messages.
+    /// The text of its messages.
     pub template: Option<Leaf>,
-    /// Lower runs first. Default 0.
+    /// Lower numbers run first. Default: 0.
     pub order: Option<i64>,
-    /// Tokens that are kept for it.
+    /// The tokens that are reserved for it.
     pub reserve: Option<u64>,
-    /// Ceiling, in tokens.
+    /// Its ceiling, in tokens.
     pub budget: Option<u64>,
-    /// What its texts see as `payload`.
+    /// The value that its texts see as `payload`.
     pub payload: Option<Value>,
-    /// Groups of its requests.
+    /// The groups of its requests.
     pub groups: Option<Arc<[Group]>>,
 }
 
 /// A group of requests of a lane.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Takes the requests of this group id.
+    /// The group id whose requests belong to it.
     pub id: Option<Arc<str>>,
-    /// Takes the requests whose group id it fits: a regular expression, compiled when rendering.
+    /// A regular expression; requests whose group id it matches belong to the group. It is compiled when the template
+    /// is rendered.
     pub pattern: Option<Arc<str>>,
-    /// Text of its messages.
+    /// The text of its messages.
     pub template: Option<Leaf>,
-    /// Stands in front of its first message.
+    /// The block before its first message.
     pub open: Option<Leaf>,
-    /// Stands behind its last message.
+    /// The block after its last message.
     pub close: Option<Leaf>,
-    /// Role of its messages.
+    /// The role of its messages.
     pub role: Option<Role>,
-    /// Lower is tried first. Default 0.
+    /// Lower numbers are tried first. Default: 0.
     pub order: i64,
-    /// Laid over the payload of the lane.
+    /// Fields that are merged over the payload of the lane.
     pub payload: Option<Value>,
 }
 
-/// Something that asks for a place in the finished layout.
+/// A request to place a message in the finished layout.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The lane it goes through.
+    /// The lane that it belongs to.
     pub lane: Arc<str>,
-    /// Where: the first that is there.
+    /// Where to place the message; the first target that exists is used.
     pub targets: Box<[Target]>,
-    /// Role of the message.
+    /// The role of the message.
     pub role: Option<Role>,
-    /// Text of the message.
+    /// The text of the message.
     pub template: Option<Leaf>,
-    /// Laid over the payload of group and lane.
+    /// Fields that are merged over the payload of group and lane.
     pub payload: Option<Value>,
-    /// Lower goes first. Default 0.
+    /// Lower numbers are placed first. Default: 0.
     pub priority: f64,
-    /// Its group.
+    /// The id of its group.
     pub group: Option<Arc<str>>,
 }
 
-/// Where an injection stands.
+/// Where an injection is placed.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// At an anchor of this key.
     At(Arc<str>, Occurrence),
-    /// So many messages from the last anchor of this key.
+    /// This many messages after the last anchor of this key; negative numbers count backwards.
     Offset(Arc<str>, i64),
-    /// So many messages from the top.
+    /// This many messages from the start.
     Top(i64),
-    /// So many messages from the bottom.
+    /// This many messages from the end.
     Bottom(i64),
 }
 
-/// Which of several anchors of one key.
+/// Which of several anchors of one key is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occurrence {
     /// The first.
     First,
-    /// The last; the default.
+    /// The last; this is the default.
     Last,
-    /// By its place, clamped to those there are.
+    /// The one with this index, or the nearest that exists.
     Nth(i64),
 }

@@ -1,4 +1,4 @@
-//! The keys that each part of a template knows, in either revision: whatever else it holds is dropped.
+//! The keys that each part of a template can have, in both revisions. All other keys are ignored.
 
 use super::revision::Revision;
 use super::walk::Sort;
@@ -6,7 +6,7 @@ use crate::diag::Node;
 
 /// Keys that only revision `base` knows.
 const FLAGS: &[&str] = &["prefix", "skipIfEmptyInterpolation", "interleave", "stopWhenOutOfBudget"];
-/// Keys of the file itself; those of layers are among them.
+/// Keys of the file itself, including those of layers.
 const FILE: &[&str] = &[
     "$schema",
     "kind",

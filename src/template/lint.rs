@@ -5,10 +5,11 @@ use super::revision::Revision;
 use super::walk::{Sort, Use, walk};
 use crate::diag::{Code, Diagnostic, Node, Span, suggest};
 
-/// Places of one complaint that are shown.
+/// The most places that one diagnostic shows.
 const MAX_PLACES: usize = 20;
 
-/// One complaint that names all unknown sources, sorted. Conditions in lists of messages and anchors are passed over.
+/// Returns one diagnostic that names all unknown sources, sorted. Conditions in lists of messages and anchors are not
+/// checked.
 pub(super) fn check(root: &Node, revision: &'static Revision, sources: &[&str]) -> Option<Diagnostic> {
     let mut unknown: Vec<(&str, Span, String)> = Vec::new();
     walk(root, revision, &mut |sort, node, at| {
@@ -36,12 +37,12 @@ pub(super) fn check(root: &Node, revision: &'static Revision, sources: &[&str]) 
     Some(complaint.help(remedy(&names, sources)))
 }
 
-/// Whether a source is the task's own or a reserved one.
+/// Whether the task offers the source or it is a reserved one.
 pub(super) fn is_known(name: &str, sources: &[&str]) -> bool {
     RESERVED.contains(&name) || sources.contains(&name)
 }
 
-/// What to write instead: the nearest names, else all that there are.
+/// What to write instead: the nearest names, or all sources.
 pub(super) fn remedy(unknown: &[&str], sources: &[&str]) -> String {
     let known = || sources.iter().copied().chain(RESERVED);
     let near: Vec<String> = unknown

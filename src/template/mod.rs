@@ -1,7 +1,8 @@
-//! Templates of slots and layout: what a prompt is to contain, by priority and budget, against the sources of a task.
+//! Prompt templates of slots and a layout, which ask the sources of a task for their data and fill slots by priority
+//! within a token budget.
 //!
-//! Compiling turns a file into the one [`form`], whatever its [`revision`]; rendering fills the slots by priority
-//! under nested budgets, and then lays them out. A template knows names of sources only; who answers them is handed in.
+//! [`compile`] turns a file of either [`revision`] into a [`form::Template`]. Rendering fills the slots by priority
+//! within nested budgets and then builds the layout. A template only names its sources; the caller provides the values.
 
 pub mod form;
 pub mod revision;
@@ -31,29 +32,31 @@ pub(crate) use calls::TemplateCalls;
 
 use crate::diag::{Code, Diagnostic, Node, Report};
 
-/// The word that files of this kind begin with.
+/// The `kind` of rule files that are templates.
 pub const KIND: &str = "template";
 
-/// Names that every task has as sources: the loop's item and place, items of outer loops, globals, and the context.
+/// The names that every task has as sources: the loop's item and index, the items of outer loops, globals, and the
+/// context.
 pub const RESERVED: [&str; 5] = ["$item", "$index", "$parent", "$globals", "$ctx"];
 
-/// What a template is held against when it is compiled.
+/// What a template is checked against when it is compiled. The default checks nothing beyond the file itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked<'a> {
     /// The kind of task that it must be written for; `None`: any.
     pub task: Option<&'a str>,
-    /// The sources that it may name beside the [`RESERVED`] ones; `None`: any.
+    /// The sources that it may name in addition to the [`RESERVED`] ones; `None`: any.
     pub sources: Option<&'a [&'a str]>,
-    /// The revision of a file that names none; `None`: `base`.
+    /// The revision of a file that does not name one; `None`: `base`.
     pub revision: Option<&'static Revision>,
 }
 
-/// Compiles a file that has passed its schema: task, sources, structure, and then the leaves. Each is looked at only
-/// where the one before had nothing to complain about.
+/// Compiles a file that has passed its schema. Task, sources, structure and texts are checked in this order, and each
+/// check only runs if the previous ones found nothing.
 ///
 /// # Errors
-/// `schema.value` where the task is another one, `template.source` for all unknown sources together,
-/// `template.structure` for the first misfit of slots, layout and prefixes, and `schema.*` for a file that has not passed its schema.
+/// `schema.value` if the file is written for another task; `template.source` for all unknown sources together;
+/// `template.structure` for the first contradiction of slots, layout and prefixes; `schema.*` for a file that has not
+/// passed its schema.
 pub fn compile(root: &Node, asked: &Asked<'_>) -> Result<Template, Report> {
     let revision = named(root).or(asked.revision).unwrap_or(&BASE);
     let wrong = asked.task.and_then(|task| task_differs(root, task));
@@ -81,7 +84,7 @@ fn named(root: &Node) -> Option<&'static Revision> {
     REVISIONS.into_iter().find(|revision| revision.name == word)
 }
 
-/// The complaint about a template of another task than the one it is to serve.
+/// The diagnostic about a template that is written for another task than the requested one.
 #[must_use]
 pub fn task_differs(root: &Node, task: &str) -> Option<Diagnostic> {
     let node = root.get("task")?;

@@ -1,6 +1,6 @@
-//! The small parts of a template as read from a checked file: blocks, conditions, references, anchors, lanes.
+//! The small parts of a template, read from a checked file: blocks, conditions, references, anchors, lanes.
 //!
-//! The schema has seen the file already; what does not fit here was never held against it, and ends the reading.
+//! The schema has been checked before. A value that does not fit here was never checked, and reading ends.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::diag::{Code, Data, Diagnostic, Node, Table};
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
-/// Boxed, because it is the rare way out.
+/// Boxed, because it is the rare result.
 pub(super) type Read<T> = Result<T, Box<Diagnostic>>;
 
-/// The complaint about a value that the schema would not have let pass.
+/// The diagnostic about a value that the schema would have refused.
 pub(super) fn misfit(node: &Node, what: &str) -> Box<Diagnostic> {
     let complaint = Diagnostic::new(Code::SchemaType, format!("{} stands where {what} is to stand", node.kind()));
     Box::new(complaint.at(node.span).help("check the file against `schemas/template.v1.json`"))
 }
 
-/// The complaint about a table without a key that it needs.
+/// The diagnostic about a table without a required key.
 pub(super) fn lacks(node: &Node, key: &str) -> Box<Diagnostic> {
     let complaint = Diagnostic::new(Code::SchemaMissingKey, format!("`{key}` is missing"));
     Box::new(complaint.at(node.span).label(format!("needs `{key}`")).help(format!("add `{key}`")))
@@ -48,7 +48,7 @@ pub(super) fn flag(node: &Node, key: &str) -> Read<Option<bool>> {
     node.get(key).map(|value| value.as_bool().ok_or_else(|| misfit(value, "a truth value"))).transpose()
 }
 
-/// A whole number from 0, however it is written: `1.0` is one.
+/// A whole number from 0, in any notation: `1.0` is one.
 pub(super) fn whole(node: &Node, key: &str) -> Read<Option<u64>> {
     let number = |value: &Node| signed(value).and_then(|n| u64::try_from(n).ok()).ok_or_else(|| misfit(value, "a whole number from 0"));
     node.get(key).map(number).transpose()
@@ -144,7 +144,7 @@ pub(super) fn data_ref(node: &Node) -> Read<DataRef> {
     Ok(DataRef { source: text(node, "source")?, args: node.get("args").map(Value::from) })
 }
 
-/// Whether a piece of a frame is an anchor.
+/// Whether an element of a frame is an anchor.
 pub(super) fn is_anchor(node: &Node, revision: &Revision) -> bool {
     revision.knows_anchors && node.get("kind").and_then(Node::as_text) == Some("anchor")
 }
@@ -154,7 +154,7 @@ pub(super) fn anchor(node: &Node, revision: &Revision) -> Read<Anchor> {
     Ok(Anchor { key, when: conditions(node, revision)? })
 }
 
-/// A lane, as a template or a task has it.
+/// A lane, as it is written in a template or a task.
 pub(super) fn lane(node: &Node, revision: &Revision) -> Read<Lane> {
     let groups = match node.get("groups") {
         Some(_) => Some(list(node, "groups")?.iter().map(|node| group(node, revision)).collect::<Read<_>>()?),
@@ -173,7 +173,8 @@ pub(super) fn lane(node: &Node, revision: &Revision) -> Read<Lane> {
     })
 }
 
-/// `reserveTokens`, which need not be whole: what is kept is not there for others, so it counts up.
+/// Reads `reserveTokens`, which need not be a whole number; it is rounded up, because reserved tokens are not available
+/// to others.
 fn reserve(node: &Node) -> Read<Option<u64>> {
     match node.get("reserveTokens") {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped at both ends")]

@@ -1,4 +1,4 @@
-//! From a checked file to the compiled form: slots get places, names of slots in the layout become those places.
+//! From a checked file to the compiled form: slots get indexes, and the layout refers to slots by index.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A header or footer: one piece, or a list of them.
+    /// Reads a header or footer: a single element or a list of them.
     fn frames(&self, node: &Node, key: &str) -> Read<Box<[Frame]>> {
         match node.get(key) {
             None => Ok(Box::default()),
@@ -83,7 +83,7 @@ impl Reader<'_> {
         Ok(Frame::Message(parts::block(node, self.revision)?))
     }
 
-    /// Reads a list of steps. A file cannot hold more levels than `depth` may count, but a caller's own tree can.
+    /// Reads a list of nodes. A file cannot nest deeper than `depth`, but a caller's own tree can.
     fn plan(&self, node: &Node, key: &str, depth: usize) -> Read<Box<[Step]>> {
         if depth >= MAX_DEPTH {
             return Err(parts::misfit(node, "a plan of so many levels"));

@@ -1,7 +1,7 @@
-//! The two revisions of the template language, as differences in manner over one compiled form.
+//! The two revisions of the template language, as options of one engine.
 //!
-//! Neither ever changes meaning: a file says which it was written for, and old templates render for ever as they did.
-//! Source: the templating contract is `base`; `head` is the later state of the same program.
+//! Neither changes its meaning: a file says which revision it was written for, and old templates always render the
+//! same. Source: the templating contract is `base`; `head` is the later state of the same program.
 
 use crate::text::leaf::Syntax;
 
@@ -10,17 +10,18 @@ use crate::text::leaf::Syntax;
 pub struct Revision {
     /// `base` or `head`.
     pub name: &'static str,
-    /// The syntax of leaf strings.
+    /// The syntax of tags in texts.
     pub leaf: Syntax,
-    /// The layout's own texts are paid before slots run, from a reserve; otherwise behind them, from what is left.
+    /// Whether the layout's own texts are paid for before slots run, from a reserve; otherwise they are paid for after
+    /// them, from what is left.
     pub reserves_layout: bool,
-    /// A frame block that does not fit ends its list of headers or footers; otherwise the next is tried.
+    /// Whether a frame block that does not fit ends its header or footer; otherwise the next block is tried.
     pub frame_stops: bool,
-    /// Joining neighbours changes a slot's message wherever the slot stands.
+    /// Whether joining neighbours changes a slot's message at every place of the slot.
     pub joins_shared: bool,
-    /// `prefix`, `skipIfEmptyInterpolation`, `interleave` and `stopWhenOutOfBudget` are known.
+    /// Whether `prefix`, `skipIfEmptyInterpolation`, `interleave` and `stopWhenOutOfBudget` are known.
     pub knows_flags: bool,
-    /// Anchors, lanes, and `when` lists of messages are known.
+    /// Whether anchors, lanes, and `when` lists of messages are known.
     pub knows_anchors: bool,
 }
 
@@ -46,5 +47,5 @@ pub const HEAD: Revision = Revision {
     knows_anchors: true,
 };
 
-/// All revisions; the first is the one of a file that names none.
+/// All revisions; the first is the default of a file that names none.
 pub const REVISIONS: [&Revision; 2] = [&BASE, &HEAD];

@@ -1,7 +1,7 @@
-//! Templates as rows of a pack, and what makes a file a template.
+//! Templates as rows of a pack, and how a file is recognised as a template.
 //!
-//! A template that came from elsewhere names no `kind` and is known by its shape. As a row of table `template` it is
-//! found by its `id`, and read as the file that the row would be.
+//! A template that was written elsewhere has no `kind` and is recognised by its keys. As a row of table `template` it
+//! is named by its `id` and read like a file.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::model::pack::Row;
 
 use super::{Asked, KIND, Offer, Template, task};
 
-/// Keys that a template has and no other rule file; two of them without a `kind` make a template.
+/// Keys that no other rule file has; a file with two of them and without a `kind` is a template.
 const SHAPE: [&str; 3] = ["task", "layout", "slots"];
 
 /// The compiled templates of a pack, by `id`.
 pub type Templates = IndexMap<Arc<str>, Arc<Template>>;
 
-/// Whether a file without `kind` is a template from elsewhere.
+/// Whether this is a template that was written elsewhere, without a `kind`.
 pub fn is_shaped(table: &Table) -> bool {
     !table.contains_key("kind") && SHAPE.iter().filter(|key| table.contains_key(**key)).count() >= 2
 }
 
-/// Whether a tree is a template, by its `kind` or by its shape.
+/// Whether a tree is a template, by its `kind` or by its keys.
 pub fn is_one(root: &Node) -> bool {
     root.as_table().is_some_and(|table| is_shaped(table) || root.get("kind").and_then(Node::as_text) == Some(KIND))
 }
 
-/// Makes a key that is written twice a warning, as JavaScript has it: the later one counts.
+/// Turns the error about a key that is written twice into a warning, because the later one counts as in JavaScript.
 pub fn forgive_twice(found: Report) -> Report {
     let mut out = Report::default();
     for complaint in found.items() {
@@ -43,10 +43,10 @@ pub fn forgive_twice(found: Report) -> Report {
     out
 }
 
-/// A check of a whole template against its schema, which the room above knows.
+/// A check of a whole template against its schema, which the caller provides.
 pub(crate) type SchemaCheck<'a> = &'a dyn Fn(&Node, &mut Report);
 
-/// Checks the schema, compiles, and then advises; `None` where there is an error.
+/// Checks the schema, compiles the template and gives advice; `None` if there is an error.
 pub fn checked(
     root: &Node,
     asked: &Asked<'_>,
@@ -66,7 +66,7 @@ pub fn checked(
     super::compile(root, asked).map_err(|complaints| report.extend(complaints)).ok()
 }
 
-/// Compiles the templates of a pack, each against the sources of its task as the pack has them.
+/// Compiles the templates of a pack, each against the sources that the pack offers to its task.
 pub fn compile_all(pack: &Pack, schema: SchemaCheck<'_>, report: &mut Report) -> Templates {
     let mut out = Templates::default();
     for row in pack.tables.get(KIND).into_iter().flat_map(IndexMap::values) {
@@ -84,7 +84,7 @@ pub fn compile_all(pack: &Pack, schema: SchemaCheck<'_>, report: &mut Report) ->
     out
 }
 
-/// A warning: the pack has no such task, so nobody can say which sources there are.
+/// The warning that the pack has no such task, so the sources of the template cannot be checked.
 fn unknown_task(pack: &Pack, task: &Node, report: &mut Report) {
     let Some(name) = task.as_text() else { return };
     let rows = pack.tables.get("task").into_iter().flat_map(IndexMap::values);
@@ -95,18 +95,18 @@ fn unknown_task(pack: &Pack, task: &Node, report: &mut Report) {
     report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".to_owned())));
 }
 
-/// A row as the file that it would be.
+/// A row in the form of a file.
 fn whole(row: &Row) -> Node {
     let mut table = row.fields.clone();
     let id = Node { span: row.name_span, data: Data::Text(row.name.clone()) };
-    // a row of an overlay has no title beside the name that layers know it by
+    // a row of an overlay has no title; layers know it by its name
     for key in ["id", "name"] {
         table.entry(Arc::from(key)).or_insert(Field { key: row.name_span, node: id.clone() });
     }
     Node { span: row.span, data: Data::Table(table) }
 }
 
-/// The sources of a task in a revision; `None` where the pack does not have that task.
+/// The sources of a task in a revision; `None` if the pack does not have that task.
 fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
     let sources = task::offered(pack, task, revision)?;
     Some(sources.into_iter().map(|(name, row)| Offer::of(name, &row.fields)).collect())

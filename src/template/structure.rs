@@ -1,10 +1,10 @@
-//! The structural guards: the layout names slots that exist, and only the assistant's messages may have a prefix.
+//! Checks of structure: the layout names slots that exist, and only the assistant's messages have a prefix.
 
 use super::revision::Revision;
 use super::walk::{Sort, walk};
 use crate::diag::{Code, Diagnostic, Node, suggest};
 
-/// The first misfit: slots that do not exist before prefixes.
+/// The first mistake; slots that do not exist are reported before prefixes.
 pub(super) fn check(root: &Node, revision: &'static Revision) -> Option<Diagnostic> {
     let slots = root.get("slots").and_then(Node::as_table)?;
     let (mut slot, mut prefix) = (None, None);

@@ -1,6 +1,6 @@
-//! One walk over the parts of a checked file, each with its place in words: for lint, structure and advice.
+//! A walk over the parts of a checked file, each with its place in words: for lint, structure and advice.
 //!
-//! It looks at what the revision knows and passes over the rest, as the program does that templates come from.
+//! It visits the parts that the revision knows and ignores the rest, as the renderer does.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use crate::diag::{Node, Table};
 use crate::model::value::MAX_DEPTH;
 use crate::text::js;
 
-/// What a part is.
+/// The kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
     /// A message of the layout.
     LayoutMessage,
-    /// A place of the layout that a slot's messages stand at.
+    /// A place of the layout for the messages of a slot.
     LayoutSlot,
     /// A message of a header or footer.
     Frame,
@@ -46,27 +46,28 @@ impl Sort {
     }
 }
 
-/// What a source is asked for.
+/// What a source is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// The text of a message.
     Text,
-    /// What a loop goes over.
+    /// The list of a loop.
     Items,
     /// The condition of a slot or branch.
     When,
-    /// A condition in the list of a message or anchor, which the source lint passes over.
+    /// A condition in the list of a message or anchor, which the source lint does not check.
     WhenList,
 }
 
-/// Where a part stands.
+/// The place of a part.
 #[derive(Debug, Default)]
 pub(super) struct At {
     /// `slots.a.plan.0.map.1`.
     pub(super) path: String,
-    /// `slots.a.plan[0].forEach.map[1].plan[0]`; conditions and references have that of what they belong to.
+    /// `slots.a.plan[0].forEach.map[1].plan[0]`; conditions and references have the place of the part that they belong
+    /// to.
     pub(super) crumb: String,
-    /// How many loops it is in.
+    /// The number of loops around it.
     pub(super) loops: usize,
 }
 
@@ -77,7 +78,7 @@ impl At {
     }
 }
 
-/// Visits all parts: the layout in order, then slots in the order of JavaScript, then lanes.
+/// Visits all parts: the layout in order, then slots in JavaScript's order of keys, then lanes.
 pub(super) fn walk<'a>(root: &'a Node, revision: &'static Revision, visit: &mut dyn FnMut(Sort, &'a Node, &At)) {
     let mut walk = Walk { revision, visit, at: At::default(), depth: 0 };
     for (n, node) in items(root, "layout").enumerate() {
@@ -94,7 +95,7 @@ pub(super) fn walk<'a>(root: &'a Node, revision: &'static Revision, visit: &mut 
     }
 }
 
-/// The fields of a table in the order that JavaScript has them in: names that are whole numbers first, ascending.
+/// The fields of a table in JavaScript's order of keys: names that are whole numbers first, ascending.
 pub(super) fn in_order(table: &Table) -> Vec<(&str, &Node)> {
     let mut all: Vec<(&str, &Node)> = table.iter().map(|(name, field)| (&**name, &field.node)).collect();
     all.sort_by_key(|(name, _)| js::index_key(name).unwrap_or(u32::MAX));
@@ -113,7 +114,7 @@ struct Walk<'v, 'a> {
 }
 
 impl<'a> Walk<'_, 'a> {
-    /// Goes one part down the path, and back.
+    /// Visits one part with its path.
     fn inside(&mut self, path: &str, crumb: &str, go: impl FnOnce(&mut Self)) {
         let (path_len, crumb_len) = (self.at.path.len(), self.at.crumb.len());
         let dot = if path_len == 0 { "" } else { "." };

@@ -194,7 +194,7 @@ pub fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.binary_search_by_key(&name, |f| f.name).ok().and_then(|at| FUNCTIONS.get(at))
 }
 
-/// blake3 over the canonical JSON of a value, hex: equal values give equal fingerprints, however their keys are ordered.
+/// The blake3 hash of the canonical JSON of a value, in hex: equal values have equal fingerprints in any order of keys.
 #[must_use]
 pub fn fingerprint(value: &Value) -> String {
     let mut text = String::new();

@@ -1,16 +1,16 @@
-//! A small set of field numbers, held in the item itself: most questions about an item are answered by it without
-//! following a pointer, and a pass over many items asks many of them.
+//! A small set of field numbers, stored in the item itself. It answers most questions about an item without following a
+//! pointer, and a pass over many items asks many of them.
 
 use super::FieldId;
 
 const WORDS: usize = 4;
 
-/// Field numbers below 256; of larger ones it says that it does not know.
+/// A set of field numbers below 256. For larger numbers it answers that it does not know.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Bits([u64; WORDS]);
 
 impl Bits {
-    /// Whether the number is in the set; nothing where that is not known.
+    /// Whether the number is in the set; `None` if that is not known.
     pub(super) fn has(&self, id: FieldId) -> Option<bool> {
         self.0.get(usize::from(id.0 / 64)).map(|word| word & (1 << (id.0 % 64)) != 0)
     }
@@ -22,12 +22,12 @@ impl Bits {
         }
     }
 
-    /// Whether all of these are in the set.
+    /// Whether all numbers of `of` are in the set.
     pub(super) fn has_all(&self, of: &Self) -> bool {
         self.0.iter().zip(&of.0).all(|(have, want)| have & want == *want)
     }
 
-    /// Whether some of these are in the set and not in `other`.
+    /// Whether any number of `of` is in the set but not in `other`.
     pub(super) fn has_some_without(&self, of: &Self, other: &Self) -> bool {
         self.0.iter().zip(&of.0).zip(&other.0).any(|((have, want), other)| have & want & !other != 0)
     }

@@ -1,7 +1,7 @@
-//! One item of a list that passes work on: a block, a message, an injection, a lore entry, a member …
+//! One item of a list that passes work on: a block, a message, an injection, a lore entry, a group member …
 //!
-//! Which fields an item may have is declared by packs; compiling numbers them, so that reading a field
-//! compares small integers instead of hashing names. Fields that no rule names are kept aside, untouched.
+//! Packs declare which fields an item may have. Compiling numbers them, so that reading a field compares small integers
+//! instead of hashing names. Fields that no rule names are kept unchanged beside the numbered ones.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ mod bits;
 
 use bits::Bits;
 
-/// Fields that an item must have, and fields that must be able to count as true.
+/// A condition on an item: fields that it must have, and fields that must be able to count as true.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted {
     there: Bits,
@@ -21,30 +21,30 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Wants a field to be there.
+    /// Requires that the field is present.
     pub fn there(&mut self, id: FieldId) {
         self.there.put(id, true);
     }
 
-    /// Wants a field to count as true.
+    /// Requires that the field can count as true.
     pub fn on(&mut self, id: FieldId) {
         self.on.put(id, true);
     }
 }
 
-/// The number of a field name, the same in all lists of one ruleset.
+/// The number of a field name; it is the same in all lists of one ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FieldId(pub u16);
 
 macro_rules! core_fields {
     ($($konst:ident = $name:literal),* $(,)?) => {
-        /// Fields that the engine itself reads; every ruleset numbers them alike.
+        /// The fields that the engine itself reads; they have the same numbers in every ruleset.
         pub mod core {
             use super::FieldId;
             #[allow(non_camel_case_types, clippy::upper_case_acronyms, clippy::enum_variant_names)]
             enum N { $($konst,)* }
             $(#[doc = concat!("The field `", $name, "`.")] pub const $konst: FieldId = FieldId(N::$konst as u16);)*
-            /// Their names, in the order of their numbers.
+            /// The names of these fields, in the order of their numbers.
             pub const NAMES: &[&str] = &[$($name,)*];
         }
     };
@@ -74,8 +74,8 @@ impl Default for Fields {
 }
 
 impl Fields {
-    /// The number of `name`, given one if it is new. Names beyond 65,535 share the last number's neighbour: a pack
-    /// cannot declare that many, since a rule file's size is bounded.
+    /// The number of `name`; a new name gets the next number. All names beyond 65,535 share one number, which does not
+    /// happen: a rule file's size is bounded, so a pack cannot declare that many.
     pub fn intern(&mut self, name: &str) -> FieldId {
         if let Some(id) = self.by_name.get(name) {
             return *id;
@@ -87,40 +87,42 @@ impl Fields {
         id
     }
 
-    /// The number of a known name.
+    /// The number of a name; `None` for an unknown name.
     #[must_use]
     pub fn id(&self, name: &str) -> Option<FieldId> {
         self.by_name.get(name).copied()
     }
 
-    /// The name behind a number.
+    /// The name of a number; empty for an unknown number.
     #[must_use]
     pub fn name(&self, id: FieldId) -> Arc<str> {
         self.names.get(usize::from(id.0)).cloned().unwrap_or_else(|| Arc::from(""))
     }
 }
 
-/// One item: fields by number, and whatever else its source carried.
+/// One item: its numbered fields, and the other fields of its source.
 #[derive(Debug, Clone, Default)]
 pub struct Item {
-    /// Which item this is in its build; copies and moves keep it, so that a trail can follow it. 0 = not followed.
+    /// The number of the item in its build. Copies and moves keep it, so that the trace can follow the item. 0: it is
+    /// not followed.
     pub seq: u32,
-    /// The list it is in, by number: what its fields are when it does not say depends on that.
+    /// The number of the list that it belongs to, which decides the defaults of its fields.
     pub list: u16,
-    /// The numbers of the fields, apart from their values: looking for a field then reads one line of memory, not ten.
+    /// The numbers of the fields, stored apart from their values: a search for a field then reads one cache line
+    /// instead of ten.
     ids: Vec<FieldId>,
     values: Vec<Value>,
-    /// Fields that the item has.
+    /// The fields that the item has.
     there: Bits,
-    /// Of these, the ones that may count as true.
+    /// The fields of these that may count as true.
     on: Bits,
     rest: Option<Arc<Map>>,
-    /// Fields that its source said are null: they are missing like any other, but they were said.
+    /// Fields that the source set to null. They count as missing; [`Item::as_said`] returns them again.
     nulls: Option<Box<[FieldId]>>,
 }
 
 impl Item {
-    /// The value of a field; nothing when it has none.
+    /// The value of a field; `None` if the item does not have it.
     #[must_use]
     pub fn get(&self, id: FieldId) -> Option<&Value> {
         self.place(id).and_then(|n| self.values.get(n))
@@ -133,19 +135,20 @@ impl Item {
         self.ids.iter().position(|f| *f == id)
     }
 
-    /// Whether the item has a field that surely does not count as true.
+    /// Whether the item certainly has this field with a value that does not count as true.
     #[must_use]
     pub fn is_off(&self, id: FieldId) -> bool {
         self.there.has(id) == Some(true) && self.on.has(id) == Some(false)
     }
 
-    /// Whether the item surely has nothing that could be the value of a field; a default of its list is not looked for.
+    /// Whether the item certainly has no value for this field. Defaults of its list are not considered.
     #[must_use]
     pub fn lacks(&self, id: FieldId) -> bool {
         self.there.has(id) == Some(false) && self.there.has(core::SELF) == Some(false) && self.rest.is_none()
     }
 
-    /// Whether the item may have all that is wanted: no only where that is sure. Defaults of its list are not looked for.
+    /// Whether the item may meet the condition; `false` only if it certainly does not. Defaults of its list are not
+    /// considered.
     #[must_use]
     pub fn may_have(&self, wanted: &Wanted) -> bool {
         if self.rest.is_some() || self.there.has(core::SELF) != Some(false) {
@@ -154,7 +157,7 @@ impl Item {
         self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
     }
 
-    /// Whether the source said that a field is null, and nothing has been set there since.
+    /// Whether the source set the field to null and nothing has been set there since.
     #[must_use]
     pub fn says_null(&self, id: FieldId) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.contains(&id))
@@ -165,7 +168,7 @@ impl Item {
         self.on.put(id, value.truthy());
     }
 
-    /// Sets a field; setting nothing removes it.
+    /// Sets a field; [`Value::Null`] removes it.
     pub fn set(&mut self, id: FieldId, value: Value) {
         let place = self.place(id);
         self.mark(id, &value);
@@ -190,49 +193,49 @@ impl Item {
         }
     }
 
-    /// A field that the item does not have yet.
+    /// Adds a field that the item does not have yet.
     fn push(&mut self, id: FieldId, value: Value) {
         self.mark(id, &value);
         self.ids.push(id);
         self.values.push(value);
     }
 
-    /// The text of field `text`; empty when missing or no text.
+    /// The field `text` as text; empty if it is missing.
     #[must_use]
     pub fn text(&self) -> Arc<str> {
         self.get(core::TEXT).map_or_else(|| Arc::from(""), Value::to_text)
     }
 
-    /// The text of a field, as a string slice.
+    /// The text of a field; `None` if it is missing or not a text.
     #[must_use]
     pub fn str(&self, id: FieldId) -> Option<&str> {
         self.get(id).and_then(Value::as_str)
     }
 
-    /// Whether the item is switched on (the default).
+    /// Whether the item is enabled, which is the default.
     #[must_use]
     pub fn enabled(&self) -> bool {
         !self.is_off(core::ENABLED) || !matches!(self.get(core::ENABLED), Some(Value::Bool(false)))
     }
 
-    /// Whether a flag is set and true.
+    /// Whether the field has a value that counts as true.
     #[must_use]
     pub fn flag(&self, id: FieldId) -> bool {
         self.get(id).is_some_and(Value::truthy)
     }
 
-    /// All numbered fields, in the order set.
+    /// All numbered fields, in the order in which they were set.
     pub fn fields(&self) -> impl Iterator<Item = (FieldId, &Value)> {
         self.ids.iter().copied().zip(&self.values)
     }
 
-    /// What the source carried beyond the named fields.
+    /// A field of the source that no rule names; `None` if there is none.
     #[must_use]
     pub fn rest(&self, key: &str) -> Option<&Value> {
         self.rest.as_ref().and_then(|m| m.get(key))
     }
 
-    /// An item of a table value; of any other value, an item whose `_` is the value.
+    /// An item from a table; from any other value, an item whose field `_` is that value.
     #[must_use]
     pub fn from_value(value: &Value, names: &Fields) -> Self {
         let mut item = Self::default();
@@ -246,7 +249,7 @@ impl Item {
                     match names.id(key) {
                         Some(id) if value.is_null() => nulls.push(id),
                         None if value.is_null() => {}
-                        // a table holds each name once, and each name has a number of its own
+                        // a table holds each name once, and each name has its own number
                         Some(id) => item.push(id, value.clone()),
                         None => {
                             rest.insert(key.clone(), value.clone());
@@ -266,7 +269,7 @@ impl Item {
         item
     }
 
-    /// The item as a table value (a scalar item gives its scalar).
+    /// The item as a table; an item that only has the field `_` becomes that value.
     #[must_use]
     pub fn to_value(&self, names: &Fields) -> Value {
         if let (Some(own), 1, None) = (self.get(core::SELF), self.ids.len(), &self.rest) {
@@ -281,7 +284,7 @@ impl Item {
         Value::map(map)
     }
 
-    /// The same with the nulls that the source said, behind all other fields: for whoever the items are handed to.
+    /// Like [`Item::to_value`], followed by the fields that the source set to null: for results that leave the engine.
     #[must_use]
     pub fn as_said(&self, names: &Fields) -> Value {
         let value = self.to_value(names);

@@ -1,6 +1,7 @@
-//! What a render may spend: one global ceiling, ceilings of nodes within it, and reserves that only their lane may touch.
+//! What a render may spend: one global ceiling, ceilings of nodes within it, and reserves that only their own lane may
+//! use.
 //!
-//! Nothing is ever shortened: a text fits whole or is left out, and what comes behind it may still fit.
+//! Texts are never shortened: a text fits completely or is left out, and a later one may still fit.
 
 use std::sync::Arc;
 
@@ -8,20 +9,20 @@ use rustc_hash::FxHashMap;
 
 use crate::text::js;
 
-/// How texts are counted.
+/// Counts the tokens of texts.
 pub trait Ruler {
-    /// The tokens of a text. An empty text must cost nothing.
+    /// The number of tokens of a text. An empty text must cost nothing.
     fn cost(&self, text: &str) -> u64;
 
-    /// The least that a text of so many UTF-16 units can cost; must not fall when `units` grows. 0 where nothing can
-    /// be said of it: loops then print every item to learn what it costs.
+    /// The least cost of any text with this number of UTF-16 units; it must not decrease when `units` grows. Returns 0
+    /// if nothing is known, and loops then print every item to learn its cost.
     fn least(&self, units: u64) -> u64 {
         let _ = units;
         0
     }
 }
 
-/// One token for every four UTF-16 units, begun ones too.
+/// One token per four UTF-16 units, rounded up.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QuarterRuler;
 
@@ -35,51 +36,51 @@ impl Ruler for QuarterRuler {
     }
 }
 
-/// What is spent and what is left. Used for several renders, it goes on counting.
+/// The spent and remaining tokens. One budget can be used for several renders and continues to count.
 #[derive(Debug, Clone, Default)]
 pub struct Budget {
     global: Option<u64>,
     total: u64,
-    /// What is left of the ceilings that hold now, outermost first.
+    /// What is left of the ceilings that apply now, outermost first.
     ceilings: Vec<u64>,
     reserves: FxHashMap<Arc<str>, u64>,
-    /// All reserves together.
+    /// The sum of all reserves.
     kept: u128,
     lane: Option<Arc<str>>,
 }
 
 impl Budget {
-    /// A budget of so many tokens; `None` has no end.
+    /// A budget of this many tokens; `None` for no limit.
     #[must_use]
     pub fn new(global: Option<u64>) -> Self {
         Self { global, ..Self::default() }
     }
 
-    /// What has been spent, in tokens.
+    /// The tokens that have been spent.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Forgets what a render that failed has left open. Reserves stay, as the total does.
+    /// Removes the ceilings that a failed render left behind. Reserves and the total stay.
     pub(super) fn begin(&mut self) {
         self.ceilings.clear();
         self.lane = None;
     }
 
-    /// What the lane of now may still spend of the global ceiling.
+    /// What the current lane may still spend of the global ceiling.
     fn free(&self) -> Option<u64> {
         let own = self.lane.as_ref().and_then(|lane| self.reserves.get(lane)).copied().unwrap_or(0);
         let others = u64::try_from(self.kept.saturating_sub(u128::from(own))).unwrap_or(u64::MAX);
         self.global.map(|global| global.saturating_sub(self.total).saturating_sub(others))
     }
 
-    /// Whether anything at all is left. Ceilings of nodes do not count.
+    /// Whether any tokens are left globally. Ceilings of nodes do not count.
     pub(super) fn has_any(&self) -> bool {
         self.free().is_none_or(|free| free > 0)
     }
 
-    /// The dearest text that would fit; `None`: any.
+    /// The largest cost that would fit; `None`: any.
     pub(super) fn room(&self) -> Option<u64> {
         self.ceilings.iter().copied().chain(self.free()).min()
     }
@@ -89,7 +90,7 @@ impl Budget {
         if cost == 0 { self.has_any() } else { self.room().is_none_or(|room| cost <= room) }
     }
 
-    /// Takes the cost from everything that holds.
+    /// Subtracts the cost from everything that applies.
     pub(super) fn spend(&mut self, cost: u64) {
         self.total = self.total.saturating_add(cost);
         for left in &mut self.ceilings {
@@ -109,24 +110,24 @@ impl Budget {
         fits
     }
 
-    /// Puts a ceiling over what follows, up to [`Budget::leave`]. The result is for that call.
+    /// Adds a ceiling for what follows, up to [`Budget::leave`]. Pass the result to that call.
     pub(super) fn enter(&mut self, ceiling: Option<u64>) -> usize {
         let depth = self.ceilings.len();
         self.ceilings.extend(ceiling);
         depth
     }
 
-    /// Takes away the ceilings since the call that gave `depth`.
+    /// Removes the ceilings that were added since the call that returned `depth`.
     pub(super) fn leave(&mut self, depth: usize) {
         self.ceilings.truncate(depth);
     }
 
-    /// Goes into a lane, or out of it.
+    /// Enters a lane, or leaves it.
     pub(super) fn go(&mut self, lane: Option<Arc<str>>) {
         self.lane = lane;
     }
 
-    /// Keeps tokens for a lane.
+    /// Reserves tokens for a lane.
     pub(super) fn reserve(&mut self, lane: &Arc<str>, tokens: u64) {
         let kept = self.reserves.entry(lane.clone()).or_default();
         let more = kept.saturating_add(tokens) - *kept;
@@ -134,7 +135,7 @@ impl Budget {
         self.kept += u128::from(more);
     }
 
-    /// Gives tokens of a lane's reserve back to all, or spends them.
+    /// Releases tokens of a lane's reserve for everyone, or spends them.
     pub(super) fn release(&mut self, lane: &Arc<str>, tokens: u64) {
         if let Some(kept) = self.reserves.get_mut(lane) {
             let less = tokens.min(*kept);

@@ -1,11 +1,11 @@
-//! Conditions: five tests of what a reference leads to, without any coercion.
+//! Conditions: tests of the value that a reference returns, without type conversion.
 
 use super::super::form::{Condition, Test};
 use crate::model::Value;
 use crate::text::leaf::{TooLong, same};
 
-/// Whether a condition holds for the value of its reference; `None` is absent, which is not `null`. Comparing takes
-/// steps of `left`.
+/// Whether a condition holds for the value of its reference; `None` is absent, which is not the same as `null`.
+/// Comparing counts as steps of `left`.
 pub(super) fn holds(condition: &Condition, found: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
     let with = condition.value.as_ref();
     Ok(match condition.test {

@@ -1,6 +1,6 @@
-//! Loops: a list, ordered and cut, each item through the map, under one ceiling for all of them.
+//! Loops: a sorted and limited list, whose items each run the loop's nodes under one common ceiling.
 //!
-//! An item that cannot fit is passed over by its length, where that can be known without printing it ([`super::reach`]).
+//! An item that cannot fit is skipped by its length, if that is known without printing the item ([`super::reach`]).
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::reach::{ListId, Reach};
 use super::{Message, Piece, RenderError, Run, order};
 use crate::model::Value;
 
-/// Where the runs of a loop go.
+/// Where the output of the loop goes.
 enum Fill<'o> {
-    /// Behind what there is.
+    /// After the existing output.
     Append(&'o mut Vec<Piece>),
-    /// Runs in the order they came, later ones to stand in front; separators stand behind all of them.
+    /// Item by item in the order in which they ran; later ones are placed first. Separators follow at the end.
     Prepend { runs: Vec<Vec<Piece>>, behind: Vec<Piece>, out: &'o mut Vec<Piece> },
 }
 
@@ -59,7 +59,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// The next item from `at` on that may give anything.
+    /// The next item from index `at` that may give output.
     fn next(&mut self, reach: Option<&mut Reach>, list: Option<ListId>, at: usize, count: usize) -> Result<Option<usize>, RenderError> {
         let (Some(reach), Some(list), Some(room)) = (reach, list, self.budget.room()) else { return Ok(Some(at)) };
         if !self.budget.has_any() {
@@ -90,7 +90,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// The children of one item; those behind the one that spent the last token do not run.
+    /// Runs the nodes of one item. Those after the one that spent the last token do not run.
     fn map(&mut self, each: &Each, out: &mut Vec<Piece>) -> Result<(), RenderError> {
         self.meter.sink()?;
         for (n, node) in each.map.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Lanes: what asks for a place in the finished layout, lane by lane, each from its reserve and under its ceiling.
+//! Lanes: requests for places in the finished layout, lane by lane, each within its reserve and its ceiling.
 //!
-//! Places are counted in messages before neighbours are joined. What is put in moves every anchor at or behind it; the
-//! place of a group's last message is remembered as it was, and its closing text goes there, wherever that is by then.
+//! Places are counted in messages before neighbours are joined. An inserted message moves every anchor at its place or
+//! after it. The closing text of a group is inserted at the index that its last message had when it was inserted.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{Message, RenderError, Run};
 use crate::model::Map;
 use crate::text::leaf::Leaf;
 
-/// The requests of each lane, by its place: by priority, then as they came. Those of no lane are gone.
+/// The requests of each lane by its index: by priority, then in the given order. Requests of unknown lanes are dropped.
 pub(super) fn queues<'r>(lanes: &[Lane], requests: &'r [Request]) -> Vec<Vec<&'r Request>> {
     let places: FxHashMap<&str, usize> = lanes.iter().enumerate().map(|(n, lane)| (&*lane.id, n)).collect();
     let mut queues: Vec<Vec<&Request>> = lanes.iter().map(|_| Vec::new()).collect();
@@ -30,24 +30,24 @@ pub(super) fn queues<'r>(lanes: &[Lane], requests: &'r [Request]) -> Vec<Vec<&'r
     queues
 }
 
-/// Where the anchors are now, each key's in ascending order.
+/// The current places of the anchors, in ascending order for each key.
 type Anchors = FxHashMap<Arc<str>, Vec<usize>>;
 
-/// What is known of the requests with one group id.
+/// The state of the requests with one group id.
 struct Open {
     /// The group of the last of them.
     group: usize,
-    /// The opening text stands.
+    /// Whether the opening text has been placed.
     opened: bool,
-    /// Where the last message was put.
+    /// Where the last message was placed.
     last: Option<usize>,
 }
 
-/// The requests of a lane by their group ids, in the order in which these came.
+/// The requests of a lane by group id, in the order in which the ids first occur.
 type Opens = IndexMap<Arc<str>, Open>;
 
 impl Run<'_, '_> {
-    /// Keeps what lanes with requests ask for.
+    /// Reserves what the lanes with requests ask for.
     pub(super) fn reserve_lanes(&mut self, lanes: &[Lane], queues: &[Vec<&Request>]) {
         for (lane, queue) in lanes.iter().zip(queues) {
             if lane.enabled && !queue.is_empty() {
@@ -56,7 +56,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Puts in what the lanes have, by their order.
+    /// Places the requests of all lanes, in the order of the lanes.
     pub(super) fn inject(&mut self, lanes: &[Lane], queues: &[Vec<&Request>], page: &mut Page) -> Result<(), RenderError> {
         if queues.iter().all(Vec::is_empty) {
             return Ok(());
@@ -129,7 +129,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Closes the groups that were opened, the last places first. The lane is left: its reserve is not there for this.
+    /// Closes the opened groups, the last places first. The lane has ended by then, so its reserve is not available.
     fn close(&mut self, lane: &Lane, open: &Opens, page: &mut Page, anchors: &mut Anchors) -> Result<(), RenderError> {
         let mut open: Vec<(usize, usize)> =
             open.values().filter(|open| open.opened).filter_map(|open| Some((open.last?, open.group))).collect();
@@ -155,7 +155,7 @@ impl Run<'_, '_> {
         Ok(Some(printed.text).filter(|text| !text.is_empty()))
     }
 
-    /// Puts a message in if it fits.
+    /// Inserts a message if it fits.
     fn put_in(
         &mut self,
         role: Option<Role>,
@@ -179,7 +179,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Where a target is, if it is anywhere.
+/// The place of a target; `None` if it does not exist.
 fn place_of(target: &Target, anchors: &Anchors, messages: usize) -> Option<usize> {
     let clamped = |place: usize, by: i64| {
         let moved = i64::try_from(place).unwrap_or(i64::MAX).saturating_add(by).max(0);

@@ -1,7 +1,7 @@
-//! The layout: what stands where, with the frames around slots.
+//! The layout: the order of messages, with frames around slots.
 //!
-//! One manner pays for the layout's own texts behind the slots, from what they left. The other prints them first, keeps
-//! their cost in a reserve of the lane `layout`, and places them from it.
+//! One revision pays for the layout's own texts after the slots, from the remaining budget. The other prints them
+//! first, holds their cost in a reserve of the lane `layout`, and places them from it.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::super::form::{Block, Frame, Layout, Template};
 use super::plan::message;
 use super::{Message, Piece, RenderError, Run};
 
-/// The conversation while it is put together. A message may stand at several places.
+/// The conversation under construction. One message can occur at several places.
 #[derive(Default)]
 pub(super) struct Page {
     /// The messages.
     pub(super) cells: Vec<Message>,
-    /// What stands where: places in `cells`.
+    /// The order of the messages: indexes of `cells`.
     pub(super) order: Vec<usize>,
     /// Named points, as the number of messages before them.
     pub(super) anchors: Vec<(Arc<str>, usize)>,
@@ -31,7 +31,7 @@ impl Page {
     }
 }
 
-/// The layout with its own texts printed, a node each.
+/// The layout with its own texts printed, one element per node.
 pub(super) struct Prepared(Vec<Ready>);
 
 enum Ready {
@@ -42,7 +42,7 @@ enum Ready {
 }
 
 impl Prepared {
-    /// What all of it costs, in tokens.
+    /// The cost of all of it, in tokens.
     pub(super) fn cost(&self) -> u64 {
         self.0.iter().map(Ready::cost).fold(0, u64::saturating_add)
     }
@@ -58,10 +58,10 @@ impl Ready {
     }
 }
 
-/// What a slot holds, and where its messages are once they have been placed.
+/// The content of a slot, and the places of its messages once they have been placed.
 struct Filled {
     pieces: Vec<Piece>,
-    /// It holds a message, not only points.
+    /// Whether it holds a message and not only points.
     speaks: bool,
     cells: Vec<usize>,
     placed: bool,
@@ -76,7 +76,7 @@ fn filled(slots: Vec<Vec<Piece>>) -> Vec<Filled> {
 }
 
 impl Run<'_, '_> {
-    /// Lays out, paying as it goes.
+    /// Builds the layout and pays for its texts on the way.
     pub(super) fn lay(&mut self, template: &Template, slots: Vec<Vec<Piece>>) -> Result<Page, RenderError> {
         let (mut page, mut slots) = (Page::default(), filled(slots));
         for (n, node) in template.layout.iter().enumerate() {
@@ -112,7 +112,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Prints a block and adds its message. False where there was no room for it, which having no text is not.
+    /// Prints a block and adds its message. Returns false if the message did not fit; a block without text counts as
+    /// fitting.
     fn emit(&mut self, block: &Block, page: &mut Page) -> Result<bool, RenderError> {
         self.meter.step(1)?;
         if !self.budget.has_any() {
@@ -132,7 +133,7 @@ impl Run<'_, '_> {
         Ok(true)
     }
 
-    /// Adds what a slot holds; it has been paid for. Where messages are shared, it is the same ones at every place.
+    /// Adds the content of a slot, which has been paid for. If messages are shared, every place gets the same ones.
     fn place(&mut self, template: &Template, filled: &mut Filled, page: &mut Page) -> Result<(), RenderError> {
         if !filled.speaks {
             return Ok(());
@@ -201,7 +202,7 @@ impl Run<'_, '_> {
         Ok(Ready::Message(message(block, text), cost))
     }
 
-    /// Lays out what was prepared, from the reserve of the lane `layout`.
+    /// Builds the layout from the printed texts, paid from the reserve of the lane `layout`.
     pub(super) fn lay_prepared(
         &mut self,
         template: &Template,
@@ -235,7 +236,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Adds what is ready; the cost of a message that does not fit goes back to all.
+    /// Adds the printed texts; the cost of a message that does not fit is released for everyone.
     fn put(&mut self, ready: &Ready, lane: &Arc<str>, page: &mut Page) {
         match ready {
             Ready::Anchor(key) => page.anchor(key.clone()),

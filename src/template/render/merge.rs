@@ -1,4 +1,4 @@
-//! The lanes of a render: those that the task offers, with the template's own laid over them.
+//! The lanes of a render: those that the task offers, with the template's own merged over them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::{Map, Value};
 use crate::text::leaf::Leaf;
 use crate::text::pattern::Pattern;
 
-/// A lane with everything decided.
+/// A lane with all values resolved.
 pub(super) struct Lane {
     pub(super) id: Arc<str>,
     pub(super) enabled: bool,
@@ -20,11 +20,11 @@ pub(super) struct Lane {
     pub(super) reserve: u64,
     pub(super) budget: Option<u64>,
     pub(super) payload: Option<Value>,
-    /// By their order.
+    /// In the order in which they are tried.
     pub(super) groups: Vec<Group>,
 }
 
-/// A group of a lane, its pattern compiled.
+/// A group of a lane with its pattern compiled.
 pub(super) struct Group {
     id: Option<Arc<str>>,
     pattern: Option<Pattern>,
@@ -52,7 +52,8 @@ pub(super) fn lanes(template: &Template, offered: &[form::Lane]) -> Result<Vec<L
     Ok(lanes.into_values().collect())
 }
 
-/// A lane laid over the one of its name. Whether it is on, and its order, are its own, also where it does not say.
+/// Merges a lane of the template over the task's lane of the same name. Whether it is enabled and its order always come
+/// from the template's lane, also if it does not give them.
 fn over(lane: &form::Lane, below: Option<&Lane>, broken: ErrorKind) -> Result<Lane, RenderError> {
     let mut groups: Vec<&form::Group> = lane.groups.iter().flat_map(|groups| groups.iter()).collect();
     groups.sort_by_key(|group| group.order);
@@ -90,12 +91,12 @@ fn compiled(group: &form::Group, lane: &str, broken: ErrorKind) -> Result<Group,
     })
 }
 
-/// A text that is not empty; an empty one is as good as none.
+/// A text that is not empty; an empty one counts as missing.
 pub(super) fn given(leaf: Option<&Leaf>) -> Option<Leaf> {
     leaf.filter(|leaf| !leaf.written().is_empty()).cloned()
 }
 
-/// Tables laid over each other, the last on top; only their own fields, not what these hold.
+/// Merges tables, the last on top; only their own fields, not what these hold.
 pub(super) fn laid<'v>(tables: impl IntoIterator<Item = Option<&'v Value>>) -> Map {
     let mut all = Map::default();
     for (key, value) in tables.into_iter().flatten().filter_map(Value::as_map).flatten() {
@@ -105,8 +106,8 @@ pub(super) fn laid<'v>(tables: impl IntoIterator<Item = Option<&'v Value>>) -> M
 }
 
 impl Lane {
-    /// The place of the group that takes a request: the one of just this id, else the first whose pattern fits, else the
-    /// first that asks for neither.
+    /// The index of the group that takes a request: the one with exactly this id, else the first whose pattern matches,
+    /// else the first that requires neither.
     pub(super) fn group(&self, id: Option<&str>) -> Result<Option<usize>, RenderError> {
         if let Some(id) = id {
             if let Some(exact) = self.groups.iter().position(|group| group.id.as_deref() == Some(id)) {

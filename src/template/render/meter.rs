@@ -1,17 +1,18 @@
-//! The bounds of a render: steps, bytes, depth. One that is reached is an error that says where.
+//! The bounds of a render: steps, bytes and depth. Reaching one is an error that names the node.
 
 use std::fmt::{self, Display};
 
 use crate::text::leaf::{Leaf, Printed, TooLong};
 
-/// What a render may cost at most, whatever the template and the data are.
+/// The most work and memory that one render may use, whatever the template and the data are.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Nodes run, items looked at, every 32 bytes of text read or made, and every 16 values compared.
+    /// Steps: nodes that run, items that are visited, every 32 bytes of text that are read or made, and every 16 values
+    /// that are compared.
     pub steps: u64,
-    /// Bytes of text that are kept, with 32 for each message and anchor.
+    /// Bytes of text that are kept, plus 32 for each message and anchor.
     pub bytes: usize,
-    /// Levels of nodes within nodes.
+    /// Levels of nested nodes.
     pub depth: usize,
 }
 
@@ -25,9 +26,9 @@ impl Default for Limits {
 /// What kind of error ended a render.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The template itself is wrong in a way that shows only now (a broken pattern of a group).
+    /// The template is wrong in a way that only rendering shows: a group has a pattern that cannot be compiled.
     Structure,
-    /// What it was rendered with is wrong.
+    /// The values that it was rendered with are wrong.
     Render,
     /// A bound was reached.
     Bound,
@@ -37,9 +38,9 @@ pub enum ErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", Place(.at))]
 pub struct RenderError {
-    /// What kind.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// The node, as a path into the template (`slots.NAME.plan.0.map.1`); empty where it is the whole.
+    /// The node, as a path in the template (`slots.NAME.plan.0.map.1`); empty if the whole template is meant.
     pub at: String,
     /// What is wrong.
     pub message: String,
@@ -58,7 +59,7 @@ impl RenderError {
         Self { kind, at: String::new(), message: message.into() }
     }
 
-    /// The same, seen from the node around it.
+    /// Adds the surrounding node to the path.
     pub(super) fn under(mut self, step: impl Display) -> Self {
         self.at = if self.at.is_empty() { step.to_string() } else { format!("{step}.{}", self.at) };
         self
@@ -89,7 +90,7 @@ impl Meter {
         self.step(1 + text.len() as u64 / 32)
     }
 
-    /// Counts a leaf that was printed: its letters, its values, and the text that came of it.
+    /// Counts a leaf that was printed: its letters, its values, and the resulting text.
     pub(super) fn printed(&mut self, leaf: &Leaf, printed: &Printed) -> Result<(), RenderError> {
         self.step((leaf.written().len() / 32 + printed.work / 16) as u64)?;
         self.made(&printed.text)
@@ -101,7 +102,7 @@ impl Meter {
         Ok(())
     }
 
-    /// The bytes that a text may have.
+    /// The largest size that a text may have, in bytes.
     pub(super) fn most(&self) -> usize {
         self.bytes
     }
@@ -110,18 +111,18 @@ impl Meter {
         bound(format!("gives more than {} bytes of text", self.limits.bytes))
     }
 
-    /// The error of a text that is not printed.
+    /// The error for a text that is too large to be printed.
     pub(super) fn refused(&self, why: TooLong) -> RenderError {
         if let TooLong::Text(_) = why { self.full() } else { bound(why.to_string()) }
     }
 
-    /// Goes a level down; [`Meter::rise`] comes back.
+    /// Enters a level; [`Meter::rise`] leaves it.
     pub(super) fn sink(&mut self) -> Result<(), RenderError> {
         self.depth = self.depth.checked_sub(1).ok_or_else(|| bound(format!("nests deeper than {} levels", self.limits.depth)))?;
         Ok(())
     }
 
-    /// Comes a level up.
+    /// Leaves a level.
     pub(super) fn rise(&mut self) {
         self.depth += 1;
     }

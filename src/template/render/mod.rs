@@ -1,7 +1,7 @@
-//! Rendering a compiled template: slots by priority under nested budgets, then the layout, then what lanes put into it.
+//! Rendering a compiled template: slots by priority within nested budgets, then the layout, then the requests of lanes.
 //!
-//! One engine for both revisions; they differ in manner only ([`super::revision`]). What is missing leaves a gap and
-//! never fails; only a bound that is reached, or a pattern of a group that is broken, ends a render.
+//! Both revisions use this engine and differ in options ([`super::revision`]). Missing data leaves a gap and is not an
+//! error; a render only fails if it reaches a bound, or if a group has a pattern that cannot be compiled.
 
 mod budget;
 mod condition;
@@ -29,48 +29,48 @@ use meter::Meter;
 use reach::Lists;
 use sources::Data;
 
-/// What a template is rendered with.
+/// The input of a render.
 pub struct Inputs<'a> {
-    /// What leaves print, and `$ctx` is; a table.
+    /// The context: a table whose fields leaves print, and which `$ctx` returns.
     pub context: &'a Value,
-    /// Answers the sources of the task.
+    /// The sources of the task.
     pub sources: &'a dyn Sources,
-    /// Counts texts.
+    /// Counts the tokens of texts.
     pub ruler: &'a dyn Ruler,
-    /// The lanes that the task offers, as they stand before the template lays its own over them.
+    /// The lanes that the task offers, before the template's own are merged over them.
     pub lanes: &'a [Lane],
-    /// What asks for a place in the finished layout.
+    /// The requests for places in the finished layout.
     pub requests: &'a [Request],
     /// The bounds.
     pub limits: Limits,
 }
 
-/// What a render gave.
+/// The result of a render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
     /// The conversation. Neighbours never have the same role.
     pub messages: Vec<Message>,
-    /// What the budget has spent so far, in tokens; of earlier renders too where it was used for them.
+    /// The tokens that the budget has spent, including those of earlier renders with the same budget.
     pub tokens: u64,
-    /// One for each time that a source could not be read.
+    /// One warning for each time that a source could not be read.
     pub warnings: Vec<Unread>,
 }
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks.
+    /// The role of the message.
     pub role: Role,
     /// The text; never empty.
     pub content: Arc<str>,
-    /// The model is to go on from this message.
+    /// Whether the model continues this message.
     pub prefix: bool,
 }
 
 /// Renders a template.
 ///
 /// # Errors
-/// A bound that was reached, with the node; or a lane whose group has a broken pattern.
+/// A bound is reached, or a group of a lane has a pattern that cannot be compiled; the error names the node.
 pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> Result<Rendered, RenderError> {
     budget.begin();
     let data = Data::new(inputs.context, inputs.sources);
@@ -88,7 +88,7 @@ struct Run<'a, 'b> {
     lists: Lists,
 }
 
-/// What a plan gives: messages, and points between them.
+/// The output of a plan: messages, and points between them.
 #[derive(Debug)]
 enum Piece {
     Message(Message),

@@ -1,4 +1,4 @@
-//! What a task hands over for a render beside its sources, read from values: lanes, and requests that go through them.
+//! What a task provides for a render besides its sources, read from values: lanes, and requests for places in them.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use crate::text::leaf::{Leaf, Syntax};
 
 type Read<T> = Result<T, String>;
 
-/// Lanes from a list of tables with the keys that `attachments` of a template has. Anything but a list holds none.
+/// Reads lanes from a list of tables with the keys of `attachments` in a template. Anything but a list gives no lanes.
 ///
 /// # Errors
-/// The first key that holds something else than it should, as `0.role must be …`.
+/// The first key with a value of the wrong kind, as `0.role must be …`.
 pub fn lanes(list: &Value, syntax: Syntax) -> Result<Vec<Lane>, String> {
     each(list, |of| lane(of, syntax))
 }
 
-/// Requests from a list of tables: `lane`, `target` (one, or a list of which the first that is there counts), `role`,
-/// `template`, `payload`, `priority`, `groupId`. A target is `{kind = "at", key, occurrence?}`,
-/// `{kind = "offset", key, delta}` or `{kind = "boundary", position, delta?}`. Anything but a list holds none.
+/// Reads requests from a list of tables with `lane`, `target` (one, or a list of which the first that exists is used),
+/// `role`, `template`, `payload`, `priority`, `groupId`. A target is `{kind = "at", key, occurrence?}`, `{kind =
+/// "offset", key, delta}` or `{kind = "boundary", position, delta?}`. Anything but a list gives no requests.
 ///
 /// # Errors
-/// The first key that holds something else than it should, as `0.lane must be …`.
+/// The first key with a value of the wrong kind, as `0.lane must be …`.
 pub fn requests(list: &Value, syntax: Syntax) -> Result<Vec<Request>, String> {
     each(list, |of| request(of, syntax))
 }
@@ -35,7 +35,7 @@ fn each<T>(list: &Value, read: impl Fn(Fields<'_>) -> Read<T>) -> Read<Vec<T>> {
     items.map(read).collect()
 }
 
-/// The fields of a table; `null` is as good as nothing.
+/// The fields of a table; `null` counts as missing.
 struct Fields<'v>(&'v Map);
 
 impl<'v> Fields<'v> {
@@ -96,7 +96,7 @@ fn lane(of: Fields<'_>, syntax: Syntax) -> Read<Lane> {
     })
 }
 
-/// A number of tokens; one begun counts.
+/// A number of tokens, rounded up.
 fn tokens(value: &Value) -> Option<u64> {
     let number = value.as_f64().filter(|n| *n >= 0.0)?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped at both ends")]

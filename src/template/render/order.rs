@@ -1,7 +1,8 @@
-//! The order of a loop: numbers by size, texts as English readers expect them, anything else as it came.
+//! The order of a loop: numbers by size, texts as English readers expect them, anything else in the given order.
 //!
-//! Only two numbers, or two texts, are ever compared; all other pairs are equal. A list of both kinds has therefore no
-//! true order: what it gives is what a stable insertion by halves gives, as JavaScript sorts lists of fewer than 64.
+//! Only two numbers or two texts are compared; all other pairs count as equal. A list of both kinds therefore has no
+//! consistent order: its result is that of a stable binary insertion sort, which JavaScript uses for lists of fewer
+//! than 64 items.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
@@ -15,7 +16,7 @@ use super::meter::Meter;
 use super::reach::Lists;
 use crate::model::Value;
 
-/// The list in the order that is asked for; one that was sorted before is shared.
+/// The list in the requested order; a list that was sorted before is shared.
 pub(super) fn ordered(
     lists: &mut Lists,
     items: Arc<Vec<Value>>,
@@ -32,7 +33,7 @@ pub(super) fn ordered(
     Ok(sorted)
 }
 
-/// The sorted list; `None` where nothing in it can be compared.
+/// The sorted list; `None` if none of its items can be compared.
 fn sort(items: &[Value], order: Order) -> Option<Vec<Value>> {
     let numbers = items.iter().filter(|v| v.as_f64().is_some()).count();
     let texts = items.iter().filter(|v| v.as_str().is_some()).count();
@@ -52,7 +53,7 @@ fn sort(items: &[Value], order: Order) -> Option<Vec<Value>> {
     Some(sorted)
 }
 
-/// Items that are sorted by insertion.
+/// The most items that are sorted by insertion.
 const MOST_INSERTED: usize = 63;
 
 fn compare(a: &Value, b: &Value) -> Ordering {
@@ -62,15 +63,15 @@ fn compare(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// The order of English, which is the root order of Unicode's locale data. The data is compiled in: only the root's, for
-/// a collator of any locale would bring those of all languages, seven times as much.
+/// The order of English, which is the root order of Unicode's locale data. Only the root data is compiled in, because a
+/// collator for any locale would include the data of all languages, which is seven times as large.
 fn collator() -> &'static CollatorBorrowed<'static> {
     static COLLATOR: LazyLock<CollatorBorrowed<'static>> = LazyLock::new(|| CollatorBorrowed::new_root(CollatorOptions::default()));
     &COLLATOR
 }
 
-/// Sorts in place as JavaScript does where the comparison has no true order: a first run is taken as it is (or turned
-/// round, if it falls), and each further item goes in behind all that it is not less than, found by halves.
+/// Sorts in place as JavaScript does when the comparison is not consistent: the first run is kept (or reversed if it
+/// descends), and each further item is inserted by binary search after all items that it is not less than.
 fn insert(items: &mut [Value], compare: impl Fn(&Value, &Value) -> Ordering) {
     let less = |items: &[Value], a: usize, b: usize| match (items.get(a), items.get(b)) {
         (Some(a), Some(b)) => compare(a, b).is_lt(),
@@ -100,7 +101,8 @@ fn insert(items: &mut [Value], compare: impl Fn(&Value, &Value) -> Ordering) {
     }
 }
 
-/// Merges sorted runs of [`MOST_INSERTED`], stably; never minds a comparison without order, as `sort_by` does.
+/// Merges sorted runs of [`MOST_INSERTED`] items, stably. It accepts an inconsistent comparison, on which `sort_by` may
+/// panic.
 fn merge(mut items: Vec<Value>, compare: impl Fn(&Value, &Value) -> Ordering) -> Vec<Value> {
     let mut width = MOST_INSERTED;
     while width < items.len() {

@@ -11,7 +11,7 @@ use crate::text::leaf::{Leaf, Printed, value_text};
 const MOST_COMPARED: usize = 1 << 20;
 
 impl Run<'_, '_> {
-    /// What each slot holds, by its place. All slots run, and pay, also those that the layout never places.
+    /// The content of each slot, by its index. All slots run and are paid for, also those that the layout never places.
     pub(super) fn slots(&mut self, template: &Template) -> Result<Vec<Vec<Piece>>, RenderError> {
         let mut filled: Vec<Vec<Piece>> = template.slots.iter().map(|_| Vec::new()).collect();
         for &place in &template.order {
@@ -97,7 +97,8 @@ impl Run<'_, '_> {
         Ok(true)
     }
 
-    /// The text of a block, perhaps an empty one; `None` where it has none, or is to be left out for what its tags gave.
+    /// The text of a block, which may be empty; `None` if it has none, or if it is left out because its tags printed
+    /// nothing.
     pub(super) fn text(&mut self, block: &Block) -> Result<Option<Arc<str>>, RenderError> {
         match &block.text {
             Text::None => Ok(None),
@@ -118,14 +119,14 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Prints a leaf in the scope of here.
+    /// Prints a leaf in the current scope.
     pub(super) fn print(&mut self, leaf: &Leaf) -> Result<Printed, RenderError> {
         let printed = self.data.print(leaf, self.meter.most()).map_err(|why| self.meter.refused(why))?;
         self.meter.printed(leaf, &printed)?;
         Ok(printed)
     }
 
-    /// The key of an anchor; `None` where there is none.
+    /// The key of an anchor; `None` if it is empty or its conditions do not hold.
     pub(super) fn anchor(&mut self, anchor: &Anchor) -> Result<Option<Arc<str>>, RenderError> {
         if !self.all(&anchor.when)? {
             return Ok(None);
@@ -134,7 +135,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// A block's message with its text.
+/// The message of a block with its text.
 pub(super) fn message(block: &Block, content: Arc<str>) -> Message {
     Message { role: block.role, content, prefix: block.prefix }
 }

@@ -1,10 +1,10 @@
-//! The length index of loops: which items of a list cannot fit whatever else they hold, known without printing them.
+//! The length index of loops: finds the items of a list that cannot fit, without printing them.
 //!
-//! The least that an item's message can cost follows from its length: the letters of the leaf, and the texts at the
-//! paths below `item`. Lengths of a list are measured once, as far as loops get, and shared by all loops that print the
-//! same paths; over them stand the least lengths of every 64 and every 4,096 items, so that a loop whose ceiling is
-//! nearly spent steps over thousands of items at once. What such a loop would do besides messages must be nothing:
-//! where it separates, marks points, nests, or asks a source that may fail, every item runs.
+//! The least cost of an item's message follows from its length: the letters of the leaf, and the texts at the paths
+//! below `item`. The lengths of a list are measured once, as far as loops get, and shared by all loops that print the
+//! same paths. Above them the index keeps the least length of every 64 and of every 4,096 items, so that a loop whose
+//! ceiling is nearly spent skips thousands of items at once. The index is only used for loops whose items have no other
+//! effect: where a loop has separators, points or nested nodes, or asks a source that may fail, every item runs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::text::leaf::{Path, path};
 /// Lists shorter than this are not worth an index.
 const FEWEST: usize = 32;
 
-/// What the messages of a loop can cost at least.
+/// The least cost of the messages of a loop.
 pub(super) struct Reach {
     asks: Vec<Ask>,
-    /// What it took to find out, in steps.
+    /// The cost of finding it out, in steps.
     pub(super) work: u64,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Reach {
 struct Ask {
     units: u64,
     of: Printing,
-    /// No item before this place fits. What is left never grows while a loop runs.
+    /// No item before this index fits. The remaining budget never grows while a loop runs.
     from: usize,
 }
 
@@ -40,12 +40,12 @@ struct Ask {
 #[derive(PartialEq)]
 struct Printing {
     paths: Vec<Path>,
-    /// Texts at them are printed as they are; otherwise one that holds `{{` may become shorter.
+    /// Whether the texts at these paths are printed unchanged; otherwise a text with `{{` may become shorter.
     verbatim: bool,
 }
 
 impl Reach {
-    /// The reach of a loop over `count` items; `None` where its items have to run.
+    /// The index for a loop over `count` items; `None` if its items have to run.
     pub(super) fn of(each: &Each, count: usize, room: Option<u64>, ruler: &dyn Ruler) -> Option<Self> {
         if count < FEWEST || room.is_none() || each.separator.is_some() || ruler.least(u64::from(u32::MAX)) == 0 {
             return None;
@@ -93,7 +93,7 @@ impl Reach {
     }
 }
 
-/// Whether a condition only looks at what cannot fail.
+/// Whether a condition only reads values that cannot fail.
 fn is_quiet(when: &Condition) -> bool {
     super::super::RESERVED.contains(&&*when.on.source)
 }
@@ -102,7 +102,7 @@ fn is_quiet(when: &Condition) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListId(usize);
 
-/// The lists that loops went over, by identity. Each is kept, so that no other can take its place in memory.
+/// The lists that loops have iterated over, by identity. Each is kept alive, so that no other list can get its address.
 #[derive(Default)]
 pub(super) struct Lists {
     places: FxHashMap<usize, usize>,
@@ -110,13 +110,13 @@ pub(super) struct Lists {
     sorted: FxHashMap<(usize, bool), Sorted>,
 }
 
-/// A list, and what it is in order.
+/// A list, and its sorted forms.
 struct Sorted {
     from: Arc<Vec<Value>>,
     to: Arc<Vec<Value>>,
 }
 
-/// Which list it is, as long as it is kept.
+/// The identity of a list, valid as long as the list is kept.
 fn identity(items: &Arc<Vec<Value>>) -> usize {
     Arc::as_ptr(items).addr()
 }
@@ -127,19 +127,19 @@ struct List {
 }
 
 impl Lists {
-    /// The list as it was ordered before.
+    /// The list as it was sorted before.
     pub(super) fn ordered(&self, items: &Arc<Vec<Value>>, order: Order) -> Option<Arc<Vec<Value>>> {
         let sorted = self.sorted.get(&(identity(items), order == Order::Asc));
         sorted.filter(|sorted| Arc::ptr_eq(&sorted.from, items)).map(|sorted| sorted.to.clone())
     }
 
-    /// Keeps an ordered list.
+    /// Keeps a sorted list.
     pub(super) fn keep_ordered(&mut self, items: &Arc<Vec<Value>>, order: Order, sorted: &Arc<Vec<Value>>) {
         let kept = Sorted { from: items.clone(), to: sorted.clone() };
         self.sorted.insert((identity(items), order == Order::Asc), kept);
     }
 
-    /// A list by its identity.
+    /// The entry of a list, by its identity.
     pub(super) fn enter(&mut self, items: &Arc<Vec<Value>>) -> ListId {
         let all = &mut self.all;
         ListId(*self.places.entry(identity(items)).or_insert_with(|| {
@@ -148,7 +148,7 @@ impl Lists {
         }))
     }
 
-    /// The first item within `range` for which a message may fit, and how many places were looked at to find it.
+    /// The first item within `range` for which a message may fit, and how many places were checked to find it.
     pub(super) fn next(
         &mut self,
         list: ListId,
@@ -185,7 +185,7 @@ impl List {
     }
 }
 
-/// What an item prints at least, in UTF-16 units.
+/// The least length that an item prints, in UTF-16 units.
 fn length(of: &Printing, item: &Value) -> u32 {
     of.paths.iter().fold(0, |sum, path| sum.saturating_add(path.below(item).map_or(0, |value| units(&value, of.verbatim))))
 }
@@ -201,16 +201,16 @@ fn units(value: &Value, verbatim: bool) -> u32 {
     }
 }
 
-/// Items that share one least length, and such stretches that share one again.
+/// The number of items that share one least length, and of such groups that share one again.
 const STRETCH: usize = 64;
 
-/// The lengths of a list's items, as far as they are measured.
+/// The lengths of a list's items, as far as they have been measured.
 #[derive(Default)]
 struct Lengths {
     items: Vec<u32>,
-    /// The least of each full stretch of items.
+    /// The least length of each full group of items.
     stretches: Vec<u32>,
-    /// The least of each full stretch of stretches.
+    /// The least length of each full group of groups.
     wide: Vec<u32>,
 }
 
@@ -233,7 +233,7 @@ impl Lengths {
         None
     }
 
-    /// The length of an item; all before it are measured too.
+    /// The length of an item; all items before it are measured too.
     fn item(&mut self, at: usize, looked: &mut u64, measure: &impl Fn(usize) -> u32) -> u32 {
         while self.items.len() <= at {
             let units = measure(self.items.len());
@@ -246,12 +246,12 @@ impl Lengths {
     }
 }
 
-/// The least of the stretch that begins at `at`, if one does and is full.
+/// The least length of the group that begins at `at`, if a full one does.
 fn whole(least: &[u32], at: usize, stretch: usize) -> Option<u32> {
     at.is_multiple_of(stretch).then(|| least.get(at / stretch).copied())?
 }
 
-/// Adds the least of the stretch that has just become full.
+/// Adds the least length of the group that has just become full.
 fn fill(below: &[u32], above: &mut Vec<u32>) {
     if below.len() / STRETCH > above.len() {
         above.extend(below.get(above.len() * STRETCH..).unwrap_or_default().iter().min());

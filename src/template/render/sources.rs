@@ -1,7 +1,7 @@
-//! What a template can ask for while it is rendered: the sources of its task, and the reserved scopes.
+//! The data that a template can ask for while it is rendered: the sources of its task, and the reserved names.
 //!
-//! A source is asked once in a render for the same arguments: thirty slots over one history share one list. A source
-//! that fails gives nothing and a warning, each time that it is asked.
+//! A render asks a source once for the same arguments, so thirty slots over one history share one list. A source that
+//! fails is absent and gives a warning, each time that it is asked.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
@@ -14,22 +14,22 @@ use super::super::form::DataRef;
 use crate::model::{Map, Value};
 use crate::text::leaf::{self, Leaf, Printed, Scope, TooLong};
 
-/// Answers the sources of a task.
+/// The sources of a task, provided by the caller.
 pub trait Sources {
-    /// The value of a source; `None` is absent, which is not `null`. A name that is not there is absent too.
-    /// Within one render the same name and arguments must give the same.
+    /// The value of a source; `None` is absent, which is not the same as `null`. An unknown name is absent too. Within
+    /// one render the same name and arguments must give the same value.
     ///
     /// # Errors
     /// Why the source cannot be read: it is absent then, and the render has a warning.
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String>;
 }
 
-/// A warning: a source that could not be read, and was absent for the template.
+/// A warning: a source could not be read and was absent for the template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
-    /// The source, as the template calls it.
+    /// The name of the source in the template.
     pub source: Arc<str>,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Unread {
     }
 }
 
-/// Most warnings that are kept.
+/// The most warnings that are kept.
 const MOST_WARNINGS: usize = 10_000;
 
 type Answer = Result<Option<Value>, String>;
@@ -50,14 +50,14 @@ pub(super) struct Data<'a> {
     sources: &'a dyn Sources,
     frames: Vec<Frame>,
     answers: Vec<Answer>,
-    /// Places in `answers` by name and arguments, and by the reference.
+    /// Indexes of `answers` by name and arguments, and by the reference.
     known: FxHashMap<(Arc<str>, String), usize>,
     asked: FxHashMap<usize, usize>,
     paths: FxHashMap<usize, Option<leaf::Path>>,
     pub(super) warnings: Vec<Unread>,
 }
 
-/// One turn of a loop.
+/// One iteration of a loop.
 struct Frame {
     item: Value,
     index: usize,
@@ -69,17 +69,17 @@ impl<'a> Data<'a> {
         Self { context, sources, frames: Vec::new(), answers: Vec::new(), known, asked, paths, warnings: Vec::new() }
     }
 
-    /// Begins a turn of a loop.
+    /// Begins an iteration of a loop.
     pub(super) fn push(&mut self, item: Value, index: usize) {
         self.frames.push(Frame { item, index });
     }
 
-    /// Ends it.
+    /// Ends an iteration.
     pub(super) fn pop(&mut self) {
         self.frames.pop();
     }
 
-    /// What a reference leads to.
+    /// The value of a reference.
     pub(super) fn resolve(&mut self, of: &DataRef) -> Option<Value> {
         let last = self.frames.len();
         match &*of.source {
@@ -96,7 +96,7 @@ impl<'a> Data<'a> {
         self.frames.get(last.checked_sub(out)?)
     }
 
-    /// The value at the argument `path`, if there is one. A path is read once for each reference.
+    /// The value at the path in the argument `path`, if there is one. The path is parsed once for each reference.
     fn within(&mut self, value: Option<Value>, of: &DataRef) -> Option<Value> {
         let read = || {
             let path = of.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str());
@@ -109,7 +109,7 @@ impl<'a> Data<'a> {
     }
 
     fn ask(&mut self, of: &DataRef) -> Option<Value> {
-        // arguments are written out once for each reference, not for each item of a loop
+        // arguments are serialised once for each reference, not for each item of a loop
         let place = match self.asked.entry(identity(of)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(free) => {
@@ -132,8 +132,8 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Prints a leaf of a plan or of the layout: the item of the innermost loop hides a name `item` of the context,
-    /// also outside of loops, where there is none; `ctx` is the whole context unless that has a name `ctx`.
+    /// Prints a leaf of a plan or of the layout. The item of the innermost loop hides a name `item` of the context,
+    /// also outside of loops, where there is no item; `ctx` is the whole context unless that has a field `ctx`.
     pub(super) fn print(&self, leaf: &Leaf, most: usize) -> Result<Printed, TooLong> {
         let root = self.context.as_map();
         let scope = Scope {
@@ -145,7 +145,7 @@ impl<'a> Data<'a> {
         leaf.render(&scope, most)
     }
 
-    /// Prints a leaf of a lane: it sees the whole context as `ctx`, and `payload`.
+    /// Prints a leaf of a lane, which sees the whole context as `ctx`, and `payload`.
     pub(super) fn print_payload(&self, leaf: &Leaf, payload: Map, most: usize) -> Result<Printed, TooLong> {
         let payload = Value::map(payload);
         let under = [("ctx", self.context), ("payload", &payload)];
@@ -153,12 +153,12 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Which reference it is: each belongs to the template, which stays where it is while it is rendered.
+/// The identity of a reference: references belong to the template, which does not move while it is rendered.
 fn identity(of: &DataRef) -> usize {
     std::ptr::from_ref(of).addr()
 }
 
-/// The argument `level` of `$parent`: at least 1; nothing where it is no whole number, for there is no such frame.
+/// The argument `level` of `$parent`, at least 1; `None` if it is not a whole number, because no such loop exists.
 fn level(args: Option<&Value>) -> Option<usize> {
     let level = args.and_then(|a| a.as_map()?.get("level")).and_then(Value::as_f64).filter(|n| n.is_finite()).unwrap_or(1.0).max(1.0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, at least 1, and far below the limit")]

@@ -1,4 +1,4 @@
-//! Neighbours of one role become one message, with a line break between; it is free of charge.
+//! Joins neighbours of the same role into one message, with a line break between them, which costs no tokens.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::layout::Page;
 use super::meter::Meter;
 use super::{Message, RenderError};
 
-/// Joins the neighbours of a page. A message that stands at several places changes at all of them.
+/// Joins the neighbours of a page. A message that occurs at several places changes at all of them.
 pub(super) fn squash(page: Page, meter: &mut Meter) -> Result<Vec<Message>, RenderError> {
     let Page { cells, order, .. } = page;
     let mut joined: FxHashMap<usize, String> = FxHashMap::default();

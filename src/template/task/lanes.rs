@@ -1,4 +1,4 @@
-//! Lanes for attachments: what a task offers beside sources, and what asks for a place in each.
+//! Lanes for attachments: what a task offers besides sources, and the requests for places in each lane.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ pub struct Lane {
     cells: Value,
 }
 
-/// The lanes of a task over one state, and what asks for them, in the shapes of a template's own `attachments`.
+/// The lanes of a task over one state and the requests for them, in the form of a template's own `attachments`.
 #[derive(Debug, Default)]
 pub struct Offered {
     /// The lanes.
     pub lanes: Vec<Value>,
-    /// What asks for a place: tables with `lane`.
+    /// The requests: tables with `lane`.
     pub requests: Vec<Value>,
 }
 
@@ -37,10 +37,10 @@ impl Lane {
         Self { whole: row.name.clone(), task, id, cells: rules.row("lane", &row.name).unwrap_or_default() }
     }
 
-    /// Adds it, and what asks for it, to what a task offers; nothing where its `when` does not hold.
+    /// Adds the lane and its requests to what a task offers; does nothing if its `when` does not hold.
     ///
     /// # Errors
-    /// A cell that cannot be worked out.
+    /// A cell cannot be evaluated.
     pub fn offer(&self, st: &State, to: &mut Offered) -> Result<(), Fault> {
         let memo = Memo::default();
         let env = Env { st, cur: Current::None, outer: None, memo: &memo, part: None };

@@ -1,7 +1,8 @@
-//! Kinds of task: what data a template may ask for, and where each piece comes from.
+//! Kinds of task: the data that a template may ask for, and where each part of it comes from.
 //!
-//! A task, its sources and its lanes are rows of a pack, so a new kind of task is a file. What a source gives is a value of
-//! the rule language over the state of a build, with `@` as the table of arguments; [`steps`] then handle the list that it is.
+//! A task, its sources and its lanes are rows of a pack, so a new kind of task needs no code. A source is a value of
+//! the rule language over the state of a build, with `@` as the table of arguments; [`steps`] then change the list that
+//! it returns.
 
 pub mod lanes;
 pub mod sources;
@@ -27,11 +28,11 @@ pub struct Tasks {
 /// A kind of task.
 #[derive(Debug)]
 pub struct Task {
-    /// Name of its row.
+    /// The name of its row.
     pub name: Arc<str>,
-    /// What templates call it.
+    /// Its name in templates.
     pub kind: Arc<str>,
-    /// The revision of templates that it is for; `None`: all that have no row of their own.
+    /// The revision of templates that it is for; `None`: every revision that has no row of its own.
     pub revision: Option<Arc<str>>,
     /// Its sources.
     pub sources: Vec<Arc<Source>>,
@@ -57,14 +58,14 @@ impl Tasks {
         (Self { list }, report)
     }
 
-    /// The task that templates call `kind`, for a revision: the row of that revision, else the one of none.
+    /// The task that templates call `kind`, for a revision: the row of that revision, else the row without one.
     #[must_use]
     pub fn find(&self, kind: &str, revision: &str) -> Option<&Task> {
         let of = |wanted: Option<&str>| self.list.iter().find(|t| &*t.kind == kind && t.revision.as_deref() == wanted);
         of(Some(revision)).or_else(|| of(None))
     }
 
-    /// What templates call the tasks, each once.
+    /// The names of the tasks in templates, each once.
     #[must_use]
     pub fn kinds(&self) -> Vec<&str> {
         let mut kinds: Vec<&str> = Vec::new();
@@ -92,7 +93,7 @@ impl Task {
         Self { name: row.name.clone(), kind, revision: text("revision"), sources, lanes }
     }
 
-    /// A source, by the name that templates use.
+    /// The source that templates call `name`; `None` if there is none.
     #[must_use]
     pub fn source(&self, name: &str) -> Option<&Source> {
         self.sources.iter().find(|s| &*s.name == name).map(AsRef::as_ref)
@@ -105,8 +106,8 @@ impl Task {
     }
 }
 
-/// The rows of the sources that a task of a pack offers to templates of a revision, by the names that templates use;
-/// `None` where the pack has no such task. It needs no compiled values: a pack with mistakes answers too.
+/// The rows of the sources that a task of a pack offers to templates of a revision, by their names in templates; `None`
+/// if the pack has no such task. It needs no compiled values, so it also works for a pack with mistakes.
 #[must_use]
 pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'a str, &'a Row)>> {
     let text = |row: &'a Row, key: &str| row.fields.get(key).and_then(|field| field.node.as_text());
@@ -124,12 +125,12 @@ pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'
     Some(visible.collect())
 }
 
-/// A row's name as `TASK/NAME`.
+/// A row's name split as `TASK/NAME`.
 fn halves(row: &Row) -> (Arc<str>, Arc<str>) {
     row.name.rsplit_once('/').map_or_else(|| (Arc::from(""), row.name.clone()), |(task, name)| (task.into(), name.into()))
 }
 
-/// The rows of a table that a task has: its own, and those that its cell `sources` or `lanes` names.
+/// The rows of a table that belong to a task: its own, and those that its cell `sources` or `lanes` names.
 fn own_and_lent<T>(
     task: &Row,
     table: &str,
@@ -157,7 +158,7 @@ fn unknown(what: &str, name: &str, node: &Node, row: &Row) -> Diagnostic {
     complaint.rule(format!("task {}", row.name))
 }
 
-/// A row of a task that there is not.
+/// The diagnostic about a row of a task that does not exist.
 fn homeless(table: &str, row: &Row, tasks: &[Task], report: &mut Report) {
     let (task, _) = halves(row);
     let help = suggest::help(&task, tasks.iter().map(|t| t.name.as_ref()));

@@ -1,4 +1,4 @@
-//! Sources: a name that templates ask by, and the value that answers.
+//! Sources: the names that templates use, and the values that answer them.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub struct Source {
     pub whole: Arc<str>,
     /// The task that it belongs to.
     pub task: Arc<str>,
-    /// What templates call it.
+    /// Its name in templates.
     pub name: Arc<str>,
-    /// Arguments that have a default.
+    /// Arguments that have a default value.
     defaults: Vec<(Arc<str>, Value)>,
-    /// A literal, or a compiled cell.
+    /// A literal value, or a compiled cell.
     value: Value,
-    /// When it gives anything: a truth value, or a compiled cell.
+    /// The condition on which it returns anything: a truth value, or a compiled cell.
     when: Option<Value>,
     steps: Vec<Step>,
 }
@@ -41,10 +41,10 @@ impl Source {
         Self { whole: row.name.clone(), task, name, defaults, value, when: cells.get("when").cloned(), steps }
     }
 
-    /// What it gives for these arguments: `None` is nothing, which is not null.
+    /// The value of the source for these arguments; `None` is absent, which is not the same as `null`.
     ///
     /// # Errors
-    /// What cannot be worked out, or a list that is to be handled and is none; a bound.
+    /// A cell cannot be evaluated, a value that should be changed by steps is not a list, or a bound is reached.
     pub fn resolve(&self, args: Option<&Value>, st: &State) -> Result<Option<Value>, Fault> {
         let mut given = args.and_then(Value::as_map).cloned().unwrap_or_default();
         for (name, default) in &self.defaults {
@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-/// Whether a row counts here.
+/// Whether a row applies here.
 pub(super) fn counts(when: Option<&Value>, env: &Env<'_>) -> Result<bool, Fault> {
     match when {
         None => Ok(true),

@@ -1,7 +1,7 @@
-//! What is done with the list that a source gives, as its row declares: ids, ranges, windows, order, limits.
+//! Steps that change the list of a source, as its row declares them: ids, ranges, windows, order, limits.
 //!
-//! A step reads the arguments that it names, and does nothing where they are not given. One that has something to do and
-//! finds no list fails. Places and counts are cut as JavaScript's `slice` cuts: fractions lose what follows the point.
+//! A step reads the arguments that it names and does nothing if they are not given. It fails if it has something to do
+//! and the value is not a list. Indexes and counts are truncated as in JavaScript's `slice`.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::terms::keys::canonical;
 
 use super::window::Window;
 
-/// The words that say what a step does; each step has one.
+/// The words that name the steps; each step has exactly one.
 const WORDS: [&str; 6] = ["ids", "range", "window", "order", "reverse", "limit"];
 
-/// What may stand beside each of them.
+/// The keys that may accompany each of them.
 const BESIDE: [&[&str]; 6] = [&["by"], &[], &["by", "from", "to", "least"], &["by", "default"], &[], &["from", "zero", "least", "default"]];
 
 /// One step.
@@ -31,37 +31,37 @@ pub enum Step {
         /// The field.
         by: Arc<str>,
     },
-    /// Keeps the elements from one place to another, both among them.
+    /// Keeps the elements between two indexes, both included.
     Range {
-        /// The argument with the first place.
+        /// The argument with the first index.
         start: Arc<str>,
-        /// The argument with the last place.
+        /// The argument with the last index.
         end: Arc<str>,
     },
     /// Keeps groups of elements.
     Window(Window),
-    /// Turns the list round, or sorts it.
+    /// Reverses the list, or sorts it.
     Order {
         /// The argument with the direction.
         arg: Arc<str>,
-        /// The direction where it is missing.
+        /// The direction if it is not given.
         default: Option<Arc<str>>,
-        /// The field that sorts.
+        /// The field to sort by.
         by: Option<Arc<str>>,
     },
-    /// Turns the list round.
+    /// Reverses the list.
     Reverse,
-    /// Keeps so many.
+    /// Keeps a number of elements.
     Limit {
-        /// The argument with how many.
+        /// The argument with the number.
         arg: Arc<str>,
-        /// How many where it is missing.
+        /// The number if it is not given.
         default: Option<f64>,
-        /// Those at the end.
+        /// Whether to keep those at the end.
         last: bool,
-        /// 0 means all.
+        /// Whether 0 means all.
         zero_is_all: bool,
-        /// The least that it counts as.
+        /// The least number; a smaller one is raised to it.
         least: Option<f64>,
     },
 }
@@ -78,7 +78,7 @@ fn undeclared(said: Option<&Node>, row: &Row, report: &mut Report) {
 }
 
 impl Step {
-    /// A step as a row writes it; nothing after a complaint.
+    /// Reads a step of a row; `None` after an error.
     pub(super) fn compile(node: &Node, row: &Row, report: &mut Report) -> Option<Self> {
         let table = node.as_table()?;
         let Some((place, word)) = WORDS.iter().enumerate().find(|(_, word)| table.contains_key(**word)) else {
@@ -169,10 +169,10 @@ impl Step {
     }
 }
 
-/// All steps, one after another.
+/// Applies all steps, one after another.
 ///
 /// # Errors
-/// A step has something to do, and there is no list.
+/// A step has something to do, but the value is not a list.
 pub fn apply(steps: &[Step], value: Option<Value>, args: &Map) -> Result<Option<Value>, Fault> {
     steps.iter().try_fold(value, |value, step| step.apply(value, args))
 }
@@ -203,7 +203,7 @@ fn reversed(list: &[Value]) -> Option<Vec<Value>> {
     Some(list.iter().rev().cloned().collect())
 }
 
-/// By the numbers in a field, stable; elements without one stand last.
+/// Sorts by the numbers in a field, stably; elements without a number come last.
 fn sorted(list: &[Value], by: &str, ascending: bool) -> Option<Vec<Value>> {
     let key = |e: &Value| e.get(by).and_then(Value::as_f64);
     let mut out: Vec<(Option<f64>, Value)> = list.iter().map(|e| (key(e), e.clone())).collect();
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(gives(&list, &json!({ "start": -9, "end": 99 })), json!([1, 2, 3]));
         assert_eq!(gives(&list, &json!({ "end": 0 })), json!([1]));
         assert_eq!(gives(&list, &json!({ "start": 2, "end": 0 })), json!([]));
-        // the place before the first counts from the end once more
+        // the index before the first one counts from the end again
         assert_eq!(gives(&list, &json!({ "end": -5 })), json!([1, 2]));
         assert_eq!(gives(&list, &json!({ "end": -4 })), json!([]));
     }

@@ -1,25 +1,25 @@
-//! Windows over groups: the elements of some of the consecutive groups that a numbered field makes of a list.
+//! Windows over groups: the elements of some consecutive groups of a list, grouped by a numbered field.
 //!
-//! An offset says which group: 0 is the latest, -k the one k back from it, +k the kth from the first. Numbers without a
-//! group mean the next one. A window that has too few elements grows group by group.
+//! An offset names a group: 0 is the latest, -k the kth before it, +k the kth from the first. A number without a group
+//! means the next group. A window with too few elements grows group by group.
 
 use std::sync::Arc;
 
 use crate::model::Value;
 use crate::terms::Fault;
 
-/// A window as a row declares it: names of an argument, a field, and keys of the argument's table.
+/// A window as a row declares it: the names of an argument, of a field, and of the keys of the argument's table.
 #[derive(Debug)]
 pub struct Window {
     /// The argument with the table.
     pub arg: Arc<str>,
     /// The field with the number of the group.
     pub by: Arc<str>,
-    /// Key: offset of one end; missing: the first group.
+    /// The key with the offset of one end; if it is missing, the first group.
     pub from: Arc<str>,
-    /// Key: offset of the other end; missing: 0.
+    /// The key with the offset of the other end; if it is missing, 0.
     pub to: Arc<str>,
-    /// Key: the least number of elements.
+    /// The key with the least number of elements.
     pub least: Arc<str>,
 }
 
@@ -35,7 +35,7 @@ impl Window {
         let (from, to) = (number(&self.from).unwrap_or(f64::NEG_INFINITY), number(&self.to).unwrap_or(0.0));
         let least = number(&self.least).unwrap_or(0.0);
         if last == 0 {
-            // before the only group lies nothing, but a window that must hold something takes it all the same
+            // nothing precedes the only group, but a window that must hold something includes it all the same
             let nothing = (is_prior(from) || is_prior(to)) && least <= 0.0;
             return Ok(Some(if nothing { Vec::new() } else { list.to_vec() }));
         }
@@ -55,7 +55,7 @@ impl Window {
         Ok(Some(kept.iter().flat_map(|(_, elements)| elements.iter().copied().cloned()).collect()))
     }
 
-    /// The groups, each where its number comes first.
+    /// The groups, in the order in which their numbers first occur.
     fn groups<'a>(&self, list: &'a [Value]) -> Result<Vec<Group<'a>>, Fault> {
         let mut groups: Vec<Group<'a>> = Vec::new();
         for element in list {
@@ -81,7 +81,7 @@ fn too_few(groups: &[Group<'_>], low: usize, high: usize, least: f64) -> bool {
     (held as f64) < least
 }
 
-/// The place of the group that an offset means: clamped to those there are.
+/// The index of the group that an offset names, clamped to the existing groups.
 fn place(offset: f64, groups: &[Group<'_>]) -> usize {
     let (first, last) = (groups.first().map_or(0.0, |g| g.0), groups.last().map_or(0.0, |g| g.0));
     let number = match offset {
