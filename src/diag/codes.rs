@@ -37,7 +37,7 @@ macro_rules! codes {
 /// It compares equal to a [`Code`] and to the text of a code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DiagnosticCode {
-    /// A code of the registry, documented in `docs/codes.md`.
+    /// A code of the registry, documented in `docs/reference/codes.md`.
     Known(Code),
     /// A code that a rule pack names, such as `lint.role`.
     Pack(Arc<str>),

@@ -29,7 +29,7 @@ pub enum ErrorKind {
     UnknownDialect,
     /// `call`: the caller named a program, list, format, task or template that the pack does not have.
     Call,
-    /// A `require` pass of the pack failed; the text is the code that its term `error` names.
+    /// A `require` pass of the pack failed; the text is the code that its term `error` names, if it is not one of the above.
     Pack(Arc<str>),
 }
 
@@ -65,9 +65,12 @@ impl ErrorKind {
         })
     }
 
-    /// The kind of an error whose code a pass of the pack names.
+    /// The kind of an error whose code a `require` pass names. A pack may name a kind of the engine, such as `call` for a
+    /// task that it does not have.
     fn named(code: &str) -> Self {
-        if code == Code::MaxTokens.as_str() { Self::MaxTokensExceeded } else { Self::Pack(code.into()) }
+        let known =
+            [Self::MaxTokensExceeded, Self::StrictMode, Self::Pipeline, Self::Template, Self::Bound, Self::UnknownDialect, Self::Call];
+        known.into_iter().find(|kind| kind.as_str() == code).unwrap_or_else(|| Self::Pack(code.into()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The text languages, templates and scripts, as the terms reach them.
+//! The text languages, templates and scripts, as rules reach them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::text::liquid::{Liquid, Options};
 use crate::text::macros::expand;
 use crate::text::{Language, Limits, TextError};
 
-/// A text, a template or a script's answer; `args` are those of the call.
+/// Renders a text or a template, or calls a script; `args` are the arguments of the call.
 pub(super) fn render(what: Rendering, args: &Map, st: &State, table: &Table, templates: &TemplateCalls) -> Result<Value, Fault> {
     let text = || args.get("of").map(Value::to_text).unwrap_or_default();
     let with = || args.get("with").cloned().unwrap_or_default();
@@ -55,7 +55,7 @@ fn outlets(text: &Arc<str>, st: &State) -> Arc<str> {
     expand(text, &OutletHost::new(st), &limits).text
 }
 
-/// A mistake in a text, or a limit that it reached, with its place and what stands there.
+/// The fault for a mistake in a text or for a limit that it reached, with the place and the text at that place.
 fn fault(error: &TextError, text: &str, what: &str) -> Fault {
     let message = error.in_text(text, what);
     if error.bound { Fault::bound(message) } else { Fault::template(message) }
@@ -77,8 +77,8 @@ fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault>
     liquid.render(with, &options).map(Value::text).map_err(fault)
 }
 
-/// What the rule says with `unknown` is done with names that are no fields: they are read as macros (`macro`), stay as
-/// they are written together with all other unknown tags (`stays`), or stay as plain tags.
+/// Renders a Handlebars template. `unknown` says what happens to a name that is not a field: it is read as a macro
+/// (`macro`), stays as written like all other unknown tags (`stays`), or stays as a plain tag.
 fn handlebars(template: &str, with: &Value, unknown: Option<&str>, st: &State, table: &Table) -> Result<Value, Fault> {
     let nothing = Value::default();
     let mut name = |name: &str| {

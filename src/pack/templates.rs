@@ -17,21 +17,22 @@ use crate::template::{self, Asked, Template, Templates};
 /// The schema of templates.
 const SCHEMA: &str = "template.v1.json";
 
-/// A template that was read alone.
+/// A template that was read from a single file: the result of [`open_template`].
 #[derive(Debug)]
 pub struct Opened {
     /// The compiled template.
     pub template: Template,
-    /// What its author should look at.
+    /// The warnings about it, such as parts that have no effect.
     pub warnings: Report,
-    /// The text that the warnings point into.
+    /// The texts that the spans of the warnings point into.
     pub sources: Sources,
 }
 
-/// Reads and compiles one file that is known to be a template; a name that ends in `.json` says that it is JSON.
+/// Reads and compiles one file that is a template; it is read as JSON if its name ends in `.json`, and else as TOML.
+/// `asked` says what the template must fit.
 ///
-/// The mistakes of the first step that finds any: syntax, schema and task, sources, structure.
-/// All mistakes of the first phase that has any: syntax, schema (with `task`), sources, structure.
+/// # Errors
+/// All mistakes of the first step that finds any: syntax, schema and task, sources, structure.
 pub fn open_template(file: &RuleFile, asked: &Asked<'_>) -> Result<Opened, PackError> {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let template = compile_file(file, asked, &mut sources, &mut report);

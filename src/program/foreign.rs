@@ -71,18 +71,18 @@ pub struct FieldReport {
     pub note: String,
 }
 
-/// A document brought into the scene's terms.
+/// A document of another program as scene data: the result of [`import_document`](crate::import_document).
 #[derive(Debug, Clone, Default)]
 pub struct Imported {
-    /// The format.
+    /// The name of the format that read the document.
     pub format: String,
-    /// A part of a scene.
+    /// The part of a scene that the document gives; [`Scene::merge`](crate::Scene::merge) adds it to a scene.
     pub scene: Value,
-    /// Fields that no rule reads, as they were.
+    /// The fields that no rule of the format reads, unchanged.
     pub rest: Value,
-    /// What became of each field.
+    /// What happened to each field of the document.
     pub fields: Vec<FieldReport>,
-    /// Values that are not used as given.
+    /// One message for each value that is not used as given, for people.
     pub warnings: Vec<String>,
 }
 
