@@ -41,7 +41,8 @@ pub(crate) fn block(what: &str) -> String {
         ("steps", _) => table(["step", "does"], shape::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),
         ("calc", _) => {
             let names: Vec<String> = calc::NAMES.iter().map(|(name, _)| code(name)).collect();
-            format!("Names: {}.\n", names.join(", "))
+            let grammar = std::fs::read_to_string(super::root().join("grammar/calc.pest")).expect("the grammar of calc");
+            format!("```text\n{grammar}```\n\nFunctions: {}.\n", names.join(", "))
         }
         ("functions", _) => functions(),
         ("macro_functions", _) => {
