@@ -1,15 +1,28 @@
-//! `calc`: arithmetic on references, and nothing else.
+//! `calc`: arithmetic on references, and nothing else. The grammar is `grammar/calc.pest`.
 //!
-//! Grammar: `expr = sum [cmp sum]`, `sum = product { (+|-) product }`, `product = unary { (*|/) unary }`,
-//! `unary = [-] atom`, `atom = number | $ref | @ref | name(expr, …) | (expr)`, `cmp = < <= > >= == !=`;
-//! names: `min max round floor ceil abs if`. Missing and non-numbers are 0; dividing by 0 gives 0; `round` rounds
-//! halves up, as JavaScript does. Nesting is limited to 64.
+//! Missing values and anything that is not a number count as 0; dividing by 0 gives 0; `round` rounds halves up, as
+//! JavaScript does. Brackets, operators and the length are bounded before the text is parsed, because both the parser
+//! and the compiled form recurse.
+
+use std::sync::LazyLock;
+
+use pest::Parser;
+use pest::error::{ErrorVariant, InputLocation};
+use pest::iterators::{Pair, Pairs};
+use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
 use crate::model::Value;
-use crate::text::{TextError, truth};
+use crate::text::{Limits, TextError, truth};
 
 use super::eval::{Env, Fault};
 use super::expr::Expr;
+
+/// How far an expression may go.
+const LIMITS: Limits = Limits::CALC;
+
+#[derive(pest_derive::Parser)]
+#[grammar = "grammar/calc.pest"]
+struct Grammar;
 
 /// A compiled arithmetic expression.
 #[derive(Debug, Clone)]
@@ -156,156 +169,169 @@ fn call(name: Name, args: &[Calc], env: &Env<'_>) -> Result<f64, Fault> {
     })
 }
 
+/// Which operators bind how strongly, the weakest first.
+static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
+    let left = |rule| Precedence::infix(rule, Assoc::Left);
+    PrattParser::new()
+        .op(left(Rule::le) | left(Rule::ge) | left(Rule::eq) | left(Rule::ne) | left(Rule::lt) | left(Rule::gt))
+        .op(left(Rule::add) | left(Rule::sub))
+        .op(left(Rule::mul) | left(Rule::div))
+        .op(Precedence::prefix(Rule::neg))
+});
+
 /// Parses an expression; `reference` compiles a `$x` or `@x` at a byte offset.
+///
+/// # Errors
+/// A text that is not an expression, a function that there is not or that takes another number of values, and a limit
+/// that is reached.
 pub fn parse(text: &str, reference: &mut dyn FnMut(&str, usize) -> Expr) -> Result<Calc, TextError> {
-    let mut p = Parser { text, at: 0, reference, depth: 0 };
-    let calc = p.comparison()?;
-    p.blank();
-    if p.at < text.len() {
-        return Err(p.error(format!("`{}` is not expected here", p.rest().chars().next().unwrap_or(' '))));
-    }
-    Ok(calc)
+    bounded(text)?;
+    let mut calc = Grammar::parse(Rule::calc, text).map_err(|error| {
+        let (InputLocation::Pos(at) | InputLocation::Span((at, _))) = error.location;
+        let wanted = if let ErrorVariant::ParsingError { positives, .. } = &error.variant { &positives[..] } else { &[] };
+        unexpected(text, at, wanted)
+    })?;
+    let expression = calc.next().and_then(|calc| calc.into_inner().next());
+    let expression = expression.ok_or_else(|| unexpected(text, 0, &[Rule::number]))?;
+    Compiler { text, reference }.expression(expression.into_inner())
 }
 
-struct Parser<'t, 'r> {
+/// Refuses what would nest too deep, for the parser or once compiled.
+fn bounded(text: &str) -> Result<(), TextError> {
+    TextError::refuse_long(text, LIMITS.length)?;
+    let (mut depth, mut signs, mut steps) = (0_usize, 0_usize, 0_usize);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // signs in a row nest like brackets
+        signs = if c == '-' { signs + 1 } else { signs * usize::from(c.is_whitespace()) };
+        steps += usize::from("+-*/<>=!,(".contains(c));
+        if depth > LIMITS.depth || signs > LIMITS.depth {
+            return Err(TextError::bound(text, at, format!("nested more than {} deep", LIMITS.depth)));
+        }
+        if steps > LIMITS.steps {
+            return Err(TextError::bound(text, at, format!("more than {} operators and arguments in one expression", LIMITS.steps)));
+        }
+    }
+    Ok(())
+}
+
+/// The error at a place where the grammar could not go on; `wanted` are the rules that it tried there.
+fn unexpected(text: &str, at: usize, wanted: &[Rule]) -> TextError {
+    let rest = text.get(at..).unwrap_or_default();
+    let word = word(rest);
+    // a rule of which no part fits at its start stands for its parts
+    let operands = [Rule::calc, Rule::expression, Rule::neg, Rule::number, Rule::reference, Rule::call];
+    if wanted.iter().any(|rule| operands.contains(rule)) {
+        return match word {
+            "" => TextError::at(text, at, "a number, a reference or `(` is expected"),
+            known if named(known).is_some() => TextError::at(text, at + known.len(), format!("`(` is expected behind `{known}`")),
+            unknown => no_function(text, at, unknown),
+        };
+    }
+    let open = open_bracket(text.get(..at).unwrap_or_default());
+    match (open, rest.chars().next()) {
+        (Some(of), _) if named(of).is_some() => TextError::at(text, at, "`)` or `,` is expected"),
+        (Some(_), _) => TextError::at(text, at, "`)` is expected"),
+        (None, Some(c)) => TextError::at(text, at, format!("`{c}` is not expected here")),
+        (None, None) => TextError::at(text, at, "the expression is not finished"),
+    }
+}
+
+/// The word in front of the innermost bracket that is still open; an empty one where there is none.
+fn open_bracket(before: &str) -> Option<&str> {
+    let mut closed = 0_usize;
+    let at = before.char_indices().rev().find(|(_, c)| match c {
+        ')' => {
+            closed += 1;
+            false
+        }
+        '(' if closed > 0 => {
+            closed -= 1;
+            false
+        }
+        c => *c == '(',
+    })?;
+    let before = before.get(..at.0)?.trim_end();
+    let start = before.char_indices().rev().take_while(|(_, c)| is_letter(*c)).last().map_or(before.len(), |(n, _)| n);
+    before.get(start..)
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn word(text: &str) -> &str {
+    text.get(..text.find(|c| !is_letter(c)).unwrap_or(text.len())).unwrap_or_default()
+}
+
+fn named(word: &str) -> Option<Name> {
+    NAMES.iter().find(|(name, _)| *name == word).map(|(_, name)| *name)
+}
+
+fn no_function(text: &str, at: usize, word: &str) -> TextError {
+    let known = crate::diag::suggest::help(word, NAMES.iter().map(|(n, _)| *n)).unwrap_or_default();
+    TextError::at(text, at, format!("`{word}` is not a number, reference or function; {known}"))
+}
+
+/// From the parsed text to the compiled form; depth is bounded by [`bounded`].
+struct Compiler<'t, 'r> {
     text: &'t str,
-    at: usize,
     reference: &'r mut dyn FnMut(&str, usize) -> Expr,
-    depth: usize,
 }
 
-impl<'t> Parser<'t, '_> {
-    fn rest(&self) -> &'t str {
-        self.text.get(self.at..).unwrap_or("")
+impl Compiler<'_, '_> {
+    fn expression(&mut self, pairs: Pairs<'_, Rule>) -> Result<Calc, TextError> {
+        PRECEDENCE
+            .map_primary(|pair| self.atom(pair))
+            .map_prefix(|_, inner| Ok(Calc::Neg(Box::new(inner?))))
+            .map_infix(|left, pair, right| Ok(Calc::Binary(operator(pair.as_rule()), Box::new(left?), Box::new(right?))))
+            .parse(pairs)
     }
 
-    fn error(&self, message: impl Into<String>) -> TextError {
-        TextError::at(self.text, self.at, message)
-    }
-
-    fn blank(&mut self) {
-        self.at += self.rest().len() - self.rest().trim_start().len();
-    }
-
-    fn eat(&mut self, token: &str) -> bool {
-        self.blank();
-        let found = self.rest().starts_with(token);
-        if found {
-            self.at += token.len();
-        }
-        found
-    }
-
-    fn comparison(&mut self) -> Result<Calc, TextError> {
-        self.depth += 1;
-        if self.depth > 64 {
-            return Err(self.error("nested more than 64 deep"));
-        }
-        let left = self.sum()?;
-        let ops = [("<=", Op::Le), (">=", Op::Ge), ("==", Op::Eq), ("!=", Op::Ne), ("<", Op::Lt), (">", Op::Gt)];
-        let op = ops.iter().find(|(token, _)| self.eat(token)).map(|(_, op)| *op);
-        let result = match op {
-            Some(op) => Calc::Binary(op, Box::new(left), Box::new(self.sum()?)),
-            None => left,
-        };
-        self.depth -= 1;
-        Ok(result)
-    }
-
-    fn sum(&mut self) -> Result<Calc, TextError> {
-        let mut left = self.product()?;
-        loop {
-            let op = if self.eat("+") {
-                Op::Add
-            } else if self.eat("-") {
-                Op::Sub
-            } else {
-                return Ok(left);
-            };
-            left = Calc::Binary(op, Box::new(left), Box::new(self.product()?));
-        }
-    }
-
-    fn product(&mut self) -> Result<Calc, TextError> {
-        let mut left = self.unary()?;
-        loop {
-            let op = if self.eat("*") {
-                Op::Mul
-            } else if self.eat("/") {
-                Op::Div
-            } else {
-                return Ok(left);
-            };
-            left = Calc::Binary(op, Box::new(left), Box::new(self.unary()?));
-        }
-    }
-
-    fn unary(&mut self) -> Result<Calc, TextError> {
-        if self.eat("-") {
-            self.depth += 1;
-            if self.depth > 64 {
-                return Err(self.error("nested more than 64 deep"));
+    fn atom(&mut self, pair: Pair<'_, Rule>) -> Result<Calc, TextError> {
+        let (written, at) = (pair.as_str(), pair.as_span().start());
+        match pair.as_rule() {
+            Rule::reference => Ok(Calc::Ref((self.reference)(written, at))),
+            Rule::number => {
+                let number = written.replace('_', "").parse();
+                number.map(Calc::Number).map_err(|_| TextError::at(self.text, at, format!("`{written}` is not a number")))
             }
-            let inner = self.unary()?;
-            self.depth -= 1;
-            return Ok(Calc::Neg(Box::new(inner)));
+            Rule::call => self.call(pair.into_inner(), at),
+            _ => self.expression(pair.into_inner()),
         }
-        self.atom()
     }
 
-    fn atom(&mut self) -> Result<Calc, TextError> {
-        self.blank();
-        let rest = self.rest();
-        let Some(first) = rest.chars().next() else { return Err(self.error("a number, a reference or `(` is expected")) };
-        if first == '(' {
-            self.at += 1;
-            let inner = self.comparison()?;
-            return if self.eat(")") { Ok(inner) } else { Err(self.error("`)` is expected")) };
-        }
-        if first == '$' || first == '@' {
-            let length =
-                1 + rest.chars().skip(1).take_while(|c| c.is_alphanumeric() || "_.[]$@".contains(*c)).map(char::len_utf8).sum::<usize>();
-            let word = rest.get(..length).unwrap_or(rest).trim_end_matches('.');
-            let at = self.at;
-            self.at += word.len();
-            return Ok(Calc::Ref((self.reference)(word, at)));
-        }
-        if first.is_ascii_digit() || first == '.' {
-            let length = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.' || *c == '_').count();
-            let word = rest.get(..length).unwrap_or(rest);
-            let number = word.replace('_', "").parse().map_err(|_| self.error(format!("`{word}` is no number")))?;
-            self.at += length;
-            return Ok(Calc::Number(number));
-        }
-        self.function(rest)
-    }
-
-    fn function(&mut self, rest: &str) -> Result<Calc, TextError> {
-        let length = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').map(char::len_utf8).sum::<usize>();
-        let word = rest.get(..length).unwrap_or("");
-        let Some((_, name)) = NAMES.iter().find(|(n, _)| *n == word) else {
-            let known = crate::diag::suggest::help(word, NAMES.iter().map(|(n, _)| *n)).unwrap_or_default();
-            return Err(self.error(format!("`{}` is no number, reference or function; {known}", if word.is_empty() { rest } else { word })));
-        };
-        self.at += length;
-        if !self.eat("(") {
-            return Err(self.error(format!("`(` is expected behind `{word}`")));
-        }
-        let mut args = vec![self.comparison()?];
-        while self.eat(",") {
-            args.push(self.comparison()?);
-        }
-        if !self.eat(")") {
-            return Err(self.error("`)` or `,` is expected"));
-        }
+    fn call(&mut self, mut pairs: Pairs<'_, Rule>, at: usize) -> Result<Calc, TextError> {
+        let word = pairs.next().map_or("", |name| name.as_str());
+        let name = named(word).ok_or_else(|| no_function(self.text, at, word))?;
+        let args = pairs.map(|pair| self.expression(pair.into_inner())).collect::<Result<Vec<_>, _>>()?;
         let wanted = match name {
             Name::If => 3,
             Name::Round | Name::Floor | Name::Ceil | Name::Abs => 1,
             Name::Min | Name::Max => args.len(),
         };
         if args.len() != wanted {
-            return Err(self.error(format!("`{word}` takes {wanted} values, not {}", args.len())));
+            return Err(TextError::at(self.text, at, format!("`{word}` takes {wanted} values, not {}", args.len())));
         }
-        Ok(Calc::Call(*name, args))
+        Ok(Calc::Call(name, args))
+    }
+}
+
+fn operator(rule: Rule) -> Op {
+    match rule {
+        Rule::sub => Op::Sub,
+        Rule::mul => Op::Mul,
+        Rule::div => Op::Div,
+        Rule::lt => Op::Lt,
+        Rule::le => Op::Le,
+        Rule::gt => Op::Gt,
+        Rule::ge => Op::Ge,
+        Rule::eq => Op::Eq,
+        Rule::ne => Op::Ne,
+        _ => Op::Add,
     }
 }

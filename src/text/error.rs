@@ -1,5 +1,7 @@
 //! The one error of the text languages: what is wrong with a text, and where in it.
 
+use crate::diag::short;
+
 /// Why a text cannot be read or rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
@@ -24,7 +26,7 @@ impl TextError {
         let before = text.get(..offset).unwrap_or_default();
         let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        Self { offset, line, column, message: message.into(), bound: false }
+        Self { offset, line, column, message: short::cut(message), bound: false }
     }
 
     /// A limit that is reached at a byte of `text`.

@@ -719,6 +719,25 @@ mod ground {
         assert!(truth::calc(-1.0) && !truth::calc(0.0));
     }
 
+    #[test]
+    fn hostile_arithmetic_ends_in_errors() {
+        let read = |text: String| tapster::terms::calc::parse(&text, &mut |word, _| tapster::terms::Expr::text(word));
+        // every operator nests the compiled form, and every bracket and sign the parser
+        for (text, why) in [
+            (format!("1{}", "+1".repeat(30_000)), "more than 512 operators"),
+            ("(".repeat(30_000), "nested more than 64 deep"),
+            ("min(1, ".repeat(5_000), "nested more than 64 deep"),
+            ("- ".repeat(30_000), "nested more than 64 deep"),
+            (" ".repeat(100_000), "longer than 65536 bytes"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.bound && error.message.contains(why), "{error}");
+        }
+        assert!(read(format!("1{}", "+1".repeat(512))).is_ok());
+        assert!(read(format!("{}1{}", "-(".repeat(64), ")".repeat(64))).is_ok());
+        assert!(read("a".repeat(60_000)).unwrap_err().message.len() < 2_000);
+    }
+
     /// An editor offers the languages that the schema names.
     #[test]
     fn the_schema_names_the_same_languages() {

@@ -43,7 +43,8 @@ pub(crate) fn block(what: &str) -> String {
         ("steps", _) => table(["step", "does"], shape::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),
         ("calc", _) => {
             let names: Vec<String> = calc::NAMES.iter().map(|(name, _)| code(name)).collect();
-            format!("Names: {}.\n", names.join(", "))
+            let grammar = super::pages::read("grammar/calc.pest");
+            format!("```text\n{grammar}```\n\nFunctions: {}.\n", names.join(", "))
         }
         ("functions", _) => functions(),
         ("macro_functions", _) => {
