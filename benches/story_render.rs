@@ -1,4 +1,4 @@
-//! What a story string of six conditionals costs to render, compiled beforehand, in both languages for story strings,
+//! What a story string of six conditionals costs to render, compiled beforehand, as Handlebars and as a story string,
 //! beside the crates `handlebars` and `minijinja` on the same fields, compiled too. All give the same bytes.
 
 #![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; the table is for people")]
@@ -13,8 +13,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use handlebars::{Context, Handlebars};
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::text::handlebars::Template;
-use tapster::text::story::Story;
+use tapster::text::Limits;
+use tapster::text::handlebars::{Template, Unknown};
 
 /// Handlebars and ours read the same text.
 const STORY: &str = "{{#if system}}{{system}}\n{{/if}}{{#if wiBefore}}{{wiBefore}}\n{{/if}}{{#if description}}{{description}}\n{{/if}}\
@@ -36,11 +36,11 @@ fn fields() -> Json {
 
 fn story_render(c: &mut Criterion) {
     let fields = fields();
-    let own = Story::parse(STORY).unwrap_or_else(|e| panic!("{e}"));
+    let own = Template::parse(STORY, Unknown::Stays).unwrap_or_else(|e| panic!("{e}"));
     let data = Value::from(&fields);
-    let ours = || own.render(&|name| data.get(name).map(Value::to_text), false).unwrap_or_else(|e| panic!("{e}"));
-    let whole = Template::parse(STORY).unwrap_or_else(|e| panic!("{e}"));
-    let full = || whole.render(&data, &mut |name| panic!("`{name}` is a field")).unwrap_or_else(|e| panic!("{e}"));
+    let ours = || own.render(&data, &mut |name| panic!("`{name}` is a field"), &Limits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
+    let whole = Template::parse(STORY, Unknown::Asked).unwrap_or_else(|e| panic!("{e}"));
+    let full = || whole.render(&data, &mut |name| panic!("`{name}` is a field"), &Limits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
 
     let mut bars = Handlebars::new();
     bars.register_escape_fn(handlebars::no_escape);
@@ -55,7 +55,7 @@ fn story_render(c: &mut Criterion) {
     let template = env.get_template("story").unwrap_or_else(|e| panic!("{e}"));
     let minijinja = || template.render(values.clone()).unwrap_or_else(|e| panic!("{e}"));
 
-    assert_eq!(ours(), full(), "the same text in both languages");
+    assert_eq!(ours(), full(), "the same text in both manners");
     assert_eq!(ours(), handlebars(), "the same text as handlebars");
     assert_eq!(ours(), minijinja(), "the same text as minijinja");
 

@@ -1,35 +1,77 @@
-//! Tapster: a declarative rules engine for LLM prompts.
+#![doc = include_str!("../README.md")]
+// behind the door the rooms look at each other, and tests at all of them
+#![cfg_attr(not(feature = "unstable_machinery"), expect(unreachable_pub, reason = "rooms are public to tests only"))]
 
-pub mod assemble;
+pub mod diag;
+pub mod import;
+pub mod model;
+pub mod store;
+pub mod template;
+
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
-pub mod diag;
+
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
+pub mod assemble;
+#[cfg(not(feature = "unstable_machinery"))]
+mod assemble;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod emit;
+#[cfg(not(feature = "unstable_machinery"))]
+mod emit;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod engine;
-#[cfg(feature = "cli")]
+#[cfg(not(feature = "unstable_machinery"))]
+mod engine;
+#[cfg(all(feature = "cli", feature = "unstable_machinery"))]
 #[doc(hidden)]
 pub mod format;
-pub mod import;
+#[cfg(all(feature = "cli", not(feature = "unstable_machinery")))]
+mod format;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod macros;
-pub mod model;
+#[cfg(not(feature = "unstable_machinery"))]
+mod macros;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod pack;
+#[cfg(not(feature = "unstable_machinery"))]
+mod pack;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod program;
-pub mod store;
+#[cfg(not(feature = "unstable_machinery"))]
+mod program;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod syntax;
-pub mod template;
+#[cfg(not(feature = "unstable_machinery"))]
+mod syntax;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod terms;
+#[cfg(not(feature = "unstable_machinery"))]
+mod terms;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod text;
+#[cfg(not(feature = "unstable_machinery"))]
+mod text;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod verbs;
+#[cfg(not(feature = "unstable_machinery"))]
+mod verbs;
 
 pub use assemble::{Outcome, Texts, blocks_of, build, expand_texts, import_document, run, run_all, unchanged};
-pub use emit::{Emitted, emit, unchanged_payload};
-pub use engine::BuildError;
+pub use emit::{Emitted, dialects, emit, unchanged_payload};
+pub use engine::{BuildError, ErrorKind};
 pub use model::{Hook, HookView, Plan, Scene, Value};
-pub use pack::{Opened, PackError, Ruleset, open_template};
+pub use pack::{Opened, PackError, RuleFile, Ruleset, open_template};
+pub use program::foreign::Imported;
 pub use text::functions::fingerprint;
-
-/// The examples of the README, run as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -2,37 +2,40 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::{Event, EvictionRecord, Reason, TrimReport, Warning};
+use crate::model::plan::{Event, EvictionRecord, Reason, TrimReport};
 use crate::model::{Block, Item, Plan, Scene, Value};
 use crate::pack::Ruleset;
-use crate::terms::ledger::{self, Trimmed};
+use crate::terms::ledger::{self, Record, Trimmed};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 
-use crate::engine::BuildError;
+use crate::diag::Diagnostic;
+use crate::engine::counting::whole;
 use crate::engine::trace::{reasons, trace};
+use crate::engine::{BuildError, warnings};
 
 /// The plan of a finished build.
 pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
-    st.force(list).map_err(|f| BuildError::of(f.into(), None, st))?;
+    st.force(list).map_err(BuildError::fault)?;
     let items = st.list(list);
     let memo = Memo::default();
     let env = pass_env(st, &memo);
     let trimmed = st.ledger.borrow().trimmed(list).cloned();
     let mut blocks = Vec::with_capacity(items.items.len());
+    let mut kept = 0.0;
     for item in &items.items {
-        let tokens = match &trimmed {
-            Some(by) => ledger::cost(&env, by.account, item).map_err(|f| BuildError::of(f.into(), None, st))?,
+        let cost = match &trimmed {
+            Some(by) => ledger::cost(&env, by.account, item).map_err(BuildError::fault)?,
             None => 0.0,
         };
-        blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens, history: history(st, item) });
+        kept += if item.enabled() { cost } else { 0.0 };
+        blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens: whole(cost), history: history(st, item) });
     }
-    let records: Vec<EvictionRecord> = st.ledger.borrow().records.clone();
-    let report = report(st, &blocks, records, trimmed.as_ref())?;
+    let report = report(st, kept, trimmed.as_ref())?;
     let names = |name: &str| vec![Arc::<str>::from(name)];
     Ok(Plan {
         blocks,
-        warnings: st.warnings.borrow().clone(),
+        warnings: warnings::placed(rules, st),
         outlets: st.lookup(&names("outlet"), None),
         trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages),
         trim_report: report,
@@ -56,17 +59,29 @@ pub(super) fn patch(st: &State) -> Value {
     }
 }
 
-fn report(st: &State, blocks: &[Block], records: Vec<EvictionRecord>, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
+/// What the last pass that trimmed has done; `kept` is what the blocks cost that are left. Costs may be fractions, so they
+/// are summed first and rounded once.
+fn report(st: &State, kept: f64, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
     let Some(Trimmed { account, pass, .. }) = trimmed else { return Ok(None) };
     let memo = Memo::default();
-    let size = ledger::size(&pass_env(st, &memo), *account).map_err(|f| BuildError::of(f.into(), None, st))?;
-    let kept: f64 = blocks.iter().filter(|b| b.enabled()).map(|b| b.tokens).sum();
-    let gone: f64 = records.iter().map(|r| r.tokens).sum();
-    let strategy = pass.rsplit_once('/').map_or(pass.as_ref(), |(p, _)| p).to_owned();
-    let count = records.iter().map(|r| r.unread.unwrap_or(1)).sum();
-    let initial_tokens = kept + gone;
-    let account = st.rules.accounts.get(*account).map(|a| a.name.to_string()).unwrap_or_default();
-    Ok(Some(TrimReport { strategy, account, budget_tokens: size, initial_tokens, final_tokens: kept, eviction_count: count, records }))
+    let size = ledger::size(&pass_env(st, &memo), *account).map_err(BuildError::fault)?;
+    let ledger = st.ledger.borrow();
+    let gone: f64 = ledger.records.iter().map(|r| r.tokens).sum();
+    Ok(Some(TrimReport {
+        strategy: pass.rsplit_once('/').map_or(pass.as_ref(), |(program, _)| program).to_owned(),
+        account: st.rules.accounts.get(*account).map(|a| a.name.to_string()).unwrap_or_default(),
+        budget_tokens: whole(size),
+        initial_tokens: whole(kept + gone),
+        final_tokens: whole(kept),
+        eviction_count: ledger.records.iter().map(|r| r.unread.unwrap_or(1)).sum(),
+        records: ledger.records.iter().map(evicted).collect(),
+    }))
+}
+
+/// A record of the ledger as the plan reports it.
+fn evicted(record: &Record) -> EvictionRecord {
+    let Record { id, tokens, group, group_eviction, pass, unread } = record.clone();
+    EvictionRecord { id, tokens: whole(tokens), group, group_eviction, pass, unread }
 }
 
 fn history(st: &State, item: &Item) -> Vec<Event> {
@@ -102,14 +117,14 @@ impl Outcome {
 
     /// Warnings, in order.
     #[must_use]
-    pub fn warnings(&self) -> Vec<Warning> {
-        self.st.warnings.borrow().clone()
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        warnings::placed(&self.rules, &self.st)
     }
 
     /// What was evicted, in order.
     #[must_use]
     pub fn records(&self) -> Vec<EvictionRecord> {
-        self.st.ledger.borrow().records.clone()
+        self.st.ledger.borrow().records.iter().map(evicted).collect()
     }
 
     /// The trim report over a list; nothing where no pass trimmed.

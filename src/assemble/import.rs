@@ -14,13 +14,12 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
     let st = state(rules, &Scene::default());
     let document = Value::from(document);
     let formats = &rules.programs().formats;
-    let failed = |f: crate::terms::Fault| BuildError::of(f.into(), None, &st);
     let found = match format {
         Some(name) => formats.iter().find(|f| f.name.as_ref() == name),
         None => {
             let mut found = None;
             for f in formats {
-                if f.fits(&document, &st).map_err(failed)? {
+                if f.fits(&document, &st).map_err(BuildError::fault)? {
                     found = Some(f);
                     break;
                 }
@@ -40,5 +39,5 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
         let what = format.map_or_else(|| "the document is of no format that".to_owned(), |f| format!("`{f}` is no format that"));
         return Err(BuildError::call(format!("{what} pack `{}` reads; {help}", rules.pack().name)));
     };
-    found.bring(&document, &st).map_err(failed)
+    found.bring(&document, &st).map_err(BuildError::fault)
 }

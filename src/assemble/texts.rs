@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::{BuildError, hooks_of, state};
+use crate::diag::Diagnostic;
+use crate::engine::{BuildError, hooks_of, state, warnings};
 use crate::macros::Macros;
-use crate::model::plan::{Expansion, Warning};
+use crate::model::plan::Expansion;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::Machine;
@@ -25,7 +26,7 @@ pub struct Texts {
     /// How many numbers were drawn.
     pub draws: usize,
     /// Warnings, in order.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Diagnostic>,
     /// The first macros that were evaluated, in order; empty without a trace.
     pub macros: Vec<Expansion>,
 }
@@ -46,7 +47,7 @@ pub fn expand_texts(rules: &Ruleset, scene: &Scene, texts: &[(&str, Value)]) -> 
     }
     let expand = |(text, with): &(&str, Value)| Macros::new(&st, rules.macros(), with, &Arc::from(*text)).run();
     let texts = texts.iter().map(expand).collect();
-    let warnings = st.warnings.borrow().clone();
+    let warnings = warnings::placed(rules, &st);
     let draws = st.draws.borrow().taken().len();
     let macros = st.macros.borrow().clone();
     Ok(Texts { texts, patch: patch(&st), draws, warnings, macros })

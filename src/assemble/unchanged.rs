@@ -6,7 +6,7 @@
 use serde_json::Value as Json;
 
 use crate::engine::BuildError;
-use crate::engine::counting::{common, count, counter};
+use crate::engine::counting::{common, count, counter, whole};
 use crate::model::plan::{Difference, Unchanged};
 use crate::model::{Block, Plan, Value};
 use crate::pack::Ruleset;
@@ -25,16 +25,16 @@ pub fn unchanged(rules: &Ruleset, plan: &Plan, previous: &[Block]) -> Result<Unc
     let now: Vec<&Block> = plan.blocks.iter().filter(|b| b.enabled()).collect();
     let before: Vec<&Block> = previous.iter().filter(|b| b.enabled()).collect();
     let blocks = now.iter().zip(&before).take_while(|(a, b)| sent.same(a, b)).count();
-    let cost = |block: &Block| if block.tokens > 0.0 { block.tokens } else { count(&counter, &block.text("text")) };
-    let mut tokens: f64 = now.iter().take(blocks).map(|b| cost(b)).sum();
+    let cost = |block: &Block| if block.tokens > 0 { block.tokens } else { count(&counter, &block.text("text")) };
+    let mut tokens: u64 = now.iter().take(blocks).map(|b| cost(b)).fold(0, u64::saturating_add);
     if let (Some(a), Some(b)) = (now.get(blocks), before.get(blocks))
         && a.text("role") == b.text("role")
     {
         let (text, old) = (a.text("text"), b.text("text"));
         let head = text.get(..common(&text, &old)).unwrap_or("");
-        tokens += count(&counter, head).min(cost(a));
+        tokens = tokens.saturating_add(count(&counter, head).min(cost(a)));
     }
-    let total = now.iter().map(|b| cost(b)).sum();
+    let total = now.iter().map(|b| cost(b)).fold(0, u64::saturating_add);
     Ok(Unchanged { tokens, total, blocks, differs: Compared { plan, sent, now, before }.difference(blocks) })
 }
 
@@ -45,7 +45,7 @@ pub fn blocks_of(plan: &Json) -> Option<Vec<Block>> {
     let block = |b: &Json| {
         let fields = Value::from(b.get("fields")?);
         fields.as_map()?;
-        Some(Block { fields, tokens: b.get("tokens").and_then(Json::as_f64).unwrap_or(0.0), history: Vec::new() })
+        Some(Block { fields, tokens: b.get("tokens").and_then(Json::as_f64).map_or(0, whole), history: Vec::new() })
     };
     blocks.iter().map(block).collect()
 }

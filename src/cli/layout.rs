@@ -1,5 +1,7 @@
 //! Texts as a terminal shows them: tables, one line, a beginning.
 
+use crate::pack::Ruleset;
+
 /// Rows under each other in columns; the last column is as wide as it likes.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -34,4 +36,10 @@ pub(super) fn head(text: &str, most: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// `file:line` of a pass; `None` for a pass that the pack does not have.
+pub(super) fn place_of(rules: &Ruleset, pass: &str) -> Option<String> {
+    let place = rules.sources().place(rules.span_of_pass(pass)?)?;
+    Some(format!("{}:{}", place.file, place.line))
 }

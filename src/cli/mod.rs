@@ -5,7 +5,6 @@
 
 mod inputs;
 mod layout;
-mod note;
 mod output;
 mod stop;
 mod verbs;

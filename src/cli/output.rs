@@ -7,11 +7,8 @@ use clap::{Args, ValueEnum};
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
-use crate::diag::{Report, Sources, render};
-use crate::model::plan::Warning;
-use crate::pack::Ruleset;
+use crate::diag::{Diagnostic, Report, Sources, render};
 
-use super::note::Note;
 use super::stop::{Exit, Stop};
 
 /// What a run may touch of the process around it, so that tests can hand in their own.
@@ -130,37 +127,29 @@ impl<'a, 'io> Show<'a, 'io> {
         self.complain(&text);
     }
 
-    /// What a build warns of; the same warning once, with how often it came.
-    pub(super) fn warnings(&mut self, warnings: &[Warning], rules: &Ruleset) {
-        let mut counted: IndexMap<&Warning, usize> = IndexMap::new();
+    /// The warnings of a build; equal warnings are shown once, with their number.
+    pub(super) fn warnings(&mut self, warnings: &[Diagnostic], sources: &Sources) {
+        let mut counted: IndexMap<(&str, &str, &str, Option<&str>, Option<&str>), (&Diagnostic, usize)> = IndexMap::new();
         for warning in warnings {
-            *counted.entry(warning).or_default() += 1;
+            let Diagnostic { code, message, pass, help, row, .. } = warning;
+            let key = (code.as_str(), message.as_str(), pass.as_str(), help.as_deref(), row.as_deref());
+            counted.entry(key).or_insert((warning, 0)).1 += 1;
         }
-        for (warning, times) in counted {
-            let mut note = Note::of_warning(warning, rules);
-            if times > 1 {
-                note.message.push_str(&format!(" ({times} times)"));
-            }
-            self.note(&note);
-        }
+        let shown = counted.into_values().map(|(warning, times)| {
+            let message = if times > 1 { format!("{} ({times} times)", warning.message) } else { warning.message.clone() };
+            Diagnostic { message, ..warning.clone() }
+        });
+        self.report(&shown.collect(), sources);
     }
 
-    /// A complaint of a build.
-    pub(super) fn note(&mut self, note: &Note) {
-        let text = match self.errors {
-            ErrorFormat::Human => note.text(true, self.paint),
-            ErrorFormat::Plain => note.text(false, false),
-            ErrorFormat::Json => format!("{}\n", note.json()),
-        };
-        self.complain(&text);
+    /// Information without a place.
+    pub(super) fn note(&mut self, note: Diagnostic) {
+        self.report(&note.into(), &Sources::default());
     }
 
     /// Reports why a verb could not go on, and gives the exit code.
     pub(super) fn stop(&mut self, stop: Stop) -> Exit {
         self.report(&stop.report, &stop.sources);
-        if let Some(note) = &stop.note {
-            self.note(note);
-        }
         stop.exit
     }
 

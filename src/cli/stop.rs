@@ -1,10 +1,8 @@
 //! Why a verb could not go on, with the exit code that this means.
 
 use crate::diag::{Code, Diagnostic, Report, Sources};
-use crate::engine::BuildError;
+use crate::engine::{BuildError, ErrorKind};
 use crate::pack::{PackError, Ruleset};
-
-use super::note::Note;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,15 +33,12 @@ pub(super) struct Stop {
     pub(super) exit: Exit,
     pub(super) report: Report,
     pub(super) sources: Sources,
-    pub(super) note: Option<Box<Note>>,
 }
 
 impl Stop {
     /// One complaint without a place.
     pub(super) fn new(exit: Exit, diagnostic: Diagnostic) -> Self {
-        let mut report = Report::default();
-        report.push(diagnostic);
-        Self::report(exit, report, Sources::default())
+        Self::report(exit, diagnostic.into(), Sources::default())
     }
 
     /// Something that was named is not there, or cannot be used: exit 2.
@@ -53,7 +48,7 @@ impl Stop {
 
     /// Several complaints.
     pub(super) fn report(exit: Exit, report: Report, sources: Sources) -> Self {
-        Self { exit, report, sources, note: None }
+        Self { exit, report, sources }
     }
 
     /// A pack that gave no ruleset: 2 where it is not there, 1 where it is wrong.
@@ -63,16 +58,14 @@ impl Stop {
     }
 
     /// A build that gave no plan: 2 where it was asked for what the pack has not, 1 where it was refused.
-    pub(super) fn build(error: &BuildError, rules: Option<&Ruleset>) -> Self {
-        let exit = if matches!(error.kind(), "call" | "unknown_dialect") { Exit::CouldNot } else { Exit::No };
-        let mut stop = Self::report(exit, Report::default(), Sources::default());
-        stop.note = Some(Box::new(Note::of_build(error, rules)));
-        stop
+    pub(super) fn build(error: &BuildError, rules: &Ruleset) -> Self {
+        let exit = if matches!(error.kind(), ErrorKind::Call | ErrorKind::UnknownDialect) { Exit::CouldNot } else { Exit::No };
+        Self::report(exit, error.diagnostic(rules).into(), rules.sources().clone())
     }
 }
 
 /// Whether all errors say that what was named on the command line is not there: those have no place in a file.
 pub(super) fn only_missing(report: &Report) -> bool {
-    let missing = |d: &Diagnostic| d.span.is_none() && matches!(d.code, Code::PackMissing | Code::FileMissing);
+    let missing = |d: &Diagnostic| d.span.is_none() && matches!(d.code.known(), Some(Code::PackMissing | Code::FileMissing));
     report.has_errors() && report.items().iter().filter(|d| d.severity == crate::diag::Severity::Error).all(missing)
 }

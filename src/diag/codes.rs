@@ -1,12 +1,14 @@
 //! The one registry of stable codes: what each means, and how bad it usually is.
 //!
-//! A code is `room.word`; its page is `docs/codes.md`, which a test keeps in step with this table.
+//! A code is `room.word`; its page is `docs/reference/codes.md`, which a test keeps in step with this table.
+
+use std::sync::Arc;
 
 use super::Severity;
 
 macro_rules! codes {
     ($($name:ident = $code:literal, $severity:ident, $doc:literal;)*) => {
-        /// A stable code of a complaint.
+        /// A stable code of a diagnostic. [`Code::as_str`] gives it as users see it, [`Code::doc`] says what it means.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Code { $(#[doc = $doc] $name,)* }
@@ -28,6 +30,75 @@ macro_rules! codes {
             pub fn severity(self) -> Severity { match self { $(Code::$name => Severity::$severity,)* } }
         }
     };
+}
+
+/// The code of a diagnostic: one of the registry, or one that a rule pack defines for its own warnings and errors.
+/// It compares equal to a [`Code`] and to the text of a code.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum DiagnosticCode {
+    /// A code of the registry, documented in `docs/codes.md`.
+    Known(Code),
+    /// A code that a rule pack names, such as `lint.role`.
+    Pack(Arc<str>),
+}
+
+impl DiagnosticCode {
+    /// The code `text`, from the registry if it has one of this text.
+    #[must_use]
+    pub fn named(text: &str) -> Self {
+        Code::ALL.iter().find(|code| code.as_str() == text).map_or_else(|| Self::Pack(text.into()), |code| Self::Known(*code))
+    }
+
+    /// The code as users see it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(code) => code.as_str(),
+            Self::Pack(code) => code,
+        }
+    }
+
+    /// The code of the registry; `None` for a code of a pack.
+    #[must_use]
+    pub fn known(&self) -> Option<Code> {
+        if let Self::Known(code) = self { Some(*code) } else { None }
+    }
+}
+
+impl From<Code> for DiagnosticCode {
+    fn from(code: Code) -> Self {
+        Self::Known(code)
+    }
+}
+
+impl PartialEq<Code> for DiagnosticCode {
+    fn eq(&self, other: &Code) -> bool {
+        self.known() == Some(*other)
+    }
+}
+
+impl PartialEq<str> for DiagnosticCode {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for DiagnosticCode {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl std::fmt::Display for DiagnosticCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl serde::Serialize for DiagnosticCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 codes! {
@@ -60,8 +131,8 @@ codes! {
     // layers
     LayerNoName = "layer.no_name", Error, "a row of a table has no name";
     LayerTwice = "layer.twice", Error, "one file or layer names the same row twice";
-    LayerConflict = "layer.conflict", Warning, "two overlays decide the same thing; the later wins";
-    LayerStale = "layer.stale", Warning, "a patch was written against another text of the row that it patches";
+    LayerConflict = "layer.conflict", Warning, "two overlays decide the same value; the later one wins";
+    LayerStale = "layer.stale", Warning, "a patch was written for another version of the row that it patches";
     PatchesNothing = "pass.patches_nothing", Error, "a patch of a row that no lower layer has";
     ChangesVerb = "pass.changes_verb", Error, "a patch changes the verb of a pass";
     RemoveUnknown = "remove.unknown", Error, "a row is removed that no lower layer has";
@@ -82,12 +153,12 @@ codes! {
     ReferenceBad = "reference.bad", Error, "a reference cannot be read";
     ScriptBad = "script.bad", Error, "a script cannot be compiled";
     // templates
-    TemplateSource = "template.source", Error, "a template asks for a source that its task does not offer";
+    TemplateSource = "template.source", Error, "a template uses a source that its task does not offer";
     TemplateStructure = "template.structure", Error, "layout, slots and prefixes of a template do not fit together";
     TemplateUnused = "template.unused", Warning, "a part of a template has no effect";
     TemplateBudget = "template.budget", Warning, "a budget of a template can never be met, or never binds";
-    TemplateDoubtful = "template.doubtful", Warning, "a part of a template can only give nothing";
-    TemplateData = "template.data", Warning, "a source of a template cannot be read, and gives nothing";
+    TemplateDoubtful = "template.doubtful", Warning, "a part of a template can never give anything";
+    TemplateData = "template.data", Warning, "a source of a template cannot be evaluated, and gives nothing";
     // building
     BoundExceeded = "bound.exceeded", Error, "a limit on work or size was reached";
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";
@@ -98,11 +169,17 @@ codes! {
     PositionUnknown = "injection.unknown_position", Warning, "a position has no meaning in this pack";
     DepthNegative = "injection.negative_depth", Warning, "a negative depth is never reached";
     RequireFailed = "require.failed", Error, "a pack's own requirement is not met";
+    StrictMode = "strict_mode", Error, "a build with strict mode on raised a warning";
+    Pipeline = "pipeline", Error, "a pass, a script, a hook or a function failed";
+    TemplateFailed = "template", Error, "a text of a template language cannot be read or rendered";
+    DialectUnknown = "unknown_dialect", Error, "the pack has no dialect of this name";
+    CallUnknown = "call", Error, "a program, list, format, task or template is requested that the pack does not have";
+    CacheUnchanged = "cache.unchanged", Note, "how much of the request is unchanged since the previous one";
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
     // what is stored
-    StoreName = "store.name", Error, "a name that nothing can be stored by, or that is not the one of what is stored there";
-    StoreTaken = "store.taken", Error, "something of this name is stored already";
+    StoreName = "store.name", Error, "a name that cannot be used for storing, or that differs from the name of what is stored there";
+    StoreTaken = "store.taken", Error, "something with this name is stored already";
     // foreign files
     ImportFormat = "import.format", Error, "a file is not of a known format";
     ImportContainer = "import.container", Error, "a container file is damaged or hostile";

@@ -1,7 +1,8 @@
-//! What can be wrong, said in four answers: what, where, which rule, what to do.
+//! Diagnostics: what is wrong, where, which rule is concerned, and what to do about it.
 //!
-//! A [`Diagnostic`] is a value; nothing here prints. [`Report`] collects them, so that an author sees
-//! every mistake of a pack in one run. `render` turns them into text for people or JSON for programs.
+//! A [`Diagnostic`] is a value; nothing here prints. Mistakes of packs and files, warnings of builds and errors of builds
+//! are all diagnostics. A [`Report`] collects them, so that an author sees every mistake of a pack in one run, and
+//! [`render`] turns a report into text for people or JSON for programs. Places point into texts that a [`Sources`] holds.
 
 pub mod codes;
 pub mod inside;
@@ -12,48 +13,102 @@ pub mod suggest;
 
 use std::collections::HashSet;
 
-pub use codes::Code;
+pub use codes::{Code, DiagnosticCode};
 pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
 
-/// How bad a complaint is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+/// How bad a diagnostic is, in ascending order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing; the result stands.
+    /// Information: nothing is wrong.
+    Note,
+    /// Worth knowing; the result can be used.
     Warning,
     /// The pack or the input cannot be used as it is.
     Error,
 }
 
-/// One complaint. Its texts are bounded: of an overlong one the middle is left out.
-#[derive(Debug, Clone, PartialEq)]
+impl Severity {
+    /// The severity as users see it: `note`, `warning` or `error`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One diagnostic. Its texts are bounded: the middle of an overlong text is left out.
+///
+/// Serialised it is what a plan holds of a warning: `severity`, `code`, `message`, `pass`, and `rule`, `help` and `row`
+/// where they are known. [`render::json`] adds the place in a file.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Diagnostic {
-    /// How bad.
+    /// How bad it is.
     pub severity: Severity,
     /// The stable code.
-    pub code: Code,
-    /// What is wrong: one line, lower case, no full stop.
+    pub code: DiagnosticCode,
+    /// What is wrong: one line, lower case, without a full stop.
     pub message: String,
-    /// Where.
+    /// Where it is, in a text of the [`Sources`] that belong to the diagnostic; `None` where no file is concerned. For
+    /// warnings and errors of a build: the pass that raised them, in [`Ruleset::sources`](crate::Ruleset::sources).
+    #[serde(skip)]
     pub span: Option<Span>,
-    /// What stands under the carets.
+    /// The text under the carets.
+    #[serde(skip)]
     pub label: Option<String>,
-    /// The rule concerned, as `pass lore/print, from layer base`.
+    /// The rule concerned, such as `pass lore/print, from layer base`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What to do.
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// Other places that belong to it.
+    /// Other places that belong to it, each with a text that says why.
+    #[serde(skip)]
     pub related: Vec<(Span, String)>,
-    /// The name that nothing defines, where that is the complaint.
+    /// The name that is defined nowhere, if that is the mistake.
+    #[serde(skip)]
     pub missing: Option<String>,
+    /// The pass that was running, as `program/pass`; empty outside of a build.
+    pub pass: String,
+    /// The row of a table of the pack that it follows from, as `table/name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<String>,
+    /// Further fields for programs, which [`render::json`] adds under their names.
+    #[serde(skip)]
+    pub details: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Diagnostic {
-    /// A complaint of the code's usual severity.
+    /// A diagnostic of the code's usual severity, without a place.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self::with(code.severity(), code.into(), message)
+    }
+
+    /// A warning, whatever the usual severity of the code.
+    #[must_use]
+    pub fn warning(code: impl Into<DiagnosticCode>, message: impl Into<String>) -> Self {
+        Self::with(Severity::Warning, code.into(), message)
+    }
+
+    /// An error, whatever the usual severity of the code.
+    #[must_use]
+    pub fn error(code: impl Into<DiagnosticCode>, message: impl Into<String>) -> Self {
+        Self::with(Severity::Error, code.into(), message)
+    }
+
+    /// A note, whatever the usual severity of the code.
+    #[must_use]
+    pub fn note(code: impl Into<DiagnosticCode>, message: impl Into<String>) -> Self {
+        Self::with(Severity::Note, code.into(), message)
+    }
+
+    fn with(severity: Severity, code: DiagnosticCode, message: impl Into<String>) -> Self {
         Self {
-            severity: code.severity(),
+            severity,
             code,
             message: short::cut(message),
             span: None,
@@ -62,45 +117,48 @@ impl Diagnostic {
             help: None,
             related: Vec::new(),
             missing: None,
+            pass: String::new(),
+            row: None,
+            details: serde_json::Map::new(),
         }
     }
 
-    /// Where it is.
+    /// Sets the place.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
         self
     }
 
-    /// What stands under the carets.
+    /// Sets the text under the carets.
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.label = Some(short::cut(text));
         self
     }
 
-    /// The rule concerned.
+    /// Sets the rule concerned.
     #[must_use]
     pub fn rule(mut self, text: impl Into<String>) -> Self {
         self.rule = Some(short::cut(text));
         self
     }
 
-    /// What to do about it.
+    /// Sets what to do about it.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(short::cut(text));
         self
     }
 
-    /// The name that nothing defines.
+    /// Sets the name that is defined nowhere.
     #[must_use]
     pub fn missing(mut self, name: impl Into<String>) -> Self {
         self.missing = Some(name.into());
         self
     }
 
-    /// Another place that belongs to it.
+    /// Adds another place that belongs to it.
     #[must_use]
     pub fn related(mut self, span: Span, text: impl Into<String>) -> Self {
         self.related.push((span, short::cut(text)));
@@ -108,61 +166,75 @@ impl Diagnostic {
     }
 }
 
-/// A list of complaints, in the order found.
+/// A list of diagnostics, in the order found.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     list: Vec<Diagnostic>,
-    /// What was said where, so that a long list is not searched for every new complaint.
-    said: HashSet<(Code, Option<Span>)>,
+    /// Code and place of every diagnostic, so that a long list is not searched for every new one.
+    said: HashSet<(DiagnosticCode, Option<Span>)>,
 }
 
 impl Report {
-    /// Adds a complaint; the same one at the same place is kept once.
+    /// Adds a diagnostic unless the report holds the same one for the same place.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.said.insert((diagnostic.code, diagnostic.span)) || !self.list.contains(&diagnostic) {
+        if self.said.insert((diagnostic.code.clone(), diagnostic.span)) || !self.list.contains(&diagnostic) {
             self.list.push(diagnostic);
         }
     }
 
-    /// Takes over all complaints of another report.
+    /// Moves all diagnostics of another report into this one.
     pub fn extend(&mut self, other: Report) {
         for d in other.list {
             self.push(d);
         }
     }
 
-    /// Keeps the complaints that `wanted` holds for.
+    /// Keeps only the diagnostics for which `wanted` returns true.
     pub fn retain(&mut self, wanted: impl FnMut(&Diagnostic) -> bool) {
         self.list.retain(wanted);
     }
 
-    /// Whether any complaint is an error.
+    /// Whether any diagnostic is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// Whether there is nothing to say.
+    /// Whether the report holds no diagnostic.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// All complaints.
+    /// All diagnostics.
     #[must_use]
     pub fn items(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// How many errors and how many warnings.
+    /// The number of errors and the number of other diagnostics.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let errors = self.list.iter().filter(|d| d.severity == Severity::Error).count();
         (errors, self.list.len() - errors)
     }
 
-    /// Sorts by file and place, so that a report reads from top to bottom.
+    /// Sorts by file and place, so that a report reads from top to bottom; diagnostics without a place come last.
     pub fn sort(&mut self) {
         self.list.sort_by_key(|d| d.span.unwrap_or(Span { source: SourceId(u32::MAX), start: 0, end: 0 }));
+    }
+}
+
+impl FromIterator<Diagnostic> for Report {
+    fn from_iter<I: IntoIterator<Item = Diagnostic>>(diagnostics: I) -> Self {
+        let mut report = Self::default();
+        diagnostics.into_iter().for_each(|d| report.push(d));
+        report
+    }
+}
+
+impl From<Diagnostic> for Report {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::from_iter([diagnostic])
     }
 }

@@ -14,7 +14,8 @@ const LEAD: usize = 40;
 /// What a tab is shown as.
 const TAB: &str = "    ";
 
-/// All complaints as text with the source line and carets; ends with a line break unless there is nothing to say.
+/// All diagnostics as text for people, with the source line and carets below the place; `color` adds ANSI colours. The text
+/// ends with a line break; it is empty for an empty report.
 ///
 /// ```
 /// use tapster::diag::{Code, Diagnostic, Report, Sources, Span, render};
@@ -36,7 +37,7 @@ pub fn human(report: &Report, sources: &Sources, color: bool) -> String {
     blocks.join("\n")
 }
 
-/// One line a complaint: `file:line:col: error[code]: message`.
+/// One line per diagnostic, for editors: `file:line:column: error[code]: message`, or without the place if there is none.
 #[must_use]
 pub fn plain(report: &Report, sources: &Sources) -> String {
     let mut out = String::new();
@@ -45,13 +46,15 @@ pub fn plain(report: &Report, sources: &Sources) -> String {
             out.push_str(&tame(&place.to_string()));
             out.push_str(": ");
         }
-        let _ = writeln!(out, "{}[{}]: {}", word(d.severity), d.code.as_str(), tame(&d.message));
+        let _ = writeln!(out, "{}[{}]: {}", d.severity.as_str(), d.code.as_str(), tame(&d.message));
     }
     out
 }
 
-/// All complaints as a JSON array. `file`, `line`, `column`, `end_line` and `end_column` (one past the last
-/// character) are `null` where a complaint has no place; `label`, `rule` and `help` where it has none.
+/// All diagnostics as a JSON array, one object for each: `severity`, `code`, `message`, `place` (`file:line:column`), the
+/// parts of the place (`file`, `line`, `column`, and `end_line` and `end_column`, one past the last character), `label`,
+/// `rule`, `help`, `related`; `pass` and `row` for warnings of a build; then the diagnostic's own `details`. The place and
+/// its parts are `null` for a diagnostic without a place, and so are `label`, `rule` and `help` where there is none.
 #[must_use]
 pub fn json(report: &Report, sources: &Sources) -> serde_json::Value {
     report.items().iter().map(|d| json_one(d, sources)).collect()
@@ -73,10 +76,11 @@ fn json_one(d: &Diagnostic, sources: &Sources) -> serde_json::Value {
             })
         })
         .collect();
-    serde_json::json!({
-        "severity": word(d.severity),
+    let mut out = serde_json::json!({
+        "severity": d.severity.as_str(),
         "code": d.code.as_str(),
         "message": d.message,
+        "place": place.as_ref().map(ToString::to_string),
         "file": place.as_ref().map(|p| p.file.to_string()),
         "line": place.as_ref().map(|p| p.line),
         "column": place.as_ref().map(|p| p.column),
@@ -86,19 +90,24 @@ fn json_one(d: &Diagnostic, sources: &Sources) -> serde_json::Value {
         "rule": d.rule,
         "help": d.help,
         "related": related,
-    })
-}
-
-fn word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Warning => "warning",
-        Severity::Error => "error",
+    });
+    if let serde_json::Value::Object(out) = &mut out {
+        if !d.pass.is_empty() {
+            out.insert("pass".to_owned(), d.pass.as_str().into());
+        }
+        if let Some(row) = &d.row {
+            out.insert("row".to_owned(), row.as_str().into());
+        }
+        for (name, value) in &d.details {
+            out.entry(name.as_str()).or_insert_with(|| value.clone());
+        }
     }
+    out
 }
 
 fn block(d: &Diagnostic, sources: &Sources, paint: Paint) -> String {
     let mut out = String::new();
-    let head = format!("{}[{}]", word(d.severity), d.code.as_str());
+    let head = format!("{}[{}]", d.severity.as_str(), d.code.as_str());
     let _ = writeln!(out, "{}{}", paint.severity(d.severity, &head), paint.bold(&format!(": {}", tame(&d.message))));
     let mut gutter = 1;
     if let Some((span, place)) = d.span.and_then(|s| Some((s, sources.place(s)?))) {
@@ -242,7 +251,12 @@ impl Paint {
     }
 
     fn severity(self, severity: Severity, text: &str) -> String {
-        self.with(if severity == Severity::Error { "1;31" } else { "1;33" }, text)
+        let code = match severity {
+            Severity::Note => "1;36",
+            Severity::Warning => "1;33",
+            Severity::Error => "1;31",
+        };
+        self.with(code, text)
     }
 
     fn bold(self, text: &str) -> String {

@@ -5,8 +5,9 @@
 
 pub mod unchanged;
 
+use crate::diag::Diagnostic;
 use crate::engine::{self, BuildError};
-use crate::model::plan::{Trace, Unchanged, Warning};
+use crate::model::plan::{Trace, Unchanged};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
@@ -29,7 +30,7 @@ pub struct Emitted {
     #[serde(skip_serializing_if = "serde_json::Value::is_null")]
     pub request: serde_json::Value,
     /// What was odd on the way from the plan to it; what was odd before is in the plan.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Diagnostic>,
     /// What of the plan stands as in an earlier one, where the plan says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<Unchanged>,
@@ -70,6 +71,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, &st)).map_err(failed)?;
     let trace = engine::trace::trace(&st, None, stages);
     warnings.extend(st.warnings.take());
+    engine::warnings::place(rules, &mut warnings);
     Ok(Emitted { payload, request, warnings, unchanged: plan.unchanged.clone(), trace })
 }
 
@@ -83,7 +85,7 @@ fn shallow(plan: &Plan) -> Result<(), BuildError> {
 
 /// What program `lint` of the pack, if it has one, warns of: it looks at the messages that the dialect is given, and
 /// whatever it changes stays with it.
-fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<Item>) -> Result<Vec<Warning>, BuildError> {
+fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<Item>) -> Result<Vec<Diagnostic>, BuildError> {
     let programs = rules.programs();
     let Some(program) = programs.find(LINT) else { return Ok(Vec::new()) };
     let mut st = engine::state(rules, scene);

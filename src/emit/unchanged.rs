@@ -20,9 +20,9 @@ use crate::pack::Ruleset;
 pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, previous: &Json) -> Result<Unchanged, BuildError> {
     let counter = counter(rules, plan)?;
     let (now, before) = (read(rules, dialect, payload), read(rules, dialect, previous));
-    let cost = |leaf: &(String, &Json)| leaf.1.as_str().map_or(0.0, |text| count(&counter, text));
+    let cost = |leaf: &(String, &Json)| leaf.1.as_str().map_or(0, |text| count(&counter, text));
     let same = now.iter().zip(&before).take_while(|(a, b)| a == b).count();
-    let mut tokens: f64 = now.iter().take(same).map(cost).sum();
+    let mut tokens: u64 = now.iter().take(same).map(cost).sum();
     let mut differs = None;
     if let Some((path, value)) = now.get(same) {
         let (text, old) = (shown(value), before.get(same).filter(|(p, _)| p == path).map(|(_, v)| shown(v)).unwrap_or_default());

@@ -17,13 +17,22 @@ pub(crate) fn counter(rules: &Ruleset, plan: &Plan) -> Result<Arc<Counter>, Buil
     let named = plan.trim_report.as_ref().map(|report| report.account.as_str());
     let account = st.rules.accounts.iter().position(|a| Some(a.name.as_ref()) == named).unwrap_or(0);
     let memo = Memo::default();
-    ledger::counter_of(&pass_env(&st, &memo), account).map_err(|f| BuildError::of(f.into(), None, &st))
+    ledger::counter_of(&pass_env(&st, &memo), account).map_err(BuildError::fault)
 }
 
 /// How many tokens a text has.
-#[expect(clippy::cast_precision_loss, reason = "texts are far below 2^52 units")]
-pub(crate) fn count(counter: &Counter, text: &str) -> f64 {
-    counter.count(text) as f64
+pub(crate) fn count(counter: &Counter, text: &str) -> u64 {
+    counter.count(text) as u64
+}
+
+/// Most tokens that are reported: the largest whole number that every reader of JSON keeps exactly.
+const MOST: f64 = 9_007_199_254_740_991.0;
+
+/// A cost as a count of tokens, rounded up; negative costs and anything that is not a number are 0. A sum of fractions
+/// that differs from a whole number only by the rounding of floats is that number.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates at both ends")]
+pub(crate) fn whole(tokens: f64) -> u64 {
+    (tokens - 1e-6).ceil().min(MOST) as u64
 }
 
 /// The length of the common beginning, in bytes, at the border of a character.

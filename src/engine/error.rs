@@ -1,56 +1,138 @@
-//! Why a build gave no plan, with the stage that it happened in.
+//! Why a build gave no plan: the kind of the error, the stage that it happened in, and the token counts where the
+//! prompt did not fit.
 
+use std::sync::Arc;
+
+use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::model::Value;
-use crate::terms::State;
+use crate::pack::Ruleset;
+use crate::terms::{Fault, FaultKind, State};
 use crate::verbs::Halt;
 
-/// Why a build failed. Source of the fields: `wave4-contracts.md`, Failure mode and Stage naming.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, thiserror::Error)]
+use super::counting::whole;
+
+/// What kind of error a [`BuildError`] is. [`as_str`](Self::as_str) gives the stable word that JSON output uses.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// `max_tokens_exceeded`: the blocks that must be sent cost more tokens than the budget holds.
+    MaxTokensExceeded,
+    /// `strict_mode`: the scene is strict, and a warning was raised.
+    StrictMode,
+    /// `pipeline`: a pass, a script, a hook or a function failed.
+    Pipeline,
+    /// `template`: a text of a template language cannot be read or rendered.
+    Template,
+    /// `bound.exceeded`: a limit on work, size or depth was reached.
+    Bound,
+    /// `unknown_dialect`: the pack has no dialect of the requested name.
+    UnknownDialect,
+    /// `call`: the caller named a program, list, format, task or template that the pack does not have.
+    Call,
+    /// A `require` pass of the pack failed; the text is the code that its term `error` names.
+    Pack(Arc<str>),
+}
+
+impl ErrorKind {
+    /// The stable word of the kind; for [`ErrorKind::Pack`], the pack's own code.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Pack(code) => code,
+            known => known.registered().map_or("", Code::as_str),
+        }
+    }
+
+    /// The kind as the code of a diagnostic.
+    #[must_use]
+    pub fn code(&self) -> DiagnosticCode {
+        match self {
+            Self::Pack(code) => DiagnosticCode::Pack(code.clone()),
+            known => known.registered().unwrap_or(Code::Pipeline).into(),
+        }
+    }
+
+    fn registered(&self) -> Option<Code> {
+        Some(match self {
+            Self::MaxTokensExceeded => Code::MaxTokens,
+            Self::StrictMode => Code::StrictMode,
+            Self::Pipeline => Code::Pipeline,
+            Self::Template => Code::TemplateFailed,
+            Self::Bound => Code::BoundExceeded,
+            Self::UnknownDialect => Code::DialectUnknown,
+            Self::Call => Code::CallUnknown,
+            Self::Pack(_) => return None,
+        })
+    }
+
+    /// The kind of an error whose code a pass of the pack names.
+    fn named(code: &str) -> Self {
+        if code == Code::MaxTokens.as_str() { Self::MaxTokensExceeded } else { Self::Pack(code.into()) }
+    }
+}
+
+impl std::fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl serde::Serialize for ErrorKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// Why a build, a single program or a payload failed. `Display` gives the stage and the message on one line;
+/// [`diagnostic`](Self::diagnostic) adds the file and line of the pass. Source of the fields: `wave4-contracts.md`,
+/// Failure mode and Stage naming.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, thiserror::Error)]
 #[error("{}{message}", stage.as_ref().map(|s| format!("stage `{s}`: ")).unwrap_or_default())]
 #[non_exhaustive]
 pub struct BuildError {
-    /// `max_tokens_exceeded`, `strict_mode`, `pipeline`, `template`, `bound.exceeded`, `unknown_dialect`, `call`, or the code that a pack's `require` names.
-    pub kind: String,
-    /// The stage that failed.
+    /// The kind of error. Serialised as its word.
+    pub kind: ErrorKind,
+    /// The name of the stage or pass that failed; `None` where no pass was running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// What happened.
+    /// What happened, on one line; the middle of an overlong message is left out.
     pub message: String,
-    /// The context window, where room was the matter.
+    /// The size of the context window in tokens; only if the prompt did not fit and the pack states it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<f64>,
-    /// What of it is kept for the answer.
+    pub max_tokens: Option<u64>,
+    /// How many tokens of the window are reserved for the answer; only if the prompt did not fit and the pack states it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reserve_tokens: Option<f64>,
-    /// What the prompt still costs.
+    pub reserve_tokens: Option<u64>,
+    /// How many tokens the blocks cost that must be sent, rounded up; only if the prompt did not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_tokens: Option<f64>,
+    pub estimated_tokens: Option<u64>,
 }
 
 impl BuildError {
-    /// The kind, for programs.
+    /// The kind of error.
     #[must_use]
-    pub fn kind(&self) -> &str {
+    pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }
 
-    /// The engine was asked for a dialect that the pack does not have.
+    /// The pack has no dialect of the requested name.
     pub(crate) fn unknown_dialect(message: impl Into<String>) -> Self {
-        Self::plain("unknown_dialect", None, message)
+        Self::plain(ErrorKind::UnknownDialect, None, message)
     }
 
-    /// The engine was called wrongly.
+    /// A limit was reached outside of a pass.
     pub(crate) fn bound(message: impl Into<String>) -> Self {
-        Self::plain("bound.exceeded", None, message)
+        Self::plain(ErrorKind::Bound, None, message)
     }
 
+    /// The caller named something that the pack does not have.
     pub(crate) fn call(message: impl Into<String>) -> Self {
-        Self::plain("call", None, message)
+        Self::plain(ErrorKind::Call, None, message)
     }
 
-    fn plain(kind: &str, stage: Option<&str>, message: impl Into<String>) -> Self {
+    fn plain(kind: ErrorKind, stage: Option<&str>, message: impl Into<String>) -> Self {
         Self {
-            kind: kind.to_owned(),
+            kind,
             stage: stage.map(str::to_owned),
             message: crate::diag::short::cut(message),
             max_tokens: None,
@@ -62,28 +144,63 @@ impl BuildError {
     /// The first warning, where warnings are errors.
     fn strict(st: &State, stage: Option<&str>) -> Self {
         let warning = st.warnings.borrow().first().map(|w| format!("{} ({})", w.message, w.code)).unwrap_or_default();
-        Self::plain("strict_mode", stage, warning)
+        Self::plain(ErrorKind::StrictMode, stage, warning)
+    }
+
+    /// The error of a fault outside of a pass.
+    pub(crate) fn fault(fault: Fault) -> Self {
+        Self::faulty(fault, None)
+    }
+
+    fn faulty(fault: Fault, stage: Option<&str>) -> Self {
+        let kind = match fault.kind {
+            FaultKind::Failed => ErrorKind::Pipeline,
+            FaultKind::Template => ErrorKind::Template,
+            FaultKind::Bound => ErrorKind::Bound,
+            FaultKind::Call => ErrorKind::Call,
+        };
+        Self::plain(kind, stage, fault.message)
     }
 
     pub(crate) fn of(halt: Halt, stage: Option<&str>, st: &State) -> Self {
         match halt {
-            Halt::Stop => Self::plain("pipeline", stage, "the program stopped itself"),
+            Halt::Stop => Self::plain(ErrorKind::Pipeline, stage, "the program stopped itself"),
             Halt::Warned => Self::strict(st, stage),
-            Halt::Host(message) => Self::plain("pipeline", stage, message),
-            Halt::Fault(fault) => Self::plain(fault.kind, stage, fault.message),
+            Halt::Host(message) => Self::plain(ErrorKind::Pipeline, stage, message),
+            Halt::Fault(fault) => Self::faulty(fault, stage),
             Halt::Refused { code, message, room } => {
-                let mut error = Self::plain(&code, stage, message);
+                let mut error = Self::plain(ErrorKind::named(&code), stage, message);
                 if let Some(room) = room {
-                    error.max_tokens = room.window;
-                    error.reserve_tokens = room.reserve;
-                    error.estimated_tokens = Some(room.estimated);
+                    error.max_tokens = room.window.map(whole);
+                    error.reserve_tokens = room.reserve.map(whole);
+                    error.estimated_tokens = Some(whole(room.estimated));
                 }
                 error
             }
         }
     }
 
-    /// The error as JSON.
+    /// The error as a diagnostic, placed at the pass that failed: its span points into [`Ruleset::sources`]. A pass that
+    /// the pack does not have gives no place. Its JSON also holds the fields of this error.
+    #[must_use]
+    pub fn diagnostic(&self, rules: &Ruleset) -> Diagnostic {
+        let mut out = Diagnostic::error(self.kind.code(), self.message.as_str());
+        if let Some(stage) = &self.stage {
+            out = out.rule(format!("stage `{stage}`"));
+            out.span = rules.span_of_pass(stage);
+        }
+        if let Some(estimated) = self.estimated_tokens {
+            let window = self.max_tokens.map(|n| format!("; the context window holds {n}")).unwrap_or_default();
+            let reserve = self.reserve_tokens.map(|n| format!("; {n} are reserved for the answer")).unwrap_or_default();
+            out = out.help(format!("the prompt needs {estimated} tokens{window}{reserve}"));
+        }
+        if let serde_json::Value::Object(fields) = self.to_json() {
+            out.details = fields;
+        }
+        out
+    }
+
+    /// The error as a JSON object: `kind`, `message`, and the other fields that are present.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_else(|_| Value::text(self.message.as_str()).to_json())

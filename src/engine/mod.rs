@@ -6,6 +6,7 @@
 pub mod counting;
 pub mod error;
 pub mod trace;
+pub mod warnings;
 
 mod hooks;
 mod render;
@@ -17,9 +18,10 @@ use crate::program::{Ask, Machine};
 use crate::template::TemplateCalls;
 use crate::terms::State;
 use crate::terms::draws::Draws;
+use crate::text::script::take_log;
 use crate::verbs::Halt;
 
-pub use error::BuildError;
+pub use error::{BuildError, ErrorKind};
 
 /// The live blocks after each stage, where a trace is kept.
 pub(crate) type Stages = Vec<(String, Vec<Value>)>;
@@ -40,6 +42,8 @@ pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut S
 
 /// A fresh state over a scene.
 pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
+    // what scripts of another build printed is not of this one
+    let _ = take_log();
     let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };
     let mut data = data;
     if !scene.seed.is_empty()
@@ -56,7 +60,7 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
     st.strict = scene.strict;
     let table = rules.macros().clone();
     let templates = TemplateCalls::new(rules.templates().clone(), rules.tasks().clone());
-    st.set_renderer(std::rc::Rc::new(move |args, st| render::render(args, st, &table, &templates)));
+    st.set_renderer(std::rc::Rc::new(move |what, args, st| render::render(what, args, st, &table, &templates)));
     st
 }
 

@@ -1,5 +1,4 @@
-//! The text languages, as the terms reach them: macro, outlet, story, handlebars, leaf, liquid, template; whatever
-//! else is named is left as it is.
+//! The text languages, templates and scripts, as the terms reach them.
 
 use std::sync::Arc;
 
@@ -7,31 +6,33 @@ use crate::diag::Code;
 use crate::macros::{Macros, OutletHost, Table};
 use crate::model::{Map, Value};
 use crate::template::TemplateCalls;
-use crate::terms::{Fault, State};
+use crate::terms::{Fault, Rendering, State};
 use crate::text::functions;
-use crate::text::handlebars::Template;
+use crate::text::handlebars::{Template, Unknown};
 use crate::text::leaf::{Leaf, Scope, Syntax};
-use crate::text::liquid::{Liquid, LiquidError, Options};
-use crate::text::macros::{MacroLimits, expand};
-use crate::text::story::Story;
+use crate::text::liquid::{Liquid, Options};
+use crate::text::macros::expand;
+use crate::text::{Language, Limits, TextError};
 
-/// `{ lang, of, with? }` to a text.
-pub(super) fn render(args: &Map, st: &State, table: &Table, templates: &TemplateCalls) -> Result<Value, Fault> {
-    let text = args.get("of").map(Value::to_text).unwrap_or_default();
-    let with = args.get("with").cloned().unwrap_or_default();
-    match args.get("lang").and_then(Value::as_str) {
-        Some("macro") => {
+/// A text, a template or a script's answer; `args` are those of the call.
+pub(super) fn render(what: Rendering, args: &Map, st: &State, table: &Table, templates: &TemplateCalls) -> Result<Value, Fault> {
+    let text = || args.get("of").map(Value::to_text).unwrap_or_default();
+    let with = || args.get("with").cloned().unwrap_or_default();
+    let language = match what {
+        Rendering::Template => return templates.render(args, st),
+        Rendering::Script => return rhai(args, &text(), st),
+        Rendering::Text(language) => language,
+    };
+    let (text, with) = (text(), with());
+    match language {
+        Language::Macro => {
             let values = args.get("values").and_then(Value::as_str).and_then(functions::find);
             Ok(Value::Text(Macros::new(st, table, &with, &text).through(values).run()))
         }
-        Some("outlet") => Ok(Value::Text(outlets(&text, st))),
-        Some("story") => story(&text, &with),
-        Some("handlebars") => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str) == Some("macro"), st, table),
-        Some("leaf") => leaf(&text, &with, st),
-        Some("liquid") => liquid(&text, &with, st),
-        Some("template") => templates.render(args, st),
-        Some("rhai") => rhai(args, &text, st),
-        _ => Ok(Value::Text(text)),
+        Language::Outlet => Ok(Value::Text(outlets(&text, st))),
+        Language::Handlebars => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str), st, table),
+        Language::Leaf => leaf(&text, &with, st),
+        Language::Liquid => liquid(&text, &with, st),
     }
 }
 
@@ -50,31 +51,21 @@ fn outlets(text: &Arc<str>, st: &State) -> Arc<str> {
     if !text.contains("{{") {
         return text.clone();
     }
-    let limits = MacroLimits { output: st.rules.limits.text_bytes, ..MacroLimits::default() };
+    let limits = Limits::MACROS.with_output(st.rules.limits.text_bytes);
     expand(text, &OutletHost::new(st), &limits).text
 }
 
-fn story(template: &str, with: &Value) -> Result<Value, Fault> {
-    let story = Story::known(template).map_err(|e| misread(template, e.offset, &e.message))?;
-    let lookup = |name: &str| with.get(name).map(Value::to_text);
-    story.render(&lookup, false).map(Value::text).map_err(|e| misread(template, e.offset, &e.message))
-}
-
-/// What is wrong with a template, and where: the line and the column, and what stands there.
-fn misread(template: &str, offset: usize, message: &str) -> Fault {
-    let before = template.get(..offset).unwrap_or(template);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    let rest: String = template.get(offset..).unwrap_or_default().chars().take_while(|c| *c != '\n').take(40).collect();
-    let here = if rest.is_empty() { "at its end".to_owned() } else { format!("at `{rest}`") };
-    Fault::template(format!("line {line}, column {column} of the template, {here}: {message}"))
+/// A mistake in a text, or a limit that it reached, with its place and what stands there.
+fn fault(error: &TextError, text: &str, what: &str) -> Fault {
+    let message = error.in_text(text, what);
+    if error.bound { Fault::bound(message) } else { Fault::template(message) }
 }
 
 fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault> {
     if !template.contains("{{") && !template.contains("{%") {
         return Ok(Value::Text(template.clone()));
     }
-    let fault = |error: LiquidError| {
+    let fault = |error: TextError| {
         let message = format!("in a Liquid template, {error}");
         if error.bound { Fault::bound(message) } else { Fault::template(message) }
     };
@@ -82,19 +73,22 @@ fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault>
     for name in liquid.unknown_filters() {
         st.warn(Code::MacroFailed, format!("Liquid knows no filter `{name}`; what is piped into it stays as it is"));
     }
-    let options = Options { output: st.rules.limits.text_bytes, ..Options::default() };
+    let options = Options { limits: Limits::LIQUID.with_output(st.rules.limits.text_bytes), ..Options::default() };
     liquid.render(with, &options).map(Value::text).map_err(fault)
 }
 
-/// With `macros` a name that is no field is a macro; else it stays as a tag.
-fn handlebars(template: &str, with: &Value, macros: bool, st: &State, table: &Table) -> Result<Value, Fault> {
+/// What the rule says with `unknown` is done with names that are no fields: they are read as macros (`macro`), stay as
+/// they are written together with all other unknown tags (`stays`), or stay as plain tags.
+fn handlebars(template: &str, with: &Value, unknown: Option<&str>, st: &State, table: &Table) -> Result<Value, Fault> {
     let nothing = Value::default();
-    let mut unknown = |name: &str| {
+    let mut name = |name: &str| {
         let tag: Arc<str> = format!("{{{{{name}}}}}").into();
-        if macros { self::macros(&tag, &nothing, st, table) } else { tag }
+        if unknown == Some("macro") { macros(&tag, &nothing, st, table) } else { tag }
     };
-    let text = Template::known(template).and_then(|template| template.render(with, &mut unknown));
-    text.map(Value::text).map_err(|e| misread(template, e.offset, &e.message))
+    let limits = Limits::HANDLEBARS.with_output(st.rules.limits.text_bytes);
+    let manner = if unknown == Some("stays") { Unknown::Stays } else { Unknown::Asked };
+    let text = Template::known(template, manner).and_then(|compiled| compiled.render(with, &mut name, &limits));
+    text.map(Value::text).map_err(|error| fault(&error, template, "template"))
 }
 
 fn rhai(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {

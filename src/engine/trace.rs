@@ -6,6 +6,7 @@ use crate::model::Value;
 use crate::model::plan::{PassStat, Reason, Stat, Trace, TrimReport};
 use crate::terms::State;
 use crate::terms::ledger::Trimmed;
+use crate::text::script::take_log;
 
 /// The trace of a run; `None` where the scene asked for none.
 pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
@@ -17,19 +18,25 @@ pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages:
     Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros, rewrites })
 }
 
-/// What was noted: by the engine of trimming, by hooks, and by passes under `$stat`.
+/// What was noted: by trimming, by hooks, by `print` in scripts, and by passes under `$stat`.
 fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
     let mut stats = st.notes.borrow().clone();
     if let Some((report, by)) = report {
         let numbers = [
-            ("initial_tokens", Value::Num(report.initial_tokens)),
-            ("final_tokens", Value::Num(report.final_tokens)),
-            ("budget_tokens", Value::Num(report.budget_tokens)),
-            ("eviction_count", Value::Int(i64::try_from(report.eviction_count).unwrap_or(i64::MAX))),
+            ("initial_tokens", report.initial_tokens),
+            ("final_tokens", report.final_tokens),
+            ("budget_tokens", report.budget_tokens),
+            ("eviction_count", report.eviction_count as u64),
         ];
-        let value = Value::map(numbers.into_iter().map(|(name, value)| (Arc::from(name), value)).collect());
+        let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+        let value = Value::map(numbers.into_iter().map(|(name, n)| (Arc::from(name), number(n))).collect());
         stats.push(Stat { stage: by.stage.to_string(), name: "trim".to_owned(), value });
     }
+    stats.extend(take_log().into_iter().map(|line| Stat {
+        stage: String::new(),
+        name: "print".to_owned(),
+        value: Value::from(line.as_str()),
+    }));
     let set = st.set.borrow();
     let noted = set.get("stat").and_then(Value::as_map).into_iter().flat_map(|m| m.iter());
     stats.extend(noted.map(|(name, value)| Stat { stage: String::new(), name: name.to_string(), value: value.clone() }));

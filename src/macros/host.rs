@@ -12,8 +12,9 @@ use crate::model::{Map, RuleRef, Value};
 use crate::terms::expr::Root;
 use crate::terms::select::pass_env;
 use crate::terms::{Expr, Memo, State};
+use crate::text::Limits;
 use crate::text::functions::Function;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Reading};
+use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading};
 use crate::text::seedrandom;
 
 use super::call::{self, Around, Call, Gives, Kind, Row};
@@ -292,7 +293,7 @@ impl MacroHost for Macros<'_> {
         self.table.after(text)
     }
 
-    fn reading(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Reading> {
+    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
         self.table.reading(text, limits)
     }
 }

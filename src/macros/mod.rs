@@ -22,10 +22,9 @@ mod rows;
 use std::sync::Arc;
 
 use crate::diag::Code;
-use crate::text::macros::{MacroLimits, expand};
+use crate::text::Limits;
+use crate::text::macros::expand;
 
-pub use call::{Call, Gives, MacroFn, MacroFunction, Row};
-pub use functions::MACRO_FUNCTIONS;
 pub use host::Macros;
 pub use outlet::OutletHost;
 pub use table::Table;
@@ -38,7 +37,7 @@ impl Macros<'_> {
             self.st.warn(Code::MacroFailed, "texts are expanded inside texts too deeply or too often; one is left as it is");
             return self.given.clone();
         };
-        let limits = MacroLimits { output: self.st.rules.limits.text_bytes, ..MacroLimits::default() };
+        let limits = Limits::MACROS.with_output(self.st.rules.limits.text_bytes);
         let flavour = self.st.lookup(&["macro_flavour".into()], None);
         let done = match self.table.is_ordered(flavour.as_str().unwrap_or_default()) {
             true => ordered::run(self, limits, inside),

@@ -6,13 +6,14 @@ use super::call::{self, Around, Gives, Row};
 use super::host::Macros;
 use super::passes::{Pass, Passes, escaped};
 use crate::model::Value;
+use crate::text::Limits;
 use crate::text::js;
 use crate::text::macros::passes::{Flat, Hit};
-use crate::text::macros::{Called, Expanded, MacroLimits, MacroResult};
+use crate::text::macros::{Called, Expanded, MacroResult};
 use crate::text::pattern;
 
 /// Expands the text of `macros` in the ordered flavour; `inside` a macro of another text.
-pub(super) fn run(macros: &Macros<'_>, limits: MacroLimits, inside: bool) -> Expanded {
+pub(super) fn run(macros: &Macros<'_>, limits: Limits, inside: bool) -> Expanded {
     if macros.given.is_empty() {
         return Flat::new(&macros.given, limits).done();
     }

@@ -134,7 +134,7 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
         cell: "find",
         code: Code::RegexBad,
         message: format!("the pattern cannot be used: {}", e.reason),
-        help: Some("see docs/language.md for the patterns that there are".into()),
+        help: Some("see docs/reference/language/conditions.md for the patterns that there are".into()),
     })?;
     let split = cells.get("split").map(Value::to_text).filter(|text| !text.is_empty());
     let trim = cells.get("trim");

@@ -93,7 +93,7 @@ pub(super) fn rewrite(cells: &Value) -> Result<(Rewrite, String), Wrong> {
         cell: "find",
         code: Code::SchemaValue,
         message: format!("the pattern cannot be used: {}", e.reason),
-        help: Some("see docs/language.md for the patterns that there are".into()),
+        help: Some("see docs/reference/language/conditions.md for the patterns that there are".into()),
     })?;
     let needs = cells.get("needs").map_or_else(|| find.clone(), Value::to_text);
     if needs.is_empty() {

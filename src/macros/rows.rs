@@ -75,7 +75,8 @@ fn function_named(name: &str) -> Result<&'static MacroFunction, Wrong> {
         cell: "fn",
         code: Code::NameUnknown,
         message: format!("there is no macro function `{name}`"),
-        help: suggest::help(name, MACRO_FUNCTIONS.iter().map(|f| f.name)).or_else(|| Some("see docs/macros.md for every one".into())),
+        help: suggest::help(name, MACRO_FUNCTIONS.iter().map(|f| f.name))
+            .or_else(|| Some("see docs/reference/macros.md for every one".into())),
     })
 }
 

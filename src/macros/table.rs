@@ -11,7 +11,8 @@ use super::rows::{complaint, row};
 use crate::diag::Report;
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
-use crate::text::macros::{Found, Grammar, MacroLimits, Reading, Tree};
+use crate::text::Limits;
+use crate::text::macros::{Found, Grammar, Reading, Tree};
 
 /// Most texts that are remembered as they are read.
 const MOST_READ: usize = 256;
@@ -113,7 +114,7 @@ impl Table {
     }
 
     /// A text as it is read, remembered.
-    pub fn reading(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Reading> {
+    pub fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
         // a poisoned lock only means that another build stopped while reading; the map is whole
         if let Some(known) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
             return known.clone();

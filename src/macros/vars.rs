@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::call::{Call, says};
 use crate::model::{Map, Value};
-use crate::text::js;
 use crate::text::macros::MacroResult;
+use crate::text::{js, truth};
 
 /// Largest place of a list that a macro may set.
 const MOST_PLACES: usize = 10_000;
@@ -61,7 +61,7 @@ impl<'a> Var<'a> {
     /// Adds: one more element to a list, else a sum, else a longer text. Gives what the variable is then.
     fn add(&self, by: &Value) -> Result<Value, MacroResult> {
         let old = self.read();
-        let old = if js::truthy(&old) { old } else { Value::Int(0) };
+        let old = if truth::javascript(&old) { old } else { Value::Int(0) };
         if let Some(Value::List(list)) = js::parse_json(&js::string(&old)) {
             let mut list = list.as_ref().clone();
             list.push(by.clone());
@@ -71,7 +71,7 @@ impl<'a> Var<'a> {
         }
         let (number, more) = (js::to_number(&old), js::to_number(by));
         let new = if number.is_nan() || more.is_nan() {
-            let old = if js::truthy(&old) { js::string(&old) } else { String::new() };
+            let old = if truth::javascript(&old) { js::string(&old) } else { String::new() };
             Value::text(format!("{old}{}", js::string(by)))
         } else {
             js::value(number + more)

@@ -1,31 +1,15 @@
 //! What a build gives: ordered blocks, what was left out and why, and everything a caller may want to keep.
 
 use super::{Map, Scene, Value};
-
-/// One warning of a build.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
-pub struct Warning {
-    /// The stable code.
-    pub code: String,
-    /// What happened.
-    pub message: String,
-    /// The pass that was running.
-    pub pass: String,
-    /// What to do about it, where the pass says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub help: Option<String>,
-    /// The row of a table that the warning follows from, as `table/name`, where the pass names one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub row: Option<String>,
-}
+use crate::diag::Diagnostic;
 
 /// One block that trimming took out.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct EvictionRecord {
     /// Its id.
     pub id: String,
-    /// What it cost, in tokens.
-    pub tokens: f64,
+    /// What it cost, in tokens: rounded up where the pack's ruler gives fractions.
+    pub tokens: u64,
     /// Its budget group.
     pub group: String,
     /// It went as part of a bundle.
@@ -58,11 +42,11 @@ pub struct TrimReport {
     #[serde(skip)]
     pub account: String,
     /// What could be spent.
-    pub budget_tokens: f64,
+    pub budget_tokens: u64,
     /// What everything cost before; a stretch that was never read is not in it.
-    pub initial_tokens: f64,
+    pub initial_tokens: u64,
     /// What the kept blocks cost.
-    pub final_tokens: f64,
+    pub final_tokens: u64,
     /// How many blocks went.
     pub eviction_count: usize,
     /// One for each.
@@ -102,7 +86,7 @@ pub struct Reason {
     pub book: String,
     /// The pass.
     pub pass: String,
-    /// The pass's `because`; the codes of lore are in `docs/lore.md`.
+    /// The pass's `because`; the codes of lore are in `docs/reference/lore.md`.
     pub because: String,
     /// What the verb knows about it, such as the key that was found and where, the draw, what was left of an account or
     /// who won instead, and what the pass adds by `why`.
@@ -187,9 +171,9 @@ pub struct Trace {
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct Unchanged {
     /// Tokens from the front that are the same; of the first text that differs, those up to the difference.
-    pub tokens: f64,
+    pub tokens: u64,
     /// Tokens of all.
-    pub total: f64,
+    pub total: u64,
     /// Blocks (of a payload: values) that are wholly the same.
     pub blocks: usize,
     /// The first difference; nothing where all is the same.
@@ -232,8 +216,8 @@ pub struct Difference {
 pub struct Block {
     /// All fields: `id slot role text group removable enabled …`.
     pub fields: Value,
-    /// What it costs, in tokens.
-    pub tokens: f64,
+    /// What it costs, in tokens: rounded up where the pack's ruler gives fractions; 0 where no pass has trimmed.
+    pub tokens: u64,
     /// What passes did to it; empty without a trace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Event>,
@@ -271,8 +255,9 @@ impl Block {
 pub struct Plan {
     /// All blocks in prompt order, those that trimming took out among them (`enabled` is false).
     pub blocks: Vec<Block>,
-    /// What was odd.
-    pub warnings: Vec<Warning>,
+    /// What is probably not intended, in the order found. Each names the pass that was running; its span points into the
+    /// ruleset's [sources](crate::Ruleset::sources).
+    pub warnings: Vec<Diagnostic>,
     /// Texts for named outlets.
     pub outlets: Value,
     /// What trimming did; nothing where no pass trims.

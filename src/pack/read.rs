@@ -13,12 +13,8 @@ use crate::template;
 /// One rule file, read and checked. It may break its schema; the report knows.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// Its text.
-    pub source: SourceId,
     /// Its kind; empty when it names none that is known.
     pub kind: Arc<str>,
-    /// Its path inside the pack.
-    pub path: String,
     /// Its content, always a table.
     pub root: Node,
 }
@@ -33,7 +29,7 @@ impl Document {
 /// Reads a file of `layer` and checks it against the newest schema of its kind. `None` when it cannot be read
 /// at all (encoding, syntax); the report says why. A template is not checked here: it may be laid over another.
 pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schemas, report: &mut Report) -> Option<Document> {
-    let (source, mut root) = tree(file, layer, false, sources, report)?;
+    let (_, mut root) = tree(file, layer, false, sources, report)?;
     let kind = match root.as_table() {
         Some(table) if template::is_shaped(table) => Some(template::KIND),
         Some(table) => kind_of(table, root.span, report),
@@ -42,7 +38,7 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
     if let Some(kind) = kind.filter(|kind| *kind != template::KIND) {
         versioned(&mut root, kind, layer, schemas, report);
     }
-    Some(Document { source, kind: Arc::from(kind.unwrap_or("")), path: file.path_in_pack.clone(), root })
+    Some(Document { kind: Arc::from(kind.unwrap_or("")), root })
 }
 
 /// The tree of a file, which is a table, without `$schema`. `is_template` says that it is known to be one.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::diag::{Code, Report, Span};
+use crate::diag::{Code, DiagnosticCode, Report, Sources, Span};
 use crate::macros::Table;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
@@ -28,8 +28,8 @@ struct Inner {
 }
 
 /// Whether a code is about the shape of a single value, as a schema sees it.
-fn is_shape(code: Code) -> bool {
-    matches!(code, Code::SchemaUnknownKey | Code::SchemaType | Code::SchemaValue)
+fn is_shape(code: &DiagnosticCode) -> bool {
+    matches!(code.known(), Some(Code::SchemaUnknownKey | Code::SchemaType | Code::SchemaValue))
 }
 
 impl Ruleset {
@@ -71,7 +71,7 @@ impl Ruleset {
         // of two complaints about one value the compiler's knows more than the schema's
         let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();
         let lacking: HashSet<Span> = found.items().iter().filter(|d| d.code == Code::TermMissing).filter_map(|d| d.span).collect();
-        report.retain(|d| !(is_shape(d.code) && d.span.is_some_and(|span| said.contains(&span))));
+        report.retain(|d| !(is_shape(&d.code) && d.span.is_some_and(|span| said.contains(&span))));
         report.retain(|d| !(d.code == Code::SchemaMissingKey && d.span.is_some_and(|span| lacking.contains(&span))));
         report.extend(found);
         if report.has_errors() {
@@ -92,6 +92,21 @@ impl Ruleset {
     #[must_use]
     pub fn pack(&self) -> &Pack {
         &self.0.pack
+    }
+
+    /// The texts of the pack's files: what the spans of its diagnostics point into.
+    #[must_use]
+    pub fn sources(&self) -> &Sources {
+        &self.0.pack.sources
+    }
+
+    /// The place of the pass `name` in [`sources`](Self::sources): a full name, `program/pass`, or the name of a stage of
+    /// program `build`. `None` if the pack has no such pass.
+    #[must_use]
+    pub fn span_of_pass(&self, name: &str) -> Option<Span> {
+        let mut passes = self.0.programs.list.iter().flat_map(|p| &p.passes);
+        let stage = |id: &str| id.strip_prefix("build/") == Some(name);
+        passes.find(|p| p.id.as_ref() == name || stage(&p.id)).map(|p| p.span)
     }
 
     /// The compiled programs.

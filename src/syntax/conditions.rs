@@ -149,7 +149,7 @@ impl CompileContext<'_> {
                     Code::ScriptBad,
                     span,
                     format!("the script cannot be compiled: {}", e.message),
-                    Some("see docs/language.md, scripts".into()),
+                    Some("see docs/reference/language/texts.md, scripts".into()),
                 );
                 Cond::Const(false)
             }

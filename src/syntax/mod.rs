@@ -7,6 +7,7 @@ pub mod calls;
 pub mod conditions;
 pub mod context;
 pub mod dependencies;
+pub mod languages;
 pub mod scripts;
 pub mod selections;
 pub mod values;

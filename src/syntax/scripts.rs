@@ -51,7 +51,7 @@ impl CompileContext<'_> {
         let text = self.pack.sources.get(id).map_or("", |s| s.text.as_ref());
         let start = offset(text, error.line, error.column);
         let rule = std::mem::take(&mut self.rule);
-        let help = Some("see docs/hooks.md for what a script may do".into());
+        let help = Some("see docs/reference/hooks.md for what a script may do".into());
         self.fail(Code::ScriptBad, Span::new(id, start, start), format!("the script cannot be compiled: {}", error.message), help);
         self.rule = rule;
     }

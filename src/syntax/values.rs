@@ -214,7 +214,10 @@ impl CompileContext<'_> {
         let span = table.get("fn").map_or(node.span, |f| f.node.span);
         let function = match name {
             "cost" => Function::Cost,
-            "render" => Function::Render,
+            "render" => match self.language_of_call(table, span) {
+                Some(language) => Function::Render(language),
+                None => return Expr::Const(Value::Null),
+            },
             "template" => {
                 self.check_template(table);
                 Function::Template
@@ -228,7 +231,8 @@ impl CompileContext<'_> {
                 }
             },
         };
-        let args = table.iter().filter(|(k, _)| k.as_ref() != "fn").map(|(k, f)| (k.clone(), self.expr(&f.node))).collect();
+        let compiled = |key: &str| key == "fn" || (key == "lang" && matches!(function, Function::Render(_)));
+        let args = table.iter().filter(|(k, _)| !compiled(k)).map(|(k, f)| (k.clone(), self.expr(&f.node))).collect();
         Expr::Fn(Box::new(Call { function, args }))
     }
 

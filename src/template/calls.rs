@@ -60,12 +60,12 @@ impl TemplateCalls {
                 true => "it has none, so name a file, or add one of `kind = \"template\"`".to_owned(),
                 false => "templates are named by their `id`".to_owned(),
             });
-            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no template `{id}`; {help}")) });
+            return Err(Fault::call(format!("the pack has no template `{id}`; {help}")));
         };
         match args.get("task").filter(|task| !task.is_empty()).map(Value::to_text) {
             Some(task) if task != template.task => {
                 let message = format!("template `{id}` is written for task `{}`, and not for `{task}`", template.task);
-                Err(Fault { kind: "call", ..Fault::template(message) })
+                Err(Fault::call(message))
             }
             _ => Ok(template),
         }
@@ -75,7 +75,7 @@ impl TemplateCalls {
         let kinds = self.tasks.kinds();
         let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| format!("its tasks: {}", kinds.join(", ")));
         let message = format!("template `{}` is written for task `{}`, which the pack does not have; {help}", template.id, template.task);
-        Fault { kind: "call", ..Fault::template(message) }
+        Fault::call(message)
     }
 }
 
@@ -85,7 +85,7 @@ fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, Fault> {
     budget.as_f64().map(|most| Some(tokens(most))).ok_or_else(|| {
         let message =
             format!("the budget of template `{}` must be a number of tokens, but is `{}`", template.id, short::word(&budget.to_text()));
-        Fault { kind: "call", ..Fault::template(message) }
+        Fault::call(message)
     })
 }
 
@@ -118,7 +118,7 @@ fn tokens(number: f64) -> u64 {
 fn told(template: &Template, task: &Task, rendered: Rendered, st: &State) -> Value {
     for warning in &rendered.warnings {
         let row = task.source(&warning.source).map(|source| format!("source/{}", source.whole));
-        st.warn_with(Code::TemplateData.as_str(), format!("in template `{}`, {warning}", template.id), None, row);
+        st.warn_with(Code::TemplateData, format!("in template `{}`, {warning}", template.id), None, row);
     }
     let count = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
     let spent = Value::Int(i64::try_from(rendered.tokens).unwrap_or(i64::MAX));
@@ -170,7 +170,7 @@ impl Sources for TaskSources<'_> {
         }
         source.resolve(args, self.st).map_err(|fault| {
             let message = fault.message.clone();
-            if fault.bound {
+            if fault.is_bound() {
                 *self.bound.borrow_mut() = Some(fault);
             }
             message
@@ -192,7 +192,7 @@ impl<'a> PackRuler<'a> {
         let rulers = &st.rules.rulers;
         let Some(ruler) = rulers.iter().position(|r| &*r.name == name) else {
             let help = suggest::help(name, rulers.iter().map(|r| r.name.as_ref())).map(|help| format!("; {help}")).unwrap_or_default();
-            return Err(Fault { kind: "call", ..Fault::template(format!("the pack has no ruler `{name}`{help}")) });
+            return Err(Fault::call(format!("the pack has no ruler `{name}`{help}")));
         };
         let mut made = Self { st, ruler, known: None, failed: RefCell::default() };
         made.known = made.shape()?;

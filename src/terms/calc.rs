@@ -6,6 +6,7 @@
 //! halves up, as JavaScript does. Nesting is limited to 64.
 
 use crate::model::Value;
+use crate::text::{TextError, truth};
 
 use super::eval::{Env, Fault};
 use super::expr::Expr;
@@ -140,7 +141,7 @@ impl Calc {
 fn call(name: Name, args: &[Calc], env: &Env<'_>) -> Result<f64, Fault> {
     if name == Name::If {
         let [cond, yes, no] = args else { return Ok(0.0) };
-        return if cond.number(env)? == 0.0 { no.number(env) } else { yes.number(env) };
+        return if truth::calc(cond.number(env)?) { yes.number(env) } else { no.number(env) };
     }
     let values = args.iter().map(|a| a.number(env)).collect::<Result<Vec<_>, _>>()?;
     let first = values.first().copied().unwrap_or(0.0);
@@ -155,17 +156,8 @@ fn call(name: Name, args: &[Calc], env: &Env<'_>) -> Result<f64, Fault> {
     })
 }
 
-/// What is wrong with an expression: where (byte offset) and why.
-#[derive(Debug, PartialEq, Eq)]
-pub struct CalcError {
-    /// Byte offset into the text.
-    pub offset: usize,
-    /// What is wrong.
-    pub message: String,
-}
-
 /// Parses an expression; `reference` compiles a `$x` or `@x` at a byte offset.
-pub fn parse(text: &str, reference: &mut dyn FnMut(&str, usize) -> Expr) -> Result<Calc, CalcError> {
+pub fn parse(text: &str, reference: &mut dyn FnMut(&str, usize) -> Expr) -> Result<Calc, TextError> {
     let mut p = Parser { text, at: 0, reference, depth: 0 };
     let calc = p.comparison()?;
     p.blank();
@@ -187,8 +179,8 @@ impl<'t> Parser<'t, '_> {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    fn error(&self, message: impl Into<String>) -> CalcError {
-        CalcError { offset: self.at, message: message.into() }
+    fn error(&self, message: impl Into<String>) -> TextError {
+        TextError::at(self.text, self.at, message)
     }
 
     fn blank(&mut self) {
@@ -204,7 +196,7 @@ impl<'t> Parser<'t, '_> {
         found
     }
 
-    fn comparison(&mut self) -> Result<Calc, CalcError> {
+    fn comparison(&mut self) -> Result<Calc, TextError> {
         self.depth += 1;
         if self.depth > 64 {
             return Err(self.error("nested more than 64 deep"));
@@ -220,7 +212,7 @@ impl<'t> Parser<'t, '_> {
         Ok(result)
     }
 
-    fn sum(&mut self) -> Result<Calc, CalcError> {
+    fn sum(&mut self) -> Result<Calc, TextError> {
         let mut left = self.product()?;
         loop {
             let op = if self.eat("+") {
@@ -234,7 +226,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    fn product(&mut self) -> Result<Calc, CalcError> {
+    fn product(&mut self) -> Result<Calc, TextError> {
         let mut left = self.unary()?;
         loop {
             let op = if self.eat("*") {
@@ -248,7 +240,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    fn unary(&mut self) -> Result<Calc, CalcError> {
+    fn unary(&mut self) -> Result<Calc, TextError> {
         if self.eat("-") {
             self.depth += 1;
             if self.depth > 64 {
@@ -261,7 +253,7 @@ impl<'t> Parser<'t, '_> {
         self.atom()
     }
 
-    fn atom(&mut self) -> Result<Calc, CalcError> {
+    fn atom(&mut self) -> Result<Calc, TextError> {
         self.blank();
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return Err(self.error("a number, a reference or `(` is expected")) };
@@ -288,7 +280,7 @@ impl<'t> Parser<'t, '_> {
         self.function(rest)
     }
 
-    fn function(&mut self, rest: &str) -> Result<Calc, CalcError> {
+    fn function(&mut self, rest: &str) -> Result<Calc, TextError> {
         let length = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').map(char::len_utf8).sum::<usize>();
         let word = rest.get(..length).unwrap_or("");
         let Some((_, name)) = NAMES.iter().find(|(n, _)| *n == word) else {

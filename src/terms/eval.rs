@@ -14,33 +14,55 @@ use crate::text::{functions, js};
 use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
 use super::memo::Memo;
 use super::select::Seq;
-use super::{Cond, State};
+use super::{Cond, Rendering, State};
 
 /// Why something could not be worked out at run time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
     /// What went wrong.
     pub message: String,
-    /// A limit was reached: never forgiven.
-    pub bound: bool,
     /// The kind of error that it becomes where nothing forgives it.
-    pub kind: &'static str,
+    pub kind: FaultKind,
+}
+
+/// What kind of failure a [`Fault`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A script, a filter or a function failed.
+    Failed,
+    /// A text of a text language cannot be read.
+    Template,
+    /// A limit was reached: never forgiven.
+    Bound,
+    /// The caller asked for something that the pack does not have.
+    Call,
 }
 
 impl Fault {
     /// A script, filter or function failed.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { message: message.into(), bound: false, kind: "pipeline" }
+        Self { message: message.into(), kind: FaultKind::Failed }
     }
 
     /// A text of a text language that cannot be read.
     pub fn template(message: impl Into<String>) -> Self {
-        Self { message: message.into(), bound: false, kind: "template" }
+        Self { message: message.into(), kind: FaultKind::Template }
     }
 
     /// A limit was reached.
     pub fn bound(message: impl Into<String>) -> Self {
-        Self { message: message.into(), bound: true, kind: "bound.exceeded" }
+        Self { message: message.into(), kind: FaultKind::Bound }
+    }
+
+    /// The caller asked for something that the pack does not have.
+    pub fn call(message: impl Into<String>) -> Self {
+        Self { message: message.into(), kind: FaultKind::Call }
+    }
+
+    /// Whether a limit was reached, which no pass forgives.
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        self.kind == FaultKind::Bound
     }
 }
 
@@ -89,7 +111,7 @@ impl<'a> Env<'a> {
 
     /// A failing filter spares its item when the pass says so; everything else goes up.
     pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
-        if self.st.sparing.get() && !fault.bound {
+        if self.st.sparing.get() && !fault.is_bound() {
             let id = self.whole().at("id").map(Value::to_text).unwrap_or_default();
             self.st.warn(
                 crate::diag::Code::FilterFailed,
@@ -307,11 +329,8 @@ impl Expr {
                 match call.function {
                     Function::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| env.st.called(f, &args))?,
                     Function::Cost => super::ledger::cost_of(env, &args)?,
-                    Function::Render => env.st.render(&args)?,
-                    Function::Template => {
-                        args.insert("lang".into(), Value::text("template"));
-                        env.st.render(&args)?
-                    }
+                    Function::Render(language) => env.st.render(Rendering::Text(language), &args)?,
+                    Function::Template => env.st.render(Rendering::Template, &args)?,
                 }
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,

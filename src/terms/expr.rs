@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::model::{FieldId, Value};
+use crate::text::Language;
 
 use super::{Cond, Select, calc::Calc};
 
@@ -183,7 +184,7 @@ pub enum Function {
     /// `cost`: what a text costs by a ruler.
     Cost,
     /// `render`: a text through one of the text languages.
-    Render,
+    Render(Language),
     /// `template`: a template of slots and layout, by its id.
     Template,
 }
@@ -222,7 +223,7 @@ impl Expr {
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(Expr::draws),
             Expr::Table(t) => t.iter().any(|(_, e)| e.draws()),
             Expr::Lookup(l) => l.key.draws() || l.table.draws(),
-            Expr::Fn(c) => matches!(c.function, Function::Render | Function::Template) || c.args.iter().any(|(_, e)| e.draws()),
+            Expr::Fn(c) => matches!(c.function, Function::Render(_) | Function::Template) || c.args.iter().any(|(_, e)| e.draws()),
             _ => false,
         }
     }

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::EvictionRecord;
 use crate::model::{Item, Map, Value, item::core};
 use crate::text::tokens::Counter;
 
@@ -76,12 +75,29 @@ impl Ruler {
     }
 }
 
+/// One item that was taken out of its list, or a stretch of an unread list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The item's id.
+    pub id: String,
+    /// What it costs, in tokens; a ruler may give fractions.
+    pub tokens: f64,
+    /// Its budget group.
+    pub group: String,
+    /// It was taken out as part of a bundle.
+    pub group_eviction: bool,
+    /// The pass that took it out.
+    pub pass: String,
+    /// How many elements there are in a stretch that was never read.
+    pub unread: Option<usize>,
+}
+
 /// What has been spent and evicted so far.
 #[derive(Debug, Default)]
 pub struct Ledger {
     spent: Vec<f64>,
     /// What was taken out, in order.
-    pub records: Vec<EvictionRecord>,
+    pub records: Vec<Record>,
     /// The lists that were trimmed, each with what did it last.
     trimmed: Vec<Trimmed>,
 }

@@ -7,8 +7,8 @@ use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diag::{Code, short};
-use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step, Warning};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
+use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value, value::MAX_DEPTH};
 
@@ -18,7 +18,7 @@ use super::ledger::Ledger;
 use super::lists::{Lazy, List, Load, Shape};
 use super::memo::Memo;
 use super::patterns::Patterns;
-use super::{Cond, Rules};
+use super::{Cond, Renderer, Rendering, Rules};
 
 /// Most parts of a value that a pass may set.
 const MAX_NODES: usize = 4_000_000;
@@ -50,7 +50,7 @@ pub struct State {
     /// Accounts and counters.
     pub ledger: RefCell<Ledger>,
     /// Warnings so far.
-    pub warnings: RefCell<Vec<Warning>>,
+    pub warnings: RefCell<Vec<Diagnostic>>,
     /// The list of the program that is running: what `$account.x.left` looks at.
     pub current: Cell<usize>,
     /// The pass that is running.
@@ -101,9 +101,6 @@ pub struct State {
     pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
 }
-
-/// How a text is expanded: the text languages, handed in from above.
-pub type Renderer = Rc<dyn Fn(&Map, &State) -> Result<Value, Fault>>;
 
 impl State {
     /// A fresh state over a scene.
@@ -183,25 +180,23 @@ impl State {
 
     /// Raises a warning of the running pass.
     pub fn warn(&self, code: Code, message: impl Into<String>) {
-        self.warn_as(code.as_str(), message);
-    }
-
-    /// Raises a warning under a code that a pack names.
-    pub fn warn_as(&self, code: &str, message: impl Into<String>) {
         self.warn_with(code, message, None, None);
     }
 
-    /// The same, with what to do about it and the row (`table/name`) that it follows from.
-    pub fn warn_with(&self, code: &str, message: impl Into<String>, help: Option<String>, row: Option<String>) {
-        let (code, pass) = (code.to_owned(), self.pass.borrow().to_string());
-        let (help, row) = (help.map(short::cut), row.map(short::cut));
-        self.warnings.borrow_mut().push(Warning { code, message: short::cut(message), pass, help, row });
+    /// Raises a warning with a code of the registry or of the pack, with what to do about it and the row (`table/name`)
+    /// that it follows from. The place in the pack's files is added where the warning leaves the build.
+    pub fn warn_with(&self, code: impl Into<DiagnosticCode>, message: impl Into<String>, help: Option<String>, row: Option<String>) {
+        let mut warning = Diagnostic::warning(code, message);
+        warning.pass = self.pass.borrow().to_string();
+        warning.help = help.map(short::cut);
+        warning.row = row.map(short::cut);
+        self.warnings.borrow_mut().push(warning);
     }
 
-    /// Renders a text in one of the text languages.
-    pub fn render(&self, args: &Map) -> Result<Value, Fault> {
+    /// Renders a text, a template or what a script makes of a text.
+    pub fn render(&self, what: Rendering, args: &Map) -> Result<Value, Fault> {
         match &self.renderer {
-            Some(renderer) => renderer(args, self),
+            Some(renderer) => renderer(what, args, self),
             None => Ok(args.get("of").cloned().unwrap_or_default()),
         }
     }

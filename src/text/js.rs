@@ -93,19 +93,6 @@ pub fn string(value: &Value) -> String {
     }
 }
 
-/// `Boolean(value)`.
-#[must_use]
-pub fn truthy(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Rule(_) => false,
-        Value::Bool(b) => *b,
-        Value::Text(text) => !text.is_empty(),
-        Value::Int(n) => *n != 0,
-        Value::Num(n) => *n != 0.0 && !n.is_nan(),
-        Value::List(_) | Value::Map(_) => true,
-    }
-}
-
 /// A number as a value: whole numbers as such, and no negative zero.
 #[must_use]
 pub fn value(number: f64) -> Value {

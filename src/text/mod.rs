@@ -5,13 +5,16 @@
 //! message or a product; all treat their input as hostile, so each has a bound and an answer for reaching it.
 
 pub mod dice;
+mod error;
 pub mod functions;
 pub mod halves;
 pub mod handlebars;
 pub mod js;
 mod kept;
 pub mod keys;
+mod language;
 pub mod leaf;
+mod limits;
 pub mod liquid;
 pub mod macros;
 pub mod moment;
@@ -20,5 +23,10 @@ mod schema;
 pub mod script;
 pub mod seedrandom;
 pub mod sha512;
-pub mod story;
 pub mod tokens;
+pub mod truth;
+
+pub(crate) use error::Mistake;
+pub use error::TextError;
+pub use language::Language;
+pub use limits::Limits;

@@ -6,12 +6,11 @@
 use std::sync::Arc;
 
 use crate::diag::{Span, Table};
-use crate::model::plan::EvictionRecord as Record;
 use crate::model::{Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
-use crate::terms::ledger;
+use crate::terms::ledger::{self, Record};
 use crate::terms::select::{End, Seq, pass_env};
 use crate::terms::state::Because;
 use crate::terms::{Cond, Current, Memo, State};
@@ -24,7 +23,7 @@ use super::units::{Unit, units};
 /// `admit` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "admit",
-    doc: "lets units in until one does not fit",
+    doc: "lets units in until one does not fit into the account",
     terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set", "admitted"],
     cost: "what is admitted, and one",
     did: "admitted",

@@ -10,7 +10,7 @@ use crate::terms::{Env, Fault, Memo, State};
 /// `drop` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "drop",
-    doc: "removes the selected from the list, which is reported",
+    doc: "removes the selected items from the list, and reports them",
     terms: &[],
     cost: "the list",
     did: "dropped",

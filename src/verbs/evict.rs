@@ -7,12 +7,11 @@
 use std::sync::Arc;
 
 use crate::diag::{Span, Table};
-use crate::model::plan::EvictionRecord as Record;
 use crate::model::{Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
-use crate::terms::ledger;
+use crate::terms::ledger::{self, Record};
 use crate::terms::select::{End, Seq, pass_env};
 use crate::terms::{Cond, Current, Env, Fault, Memo, State};
 
@@ -22,7 +21,7 @@ use super::units::{Group, Unit, units};
 /// `evict` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "evict",
-    doc: "switches units off until the list fits",
+    doc: "switches units off until the list fits into the account",
     terms: &["account", "unit", "spare"],
     cost: "what fits",
     did: "evicted",

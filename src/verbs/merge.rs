@@ -15,7 +15,7 @@ use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 /// `merge` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "merge",
-    doc: "neighbours with equal `same` become one",
+    doc: "joins neighbours that are equal in `same`",
     terms: &["same", "absorb", "stop", "join", "field", "fold", "into"],
     cost: "the list and its text",
     did: "merged",

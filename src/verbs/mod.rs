@@ -30,5 +30,5 @@ mod parts;
 mod running;
 mod scripts;
 
-pub use pass::{Caller, Failing, Halt, Info, Pass, Verb};
+pub use pass::{Caller, Failing, Halt, Pass};
 pub use table::{SHARED, VERBS};

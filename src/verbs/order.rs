@@ -10,7 +10,7 @@ use crate::terms::{Memo, State};
 /// `order` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "order",
-    doc: "the selected trade places",
+    doc: "sorts the selected items among their positions",
     terms: &[],
     cost: "n log n of the selected",
     did: "placed",

@@ -16,7 +16,7 @@ use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 /// `place` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "place",
-    doc: "moves the selected, or copies of them, to a place",
+    doc: "moves the selected items, or copies of them, to a place",
     terms: &["to", "at", "against", "copy", "field", "pick"],
     cost: "the list",
     did: "placed",

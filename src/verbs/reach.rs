@@ -94,7 +94,7 @@ impl Local for Queued {
         st.pass.replace(pass);
         st.sparing.set(sparing);
         match result {
-            Err(fault) if self.pass.failing != Failing::Error && !fault.bound => {
+            Err(fault) if self.pass.failing != Failing::Error && !fault.is_bound() => {
                 st.warn(crate::diag::Code::FilterFailed, fault.message);
                 Ok(Some(item.clone()))
             }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use crate::diag::{Code, Span, Table};
+use crate::diag::{Code, DiagnosticCode, Span, Table};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
@@ -16,7 +16,7 @@ use crate::terms::{Cond, Env, Expr, Memo, State};
 /// `require` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "require",
-    doc: "an error, a warning, or the end of the program",
+    doc: "states what must hold; otherwise an error, a warning, or the end of the program",
     terms: &["that", "error", "level", "message", "help", "row"],
     cost: "the selected, or one test",
     did: "run",
@@ -127,7 +127,7 @@ impl Verb for Require {
         for Complaint { message, help, row } in complaints {
             match self.level {
                 Level::Stop => return Err(Halt::Stop),
-                Level::Warn => st.warn_with(&self.error, message, help, row),
+                Level::Warn => st.warn_with(DiagnosticCode::named(&self.error), message, help, row),
                 Level::Error => {
                     let room = self.headroom(st, list)?;
                     return Err(Halt::Refused { code: self.error.to_string(), message, room });

@@ -15,7 +15,7 @@ use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 /// `reserve` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "reserve",
-    doc: "takes from an account",
+    doc: "takes tokens from an account",
     terms: &["account", "cost"],
     cost: "the selected",
     did: "admitted",

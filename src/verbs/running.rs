@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::Code;
+use crate::diag::{Code, DiagnosticCode};
 use crate::terms::select::pass_env;
 use crate::terms::state::Stat;
 use crate::terms::{Memo, State};
@@ -34,10 +34,10 @@ impl Pass {
         }
         let result = match result {
             Err(Halt::Refused { code, message, .. }) if self.failing == Failing::Keep => {
-                st.warn_as(&code, message);
+                st.warn_with(DiagnosticCode::named(&code), message, None, None);
                 Ok(())
             }
-            Err(Halt::Fault(f)) if self.failing != Failing::Error && !f.bound => {
+            Err(Halt::Fault(f)) if self.failing != Failing::Error && !f.is_bound() => {
                 st.warn(Code::FilterFailed, f.message);
                 Ok(())
             }

@@ -16,7 +16,7 @@ use crate::terms::{Current, Env, Expr, Fault, Memo, State};
 /// `set` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "set",
-    doc: "sets fields of the selected; `$name` keys once a pass, `$state.x` into the patch",
+    doc: "sets fields of the selected items; `$name` keys once per pass, `$state.x` in the patch",
     terms: &["set", "number"],
     cost: "the selected",
     did: "set",

@@ -8,9 +8,9 @@ use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::terms::select::pass_env;
-use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, Rendering, State};
 use crate::text::pattern::Pattern;
-use crate::text::{functions, js};
+use crate::text::{Language, js};
 
 use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
 use super::scripts::Scripts;
@@ -18,7 +18,7 @@ use super::scripts::Scripts;
 /// `shape` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "shape",
-    doc: "changes a text of the selected, step by step",
+    doc: "changes a text of the selected items, step by step",
     terms: &["steps", "field"],
     cost: "the text of the selected",
     did: "shaped",
@@ -27,18 +27,18 @@ pub const INFO: Info = Info {
 
 /// The steps, for `tapster ops`.
 pub const STEPS: &[(&str, &str)] = &[
-    ("trim", "cuts white space: both, start or end"),
-    ("prefix", "puts a text in front"),
-    ("suffix", "puts a text behind"),
-    ("text", "another text instead"),
-    ("replace", "{ find, with, times }: a pattern or a plain text"),
-    ("override", "another text unless it is blank; where that `holds` a pattern, the text so far stands there"),
-    ("expand", "through a text language: macro, outlet, story, leaf, liquid"),
-    ("scripts", "through rewriting scripts, in order; `then` lists steps on what a match puts in"),
-    ("inline", "parts to one text, media as marks in it, joined by this"),
-    ("outline", "marks back to parts, cut at this"),
-    ("parts", "each part by its type"),
-    ("run", "through a Rhai function"),
+    ("trim", "removes white space: `both`, `start` or `end`"),
+    ("prefix", "puts this text in front"),
+    ("suffix", "puts this text behind"),
+    ("text", "replaces the whole text by this one"),
+    ("replace", "`{ find, with, times }`: replaces a pattern or a plain text"),
+    ("override", "replaces the text by this one unless that is blank; where `holds` matches in it, the old text is inserted"),
+    ("expand", "expands the text in a text language: macro, outlet, story, handlebars, leaf, liquid"),
+    ("scripts", "applies rewriting scripts, in order; `then` lists steps for each replacement"),
+    ("inline", "makes one text of the parts, joined by this; media become marks in it"),
+    ("outline", "makes parts of the text again where it has such marks, cut at this"),
+    ("parts", "rewrites each part by its type"),
+    ("run", "calls a Rhai function with the text"),
 ];
 
 /// The terms of `shape`.
@@ -54,6 +54,8 @@ pub(super) struct Step {
     with: Option<Expr>,
     /// Function of the library that every value of a macro goes through.
     values: Option<Arc<str>>,
+    /// What becomes of names that a template does not have.
+    unknown: Option<Arc<str>>,
     what: What,
 }
 
@@ -74,7 +76,7 @@ enum What {
         /// How often at most; then nothing stands there.
         times: Option<Expr>,
     },
-    Expand(Arc<str>),
+    Expand(Language),
     Scripts(Scripts),
     Inline(Arc<str>),
     Outline(Arc<str>),
@@ -184,7 +186,7 @@ pub(super) fn through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<A
 
 fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
     let table = node.as_table()?;
-    let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with" | "then" | "values"));
+    let word = table.keys().find(|k| !matches!(k.as_ref(), "when" | "with" | "then" | "values" | "unknown"));
     let Some((word, own)) = word.and_then(|w| Some((w.as_ref(), &table.get(w)?.node))) else {
         cx.fail(Code::TermType, node.span, "a step needs one key that says what it does", Some("for example `{ trim = \"both\" }`".into()));
         return None;
@@ -211,7 +213,7 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
             holds: table.get("holds").map(|f| cx.pattern(&f.node)),
             times: table.get("times").map(|f| cx.expr(&f.node)),
         },
-        "expand" => What::Expand(cx.literal(own, "a text language")),
+        "expand" => What::Expand(cx.language(own, table)?),
         "scripts" => What::Scripts(Scripts::parse(cx, own, table)),
         "inline" => What::Inline(cx.literal(own, "a joint")),
         "outline" => What::Outline(cx.literal(own, "a joint")),
@@ -230,18 +232,9 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
             return None;
         }
     };
-    let values = table.get("values").map(|f| pure_function(cx, &f.node));
-    Some(Step { when, with, values, what })
-}
-
-/// A function of the library that takes nothing but a text.
-fn pure_function(cx: &mut CompileContext<'_>, node: &Node) -> Arc<str> {
-    let name = cx.literal(node, "a function's name");
-    if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
-        let known = functions::FUNCTIONS.iter().map(|f| f.name);
-        cx.fail(Code::NameUnknown, node.span, format!("no function `{name}` takes a text alone"), suggest::help(&name, known));
-    }
-    name
+    let said = |key: &str| table.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
+    let (values, unknown) = (said("values"), said("unknown"));
+    Some(Step { when, with, values, unknown, what })
 }
 
 fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
@@ -264,7 +257,7 @@ fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
 impl Step {
     pub(super) fn expands_macros(&self) -> bool {
         match &self.what {
-            What::Expand(lang) => matches!(lang.as_ref(), "macro" | "cbs"),
+            What::Expand(language) => *language == Language::Macro,
             What::Scripts(scripts) => scripts.expands_macros(),
             _ => false,
         }
@@ -284,7 +277,7 @@ impl Step {
 
     /// Whether it does nothing but expand macros.
     pub(super) fn expands(&self) -> bool {
-        self.when.is_none() && self.values.is_none() && matches!(&self.what, What::Expand(lang) if lang.as_ref() == "macro")
+        self.when.is_none() && self.values.is_none() && matches!(self.what, What::Expand(Language::Macro))
     }
 
     fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
@@ -329,35 +322,31 @@ impl Step {
                     }
                 }
             }
-            What::Expand(lang) if is_plain(lang, &text) => Value::Text(text),
-            What::Expand(lang) => self.render(lang, &text, None, env)?,
-            What::Run(function) => self.render("rhai", &text, Some(function), env)?,
+            What::Expand(language) if language.is_plain(&text) => Value::Text(text),
+            What::Expand(language) => self.render(Rendering::Text(*language), &text, None, env)?,
+            What::Run(function) => self.render(Rendering::Script, &text, Some(function), env)?,
             What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
             _ => old,
         })
     }
 
-    fn render(&self, lang: &str, text: &Arc<str>, function: Option<&Arc<str>>, env: &Env<'_>) -> Result<Value, Fault> {
+    fn render(&self, what: Rendering, text: &Arc<str>, function: Option<&Arc<str>>, env: &Env<'_>) -> Result<Value, Fault> {
         let mut args = Map::default();
-        args.insert("lang".into(), Value::text(lang));
         args.insert("of".into(), Value::Text(text.clone()));
         if let Some(with) = &self.with {
             args.insert("with".into(), env.eval(with)?);
         }
-        if let Some(values) = &self.values {
-            args.insert("values".into(), Value::Text(values.clone()));
+        for (key, said) in [("values", &self.values), ("unknown", &self.unknown)] {
+            if let Some(said) = said {
+                args.insert(key.into(), Value::Text(said.clone()));
+            }
         }
         if let Some(function) = function {
             args.insert("function".into(), Value::Text(function.clone()));
             args.insert("item".into(), env.whole());
         }
-        env.st.render(&args)
+        env.st.render(what, &args)
     }
-}
-
-/// Whether a text holds nothing that its language would change: most do, and the keys of a large book are many.
-fn is_plain(lang: &str, text: &str) -> bool {
-    lang == "macro" && crate::text::macros::is_plain(text)
 }
 
 /// Whether a replacement mentions a group of the match: `@1`, `@outer.2`.

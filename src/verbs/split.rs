@@ -19,7 +19,7 @@ use crate::text::pattern::{Captures, Pattern};
 /// `split` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "split",
-    doc: "one item becomes several at a pattern",
+    doc: "cuts an item into several at a pattern",
     terms: &["cut", "heads", "lead", "number", "to", "field"],
     cost: "the text",
     did: "split",

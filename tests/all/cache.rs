@@ -69,15 +69,15 @@ fn play(rules: &Ruleset, mut see: impl FnMut(usize, &Plan)) {
 /// Tokens that are an unchanged beginning, and all tokens, of the plans and of the payloads.
 #[derive(Default)]
 struct Shares {
-    plans: (f64, f64),
-    payloads: (f64, f64),
+    plans: (u64, u64),
+    payloads: (u64, u64),
     /// Requests that kept less than half.
     broken: usize,
 }
 
 impl Shares {
-    fn percent((same, all): (f64, f64)) -> f64 {
-        100.0 * same / all
+    fn percent((same, all): (u64, u64)) -> u64 {
+        100 * same / all
     }
 }
 
@@ -91,7 +91,7 @@ fn shares(rules: &Ruleset) -> Shares {
             (unchanged(rules, plan, &previous.blocks).unwrap(), unchanged_payload(rules, plan, "openai", &payload, &sent).unwrap());
         shares.plans = (shares.plans.0 + a.tokens, shares.plans.1 + a.total);
         shares.payloads = (shares.payloads.0 + b.tokens, shares.payloads.1 + b.total);
-        shares.broken += usize::from(a.tokens < a.total / 2.0);
+        shares.broken += usize::from(a.tokens < a.total / 2);
         last = Some((plan.clone(), payload));
     });
     shares
@@ -103,13 +103,13 @@ fn most_of_each_request_is_as_it_was() {
     for (name, s) in [("sillytavern-exact", &default), ("with cache.toml", &friendly)] {
         let (plans, payloads) = (Shares::percent(s.plans), Shares::percent(s.payloads));
         println!(
-            "{name}: {plans:.1} % of all request tokens are an unchanged beginning (of the payloads' texts {payloads:.1} %); {} of {TURNS} requests keep less than half; {:.0} tokens a request",
+            "{name}: {plans} % of all request tokens are an unchanged beginning (of the payloads' texts {payloads} %); {} of {TURNS} requests keep less than half; {} tokens per request",
             s.broken,
-            s.plans.1 / 200.0
+            s.plans.1 / 200
         );
     }
-    assert!(Shares::percent(friendly.plans) >= 80.0 && Shares::percent(friendly.payloads) >= 80.0);
-    assert!(Shares::percent(default.plans) < 5.0, "the default has become friendly too: say so in the example");
+    assert!(Shares::percent(friendly.plans) >= 80 && Shares::percent(friendly.payloads) >= 80);
+    assert!(Shares::percent(default.plans) < 5, "the default has become friendly too: say so in the example");
 }
 
 /// Lore that a line wakes, the note and the line itself are sent each turn, and the prompt fits.
@@ -172,7 +172,7 @@ fn who_broke_it_is_named() {
         (differs.id.as_str(), differs.by_macro.as_deref(), differs.pass.as_deref()),
         ("main_prompt", Some("time"), Some("expand/text"))
     );
-    assert!(found.tokens > 0.0 && found.blocks == 0, "{} tokens", found.tokens);
+    assert!(found.tokens > 0 && found.blocks == 0, "{} tokens", found.tokens);
     let (earlier, later) = two(&friendly, 3, clock);
     assert!(compared(&later, &earlier.blocks).blocks > 5);
     // the oldest message is trimmed, and the note stands deeper
@@ -193,11 +193,8 @@ fn a_payload_is_read_in_the_providers_order() {
     let rules = Ruleset::open_with("base", &[]).unwrap();
     let plan = Plan { scene: Value::from(&json!({ "context": { "tokenizer": "words" } })), ..Plan::default() };
     let payload = |system: &str, chat: &str| {
-        let block = |role: &str, text: &str| Block {
-            fields: Value::from(&json!({ "role": role, "text": text })),
-            tokens: 0.0,
-            history: Vec::new(),
-        };
+        let block =
+            |role: &str, text: &str| Block { fields: Value::from(&json!({ "role": role, "text": text })), tokens: 0, history: Vec::new() };
         let plan = Plan { blocks: vec![block("system", system), block("user", chat)], ..plan.clone() };
         emit(&rules, &plan, "google").unwrap().payload
     };
@@ -206,7 +203,7 @@ fn a_payload_is_read_in_the_providers_order() {
     let (chat, system) = (found(&payload("one two", "three five")), found(&payload("one three", "three four")));
     assert_eq!(chat.differs.map(|d| d.id).as_deref(), Some("contents.0.parts.0.text"));
     assert_eq!(system.differs.map(|d| d.id).as_deref(), Some("systemInstruction.parts.0.text"));
-    assert!(chat.tokens > system.tokens && system.tokens <= 2.0, "{} {}", chat.tokens, system.tokens);
+    assert!(chat.tokens > system.tokens && system.tokens <= 2, "{} {}", chat.tokens, system.tokens);
     assert_eq!(found(&before).differs, None);
 }
 
@@ -215,7 +212,7 @@ fn a_payload_is_read_in_the_providers_order() {
 fn what_is_sent_is_declared() {
     let block = |mood: &str| Block {
         fields: Value::from(&json!({ "role": "user", "text": "Hi", "meta": { "mood": mood } })),
-        tokens: 0.0,
+        tokens: 0,
         history: Vec::new(),
     };
     let plan = Plan { blocks: vec![block("calm")], ..Plan::default() };

@@ -129,7 +129,7 @@ fn run(file: &CaseFile, case: &Value) -> Vec<String> {
     match (tapster::run(&rules, text(case, "run"), &scene, &lists), expect.get("error").and_then(Value::as_str)) {
         (Ok(out), None) => differences(&out, &expect),
         (Ok(_), Some(code)) => vec![format!("the error `{code}` is expected, but it ran to its end")],
-        (Err(error), Some(code)) if error.kind() == code => Vec::new(),
+        (Err(error), Some(code)) if error.kind().as_str() == code => Vec::new(),
         (Err(error), Some(code)) => vec![format!("the error `{code}` is expected, but it is {}", told(&error))],
         (Err(error), None) => vec![told(&error)],
     }

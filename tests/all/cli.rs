@@ -3,9 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::ffi::OsString;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde_json::Value as Json;
 use tapster::cli::{Io, run};
@@ -194,26 +192,4 @@ fn schemas_are_written_whole() {
     assert_eq!(names(&folder.0), names(Path::new("schemas")));
     let read = |path: PathBuf| serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(read(folder.0.join("lore.v1.json")), read(Path::new("schemas/lore.v1.json").to_owned()));
-}
-
-/// A reader that goes away early (`tapster ops | head -1`) is no failure, and nothing is said about it.
-#[test]
-fn a_closed_pipe_is_fine() {
-    let program = env!("CARGO_BIN_EXE_tapster");
-    let mut child = Command::new(program).arg("ops").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    let status = child.wait().unwrap();
-    let mut err = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    assert_eq!((status.code(), err.as_str()), (Some(0), ""));
-}
-
-/// What is written without a colour flag holds no escape, since a pipe is no terminal.
-#[test]
-fn a_process_ends_with_the_exit_code() {
-    let program = env!("CARGO_BIN_EXE_tapster");
-    let ran = Command::new(program).args(["check", "no-such-pack"]).output().unwrap();
-    assert_eq!(ran.status.code(), Some(2));
-    let err = String::from_utf8(ran.stderr).unwrap();
-    assert!(err.starts_with("error[pack.missing]: pack `no-such-pack` is not found"), "{err}");
 }

@@ -3,7 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
@@ -13,6 +12,8 @@ use tapster::{Ruleset, Scene};
 
 /// Codes that have no file here, and where they are tested.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("cache.unchanged", "tests/cli/cases.toml: it takes a plan of an earlier build"),
+    ("call", "tests/all/tasks.rs: the caller makes the mistake, not a pack"),
     ("file.missing", "tests/all/pack/bad_input.rs: it takes a folder on disk"),
     ("file.outside", "tests/all/pack/bad_input.rs: it takes a link on disk"),
     ("file.too_large", "tests/all/pack/bad_input.rs and tests/all/import: it takes a large file"),
@@ -20,9 +21,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("format.refused", "src/format/same.rs: only a defect of the formatter raises it"),
     ("format.skipped", "tests/cli/cases.toml: it takes `fmt`"),
     ("scene.field", "every build raises it: tests/all/packs.rs"),
+    ("pipeline", "tests/all/hooks.rs: it takes a hook or a function that fails"),
+    ("strict_mode", "tests/all/hooks.rs: it takes a strict scene"),
     ("store.name", "tests/all/store.rs: it takes a folder on disk"),
     ("store.taken", "tests/all/store.rs: it takes a folder on disk"),
     ("template.data", "tests/all/tasks.rs: it takes a template of its own"),
+    ("unknown_dialect", "tests/cli/cases.toml: the caller makes the mistake, not a pack"),
 ];
 
 /// What a pack of a case says where it has no `pack.toml` of its own.
@@ -118,14 +122,8 @@ fn built(rules: &Ruleset, case: &Json) -> String {
             Err(error) => (Vec::new(), Some(error)),
         }
     };
-    let mut out = String::new();
-    for w in warnings {
-        writeln!(out, "warning[{}]: {}\n  = pass: {}", w.code, w.message, w.pass).unwrap();
-    }
-    if let Some(error) = error {
-        writeln!(out, "error[{}]: {error}", error.kind()).unwrap();
-    }
-    out
+    let report: Report = warnings.into_iter().chain(error.map(|error| error.diagnostic(rules))).collect();
+    render::human(&report, rules.sources(), false)
 }
 
 #[test]

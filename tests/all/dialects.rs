@@ -11,7 +11,7 @@ use tapster::{Plan, Ruleset, Value, emit};
 static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open_with("base", &[]).unwrap_or_else(|e| panic!("{e}")));
 
 fn sent(dialect: &str, scene: &Json, messages: &Json) -> (Json, Json) {
-    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() };
+    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0, history: Vec::new() };
     let blocks = messages.as_array().unwrap().iter().map(block).collect();
     let plan = Plan { blocks, scene: Value::from(scene), ..Default::default() };
     let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
@@ -121,7 +121,7 @@ fn pack(name: &str, overlay: &str) -> Ruleset {
 /// The payload of a chat whose answer is begun, and whether lint says that the model does not go on with it.
 fn begun(rules: &Ruleset, dialect: &str, provider: &Json) -> (Json, bool) {
     let messages = [json!({ "role": "user", "text": "Hi" }), json!({ "role": "assistant", "slot": "prefill", "text": "Well," })];
-    let blocks = messages.iter().map(|m| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() }).collect();
+    let blocks = messages.iter().map(|m| Block { fields: Value::from(m), tokens: 0, history: Vec::new() }).collect();
     let scene =
         json!({ "provider": provider, "config": { "mistral": { "enablePrefix": true } }, "plan": { "assistant_prefill": "Well," } });
     let plan = Plan { blocks, scene: Value::from(&scene), ..Default::default() };

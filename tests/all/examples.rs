@@ -55,61 +55,6 @@ fn every_example_is_complete() {
     }
 }
 
-/// The commands of a page that the program itself answers: what follows `$ cargo run … -- ` or `$ tapster `, and the
-/// lines that it is said to print.
-fn shown(page: &str) -> Vec<(Vec<OsString>, Vec<String>)> {
-    let mut all: Vec<(Vec<OsString>, Vec<String>)> = Vec::new();
-    let blocks = page.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
-    for block in blocks {
-        let mut open = false;
-        for line in block.lines() {
-            if let Some(command) = line.strip_prefix("$ ") {
-                let ours = command.strip_prefix("tapster ").or_else(|| command.split_once(" -- ").map(|(_, args)| args));
-                open = ours.is_some();
-                all.extend(ours.map(|args| (args.split(' ').map(OsString::from).collect(), Vec::new())));
-            } else if let Some((_, lines)) = all.last_mut().filter(|_| open) {
-                lines.push(line.trim_end().to_owned());
-            }
-        }
-    }
-    all
-}
-
-/// Whether `lines` say what `out` says; `…` stands for anything, on a line of its own for any number of lines.
-fn says(lines: &[String], out: &[&str]) -> bool {
-    match lines.split_first() {
-        None => out.is_empty(),
-        Some((first, rest)) if first.trim() == "…" => (0..=out.len()).any(|skip| says(rest, &out[skip..])),
-        Some((first, rest)) => out.split_first().is_some_and(|(line, out)| matches(first, line) && says(rest, out)),
-    }
-}
-
-fn matches(shown: &str, line: &str) -> bool {
-    let mut left = line;
-    for (n, piece) in shown.split('…').enumerate() {
-        match left.find(piece) {
-            Some(at) if n > 0 || at == 0 => left = &left[at + piece.len()..],
-            _ => return false,
-        }
-    }
-    left.is_empty() || shown.ends_with('…')
-}
-
-/// What the pages show is what the program prints.
-#[test]
-fn pages_show_what_comes_out() {
-    let pages = folders().into_iter().map(|f| f.join("README.md")).chain([PathBuf::from("README.md")]);
-    for page in pages {
-        let shown = shown(&std::fs::read_to_string(&page).unwrap());
-        assert!(!shown.is_empty(), "{}: no command is shown", page.display());
-        for (args, lines) in shown {
-            let (_, out, err) = tapster(args.clone());
-            let printed: Vec<&str> = err.lines().chain(out.lines()).map(str::trim_end).collect();
-            assert!(says(&lines, &printed), "{}: {args:?} prints\n{}", page.display(), printed.join("\n"));
-        }
-    }
-}
-
 /// A provider is one rule file over a pack that does not know it, and what one of its models can do is one line.
 #[test]
 fn a_provider_is_one_file_and_a_flag_is_one_line() {

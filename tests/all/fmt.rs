@@ -147,10 +147,10 @@ fn the_order_of_keys_inside_a_row_stays() {
 #[test]
 fn what_is_not_toml_is_refused_with_its_place() {
     let place = |text: &str| match laid_out(text, 120) {
-        Err(Refusal::Syntax(complaint)) => (complaint.code.as_str(), complaint.span.map(|s| s.start)),
+        Err(Refusal::Syntax(complaint)) => (complaint.code.as_str().to_owned(), complaint.span.map(|s| s.start)),
         other => panic!("{other:?}"),
     };
-    assert_eq!(place("a = 1\nb = \n"), ("syntax.toml", Some(10)));
+    assert_eq!(place("a = 1\nb = \n"), ("syntax.toml".to_owned(), Some(10)));
     let deep = |open: &str, close: &str| format!("a = {}{}", open.repeat(5000), close.repeat(5000));
     assert_eq!(place(&deep("[", "]")).0, "file.too_deep");
     assert_eq!(place(&deep("{a=", "}")).0, "file.too_deep");

@@ -186,7 +186,7 @@ proptest! {
     #[test]
     fn the_budget_is_respected(data in scene()) {
         if let Ok(plan) = build(&LAZY[0], &Scene::new(&data)) {
-            let spent: f64 = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.tokens).sum();
+            let spent: u64 = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.tokens).sum();
             prop_assert!(plan.trim_report.is_some_and(|report| spent <= report.budget_tokens));
         }
     }

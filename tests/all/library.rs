@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 use tapster::text::moment::{INVALID, Moment, humanize};
-use tapster::text::{dice, js, seedrandom};
+use tapster::text::{dice, js, seedrandom, truth};
 
 fn table(name: &str) -> Vec<Json> {
     let path = format!("{}/tests/text/library.json", env!("CARGO_MANIFEST_DIR"));
@@ -83,7 +83,7 @@ fn values_turn_into_each_other_as_in_javascript() {
         let value = value(json);
         let got = js::to_number(&value);
         assert!(got == number || got.is_nan() && number.is_nan(), "{value:?}: {got}");
-        assert_eq!((js::string(&value).as_str(), js::truthy(&value)), (text, truthy));
+        assert_eq!((js::string(&value).as_str(), truth::javascript(&value)), (text, truthy));
     }
 }
 

@@ -7,21 +7,21 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
+use tapster::diag::Diagnostic;
 use tapster::model::Block;
-use tapster::model::plan::Warning;
 use tapster::{Plan, Ruleset, Value, emit};
 
 static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open("base", &[]).unwrap_or_else(|e| panic!("{e}")));
 
-fn lint(dialect: &str, model: &str, messages: &[Json]) -> Vec<Warning> {
-    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() };
+fn lint(dialect: &str, model: &str, messages: &[Json]) -> Vec<Diagnostic> {
+    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0, history: Vec::new() };
     let scene = json!({ "dialect": dialect, "provider": { "model": model }, "context": { "reserve": 9 } });
     let plan = Plan { blocks: messages.iter().map(block).collect(), scene: Value::from(&scene), ..Plan::default() };
     let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
-    emitted.warnings.into_iter().filter(|w| w.code.starts_with("lint.")).collect()
+    emitted.warnings.into_iter().filter(|w| w.code.as_str().starts_with("lint.")).collect()
 }
 
-fn codes(warnings: &[Warning]) -> Vec<&str> {
+fn codes(warnings: &[Diagnostic]) -> Vec<&str> {
     warnings.iter().map(|w| w.code.as_str()).collect()
 }
 
@@ -146,7 +146,7 @@ keys = { turns = { of = "messages", get = "@text" } }
 "#;
     let rules = Ruleset::open_with("base", &[("kite.toml", kite)]).unwrap_or_else(|e| panic!("{e}"));
     let said = |capability: Json| {
-        let blocks = [user("a"), user(""), answer("b")].map(|m| Block { fields: Value::from(&m), tokens: 0.0, history: Vec::new() });
+        let blocks = [user("a"), user(""), answer("b")].map(|m| Block { fields: Value::from(&m), tokens: 0, history: Vec::new() });
         let scene = json!({ "provider": { "model": "k" }, "capability": capability });
         let plan = Plan { blocks: blocks.into(), scene: Value::from(&scene), ..Plan::default() };
         let warnings = emit(&rules, &plan, "kite").unwrap().warnings;
@@ -232,7 +232,7 @@ fn unfilled_slots_are_no_messages() {
 fn named_roles_are_known() {
     let blocks = [user("a"), json!({ "role": "narrator", "text": "b" }), user("c")].map(|m| Block {
         fields: Value::from(&m),
-        tokens: 0.0,
+        tokens: 0,
         history: Vec::new(),
     });
     let scene = json!({ "provider": { "model": "claude-opus-4-6", "roles": { "narrator": "system", "assistant": "model" } }, "context": { "reserve": 9 } });

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
-use tapster::{BuildError, Plan, Ruleset, Scene, Value, build};
+use tapster::{BuildError, ErrorKind, Plan, Ruleset, Scene, Value, build};
 
 /// A template of one slot with this plan.
 fn template(task: &str, revision: &str, plan: &Json) -> Json {
@@ -180,12 +180,12 @@ fn a_budget_that_is_no_number_is_not_taken_for_none() {
 fn a_template_or_task_that_is_not_there_is_told() {
     let call = |scene: Json| built_with(&[("t.json", &template("turn_generation", "base", &json!([])).to_string())], &scene).unwrap_err();
     let unknown = call(json!({ "template": "tt" }));
-    assert_eq!(unknown.kind(), "call");
+    assert_eq!(unknown.kind(), &ErrorKind::Call);
     assert!(unknown.message.contains("did you mean `t`?"), "{}", unknown.message);
     let other = call(json!({ "template": "t", "task": "writing_assistant" }));
     assert!(other.message.contains("is written for task `turn_generation`"), "{}", other.message);
     let none = call(json!({}));
-    assert_eq!(none.kind(), "call");
+    assert_eq!(none.kind(), &ErrorKind::Call);
     let pass = "kind = \"overlay\"\nversion = 1\n[[pass]]\nname = \"build/more\"\ndo = \"set\"\nset = { \"$rendered\" = { fn = \"template\", of = \"nowhere\", budgt = 1 } }";
     let rejected = Ruleset::open_with("storyforge", &[("o.toml", pass)]).err().unwrap().to_string();
     for said in ["there is no template `nowhere`", "`budgt` does not belong to `template`"] {
@@ -203,5 +203,5 @@ fn work_on_sources_is_bounded() {
     };
     assert_eq!(of(50).unwrap().blocks.len(), 1);
     // each of these loops wants a list of its own
-    assert_eq!(of(400).unwrap_err().kind(), "bound.exceeded");
+    assert_eq!(of(400).unwrap_err().kind(), &ErrorKind::Bound);
 }

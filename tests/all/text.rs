@@ -355,7 +355,8 @@ mod macros {
     use std::sync::Arc;
 
     use super::table;
-    use tapster::text::macros::{Called, Found, Grammar, MacroHost, MacroLimits, MacroResult, Shape, expand, may_have_effects};
+    use tapster::text::Limits;
+    use tapster::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Shape, expand, may_have_effects};
     use tapster::text::pattern::{Captures, Pattern};
 
     /// A small table of macros, as a pack could declare them.
@@ -450,10 +451,9 @@ mod macros {
             let mut host = Table::new();
             host.unescapes = row["unescapes"] == true;
             let text: Arc<str> = row["text"].as_str().unwrap().into();
-            let done = expand(&text, &host, &MacroLimits::default());
+            let done = expand(&text, &host, &Limits::MACROS);
             assert_eq!(&*done.text, row["gives"].as_str().unwrap(), "{row}");
-            assert_eq!(done.changed, done.text != text, "{row}");
-            assert_eq!(done.changed, !Arc::ptr_eq(&done.text, &text), "{row}");
+            assert_eq!(done.text == text, Arc::ptr_eq(&done.text, &text), "{row}");
         }
     }
 
@@ -462,37 +462,37 @@ mod macros {
         let host = Table::new();
         for text in ["", "plain { text }", "a < b", "}} only closed"] {
             let text: Arc<str> = text.into();
-            assert!(Arc::ptr_eq(&expand(&text, &host, &MacroLimits::default()).text, &text));
+            assert!(Arc::ptr_eq(&expand(&text, &host, &Limits::MACROS).text, &text));
         }
         assert_eq!(host.calls.get(), 0);
     }
 
     #[test]
     fn limits_leave_the_text_and_say_so() {
-        let run = |text: String, limits: MacroLimits| {
+        let run = |text: String, limits: Limits| {
             let text: Arc<str> = text.into();
             let done = expand(&text, &Table::new(), &limits);
             (Arc::ptr_eq(&done.text, &text), done)
         };
-        let (same, done) = run("{{big}}".repeat(20), MacroLimits::default());
+        let (same, done) = run("{{big}}".repeat(20), Limits::MACROS);
         assert!(same && done.warnings[0].contains("bytes"));
-        let (same, done) = run("{{user}}".repeat(20), MacroLimits { steps: 10, ..MacroLimits::default() });
+        let (same, done) = run("{{user}}".repeat(20), Limits { steps: 10, ..Limits::MACROS });
         assert!(same && done.warnings[0].contains("more than 10 macros"));
         // the innermost of 65 levels stays as text, that of 64 does not
-        let (same, done) = run(format!("{}{{{{user}}}}{}", "{{mystery::".repeat(64), "}}".repeat(64)), MacroLimits::default());
+        let (same, done) = run(format!("{}{{{{user}}}}{}", "{{mystery::".repeat(64), "}}".repeat(64)), Limits::MACROS);
         assert!(same && done.warnings[0].contains("deeper than 64"));
-        let (_, done) = run(format!("{}{{{{user}}}}{}", "{{mystery::".repeat(63), "}}".repeat(63)), MacroLimits::default());
+        let (_, done) = run(format!("{}{{{{user}}}}{}", "{{mystery::".repeat(63), "}}".repeat(63)), Limits::MACROS);
         assert!(done.text.contains("Ilse") && done.warnings.is_empty());
         // 10,000 levels and as many open ends do not overflow anything
-        run(format!("{}a{}", "{{x ".repeat(10_000), "}}".repeat(10_000)), MacroLimits::default());
-        run("{{".repeat(100_000), MacroLimits::default());
-        let (same, done) = run("{{fails}}".into(), MacroLimits::default());
+        run(format!("{}a{}", "{{x ".repeat(10_000), "}}".repeat(10_000)), Limits::MACROS);
+        run("{{".repeat(100_000), Limits::MACROS);
+        let (same, done) = run("{{fails}}".into(), Limits::MACROS);
         assert!(same && done.warnings == ["it failed"]);
     }
 
     #[test]
     fn hostile_blocks_end() {
-        let run = |text: String| expand(&text.into(), &Table::new(), &MacroLimits::default());
+        let run = |text: String| expand(&text.into(), &Table::new(), &Limits::MACROS);
         // 10,000 blocks inside each other: deeper ones stay as text, and it is said
         let done = run(format!("{}a{}", "{{trim}}".repeat(10_000), "{{/trim}}".repeat(10_000)));
         assert!(done.warnings[0].contains("nested deeper than 64"), "{:?}", done.warnings);
@@ -503,7 +503,7 @@ mod macros {
         // each doubles what the one before has set
         let doubling = "{{setvar::x::{{getvar::x}}{{getvar::x}}}}".repeat(60);
         let done = run(format!("{{{{setvar::x::ab}}}}{doubling}{{{{getvar::x}}}}"));
-        assert!(done.warnings[0].contains("bytes") && !done.changed, "{:?}", done.warnings);
+        assert!(done.warnings[0].contains("bytes"), "{:?}", done.warnings);
     }
 
     #[test]
@@ -532,11 +532,14 @@ mod templates {
 
     use super::table;
     use serde_json::json;
-    use tapster::text::handlebars::Template;
+    use tapster::text::Limits;
+    use tapster::text::handlebars::{Template, Unknown};
 
     fn render(template: &str, fields: &serde_json::Value) -> Result<String, String> {
-        let template = Template::known(template).map_err(|e| e.to_string())?;
-        template.render(&tapster::Value::from(fields), &mut |name| Arc::from(format!("<{name}>"))).map_err(|e| e.to_string())
+        let template = Template::known(template, Unknown::Asked).map_err(|e| e.to_string())?;
+        template
+            .render(&tapster::Value::from(fields), &mut |name| Arc::from(format!("<{name}>")), &Limits::HANDLEBARS)
+            .map_err(|e| e.to_string())
     }
 
     /// The rows were made at random, and what they give was told by the language's own implementation (4.7.10).
@@ -568,6 +571,15 @@ mod templates {
         assert!(render(&format!("{{{{#if {}a{}}}}}{{{{/if}}}}", "(x ".repeat(90), ")".repeat(90)), &json!({})).is_err());
         assert!(render(&"{{#if ".repeat(50_000), &json!({})).is_err());
         assert!(render(&"{{".repeat(100_000), &json!({})).is_err());
+        // brackets in texts and in names count for nothing, and cannot hide brackets that do
+        let hidden = |open: &str| format!("{{{{#if {}}}}}{{{{/if}}}}", format!("{open} (x ").repeat(5_000));
+        for open in ["\"(\"", "')'", "\"\\\")\"", "a.[)]", "[\"]", "a.[']"] {
+            assert!(render(&hidden(open), &json!({})).unwrap_err().contains("deeper than 64"), "{open}");
+        }
+        assert!(render(&format!("{{{{a {}}}}}", "\"((((((((\" ".repeat(20)), &json!({})).is_ok());
+        assert!(render(&format!("{{{{a {}}}}}", "b ".repeat(40_000)), &json!({})).unwrap_err().contains("longer than"));
+        assert!(render(&format!("{{{{!-- {} --}}}}", "{{".repeat(40_000)), &json!({})).is_ok());
+        assert!(render(&"{{!-- ".repeat(50_000), &json!({})).unwrap_err().contains("comment is not closed"));
         assert!(render(&"x".repeat(2 << 20), &json!({})).unwrap_err().contains("longer than"));
         assert!(render(&"{{a}}".repeat(200), &json!({ "a": "x".repeat(1 << 20) })).unwrap_err().contains("longer than"));
         // loops in loops: with nothing to show for it, and with a text that no value is in
@@ -579,16 +591,22 @@ mod templates {
 }
 
 mod stories {
-    use std::sync::Arc;
-
     use super::table;
     use serde_json::Value as Json;
-    use tapster::text::story::Story;
+    use tapster::Value;
+    use tapster::text::handlebars::{Template, Unknown};
+    use tapster::text::{Limits, js};
 
+    fn raw(template: &str, fields: &Json) -> Result<String, String> {
+        let story = Template::parse(template, Unknown::Stays).map_err(|e| format!("{} {}", e.offset, e.message))?;
+        let asked = &mut |name: &str| unreachable!("`{name}` is asked for");
+        story.render(&Value::from(fields), asked, &Limits::HANDLEBARS).map_err(|e| e.to_string())
+    }
+
+    /// With one line end behind the text, or none if there is no text.
     fn render(template: &str, fields: &Json) -> Result<String, String> {
-        let lookup = |name: &str| fields.get(name).map(|v| Arc::from(v.as_str().unwrap()));
-        let story = Story::parse(template).map_err(|e| format!("{} {e}", e.offset))?;
-        story.render(&lookup, true).map_err(|e| e.to_string())
+        let text = js::trim_end(&raw(template, fields)?).to_owned();
+        Ok(if text.is_empty() { text } else { text + "\n" })
     }
 
     #[test]
@@ -602,10 +620,20 @@ mod stories {
     }
 
     #[test]
-    fn names_are_listed_once_and_raw_output_is_kept() {
-        let story = Story::parse("{{#if a}}{{b}}{{else}}{{a}}{{/if}}{{roll:1}} \n").unwrap();
-        assert_eq!(story.names(), ["a", "b", "roll:1"]);
-        assert_eq!(story.render(&|_| None, false).unwrap(), "{{a}}{{roll:1}} \n");
+    fn unknown_tags_stay_as_they_are_written() {
+        let fields = serde_json::json!({ "a": "A", "none": null, "n": 0, "yes": true, "list": ["x"], "table": { "b": 1 } });
+        for (template, gives) in [
+            ("{{#if a}}{{b}}{{else}}{{a}}{{/if}}{{roll:1}} \n", "{{b}}{{roll:1}} \n"),
+            ("{{ mood }}{{{ mood }}}{{mood  2}}", "{{ mood }}{{{ mood }}}{{mood  2}}"),
+            ("{{none}}|{{n}}|{{yes}}|{{list}}|{{table}}", "|0|true|x|[object Object]"),
+            ("{{table.b}}{{this}}{{@root}}{{trim}}{{~a~}}", "{{table.b}}{{this}}{{@root}}{{trim}}{{~a~}}"),
+            ("{{#if n}}1{{else if list}}2{{/if}}{{#unless yes}}3{{/unless}}", "2"),
+            ("{{!-- {{a}} --}}{{> p}}{{{{a}}}}{{(a)}}", "{{!-- A --}}{{> p}}{{A}}{{(a)}}"),
+            ("\\{{a}} {{#list}}{{.}}{{/list}}", "\\A {{#list}}{{.}}{{/list}}"),
+            ("x\n{{else}}\n{{else if a}}\ny", "x\n{{else}}\n{{else if a}}\ny"),
+        ] {
+            assert_eq!(raw(template, &fields).as_deref(), Ok(gives), "{template}");
+        }
     }
 
     #[test]
@@ -614,6 +642,7 @@ mod stories {
         assert!(render(&deep, &Json::Null).unwrap_err().contains("deeper than 64"));
         assert!(render(&"{{#if ".repeat(50_000), &Json::Null).is_err());
         assert!(render(&"{{".repeat(100_000), &Json::Null).is_ok());
+        assert!(render(&"{{a ".repeat(100_000), &Json::Null).is_ok());
         assert!(render(&"x".repeat(2 << 20), &Json::Null).unwrap_err().contains("longer than"));
         let big = serde_json::json!({ "a": "x".repeat(1 << 20) });
         assert!(render(&"{{a}}".repeat(200), &big).unwrap_err().contains("longer than"));
@@ -635,6 +664,77 @@ mod stories {
                 Some(output) => assert_eq!(got.as_deref().ok(), output.as_str(), "{}", case["name"]),
                 None => assert!(got.is_err(), "{}", case["name"]),
             }
+        }
+    }
+}
+
+mod ground {
+    use serde_json::json;
+    use tapster::Value;
+    use tapster::text::handlebars::{Template, Unknown};
+    use tapster::text::{Language, Limits, TextError, truth};
+
+    #[test]
+    fn an_error_says_its_place_in_lines_and_characters() {
+        let text = "é\nüb{{x";
+        let error = TextError::at(text, text.find("{{").unwrap(), "wrong");
+        assert_eq!((error.offset, error.line, error.column, error.bound), (6, 2, 3, false));
+        assert_eq!(error.to_string(), "line 2, column 3: wrong");
+        assert_eq!(error.in_text(text, "text"), "line 2, column 3 of the text, at `{{x`: wrong");
+        // beyond the end, and inside a character
+        assert_eq!(TextError::at(text, 99, "").column, 6);
+        assert_eq!(TextError::at(text, 1, "").offset, 0);
+    }
+
+    #[test]
+    fn a_limit_is_told_from_a_mistake() {
+        let read = |text: &str| Template::parse(text, Unknown::Asked).unwrap_err();
+        assert!(!read("a\n{{#if b}}").bound);
+        assert_eq!((read("a\n{{#if b}}").line, read("a\n{{#if b}}").column), (2, 1));
+        assert!(read(&"{{#if a}}".repeat(65)).bound);
+        assert!(read(&"x".repeat(Limits::HANDLEBARS.length + 1)).bound);
+        let long = Template::parse("{{a}}{{a}}\n{{a}}", Unknown::Asked).unwrap();
+        let error = long.render(&Value::from(&json!({ "a": "xxxx" })), &mut |_| "".into(), &Limits::HANDLEBARS.with_output(9)).unwrap_err();
+        assert!(error.bound && error.message.contains("longer than 9 bytes"), "{error}");
+    }
+
+    #[test]
+    fn every_language_has_its_notion_of_truth() {
+        //                rules, javascript, handlebars, liquid
+        for (value, [rules, javascript, handlebars, liquid]) in [
+            (json!(null), [false, false, false, false]),
+            (json!(false), [false, false, false, false]),
+            (json!(0), [false, false, false, true]),
+            (json!(""), [false, false, false, true]),
+            (json!("0"), [true, true, true, true]),
+            (json!([]), [false, true, false, true]),
+            (json!([0]), [true, true, true, true]),
+            (json!({}), [false, true, true, true]),
+            (json!(-0.5), [true, true, true, true]),
+        ] {
+            let v = Value::from(&value);
+            let told = [truth::rules(&v), truth::javascript(&v), truth::handlebars(&v), truth::liquid(&v)];
+            assert_eq!(told, [rules, javascript, handlebars, liquid], "{value}");
+        }
+        assert!(truth::calc(-1.0) && !truth::calc(0.0));
+    }
+
+    /// An editor offers the languages that the schema names.
+    #[test]
+    fn the_schema_names_the_same_languages() {
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/terms.v1.json")).unwrap();
+        let names = Language::ALL.map(Language::name).map(|name| format!("{name:?}")).join(",");
+        let expected = format!("\"expand\":{{\"enum\":[{names}]");
+        assert!(text.replace(char::is_whitespace, "").contains(&expected), "{expected}");
+    }
+
+    #[test]
+    fn languages_are_found_by_their_names_alone() {
+        for language in Language::ALL {
+            assert_eq!(Language::named(language.name()), Some(language));
+        }
+        for name in ["jinja", "cbs", "", "Macro", "template", "rhai"] {
+            assert_eq!(Language::named(name), None);
         }
     }
 }

@@ -12,7 +12,7 @@ use tapster::{Emitted, Plan, Ruleset, Value, emit};
 static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open_with("base", &[]).unwrap_or_else(|e| panic!("{e}")));
 
 fn emitted(rules: &Ruleset, dialect: &str, scene: &Json, messages: &Json) -> Emitted {
-    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() };
+    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0, history: Vec::new() };
     let blocks = messages.as_array().unwrap().iter().map(block).collect();
     emit(rules, &Plan { blocks, scene: Value::from(scene), ..Default::default() }, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"))
 }
@@ -49,10 +49,10 @@ fn an_address_has_one_meaning() {
     }
 }
 
-/// The table of docs/dialect.md names every dialect of the pack, with the address that its requests go to.
+/// The table of docs/reference/dialect.md names every dialect of the pack, with the address that its requests go to.
 #[test]
 fn the_page_knows_the_dialects() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/dialect.md")).unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/dialect.md")).unwrap();
     let table = page.split("| requests go to |").nth(1).unwrap().split("\n\n").next().unwrap();
     let cells = |line: &str| line.split('|').skip(1).take(2).map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
     let mut rows: Vec<Vec<String>> = table.lines().skip(2).map(cells).collect();

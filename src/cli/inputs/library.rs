@@ -58,7 +58,7 @@ pub(in crate::cli) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<
     let rules = Ruleset::load(start, overlays, &shelf(show.io)).map_err(Stop::rejected)?;
     // advice to authors of templates is what `check` is for
     let mut warnings = rules.warnings().clone();
-    warnings.retain(|d| !matches!(d.code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful));
+    warnings.retain(|d| !matches!(d.code.known(), Some(Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful)));
     show.report(&warnings, &rules.pack().sources);
     Ok(rules)
 }

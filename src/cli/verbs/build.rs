@@ -3,12 +3,11 @@
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, suggest};
+use crate::diag::{Code, Diagnostic, suggest};
 use crate::model::{Plan, Scene};
 use crate::pack::Ruleset;
 
 use crate::cli::inputs::Inputs;
-use crate::cli::note::Note;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
@@ -60,18 +59,18 @@ impl Build {
         let mut plan = planned(&rules, &scene)?;
         let previous = self.inputs.previous(show)?;
         if let Some(previous) = &previous {
-            plan.unchanged = previous.plan(&rules, &plan).map_err(|e| Stop::build(&e, Some(&rules)))?;
+            plan.unchanged = previous.plan(&rules, &plan).map_err(|e| Stop::build(&e, &rules))?;
         }
-        show.warnings(&plan.warnings, &rules);
+        show.warnings(&plan.warnings, rules.sources());
         let json = match &self.dump {
             Link::Payload => {
                 let dialect = dialect(&scene);
-                let emitted = crate::emit(&rules, &plan, &dialect).map_err(|e| Stop::build(&e, Some(&rules)))?;
-                show.warnings(&emitted.warnings, &rules);
+                let emitted = crate::emit(&rules, &plan, &dialect).map_err(|e| Stop::build(&e, &rules))?;
+                show.warnings(&emitted.warnings, rules.sources());
                 let of_payload = previous.as_ref().map(|p| p.payload(&rules, &plan, &dialect, &emitted.payload)).transpose();
-                let of_payload = of_payload.map_err(|e| Stop::build(&e, Some(&rules)))?.flatten();
+                let of_payload = of_payload.map_err(|e| Stop::build(&e, &rules))?.flatten();
                 if let Some(unchanged) = emitted.unchanged.or(of_payload) {
-                    show.note(&Note::told("cache.unchanged", cache::line(&unchanged)));
+                    show.note(Diagnostic::new(Code::CacheUnchanged, cache::line(&unchanged)));
                 }
                 emitted.payload
             }
@@ -85,7 +84,7 @@ impl Build {
 
 /// Builds the plan.
 pub(in crate::cli) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, Stop> {
-    crate::build(rules, scene).map_err(|e| Stop::build(&e, Some(rules)))
+    crate::build(rules, scene).map_err(|e| Stop::build(&e, rules))
 }
 
 /// The dialect of a scene; `openai` where it names none, as the packs have it.

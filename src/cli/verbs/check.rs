@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::diag::{Code, Diagnostic, Node, Report, SourceId, Sources, render};
 use crate::pack::files::is_folder;
-use crate::pack::{Library, Overlay, PackFiles, Ruleset, Schemas, Start, load_file};
+use crate::pack::{Library, Overlay, PackFiles, Ruleset, Schemas, Start, load_cases, load_file};
 use crate::template::KIND;
 
 use crate::cli::inputs::library::shelf;
@@ -49,7 +49,7 @@ struct Found {
 impl Check {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let shelf = shelf(show.io);
-        let found: Vec<Found> = self.paths.iter().map(|path| self.one(path, &shelf)).collect();
+        let found: Vec<Found> = self.paths.iter().flat_map(|path| self.path(path, &shelf)).collect();
         let counts = |f: &Found| f.report.counts();
         let (errors, warnings) = found.iter().map(counts).fold((0, 0), |(e, w), (de, dw)| (e + de, w + dw));
         if show.is_json() {
@@ -72,10 +72,16 @@ impl Check {
         })
     }
 
-    fn one(&self, path: &str, library: &dyn Library) -> Found {
+    /// What is wrong with a rule file, or with a pack and with the rule tests in its `cases/`.
+    fn path(&self, path: &str, library: &dyn Library) -> Vec<Found> {
         let file = Path::new(path);
         let is_rule_file = file.extension().is_some_and(|e| e == "toml" || e == "json") && !is_folder(file);
-        if is_rule_file { self.file(file, library) } else { compiled(&Start::typed(path), &[], library) }
+        if is_rule_file {
+            return vec![self.file(file, library)];
+        }
+        let start = Start::typed(path);
+        let (report, sources) = load_cases(&start, library, Schemas::shipped());
+        vec![compiled(&start, &[], library), Found { report, sources }]
     }
 
     fn file(&self, path: &Path, library: &dyn Library) -> Found {

@@ -1,47 +1,39 @@
 //! Handlebars templates as data: blocks, paths and the built-in helpers, over a table of values.
 //!
-//! A template is compiled once and rendered often. A name that is neither a helper nor a field is asked of the caller,
-//! who may know it as a macro. Nothing is escaped, nothing is loaded, and no value is read again. What the language has
-//! beyond this (partials, decorators, block parameters) is refused where it stands.
+//! A template is compiled once and rendered often. Its tags are read by `grammar/handlebars.pest`, one at a time; blocks
+//! are matched by a stack. A name that is neither a helper nor a field is asked of the caller, who may know it as a
+//! macro, or with [`Unknown::Stays`] every tag that is not a field or a condition stays as it is written: such templates
+//! are story strings. Nothing is escaped, nothing is loaded, and no value is read again. What the language has beyond
+//! this (partials, decorators, raw blocks, block parameters) is refused where it stands.
 
 mod parse;
 mod render;
 mod space;
 mod tag;
 
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use super::kept::Kept;
+use super::{Limits, TextError};
 use crate::model::Value;
 
-/// Longest template, in bytes.
-const LONGEST: usize = 1 << 20;
-/// Deepest nesting of blocks, and of calls inside one another.
-const DEEPEST: usize = 64;
-/// Longest text that is rendered, in bytes.
-const MOST_OUTPUT: usize = 64 << 20;
-/// Most pieces that one rendering puts in, and rounds of its loops.
-const MOST_STEPS: usize = 1_000_000;
+/// How far a template may go.
+const LIMITS: Limits = Limits::HANDLEBARS;
 
-/// Why a template cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct TemplateError {
-    /// Where in the template, in bytes.
-    pub offset: usize,
-    /// What is wrong: lower case, no full stop.
-    pub message: String,
-}
-
-impl TemplateError {
-    fn new(offset: usize, message: impl Into<String>) -> Self {
-        Self { offset, message: message.into() }
-    }
+/// What becomes of names and tags that the template's table and the language do not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// A name is asked of the caller, and a tag that cannot be read is an error.
+    Asked,
+    /// A tag that is not a field, `if`, `unless` or `else` is text, and so is a field that there is not.
+    Stays,
 }
 
 /// A compiled template, immutable.
 #[derive(Debug)]
 pub struct Template {
+    source: Box<str>,
     nodes: Vec<Node>,
 }
 
@@ -50,6 +42,11 @@ pub struct Template {
 enum Node {
     Text(Box<str>),
     Put(Call),
+    /// The field of a name, or the tag as it is written.
+    Field {
+        name: Box<str>,
+        tag: Range<usize>,
+    },
     Block(Box<Block>),
 }
 
@@ -77,7 +74,7 @@ enum Arg {
 }
 
 /// `../a.b`, `this`, `@key`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Path {
     /// Levels up.
     up: usize,
@@ -96,30 +93,30 @@ impl Template {
     /// Compiles a template.
     ///
     /// # Errors
-    /// Tags that are no Handlebars, blocks that are not closed or closed by another name, and templates beyond a bound.
-    pub fn parse(template: &str) -> Result<Self, TemplateError> {
-        if template.len() > LONGEST {
-            return Err(TemplateError::new(LONGEST, format!("the template is longer than {LONGEST} bytes")));
-        }
-        let mut parts = parse::parts(template)?;
+    /// Tags that cannot be read, blocks that are not closed or closed by another name, and templates beyond a bound.
+    pub fn parse(template: &str, unknown: Unknown) -> Result<Self, TextError> {
+        TextError::refuse_long(template, LIMITS.length)?;
+        let mut parts = parse::parts(template, unknown).map_err(|mistake| mistake.within(template))?;
         space::control(&mut parts);
-        Ok(Self { nodes: parse::nodes(parts) })
+        Ok(Self { source: template.into(), nodes: parse::nodes(parts) })
     }
 
     /// The compiled template of a text, which is kept for the next time.
     ///
     /// # Errors
     /// As [`Template::parse`].
-    pub fn known(template: &str) -> Result<Arc<Self>, TemplateError> {
-        static KNOWN: LazyLock<Kept<Template>> = LazyLock::new(Kept::default);
-        KNOWN.get(template, Self::parse)
+    pub fn known(template: &str, unknown: Unknown) -> Result<Arc<Self>, TextError> {
+        static ASKED: LazyLock<Kept<Template>> = LazyLock::new(Kept::default);
+        static STAYS: LazyLock<Kept<Template>> = LazyLock::new(Kept::default);
+        let known = if unknown == Unknown::Asked { &ASKED } else { &STAYS };
+        known.get(template, |template| Self::parse(template, unknown))
     }
 
     /// Fills the template with the fields of `root`. `unknown` gives the text for a name that is no field and no helper.
     ///
     /// # Errors
-    /// A helper that is called wrongly, a field that is called like a helper, and a text beyond 64 MiB.
-    pub fn render(&self, root: &Value, unknown: &mut dyn FnMut(&str) -> Arc<str>) -> Result<String, TemplateError> {
-        render::Render::new(root, unknown).run(&self.nodes)
+    /// A helper that is called wrongly, a field that is called like a helper, and a limit that is reached.
+    pub fn render(&self, root: &Value, unknown: &mut dyn FnMut(&str) -> Arc<str>, limits: &Limits) -> Result<String, TextError> {
+        render::Render::new(root, &self.source, unknown, *limits).run(&self.nodes).map_err(|mistake| mistake.within(&self.source))
     }
 }

@@ -1,12 +1,16 @@
 //! From a template's text to its parts: content, tags, and blocks with what stands in them.
 
-use super::tag::{Kind, Strip, read};
-use super::{Block, Call, DEEPEST, Node, Path, TemplateError};
+use std::ops::Range;
+
+use crate::text::{Mistake, TextError};
+
+use super::tag::{Kind, Strip, Tag, read};
+use super::{Block, Call, LIMITS, Node, Unknown};
 
 /// A part of a template while white space is still to be decided on.
 pub(super) enum Part {
     Content(Content),
-    Put(Call, Strip),
+    Put(Node, Strip),
     Comment(Strip),
     Block(Box<BlockPart>),
 }
@@ -36,26 +40,33 @@ pub(super) struct BlockPart {
 }
 
 /// The parts of a template.
-pub(super) fn parts(text: &str) -> Result<Vec<Part>, TemplateError> {
-    let mut tree = Tree::default();
-    let mut at = 0;
-    while let Some(found) = text.get(at..).and_then(|rest| rest.find("{{")) {
-        let tag_at = at + found;
-        let before = text.get(at..tag_at).unwrap_or_default();
-        if let Some(plain) = before.strip_suffix('\\').filter(|b| !b.ends_with('\\')) {
-            // a tag behind a backslash is text
-            tree.content(plain);
-            let end = end_of_escaped(text, tag_at);
-            tree.content(text.get(tag_at..end).unwrap_or_default());
-            at = end;
-            continue;
+pub(super) fn parts(text: &str, unknown: Unknown) -> Result<Vec<Part>, Mistake> {
+    let mut tree = Tree { text, unknown, done: Vec::new(), open: Vec::new() };
+    let (mut done, mut from) = (0, 0);
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find("{{")).map(|found| from + found) {
+        let before = text.get(done..at).unwrap_or_default();
+        if unknown == Unknown::Asked && before.ends_with('\\') {
+            let escaped = !before.ends_with("\\\\");
+            tree.content(before.strip_suffix('\\').unwrap_or_default());
+            if escaped {
+                // a tag behind a backslash is text
+                done = end_of_escaped(text, at);
+                from = done;
+                tree.content(text.get(at..done).unwrap_or_default());
+                continue;
+            }
+            done = at;
         }
-        tree.content(if before.ends_with("\\\\") { before.strip_suffix('\\').unwrap_or_default() } else { before });
-        let tag = read(text, tag_at)?;
-        at = tag.end;
-        tree.tag(tag.kind, tag.strip, tag_at)?;
+        let Some(tag) = read(text, at, unknown)?.filter(|tag| tree.takes(tag)) else {
+            from = at + 2;
+            continue;
+        };
+        tree.content(text.get(done..at).unwrap_or_default());
+        done = tag.range.end;
+        from = done;
+        tree.tag(tag)?;
     }
-    tree.content(text.get(at..).unwrap_or_default());
+    tree.content(text.get(done..).unwrap_or_default());
     tree.finish()
 }
 
@@ -85,13 +96,14 @@ struct Open {
     second: Option<Vec<Part>>,
 }
 
-#[derive(Default)]
-struct Tree {
+struct Tree<'t> {
+    text: &'t str,
+    unknown: Unknown,
     done: Vec<Part>,
     open: Vec<Open>,
 }
 
-impl Tree {
+impl Tree<'_> {
     fn add(&mut self, part: Part) {
         match self.open.last_mut() {
             None => self.done.push(part),
@@ -105,10 +117,17 @@ impl Tree {
         }
     }
 
-    fn tag(&mut self, kind: Kind, strip: Strip, at: usize) -> Result<(), TemplateError> {
+    /// Outside of a block, an `{{else}}` that may stay is text like any other.
+    fn takes(&self, tag: &Tag) -> bool {
+        self.unknown == Unknown::Asked || !self.open.is_empty() || !matches!(tag.kind, Kind::Else | Kind::Chain(_))
+    }
+
+    fn tag(&mut self, tag: Tag) -> Result<(), Mistake> {
+        let Tag { kind, strip, range } = tag;
+        let at = range.start;
         match kind {
             Kind::Comment => self.add(Part::Comment(strip)),
-            Kind::Put(call) => self.add(Part::Put(call, strip)),
+            Kind::Put(node) => self.add(Part::Put(node, strip)),
             Kind::Open(call) => return self.begin(call, strip, at, false, false),
             Kind::OpenInverse(call) => return self.begin(call, strip, at, true, false),
             Kind::Else => self.switch(strip, at)?,
@@ -116,41 +135,43 @@ impl Tree {
                 self.switch(strip, at)?;
                 return self.begin(call, strip, at, false, true);
             }
-            Kind::Close(path) => return self.end(&path, strip, at),
+            Kind::Close(name) => return self.end(&name, strip, &range),
         }
         Ok(())
     }
 
-    fn begin(&mut self, call: Call, open: Strip, offset: usize, inverted: bool, chained: bool) -> Result<(), TemplateError> {
-        if self.open.len() >= DEEPEST {
-            return Err(TemplateError::new(offset, format!("blocks are nested deeper than {DEEPEST}")));
+    fn begin(&mut self, call: Call, open: Strip, offset: usize, inverted: bool, chained: bool) -> Result<(), Mistake> {
+        if self.open.len() >= LIMITS.depth {
+            return Err(Mistake::bound(offset, format!("blocks are nested deeper than {}", LIMITS.depth)));
         }
         let middle = Strip::default();
         self.open.push(Open { call, offset, open, middle, inverted, chained, first: Vec::new(), second: None });
         Ok(())
     }
 
-    fn switch(&mut self, strip: Strip, at: usize) -> Result<(), TemplateError> {
+    fn switch(&mut self, strip: Strip, at: usize) -> Result<(), Mistake> {
         let Some(open) = self.open.last_mut() else {
-            return Err(TemplateError::new(at, "`{{else}}` stands in no block"));
+            return Err(Mistake::at(at, "this `{{else}}` stands in no block"));
         };
         if open.second.is_some() {
-            return Err(TemplateError::new(at, format!("`{{{{#{}}}}}` has a second `{{{{else}}}}`", open.call.path.name)));
+            return Err(Mistake::at(at, format!("this `{{{{#{}}}}}` has a second `{{{{else}}}}`", open.call.path.name)));
         }
         open.middle = strip;
         open.second = Some(Vec::new());
         Ok(())
     }
 
-    fn end(&mut self, path: &Path, close: Strip, at: usize) -> Result<(), TemplateError> {
+    fn end(&mut self, name: &str, close: Strip, tag: &Range<usize>) -> Result<(), Mistake> {
+        let written = self.text.get(tag.clone()).unwrap_or_default();
         loop {
             let Some(open) = self.open.pop() else {
-                return Err(TemplateError::new(at, format!("`{{{{/{}}}}}` closes nothing", path.name)));
+                return Err(Mistake::at(tag.start, format!("`{written}` closes nothing")));
             };
-            let (chained, matches) = (open.chained, open.call.path.name == path.name);
-            if !chained && !matches {
-                let message = format!("`{{{{/{}}}}}` closes `{{{{#{}}}}}`", path.name, open.call.path.name);
-                return Err(TemplateError::new(at, message));
+            let (chained, opened) = (open.chained, &*open.call.path.name);
+            if !chained && opened != name {
+                let line = TextError::at(self.text, open.offset, "").line;
+                let message = format!("`{written}` closes the `{{{{#{opened}}}}}` of line {line}; write `{{{{/{opened}}}}}`");
+                return Err(Mistake::at(tag.start, message));
             }
             self.add(open.into_part(close));
             if !chained {
@@ -159,10 +180,10 @@ impl Tree {
         }
     }
 
-    fn finish(self) -> Result<Vec<Part>, TemplateError> {
+    fn finish(self) -> Result<Vec<Part>, Mistake> {
         match self.open.iter().rfind(|open| !open.chained) {
             None => Ok(self.done),
-            Some(open) => Err(TemplateError::new(open.offset, format!("`{{{{#{}}}}}` is not closed", open.call.path.name))),
+            Some(open) => Err(Mistake::at(open.offset, format!("this `{{{{#{0}}}}}` has no `{{{{/{0}}}}}`", open.call.path.name))),
         }
     }
 }
@@ -179,7 +200,7 @@ impl Open {
     }
 }
 
-/// The parts as they are rendered; depth is bounded by [`DEEPEST`].
+/// The parts as they are rendered; depth is bounded while reading.
 pub(super) fn nodes(parts: Vec<Part>) -> Vec<Node> {
     let mut out: Vec<Node> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -187,7 +208,7 @@ pub(super) fn nodes(parts: Vec<Part>) -> Vec<Node> {
             Part::Comment(_) => {}
             Part::Content(content) if content.value.is_empty() => {}
             Part::Content(content) => out.push(Node::Text(content.value.into())),
-            Part::Put(call, _) => out.push(Node::Put(call)),
+            Part::Put(node, _) => out.push(node),
             Part::Block(block) => {
                 let BlockPart { call, then, otherwise, .. } = *block;
                 out.push(Node::Block(Box::new(Block { call, then: then.map(nodes), otherwise: otherwise.map(nodes) })));

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Arg, Block, Call, DEEPEST, MOST_OUTPUT, MOST_STEPS, Node, Path, TemplateError};
+use super::{Arg, Block, Call, LIMITS, Node, Path};
 use crate::model::Value;
+use crate::text::truth::handlebars as truthy;
+use crate::text::{Limits, Mistake};
 
 /// What `@key` and its like are in a round of `each`.
 #[derive(Clone, Default)]
@@ -19,18 +21,21 @@ pub(super) struct Render<'r> {
     /// The values that blocks have stepped into; the fields first.
     contexts: Vec<Value>,
     rounds: Vec<Round>,
+    /// The template as written.
+    source: &'r str,
     unknown: &'r mut dyn FnMut(&str) -> Arc<str>,
+    limits: Limits,
     out: String,
     depth: usize,
     /// Pieces rendered and rounds begun.
     steps: usize,
 }
 
-type Rendered<T> = Result<T, TemplateError>;
+type Rendered<T> = Result<T, Mistake>;
 
 impl<'r> Render<'r> {
-    pub(super) fn new(root: &Value, unknown: &'r mut dyn FnMut(&str) -> Arc<str>) -> Self {
-        Self { contexts: vec![root.clone()], rounds: Vec::new(), unknown, out: String::new(), depth: 0, steps: 0 }
+    pub(super) fn new(root: &Value, source: &'r str, unknown: &'r mut dyn FnMut(&str) -> Arc<str>, limits: Limits) -> Self {
+        Self { contexts: vec![root.clone()], rounds: Vec::new(), source, unknown, limits, out: String::new(), depth: 0, steps: 0 }
     }
 
     pub(super) fn run(mut self, nodes: &[Node]) -> Rendered<String> {
@@ -57,6 +62,18 @@ impl<'r> Render<'r> {
                         let value = self.call(call)?;
                         self.put(&value);
                     }
+                    self.room(call.offset)?;
+                }
+                Node::Field { name, tag } => {
+                    match self.contexts.last().and_then(Value::as_map).and_then(|fields| fields.get(&**name)) {
+                        Some(Value::Text(text)) => self.out.push_str(text),
+                        Some(other) => {
+                            let value = other.clone();
+                            self.put(&value);
+                        }
+                        None => self.out.push_str(self.source.get(tag.clone()).unwrap_or_default()),
+                    }
+                    self.room(tag.start)?;
                 }
                 Node::Block(block) => self.block(block)?,
             }
@@ -67,11 +84,17 @@ impl<'r> Render<'r> {
     /// Loops in loops may do much with nothing to show for it: both are bounded.
     fn step(&mut self, offset: usize) -> Rendered<()> {
         self.steps += 1;
-        if self.steps > MOST_STEPS {
-            return Err(TemplateError::new(offset, format!("the template takes more than {MOST_STEPS} steps; are loops nested in it?")));
+        let steps = self.limits.steps;
+        if self.steps > steps {
+            return Err(Mistake::bound(offset, format!("the template takes more than {steps} steps; are loops nested in it?")));
         }
-        if self.out.len() > MOST_OUTPUT {
-            return Err(TemplateError::new(offset, format!("the rendered text is longer than {MOST_OUTPUT} bytes")));
+        self.room(offset)
+    }
+
+    fn room(&self, offset: usize) -> Rendered<()> {
+        let output = self.limits.output;
+        if self.out.len() > output {
+            return Err(Mistake::bound(offset, format!("the rendered text is longer than {output} bytes")));
         }
         Ok(())
     }
@@ -119,10 +142,10 @@ impl<'r> Render<'r> {
             ("log", _) if call.path.simple => Ok(Value::Null),
             ("lookup", [of, key]) if call.path.simple => Ok(if truthy(of) { property(of, &key.to_text()) } else { of.clone() }),
             (name, _) if call.path.helper => {
-                Err(TemplateError::new(call.offset, format!("`{name}` is not used as a block, or has not its one argument")))
+                Err(Mistake::at(call.offset, format!("`{name}` is not used as a block, or has not its one argument")))
             }
             _ if truthy(&self.value(&call.path)) => {
-                Err(TemplateError::new(call.offset, format!("`{}` is a field and takes no arguments", call.path.name)))
+                Err(Mistake::at(call.offset, format!("`{}` is a field and takes no arguments", call.path.name)))
             }
             _ => Ok(self.ask(call)),
         }
@@ -217,7 +240,7 @@ impl<'r> Render<'r> {
         }
         match &self.args(call)?[..] {
             [value] => Ok(value.clone()),
-            _ => Err(TemplateError::new(call.offset, format!("`#{}` takes one argument", call.path.name))),
+            _ => Err(Mistake::at(call.offset, format!("`#{}` takes one argument", call.path.name))),
         }
     }
 
@@ -261,8 +284,8 @@ impl<'r> Render<'r> {
 
     fn branch(&mut self, nodes: &Option<Vec<Node>>) -> Rendered<()> {
         let Some(nodes) = nodes else { return Ok(()) };
-        if self.depth > DEEPEST {
-            return Err(TemplateError::new(0, format!("blocks are nested deeper than {DEEPEST}")));
+        if self.depth > LIMITS.depth {
+            return Err(Mistake::bound(0, format!("blocks are nested deeper than {}", LIMITS.depth)));
         }
         self.depth += 1;
         let done = self.nodes(nodes);
@@ -278,18 +301,6 @@ fn is_same(a: &Value, b: &Value) -> bool {
         (Value::Text(a), Value::Text(b)) => a == b,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         _ => a.as_f64().is_some_and(|a| b.as_f64() == Some(a)),
-    }
-}
-
-/// As JavaScript sees it, but for empty lists, which count as nothing.
-fn truthy(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(b) => *b,
-        Value::Text(text) => !text.is_empty(),
-        Value::List(list) => !list.is_empty(),
-        Value::Map(_) => true,
-        other => other.as_f64().is_some_and(|n| n != 0.0 && !n.is_nan()),
     }
 }
 

@@ -1,19 +1,33 @@
-//! One tag of a template, read from `{{` to `}}`: what kind it is, what it calls, and which white space it takes.
+//! One tag of a template, read by `grammar/handlebars.pest`: what kind it is, what it calls, which white space it takes.
 
-use super::{Arg, Call, DEEPEST, Path, TemplateError};
+use std::ops::Range;
+
+use pest::Parser;
+use pest::error::InputLocation;
+use pest::iterators::Pair;
+
+use super::{Arg, Call, LIMITS, Node, Path, Unknown};
 use crate::model::Value;
+use crate::text::Mistake;
+
+/// Longest tag that is not a comment, in bytes.
+const LONGEST: usize = 1 << 16;
+
+#[derive(pest_derive::Parser)]
+#[grammar = "grammar/handlebars.pest"]
+struct Grammar;
 
 /// A tag.
 pub(super) struct Tag {
     pub kind: Kind,
     pub strip: Strip,
-    /// Where it ends, in bytes.
-    pub end: usize,
+    /// Where it stands, in bytes.
+    pub range: Range<usize>,
 }
 
 pub(super) enum Kind {
     Comment,
-    Put(Call),
+    Put(Node),
     /// `{{#name}}`
     Open(Call),
     /// `{{^name}}`
@@ -22,7 +36,8 @@ pub(super) enum Kind {
     Else,
     /// `{{else name}}`
     Chain(Call),
-    Close(Path),
+    /// `{{/name}}`
+    Close(Box<str>),
 }
 
 /// Which sides a `~` stands on.
@@ -32,300 +47,239 @@ pub(super) struct Strip {
     pub close: bool,
 }
 
-/// Reads the tag at `at`.
-pub(super) fn read(text: &str, at: usize) -> Result<Tag, TemplateError> {
-    let mut r = Reader { text, at: at + 2, start: at };
-    if r.rest().starts_with("{{") {
-        return Err(r.refused("raw blocks are not supported"));
+/// Reads the tag at `at`; nothing where it is not known and therefore text.
+pub(super) fn read(text: &str, at: usize, unknown: Unknown) -> Result<Option<Tag>, Mistake> {
+    match unknown {
+        Unknown::Asked => whole(text, at).map(Some),
+        Unknown::Stays => known(text, at),
     }
-    let mut strip = Strip { open: r.take("~"), close: false };
-    if r.take("!") {
-        return r.comment(strip);
-    }
-    if r.rest().starts_with('>') || r.rest().starts_with("#>") {
-        return Err(r.refused("partials are not supported"));
-    }
-    if r.rest().starts_with('*') || r.rest().starts_with("#*") {
-        return Err(r.refused("decorators are not supported"));
-    }
-    let mut raw = false;
-    let kind = if r.take("#") {
-        Kind::Open(r.call()?)
-    } else if r.take("/") {
-        Kind::Close(r.close_path()?)
-    } else if r.take("^") {
-        r.blank();
-        if r.at_end() { Kind::Else } else { Kind::OpenInverse(r.call()?) }
-    } else if r.take_else() {
-        r.blank();
-        if r.at_end() { Kind::Else } else { Kind::Chain(r.call()?) }
-    } else {
-        raw = r.take("{");
-        if !raw {
-            r.take("&");
-        }
-        let call = r.call()?;
-        r.blank();
-        if r.rest().starts_with("}}}}") || (raw && !r.take("}")) {
-            return Err(r.unreadable());
-        }
-        Kind::Put(call)
-    };
-    r.blank();
-    // the end of `{{{name}}}` ends nothing else
-    if !raw && !matches!(kind, Kind::Else) && (r.rest().starts_with("}}}") || r.rest().starts_with("}~}}")) {
-        return Err(r.unreadable());
-    }
-    strip.close = r.take("~");
-    if !r.take("}}") {
-        return Err(r.unreadable());
-    }
-    Ok(Tag { kind, strip, end: r.at })
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
-    start: usize,
-}
-
-fn is_name(c: char) -> bool {
-    !(c.is_whitespace() || matches!(c, '!' | '"' | '#' | '%'..=',' | '.' | '/' | ';'..='>' | '@' | '['..='^' | '`' | '{'..='~'))
-}
-
-impl<'t> Reader<'t> {
-    fn rest(&self) -> &'t str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn take(&mut self, word: &str) -> bool {
-        let found = self.rest().starts_with(word);
-        if found {
-            self.at += word.len();
-        }
-        found
-    }
-
-    fn blank(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start().len();
-    }
-
-    fn at_end(&self) -> bool {
-        self.rest().starts_with("}}") || self.rest().starts_with("~}}")
-    }
-
-    fn unreadable(&self) -> TemplateError {
-        TemplateError::new(self.at.min(self.text.len()), "the tag cannot be read here")
-    }
-
-    fn refused(&self, why: &str) -> TemplateError {
-        TemplateError::new(self.start, why)
-    }
-
-    fn comment(&mut self, mut strip: Strip) -> Result<Tag, TemplateError> {
-        let long = self.rest().starts_with("--");
-        let ends: [(&str, bool); 2] = if long { [("--~}}", true), ("--}}", false)] } else { [("~}}", true), ("}}", false)] };
-        let found = ends.iter().filter_map(|(end, tilde)| Some((self.rest().find(end)?, end.len(), *tilde))).min_by_key(|f| f.0);
-        let Some((place, length, tilde)) = found else {
-            return Err(self.refused("the comment is not closed"));
+/// Any tag of the language.
+fn whole(text: &str, at: usize) -> Result<Tag, Mistake> {
+    let rest = text.get(at..).unwrap_or_default();
+    let is_comment = rest.starts_with("{{!") || rest.starts_with("{{~!");
+    let rest = if is_comment { rest } else { bounded(rest, at)? };
+    let tag = Grammar::parse(Rule::tag, rest).map_err(|error| {
+        let offset = match error.location {
+            InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
         };
-        strip.close = tilde;
-        Ok(Tag { kind: Kind::Comment, strip, end: self.at + place + length })
-    }
+        if is_comment { Mistake::at(at, "the comment is not closed") } else { unreadable(at + offset) }
+    });
+    let tag = tag?.next().ok_or_else(|| unreadable(at))?;
+    let range = at..at + tag.as_str().len();
+    let mut inside = tag.into_inner().peekable();
+    let open = inside.next_if(|pair| pair.as_rule() == Rule::left).is_some();
+    let inner = inside.next().ok_or_else(|| unreadable(at))?;
+    let close = inner.clone().into_inner().any(|pair| pair.as_rule() == Rule::right);
+    Ok(Tag { kind: kind(inner, at)?, strip: Strip { open, close }, range })
+}
 
-    fn take_else(&mut self) -> bool {
-        let before = self.at;
-        self.blank();
-        let word = self.rest().strip_prefix("else");
-        if word.is_some_and(|after| !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')) {
-            self.at += 4;
-            return true;
+fn unreadable(at: usize) -> Mistake {
+    Mistake::at(at, "the tag cannot be read here")
+}
+
+fn kind(pair: Pair<'_, Rule>, at: usize) -> Result<Kind, Mistake> {
+    let refused = |what: &str| Err(Mistake::at(at, format!("{what} are not supported")));
+    let rule = pair.as_rule();
+    match rule {
+        Rule::comment => return Ok(Kind::Comment),
+        Rule::otherwise => return Ok(Kind::Else),
+        Rule::raw_block => return refused("raw blocks"),
+        Rule::partial => return refused("partials"),
+        Rule::decorator => return refused("decorators"),
+        _ => {}
+    }
+    let inner = pair.into_inner().next().ok_or_else(|| unreadable(at))?;
+    Ok(match rule {
+        Rule::begin => Kind::Open(call(inner, at)?),
+        Rule::inverse => Kind::OpenInverse(call(inner, at)?),
+        Rule::chain => Kind::Chain(call(inner, at)?),
+        Rule::end => Kind::Close(callee(&inner, at)?.name),
+        _ => Kind::Put(Node::Put(call(inner, at)?)),
+    })
+}
+
+/// The text up to the end of the tag at its start, whose brackets may be nested so deep and no deeper: the grammar
+/// recurses with them.
+fn bounded(rest: &str, at: usize) -> Result<&str, Mistake> {
+    let mut depth = 0_usize;
+    let mut until = None;
+    let mut escaped = false;
+    for (n, byte) in rest.bytes().enumerate().skip(2) {
+        if n >= LONGEST {
+            return Err(Mistake::bound(at, format!("the tag is longer than {LONGEST} bytes")));
         }
-        self.at = before;
-        false
-    }
-
-    /// A name or path, and what it is given.
-    fn call(&mut self) -> Result<Call, TemplateError> {
-        self.call_within(0)
-    }
-
-    fn call_within(&mut self, depth: usize) -> Result<Call, TemplateError> {
-        self.blank();
-        let offset = self.at;
-        let path = match self.arg(depth)? {
-            Arg::Path(path) => path,
-            // a literal that stands first is a name like any other
-            Arg::Value(Value::Text(name)) => plain(&name),
-            Arg::Value(_) => plain(self.text.get(offset..self.at).unwrap_or_default()),
-            Arg::Call(_) => return Err(TemplateError::new(offset, "a call cannot name a helper")),
-        };
-        let mut call = Call { path, args: Vec::new(), named: Vec::new(), offset };
-        loop {
-            self.blank();
-            if self.rest().is_empty() || self.rest().starts_with(['}', '~', ')']) {
-                return Ok(call);
+        match (until, byte) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(end), b'\\') if end != b']' => escaped = true,
+            (Some(end), byte) if end == byte => until = None,
+            (Some(_), _) => {}
+            (None, b'[') => until = Some(b']'),
+            (None, b'"' | b'\'') => until = Some(byte),
+            (None, b'(') if depth >= LIMITS.depth => {
+                return Err(Mistake::bound(at + n, format!("calls are nested deeper than {}", LIMITS.depth)));
             }
-            if let Some(key) = self.key() {
-                self.blank();
-                let value = self.arg(depth)?;
-                call.named.push((key, value));
-            } else if call.named.is_empty() {
-                let arg = self.arg(depth)?;
-                call.args.push(arg);
-            } else {
-                return Err(self.unreadable());
+            (None, b'(') => depth += 1,
+            (None, b')') => depth = depth.saturating_sub(1),
+            // no tag goes on behind its braces; up to four of them tell which tag it is
+            (None, b'}') => return Ok(rest.get(..rest.floor_char_boundary(n + 5)).unwrap_or(rest)),
+            (None, _) => {}
+        }
+    }
+    Ok(rest)
+}
+
+fn call(pair: Pair<'_, Rule>, at: usize) -> Result<Call, Mistake> {
+    let mut inner = pair.into_inner();
+    let first = inner.next().ok_or_else(|| unreadable(at))?;
+    let mut call = Call { offset: at + first.as_span().start(), path: callee(&first, at)?, args: Vec::new(), named: Vec::new() };
+    for pair in inner {
+        if pair.as_rule() == Rule::named {
+            let mut parts = pair.into_inner();
+            if let (Some(key), Some(value)) = (parts.next(), parts.next()) {
+                call.named.push((key.as_str().into(), arg(value, at)?));
             }
+        } else {
+            call.args.push(arg(pair, at)?);
         }
     }
+    Ok(call)
+}
 
-    /// `name =`, if that is what follows.
-    fn key(&mut self) -> Option<Box<str>> {
-        let before = self.at;
-        let key = self.name();
-        self.blank();
-        if key.is_some() && self.take("=") {
-            return key.map(Into::into);
-        }
-        self.at = before;
-        None
-    }
+/// What stands first in a call.
+fn callee(pair: &Pair<'_, Rule>, at: usize) -> Result<Path, Mistake> {
+    Ok(match pair.as_rule() {
+        Rule::path => path(pair.clone(), at)?,
+        Rule::string => Path::plain(&unquoted(pair.as_str())),
+        _ => Path::plain(pair.as_str()),
+    })
+}
 
-    fn arg(&mut self, depth: usize) -> Result<Arg, TemplateError> {
-        if depth >= DEEPEST {
-            return Err(TemplateError::new(self.at, format!("calls are nested deeper than {DEEPEST}")));
-        }
-        if self.take("(") {
-            let call = self.call_within(depth + 1)?;
-            self.blank();
-            return if self.take(")") { Ok(Arg::Call(Box::new(call))) } else { Err(self.unreadable()) };
-        }
-        for quote in ['"', '\''] {
-            if self.rest().starts_with(quote) {
-                return self.quoted(quote).map(Arg::Value);
-            }
-        }
-        if let Some(value) = self.literal() {
-            return Ok(Arg::Value(value));
-        }
-        self.path().map(Arg::Path)
-    }
+/// Depth is bounded by [`bounded`].
+fn arg(pair: Pair<'_, Rule>, at: usize) -> Result<Arg, Mistake> {
+    Ok(match pair.as_rule() {
+        Rule::path => Arg::Path(path(pair, at)?),
+        Rule::string => Arg::Value(Value::text(unquoted(pair.as_str()))),
+        Rule::sub => Arg::Call(Box::new(call(pair.into_inner().next().ok_or_else(|| unreadable(at))?, at)?)),
+        _ => Arg::Value(literal(pair.as_str())),
+    })
+}
 
-    fn quoted(&mut self, quote: char) -> Result<Value, TemplateError> {
-        let mut out = String::new();
-        let mut escaped = false;
-        for (n, c) in self.rest().char_indices().skip(1) {
-            match (escaped, c) {
-                (true, c) => {
-                    if c != quote {
-                        out.push('\\');
-                    }
-                    out.push(c);
-                    escaped = false;
-                }
-                (false, '\\') => escaped = true,
-                (false, c) if c == quote => {
-                    self.at += n + 1;
-                    return Ok(Value::text(out));
-                }
-                (false, c) => out.push(c),
-            }
-        }
-        Err(TemplateError::new(self.at, "the quoted text is not closed"))
-    }
-
-    /// A number, `true`, `false`, `null` or `undefined`.
-    fn literal(&mut self) -> Option<Value> {
-        let rest = self.rest();
-        let end = rest.find(|c: char| c == '~' || c == '}' || c == ')' || c == ']' || c.is_whitespace()).unwrap_or(rest.len());
-        let word = rest.get(..end)?;
-        let digits = word.strip_prefix('-').unwrap_or(word);
-        let number = digits.split('.').count() <= 2 && digits.split('.').all(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()));
-        let value = match word {
-            "true" => Value::Bool(true),
-            "false" => Value::Bool(false),
-            "null" | "undefined" => Value::Null,
-            _ if number => word.parse::<i64>().map(Value::Int).or_else(|_| word.parse().map(Value::Num)).ok()?,
-            _ => return None,
-        };
-        self.at += end;
-        Some(value)
-    }
-
-    fn name(&mut self) -> Option<&'t str> {
-        let rest = self.rest();
-        let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
-        let name = rest.get(..end).filter(|n| !n.is_empty())?;
-        let follows = rest.get(end..).and_then(|r| r.chars().next());
-        if follows.is_some_and(|c| !(c.is_whitespace() || matches!(c, '=' | '~' | '}' | '/' | '.' | ')' | ']' | '|'))) {
-            return None;
-        }
-        self.at += end;
-        Some(name)
-    }
-
-    fn path(&mut self) -> Result<Path, TemplateError> {
-        let data = self.take("@");
-        let (mut up, mut parts, mut name) = (0, Vec::<Box<str>>::new(), String::new());
-        let mut scoped = false;
-        loop {
-            let (part, literal) = self.segment()?;
-            scoped |= name.is_empty() && part.starts_with('.') && !literal;
-            name.push_str(&part);
-            match (&*part, literal) {
-                ("." | "this" | "..", false) if !parts.is_empty() => {
-                    return Err(TemplateError::new(self.at, format!("`{name}` is no path")));
-                }
-                ("..", false) => up += 1,
-                ("." | "this", false) => scoped = true,
-                _ => parts.push(part),
-            }
-            match self.rest().chars().next() {
-                Some(c @ ('.' | '/')) => {
-                    self.at += 1;
-                    name.push(c);
-                }
-                _ => break,
-            }
-        }
-        let simple = parts.len() == 1 && up == 0 && !scoped;
-        let helper = simple && is_helper(&name);
-        Ok(Path { up, parts, data, simple, helper, name: name.into() })
-    }
-
-    /// One step of a path, and whether it stood in brackets.
-    fn segment(&mut self) -> Result<(Box<str>, bool), TemplateError> {
-        if self.take("[") {
-            let rest = self.rest();
-            let Some(end) = rest.find(']') else { return Err(self.unreadable()) };
-            self.at += end + 1;
-            return Ok((rest.get(..end).unwrap_or_default().into(), true));
-        }
-        if self.take("..") {
-            return Ok(("..".into(), false));
-        }
-        if self.rest().starts_with('.') {
-            let follows = self.rest().chars().nth(1);
-            if follows.is_none_or(|c| c.is_whitespace() || matches!(c, '=' | '~' | '}' | '/' | '.' | ')' | ']' | '|')) {
-                self.at += 1;
-                return Ok((".".into(), false));
-            }
-        }
-        self.name().map(|n| (n.into(), false)).ok_or_else(|| self.unreadable())
-    }
-
-    fn close_path(&mut self) -> Result<Path, TemplateError> {
-        let call = self.call()?;
-        if call.args.is_empty() && call.named.is_empty() { Ok(call.path) } else { Err(self.unreadable()) }
+fn literal(word: &str) -> Value {
+    match word {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        "null" | "undefined" => Value::Null,
+        number => number.parse().map(Value::Int).or_else(|_| number.parse().map(Value::Num)).unwrap_or_default(),
     }
 }
 
-/// A path of one name.
-fn plain(name: &str) -> Path {
-    Path { up: 0, parts: vec![name.into()], data: false, simple: true, helper: is_helper(name), name: name.into() }
+/// A quoted text without its quotes. A backslash is one, but in front of the quote.
+fn unquoted(written: &str) -> String {
+    let quote = written.chars().next().unwrap_or('"');
+    let inner = written.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)).unwrap_or_default();
+    let mut out = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match (c, chars.clone().next()) {
+            ('\\', Some(next)) => {
+                chars.next();
+                if next != quote {
+                    out.push('\\');
+                }
+                out.push(next);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn path(pair: Pair<'_, Rule>, at: usize) -> Result<Path, Mistake> {
+    let end = at + pair.as_span().end();
+    let mut path = Path::default();
+    let (mut name, mut scoped) = (String::new(), false);
+    for part in pair.into_inner() {
+        let written = part.as_str();
+        match part.as_rule() {
+            Rule::data => {
+                path.data = true;
+                continue;
+            }
+            Rule::step => {
+                name.push_str(written);
+                continue;
+            }
+            Rule::quoted => {
+                let inner = written.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or_default();
+                name.push_str(inner);
+                path.parts.push(inner.into());
+                continue;
+            }
+            _ => {}
+        }
+        scoped |= name.is_empty() && written.starts_with('.');
+        name.push_str(written);
+        match written {
+            "." | "this" | ".." if !path.parts.is_empty() => return Err(Mistake::at(end, format!("`{name}` is not a path"))),
+            ".." => path.up += 1,
+            "." | "this" => scoped = true,
+            _ => path.parts.push(written.into()),
+        }
+    }
+    path.simple = path.parts.len() == 1 && path.up == 0 && !scoped;
+    path.helper = path.simple && is_helper(&name);
+    path.name = name.into();
+    Ok(path)
+}
+
+impl Path {
+    /// A path of one name.
+    fn plain(name: &str) -> Self {
+        Self { parts: vec![name.into()], simple: true, helper: is_helper(name), name: name.into(), ..Self::default() }
+    }
 }
 
 fn is_helper(name: &str) -> bool {
     ["if", "unless", "each", "with", "lookup", "log", "trim"].contains(&name)
+}
+
+/// A tag that is a field, `if`, `unless` or `else`; nothing for any other.
+fn known(text: &str, at: usize) -> Result<Option<Tag>, Mistake> {
+    let rest = text.get(at..).unwrap_or_default();
+    let Some(tag) = Grammar::parse(Rule::known, braced(rest)).ok().and_then(|mut tags| tags.next()) else { return Ok(None) };
+    let range = at..at + tag.as_str().len();
+    let Some(tag) = tag.into_inner().next() else { return Ok(None) };
+    let rule = tag.as_rule();
+    let (mut word, mut field) = ("", "");
+    let mut offset = at;
+    for part in tag.into_inner() {
+        match part.as_rule() {
+            Rule::word => (word, offset) = (part.as_str(), at + part.as_span().start()),
+            _ => field = part.as_str(),
+        }
+    }
+    let block = || {
+        let asked = Path { helper: false, ..Path::plain(field) };
+        Call { path: Path::plain(word), args: vec![Arg::Path(asked)], named: Vec::new(), offset }
+    };
+    let kind = match rule {
+        Rule::known_begin => Kind::Open(block()),
+        Rule::known_otherwise if word.is_empty() => Kind::Else,
+        Rule::known_otherwise => Kind::Chain(block()),
+        Rule::known_end => Kind::Close(word.into()),
+        Rule::known_broken => return Err(Mistake::at(at, "this block tag is not finished or has not exactly one name")),
+        _ => Kind::Put(Node::Field { name: field.into(), tag: range.clone() }),
+    };
+    Ok(Some(Tag { kind, strip: Strip::default(), range }))
+}
+
+/// The text up to the braces that end the tag at its start: no known tag holds any. Reading no further keeps the time
+/// for a text full of braces in proportion to its length.
+fn braced(rest: &str) -> &str {
+    let opened = rest.bytes().take(3).take_while(|b| *b == b'{').count();
+    let inside = rest.bytes().skip(opened).position(|b| matches!(b, b'{' | b'}')).map_or(rest.len(), |n| n + opened);
+    let closed = rest.bytes().skip(inside).take(3).take_while(|b| *b == b'}').count();
+    rest.get(..inside + closed).unwrap_or(rest)
 }

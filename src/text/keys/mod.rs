@@ -251,12 +251,6 @@ impl Lookup {
         n
     }
 
-    /// The key of a number.
-    #[must_use]
-    pub fn name(&self, key: u32) -> Option<&Key> {
-        self.keys.get(key as usize)
-    }
-
     /// Compiles the keys that have come since, and looks them up in what has been read.
     ///
     /// # Errors

@@ -4,13 +4,10 @@
 use pest::Parser;
 
 use crate::model::Value;
-use crate::text::js;
+use crate::text::{Limits, js};
 
 use super::code::{Binary, Code, Step, find};
 use super::path::Path;
-
-/// Longest tag, in bytes; a longer one counts as a mistake.
-const LONGEST: usize = 1 << 18;
 
 #[derive(pest_derive::Parser)]
 #[grammar = "grammar/leaf.pest"]
@@ -56,7 +53,8 @@ pub(super) fn read(text: &str) -> Option<Code> {
 
 /// The tokens of the tag that a text begins with, and the length of the tag.
 fn tokens(text: &str) -> Option<(Vec<Token<'_>>, usize)> {
-    let text = text.get(..text.floor_char_boundary(LONGEST)).unwrap_or(text);
+    // a longer tag counts as a mistake
+    let text = text.get(..text.floor_char_boundary(Limits::LEAF.length)).unwrap_or(text);
     let tag = Grammar::parse(Rule::tag, text).ok()?.next()?;
     let length = tag.as_str().len();
     let tokens = tag.into_inner().map(|pair| match pair.as_rule() {

@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 
 use crate::model::Value;
-use crate::text::js;
+use crate::text::{Limits, js, truth};
 
 use super::code::{Binary, Code, Step};
 use super::print::{Bounded, same};
 use super::{Scope, Syntax, TooLong};
 
-/// Values are read for tags so many levels below the authored text; the next one is printed as it is.
-const DEEPEST: usize = 5;
-/// Most steps in values, and of comparing them; reading a value costs steps too.
-const MOST_WORK: usize = 1 << 22;
+/// Values are read for tags down to a depth below the authored text; the next one is printed as it is. Steps are those
+/// in values, and of comparing them; reading a value costs steps too.
+const LIMITS: Limits = Limits::LEAF;
 /// What reading a value costs, in steps: one for so many bytes, so many for each step it has.
 const BYTES_A_STEP: usize = 64;
 const STEPS_A_STEP: usize = 32;
@@ -29,7 +28,7 @@ type Stack<'s> = Vec<Option<Cow<'s, Value>>>;
 
 impl<'r> Run<'r> {
     pub(super) fn new(scope: &'r Scope<'r>, syntax: Syntax, most: usize) -> Self {
-        Self { out: Bounded::new(most), scope, syntax, work: MOST_WORK }
+        Self { out: Bounded::new(most), scope, syntax, work: LIMITS.steps }
     }
 
     /// Runs a text that lies `depth` values below the authored one. Gives whether a tag printed something not blank.
@@ -68,7 +67,7 @@ impl<'r> Run<'r> {
         let Some(value) = value else { return Ok(false) };
         let start = self.out.text.len();
         match &*value {
-            Value::Text(text) if depth < DEEPEST && text.contains("{{") => self.value(text, depth + 1)?,
+            Value::Text(text) if depth < LIMITS.depth && text.contains("{{") => self.value(text, depth + 1)?,
             other => self.out.value(other)?,
         }
         Ok(self.out.text.get(start..).is_some_and(|printed| !js::trim(printed).is_empty()))
@@ -86,7 +85,7 @@ impl<'r> Run<'r> {
 
     /// The steps that values have taken so far.
     pub(super) fn work(&self) -> usize {
-        MOST_WORK - self.work
+        LIMITS.steps - self.work
     }
 
     fn spend(&mut self, steps: usize) -> Result<(), TooLong> {
@@ -104,12 +103,12 @@ fn push(stack: &mut Stack<'_>, truth: bool) {
 }
 
 fn truthy(value: Option<Option<Cow<'_, Value>>>) -> bool {
-    value.flatten().is_some_and(|value| js::truthy(&value))
+    value.flatten().is_some_and(|value| truth::javascript(&value))
 }
 
 /// Comparing by size needs two numbers.
 fn decide(operator: Binary, left: Option<&Value>, right: Option<&Value>, work: &mut usize) -> Result<bool, TooLong> {
-    let truth = |value: Option<&Value>| value.is_some_and(js::truthy);
+    let truth = |value: Option<&Value>| value.is_some_and(truth::javascript);
     let numbers = || left.and_then(Value::as_f64).zip(right.and_then(Value::as_f64));
     Ok(match operator {
         Binary::Or => truth(left) || truth(right),

@@ -1,98 +1,14 @@
-//! The tree of a template, and how its expressions are read: values, ranges, operators, filters.
+//! Expressions of the tags: the crate's filter chains as operands, and LiquidJS's operators between them.
 
-use std::sync::Arc;
+use std::cmp::Ordering;
 
-use super::val::Val;
-use super::{DEEPEST, filters};
-use crate::model::Value;
-use crate::text::js;
+use liquid_core::parser::{FilterChain, TagToken};
+use liquid_core::{Language, Result, Runtime, TagTokenIter};
 
-/// Something wrong at a place of the template, in bytes.
-#[derive(Debug)]
-pub(super) struct Trouble {
-    pub at: usize,
-    pub message: String,
-    /// A limit was reached.
-    pub bound: bool,
-}
-
-impl Trouble {
-    pub(super) fn new(at: usize, message: impl Into<String>) -> Self {
-        Self { at, message: message.into(), bound: false }
-    }
-
-    pub(super) fn bound(at: usize, message: impl Into<String>) -> Self {
-        Self { at, message: message.into(), bound: true }
-    }
-}
-
-/// A part of a template and where it begins.
-#[derive(Debug)]
-pub(super) struct Node {
-    pub at: usize,
-    pub what: What,
-}
-
-#[derive(Debug)]
-pub(super) enum What {
-    Text(Box<str>),
-    Output(Filtered),
-    Assign { name: Arc<str>, value: Filtered },
-    Capture { name: Arc<str>, body: Vec<Node> },
-    If { arms: Vec<Arm>, otherwise: Vec<Node> },
-    Case { target: Filtered, arms: Vec<(Vec<Operand>, Vec<Node>)>, otherwise: Vec<Node> },
-    Loop(Box<Loop>),
-    Cycle { group: Option<Operand>, items: Vec<Operand>, written: Box<str> },
-    Count { name: Arc<str>, by: i64 },
-    Break,
-    Continue,
-}
-
-/// One arm of `if` or `unless`.
-#[derive(Debug)]
-pub(super) struct Arm {
-    pub when: Filtered,
-    /// What `when` must be.
-    pub wanted: bool,
-    pub body: Vec<Node>,
-}
-
-/// `for` and `tablerow`.
-#[derive(Debug)]
-pub(super) struct Loop {
-    pub name: Arc<str>,
-    pub over: Operand,
-    /// How `over` is written: `offset: continue` goes by it.
-    pub written: Box<str>,
-    pub limit: Option<Operand>,
-    pub offset: Option<Offset>,
-    pub reversed: bool,
-    /// Of a `tablerow`: its columns, all in one row if not given.
-    pub table: Option<Option<Operand>>,
-    pub body: Vec<Node>,
-    pub otherwise: Vec<Node>,
-}
-
-#[derive(Debug)]
-pub(super) enum Offset {
-    Given(Operand),
-    Continue,
-}
-
-/// A value and what is done with it.
-#[derive(Debug)]
-pub(super) struct Filtered {
-    pub at: usize,
-    /// Operands and operators, each operator behind its operands.
-    pub postfix: Vec<Step>,
-    pub filters: Vec<Filter>,
-}
-
-#[derive(Debug)]
-pub(super) enum Step {
-    Operand(Operand),
-    Op(Op),
-}
+use super::filters;
+use super::state::{state, with};
+use super::val::{self, Val};
+use super::words::NAMED;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
@@ -108,7 +24,21 @@ pub(super) enum Op {
     Or,
 }
 
+const SIGNS: &[(&str, Op)] =
+    &[("==", Op::Equal), ("!=", Op::Unequal), ("<=", Op::LessEqual), (">=", Op::GreaterEqual), ("<", Op::Less), (">", Op::Greater)];
+const WORDS: &[(&str, Op)] = &[("contains", Op::Contains), ("not", Op::Not), ("and", Op::And), ("or", Op::Or)];
+
 impl Op {
+    /// The operator or mark that is no word and that a text begins with.
+    pub(super) fn sign(text: &str) -> Option<&'static str> {
+        let signs = SIGNS.iter().map(|(sign, _)| *sign).chain(["=", ",", ":"]);
+        signs.into_iter().find(|sign| text.starts_with(sign))
+    }
+
+    pub(super) fn word(word: &str) -> Option<Self> {
+        WORDS.iter().chain(SIGNS).find(|(text, _)| *text == word).map(|(_, op)| *op)
+    }
+
     fn binds(self) -> u8 {
         match self {
             Op::And | Op::Or => 0,
@@ -116,321 +46,103 @@ impl Op {
             _ => 2,
         }
     }
+
+    fn of(self, left: &Val, right: &Val, seen: &mut usize) -> bool {
+        let order = || val::compare(left, right);
+        match self {
+            Op::Equal => val::equals(left, right, seen),
+            Op::Unequal => !val::equals(left, right, seen),
+            Op::Less => order().is_some_and(Ordering::is_lt),
+            Op::LessEqual => order().is_some_and(Ordering::is_le),
+            Op::Greater => order().is_some_and(Ordering::is_gt),
+            Op::GreaterEqual => order().is_some_and(Ordering::is_ge),
+            Op::Contains => val::contains(left, right, seen),
+            Op::And => left.truthy() && right.truthy(),
+            Op::Or => left.truthy() || right.truthy(),
+            Op::Not => !right.truthy(),
+        }
+    }
+}
+
+/// Operands and operators, each operator behind its operands, and the filters that their result goes through.
+#[derive(Debug)]
+pub(super) struct Expr {
+    steps: Vec<Step>,
+    filters: Option<FilterChain>,
 }
 
 #[derive(Debug)]
-pub(super) enum Operand {
-    Literal(Val),
-    Range(Box<(Operand, Operand)>, usize),
-    Path { root: Root, keys: Vec<Operand>, at: usize },
+enum Step {
+    Operand(FilterChain),
+    Op(Op),
 }
 
-#[derive(Debug)]
-pub(super) enum Root {
-    Name(Arc<str>),
-    Value(Box<Operand>),
-    /// `[key]` at the start: a name that is worked out.
-    Computed,
-}
-
-#[derive(Debug)]
-pub(super) struct Filter {
-    pub at: usize,
-    pub call: filters::Call,
-    pub args: Vec<Operand>,
-    pub named: Vec<(Box<str>, Operand)>,
-}
-
-/// Reads a stretch of the template.
-pub(super) struct Reader<'t> {
-    pub text: &'t str,
-    pub at: usize,
-    pub end: usize,
-    depth: usize,
-}
-
-impl<'t> Reader<'t> {
-    pub(super) fn new(text: &'t str, at: usize, end: usize) -> Self {
-        Self { text, at, end, depth: 0 }
-    }
-
-    pub(super) fn rest(&self) -> &'t str {
-        self.text.get(self.at..self.end).unwrap_or_default()
-    }
-
-    pub(super) fn skip_blank(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - js::trim_start(rest).len();
-    }
-
-    pub(super) fn is_done(&mut self) -> bool {
-        self.skip_blank();
-        self.at >= self.end
-    }
-
-    pub(super) fn take(&mut self, what: &str) -> bool {
-        let found = self.rest().starts_with(what);
-        if found {
-            self.at += what.len();
-        }
-        found
-    }
-
-    /// `what` behind blanks.
-    pub(super) fn next(&mut self, what: &str) -> bool {
-        self.skip_blank();
-        self.take(what)
-    }
-
-    /// A word of letters, digits, `_`, `-`, `?` and everything beyond ASCII; may be empty.
-    pub(super) fn word(&mut self) -> &'t str {
-        self.skip_blank();
-        let rest = self.rest();
-        let end = rest.find(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '?') || js::is_space(c));
-        let word = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-        self.at += word.len();
-        word
-    }
-
-    /// A word that stands by itself.
-    fn keyword(&mut self, word: &str) -> bool {
-        let start = self.at;
-        let found = self.word() == word;
-        if !found {
-            self.at = start;
-        }
-        found
-    }
-
-    pub(super) fn fail<T>(&self, message: impl Into<String>) -> Result<T, Trouble> {
-        Err(Trouble::new(self.at, message))
-    }
-
-    /// A value with operators and filters, to the end of the stretch.
-    pub(super) fn filtered(&mut self, unknown: &mut Vec<String>) -> Result<Filtered, Trouble> {
-        self.skip_blank();
-        let at = self.at;
-        let postfix = self.expression()?;
-        let mut filters = Vec::new();
-        while !self.is_done() {
-            if !self.take("|") {
-                return self.fail("a value has ended here; only `|` and a filter may follow");
-            }
-            filters.push(self.filter(unknown)?);
-        }
-        Ok(Filtered { at, postfix, filters })
-    }
-
-    /// A value with operators, as far as it goes.
-    pub(super) fn expression(&mut self) -> Result<Vec<Step>, Trouble> {
-        let (mut postfix, mut waiting): (Vec<Step>, Vec<Op>) = (Vec::new(), Vec::new());
-        loop {
-            self.skip_blank();
-            if let Some(op) = self.operator() {
+impl Expr {
+    /// What is left of a tag.
+    pub(super) fn read(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<Self> {
+        let (mut steps, mut waiting, mut filters): (Vec<Step>, Vec<Op>, _) = (Vec::new(), Vec::new(), None);
+        while let Some(token) = tokens.next() {
+            if let Some(op) = Op::word(token.as_str()) {
                 while let Some(last) = waiting.pop_if(|last| last.binds() > op.binds()) {
-                    postfix.push(Step::Op(last));
+                    steps.push(Step::Op(last));
                 }
                 waiting.push(op);
-            } else if let Some(operand) = self.operand()? {
-                postfix.push(Step::Operand(operand));
+            } else if token.as_str() == ":" && !steps.is_empty() && filters.is_none() {
+                let filtered = |next: &TagToken<'_>| next.as_str().strip_prefix(NAMED).is_some_and(|rest| rest.starts_with('\n'));
+                filters = Some(chain(tokens.next().filter(filtered).unwrap_or(token), language)?);
             } else {
-                break;
+                steps.push(Step::Operand(chain(token, language)?));
             }
         }
-        postfix.extend(waiting.into_iter().rev().map(Step::Op));
-        if postfix.is_empty() { self.fail("a value is missing here") } else { Ok(postfix) }
+        steps.extend(waiting.into_iter().rev().map(Step::Op));
+        if steps.is_empty() { Err(tokens.raise_error("a value is missing here")) } else { Ok(Self { steps, filters }) }
     }
 
-    fn operator(&mut self) -> Option<Op> {
-        const SIGNS: &[(&str, Op)] =
-            &[("==", Op::Equal), ("!=", Op::Unequal), ("<=", Op::LessEqual), (">=", Op::GreaterEqual), ("<", Op::Less), (">", Op::Greater)];
-        const WORDS: &[(&str, Op)] = &[("contains", Op::Contains), ("not", Op::Not), ("and", Op::And), ("or", Op::Or)];
-        if let Some((_, op)) = SIGNS.iter().find(|(sign, _)| self.take(sign)) {
-            return Some(*op);
+    pub(super) fn value(&self, runtime: &dyn Runtime) -> Result<Val> {
+        // nearly all expressions are one operand
+        if let [Step::Operand(operand)] = self.steps.as_slice() {
+            return value(operand, runtime);
         }
-        WORDS.iter().find(|(word, _)| self.keyword(word)).map(|(_, op)| *op)
-    }
-
-    /// One value, if one stands here.
-    pub(super) fn operand(&mut self) -> Result<Option<Operand>, Trouble> {
-        self.skip_blank();
-        if self.depth >= DEEPEST {
-            return self.fail(format!("brackets are nested deeper than {DEEPEST}"));
-        }
-        self.depth += 1;
-        let value = self.operand_inside();
-        self.depth -= 1;
-        value
-    }
-
-    fn operand_inside(&mut self) -> Result<Option<Operand>, Trouble> {
-        let at = self.at;
-        let value = match self.rest().bytes().next() {
-            None => return Ok(None),
-            Some(b'"' | b'\'') => Some(Operand::Literal(Val::text(self.quoted()?))),
-            Some(b'(') => Some(self.range()?),
-            Some(b'[') => None,
-            _ => match self.number().or_else(|| self.literal()) {
-                Some(value) => Some(Operand::Literal(value)),
-                None => {
-                    let name = self.word();
-                    if name.is_empty() {
-                        return Ok(None);
-                    }
-                    let keys = self.keys()?;
-                    return Ok(Some(Operand::Path { root: Root::Name(name.into()), keys, at }));
+        let mut stack: Vec<Val> = Vec::new();
+        for step in &self.steps {
+            let value = match step {
+                Step::Operand(operand) => value(operand, runtime)?,
+                Step::Op(op) => {
+                    let right = stack.pop().unwrap_or(Val::Missing);
+                    let left = if *op == Op::Not { Val::Missing } else { stack.pop().unwrap_or(Val::Missing) };
+                    let mut seen = 1;
+                    let truth = op.of(&left, &right, &mut seen);
+                    with(runtime, |state| state.pay(seen))?;
+                    Val::bool(truth)
                 }
-            },
-        };
-        let keys = self.keys()?;
-        Ok(match value {
-            Some(value) if keys.is_empty() => Some(value),
-            Some(value) => Some(Operand::Path { root: Root::Value(Box::new(value)), keys, at }),
-            None => Some(Operand::Path { root: Root::Computed, keys, at }),
-        })
-    }
-
-    fn keys(&mut self) -> Result<Vec<Operand>, Trouble> {
-        let mut keys = Vec::new();
-        loop {
-            if self.take("[") {
-                let Some(key) = self.operand()? else { return self.fail("a key is missing between `[` and `]`") };
-                if !self.next("]") {
-                    return self.fail("`]` is missing here");
-                }
-                keys.push(key);
-            } else if self.rest().starts_with('.') && !self.rest().starts_with("..") {
-                self.at += 1;
-                let key = self.word();
-                if key.is_empty() {
-                    return self.fail("a name is missing behind the dot");
-                }
-                keys.push(Operand::Literal(Val::text(key)));
-            } else {
-                return Ok(keys);
-            }
+            };
+            stack.push(value);
         }
-    }
-
-    fn range(&mut self) -> Result<Operand, Trouble> {
-        let at = self.at;
-        self.at += 1;
-        let from = self.operand()?;
-        let dots = self.next("..");
-        let to = self.operand()?;
-        match (from, to) {
-            (Some(from), Some(to)) if dots && self.next(")") => Ok(Operand::Range(Box::new((from, to)), at)),
-            _ => Err(Trouble::new(at, "a range is written `(1..3)`")),
-        }
-    }
-
-    fn literal(&mut self) -> Option<Val> {
-        let words = [
-            ("true", Val::bool(true)),
-            ("false", Val::bool(false)),
-            ("nil", Val::Nil),
-            ("null", Val::Nil),
-            ("empty", Val::Empty),
-            ("blank", Val::Blank),
-        ];
-        let found = words.into_iter().find(|(word, _)| self.keyword(word));
-        found.map(|(_, value)| value)
-    }
-
-    fn number(&mut self) -> Option<Val> {
-        let rest = self.rest();
-        let digits = |from: usize| rest.bytes().skip(from).take_while(u8::is_ascii_digit).count();
-        let sign = usize::from(rest.starts_with('-'));
-        let whole = digits(sign);
-        let mut end = sign + whole;
-        let dot = rest.get(end..).is_some_and(|r| r.starts_with('.'));
-        if dot && digits(end + 1) > 0 {
-            end += 1 + digits(end + 1);
-        }
-        let value = rest.get(..end).filter(|_| whole > 0)?.parse::<f64>().ok()?;
-        self.at += end;
-        Some(Val::number(value))
-    }
-
-    /// A text in quotes, with JavaScript's escapes.
-    pub(super) fn quoted(&mut self) -> Result<String, Trouble> {
-        let start = self.at;
-        let mut chars = self.rest().chars();
-        let quote = chars.next();
-        let mut out = String::new();
-        loop {
-            match chars.next() {
-                None => return Err(Trouble::new(start, "the quote that begins here has no end")),
-                c if c == quote => break,
-                Some('\\') => escape(&mut chars, &mut out),
-                Some(c) => out.push(c),
-            }
-        }
-        self.at = self.end - chars.as_str().len();
-        Ok(out)
-    }
-
-    fn filter(&mut self, unknown: &mut Vec<String>) -> Result<Filter, Trouble> {
-        self.skip_blank();
-        let at = self.at;
-        let name = self.word();
-        if name.is_empty() {
-            return self.fail("the name of a filter is missing behind `|`");
-        }
-        let call = filters::find(name);
-        if matches!(call, filters::Call::Unknown) && !unknown.iter().any(|n| n == name) {
-            unknown.push(name.to_owned());
-        }
-        let (mut args, mut named) = (Vec::new(), Vec::new());
-        if self.next(":") {
-            loop {
-                self.skip_blank();
-                let start = self.at;
-                let word = self.word();
-                if !word.is_empty() && self.next(":") {
-                    let Some(value) = self.operand()? else { return self.fail(format!("a value is missing behind `{word}:`")) };
-                    named.push((word.into(), value));
-                } else {
-                    self.at = start;
-                    args.extend(self.operand()?);
-                }
-                if !self.next(",") {
-                    break;
-                }
-            }
-        }
-        Ok(Filter { at, call, args, named })
+        let result = stack.into_iter().next().unwrap_or(Val::Missing);
+        let Some(filters) = &self.filters else { return Ok(result) };
+        state(runtime).answer = result;
+        value(filters, runtime)
     }
 }
 
-fn escape(chars: &mut std::str::Chars<'_>, out: &mut String) {
-    match chars.next() {
-        Some('n') => out.push('\n'),
-        Some('r') => out.push('\r'),
-        Some('t') => out.push('\t'),
-        Some('b') => out.push('\u{8}'),
-        Some('f') => out.push('\u{c}'),
-        Some('v') => out.push('\u{b}'),
-        Some('u') => {
-            let digits: String = chars.clone().take(4).take_while(char::is_ascii_hexdigit).collect();
-            match u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32) {
-                Some(c) => {
-                    out.push(c);
-                    *chars = chars.as_str().get(digits.len()..).unwrap_or_default().chars();
-                }
-                None => out.push('u'),
-            }
-        }
-        Some(c) => out.push(c),
-        None => {}
-    }
+/// The value of an operand and what its filters make of it.
+pub(super) fn value(operand: &FilterChain, runtime: &dyn Runtime) -> Result<Val> {
+    let mark = state(runtime).mark();
+    let slot = filters::slot(&operand.evaluate(runtime)?);
+    let mut state = state(runtime);
+    let value = state.value(slot);
+    state.release(mark);
+    Ok(value)
 }
 
-/// A whole number of a value, for limits and the like.
-#[expect(clippy::cast_possible_truncation, reason = "saturates, which is what a bound wants")]
-pub(super) fn whole(value: &Val) -> i64 {
-    match value {
-        Val::Is(Value::Int(n)) => *n,
-        other => other.to_number().trunc() as i64,
+fn chain(token: TagToken<'_>, language: &Language) -> Result<FilterChain> {
+    token.expect_filter_chain(language).into_result_custom_msg("a value has ended here; only `|` and a filter may follow")
+}
+
+/// One value of a tag, without operators and filters.
+pub(super) fn operand(token: TagToken<'_>, language: &Language) -> Result<FilterChain> {
+    if token.as_str().contains("\n|") {
+        return Err(token.raise_custom_error("filters cannot stand here: give the value a name with `assign`"));
     }
+    token.expect_filter_chain(language).into_result_custom_msg("a value is missing here")
 }

@@ -1,28 +1,36 @@
-//! The filters of Liquid: their table, and how one is called.
+//! The filters: their table, and how the crate calls one.
 
+use std::fmt;
 use std::sync::Arc;
 
-use super::expr::{Filter, Trouble};
-use super::run::Run;
+use liquid_core::parser::{FilterArguments, ParameterReflection};
+use liquid_core::{Expression, Filter, FilterReflection, ParseFilter, Runtime, ValueView};
+
+use super::state::{State, handle, place, state, with};
 use super::val::Val;
 use super::{lists, numbers, texts};
 use crate::model::Value;
+use crate::text::Mistake;
 
-/// What a filter is.
+pub(super) type Given = Result<Val, Mistake>;
+pub(super) type Plain = fn(&mut State, &Val, &Args) -> Given;
+
+/// A filter as the crate knows it; one without a function evaluates an expression for each element.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Call {
-    /// It leaves its value as it is.
-    Unknown,
-    /// A function of its value and its arguments.
-    Plain(Plain),
-    /// An expression is worked out for each element.
-    Each(&'static str),
+pub(super) struct Known {
+    pub name: &'static str,
+    plain: Option<Plain>,
 }
 
-pub(super) type Given = Result<Val, Trouble>;
-pub(super) type Plain = fn(&mut CompileContext<'_, '_>, &Val, &Args) -> Given;
+/// A filter at a place of a template.
+#[derive(Debug)]
+struct Call {
+    known: Known,
+    positional: Vec<Expression>,
+    named: Vec<(Box<str>, Expression)>,
+}
 
-/// The arguments of a call, worked out.
+/// The arguments of a call, evaluated.
 pub(super) struct Args {
     list: Vec<Val>,
     named: Vec<(Box<str>, Val)>,
@@ -42,27 +50,12 @@ impl Args {
     }
 }
 
-/// Where a filter is called, and the account that pays for it.
-pub(super) struct CompileContext<'r, 'a> {
-    pub run: &'r mut Run<'a>,
-    pub at: usize,
-}
-
-impl CompileContext<'_, '_> {
-    pub(super) fn pay(&mut self, units: usize) -> Result<(), Trouble> {
-        self.run.pay(self.at, units)
-    }
-
+impl State {
     /// A value as text, and what reading it costs.
-    pub(super) fn text(&mut self, value: &Val) -> Result<Arc<str>, Trouble> {
-        let text = self.run.printed(self.at, value)?;
+    pub(super) fn text(&mut self, value: &Val) -> Result<Arc<str>, Mistake> {
+        let text = self.printed(value)?;
         self.pay(text.len() / 32)?;
         Ok(text)
-    }
-
-    /// Pays for a text before it is made.
-    pub(super) fn room(&mut self, bytes: usize) -> Result<(), Trouble> {
-        self.run.pay_text(self.at, bytes)
     }
 
     /// A text that was made, at most some times as long as what it was made of.
@@ -72,128 +65,111 @@ impl CompileContext<'_, '_> {
     }
 
     /// A value's elements, paid for.
-    pub(super) fn elements(&mut self, value: &Val) -> Result<Vec<Value>, Trouble> {
+    pub(super) fn elements(&mut self, value: &Val) -> Result<Vec<Value>, Mistake> {
         let count = if let Val::Is(Value::List(list)) = value { list.len() } else { 1 };
-        self.run.pay_list(self.at, count)?;
+        self.pay_list(count)?;
         Ok(value.elements())
     }
 
     pub(super) fn list(&mut self, list: Vec<Value>) -> Given {
-        self.run.pay_list(self.at, list.len())?;
+        self.pay_list(list.len())?;
         Ok(Val::list(list))
     }
+}
 
-    pub(super) fn fail<T>(&self, message: impl Into<String>) -> Result<T, Trouble> {
-        Err(Trouble::new(self.at, message))
+/// The slot that the crate hands on as a value.
+pub(super) fn slot(value: &dyn ValueView) -> usize {
+    value.as_scalar().and_then(|scalar| scalar.to_integer()).map_or(usize::MAX, place)
+}
+
+impl Filter for Call {
+    fn evaluate(&self, input: &dyn ValueView, runtime: &dyn Runtime) -> liquid_core::Result<liquid_core::Value> {
+        let input = slot(input);
+        with(runtime, |state| state.pay(1))?;
+        let mark = state(runtime).mark();
+        let given = |argument: &Expression| {
+            let slot = slot(&argument.evaluate(runtime)?);
+            Ok(state(runtime).value(slot))
+        };
+        let list = self.positional.iter().map(given).collect::<liquid_core::Result<_>>()?;
+        let named = self.named.iter().map(|(name, argument)| Ok((name.clone(), given(argument)?)));
+        let args = Args { list, named: named.collect::<liquid_core::Result<_>>()? };
+        let value = state(runtime).value(input);
+        let made = match self.known.plain {
+            Some(plain) => with(runtime, |state| plain(state, &value, &args))?,
+            None => lists::each(runtime, self.known.name, &value, &args)?,
+        };
+        let mut state = state(runtime);
+        // what the filter was given is not needed any more; `release` leaves constants alone
+        state.release(mark.min(input));
+        Ok(handle(state.keep(made)))
     }
 }
 
-/// Filters over an expression, sorted.
-pub(super) const EXPRESSIONS: &[&str] = &["find_exp", "find_index_exp", "group_by_exp", "has_exp", "reject_exp", "where_exp"];
-
-/// All others, sorted.
-pub(super) const FILTERS: &[(&str, Plain)] = &[
-    ("abs", numbers::abs),
-    ("append", texts::append),
-    ("array_to_sentence_string", lists::sentence),
-    ("at_least", numbers::at_least),
-    ("at_most", numbers::at_most),
-    ("base64_decode", texts::base64_decode),
-    ("base64_encode", texts::base64_encode),
-    ("capitalize", texts::capitalize),
-    ("ceil", numbers::ceil),
-    ("cgi_escape", texts::cgi_escape),
-    ("compact", lists::compact),
-    ("concat", lists::concat),
-    ("date", numbers::date),
-    ("default", default),
-    ("divided_by", numbers::divided_by),
-    ("downcase", texts::downcase),
-    ("escape", texts::escape),
-    ("escape_once", texts::escape_once),
-    ("find", lists::find),
-    ("find_index", lists::find_index),
-    ("first", lists::first),
-    ("floor", numbers::floor),
-    ("group_by", lists::group_by),
-    ("has", lists::has),
-    ("inspect", json),
-    ("join", lists::join),
-    ("json", json),
-    ("jsonify", json),
-    ("last", lists::last),
-    ("lstrip", texts::lstrip),
-    ("map", lists::map),
-    ("minus", numbers::minus),
-    ("modulo", numbers::modulo),
-    ("newline_to_br", texts::newline_to_br),
-    ("normalize_whitespace", texts::normalize_whitespace),
-    ("number_of_words", texts::number_of_words),
-    ("plus", numbers::plus),
-    ("pop", lists::pop),
-    ("prepend", texts::prepend),
-    ("push", lists::push),
-    ("raw", |_, value, _| Ok(value.clone())),
-    ("reject", lists::reject),
-    ("remove", texts::remove),
-    ("remove_first", texts::remove_first),
-    ("remove_last", texts::remove_last),
-    ("replace", texts::replace),
-    ("replace_first", texts::replace_first),
-    ("replace_last", texts::replace_last),
-    ("reverse", lists::reverse),
-    ("round", numbers::round),
-    ("rstrip", texts::rstrip),
-    ("shift", lists::shift),
-    ("size", lists::size),
-    ("slice", lists::slice),
-    ("sort", lists::sort),
-    ("sort_natural", lists::sort_natural),
-    ("split", texts::split),
-    ("strip", texts::strip),
-    ("strip_html", texts::strip_html),
-    ("strip_newlines", texts::strip_newlines),
-    ("sum", lists::sum),
-    ("times", numbers::times),
-    ("to_integer", numbers::to_integer),
-    ("truncate", texts::truncate),
-    ("truncatewords", texts::truncatewords),
-    ("uniq", lists::uniq),
-    ("unshift", lists::unshift),
-    ("upcase", texts::upcase),
-    ("url_decode", texts::url_decode),
-    ("url_encode", texts::url_encode),
-    ("where", lists::filter),
-    ("xml_escape", texts::escape),
-];
-
-pub(super) fn find(name: &str) -> Call {
-    if let Some((_, call)) = FILTERS.binary_search_by_key(&name, |(n, _)| n).ok().and_then(|n| FILTERS.get(n)) {
-        return Call::Plain(*call);
-    }
-    EXPRESSIONS.iter().find(|n| **n == name).map_or(Call::Unknown, |n| Call::Each(n))
-}
-
-pub(super) fn apply(run: &mut Run<'_>, filter: &Filter, value: Val) -> Given {
-    run.pay(filter.at, 1)?;
-    let mut list = Vec::with_capacity(filter.args.len());
-    for arg in &filter.args {
-        list.push(run.operand(arg)?);
-    }
-    let mut named = Vec::with_capacity(filter.named.len());
-    for (name, arg) in &filter.named {
-        named.push((name.clone(), run.operand(arg)?));
-    }
-    let args = Args { list, named };
-    let mut cx = CompileContext { run, at: filter.at };
-    match filter.call {
-        Call::Unknown => Ok(value),
-        Call::Plain(call) => call(&mut cx, &value, &args),
-        Call::Each(name) => lists::each(&mut cx, name, &value, &args),
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.known.name)
     }
 }
 
-fn default(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
+impl ParseFilter for Known {
+    fn parse(&self, arguments: FilterArguments<'_>) -> liquid_core::Result<Box<dyn Filter>> {
+        let named = arguments.keyword.map(|(name, argument)| (name.into(), argument)).collect();
+        Ok(Box::new(Call { known: *self, positional: arguments.positional.collect(), named }))
+    }
+
+    fn reflection(&self) -> &dyn FilterReflection {
+        self
+    }
+}
+
+impl FilterReflection for Known {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn description(&self) -> &str {
+        ""
+    }
+
+    fn positional_parameters(&self) -> &'static [ParameterReflection] {
+        &[]
+    }
+
+    fn keyword_parameters(&self) -> &'static [ParameterReflection] {
+        &[]
+    }
+}
+
+/// All filters that a template may call.
+pub(super) fn all() -> impl Iterator<Item = Known> {
+    let plain = [texts::FILTERS, lists::FILTERS, numbers::FILTERS, OTHERS].into_iter().flatten();
+    let plain = plain.map(|(name, plain)| Known { name, plain: Some(*plain) });
+    plain.chain(lists::EXPRESSIONS.iter().map(|name| Known { name, plain: None }))
+}
+
+pub(super) fn is_known(name: &str) -> bool {
+    all().any(|known| known.name == name)
+}
+
+/// The filter that stands for a range.
+pub(super) const RANGES: Known = Known { name: RANGE, plain: Some(range) };
+pub(super) const RANGE: &str = "_range";
+/// A filter that leaves its value as it is.
+pub(super) const NOTHING: &str = "raw";
+
+/// The filters that are neither of texts, nor of numbers, nor of lists.
+const OTHERS: &[(&str, Plain)] =
+    &[("default", default), ("inspect", json), ("json", json), ("jsonify", json), (NOTHING, |_, value, _| Ok(value.clone()))];
+
+fn range(state: &mut State, value: &Val, args: &Args) -> Given {
+    let (from, to) = (value.whole(), args.get(0).whole());
+    let count = to.saturating_sub(from).saturating_add(1).max(0);
+    state.pay_list(usize::try_from(count).unwrap_or(usize::MAX))?;
+    Ok(Val::list((from..=to).map(Value::Int).collect()))
+}
+
+fn default(_: &mut State, value: &Val, args: &Args) -> Given {
     let keeps = match value {
         Val::Is(Value::Bool(false)) => args.named("allow_false").truthy(),
         Val::Is(Value::Text(_) | Value::List(_)) => !value.value().is_empty(),
@@ -202,7 +178,7 @@ fn default(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
     Ok(if keeps { value.clone() } else { args.get(0).clone() })
 }
 
-fn json(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
+fn json(state: &mut State, value: &Val, _: &Args) -> Given {
     match value {
         Val::Missing => Ok(Val::Missing),
         other => {
@@ -210,11 +186,11 @@ fn json(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
             // a list may hold one part many times over
             let mut left = 100_000;
             if !measure(&value, &mut left) {
-                return cx.fail("this value is too large to be written as JSON");
+                return state.fail("this value is too large to be written as JSON");
             }
-            cx.pay(100_000 - left)?;
+            state.pay(100_000 - left)?;
             let text = value.to_json().to_string();
-            cx.made(text)
+            state.made(text)
         }
     }
 }

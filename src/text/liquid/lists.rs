@@ -1,38 +1,72 @@
 //! Filters of lists. Each element that is made or looked at is paid for; a list that could nest without end is refused.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::MOST_ELEMENTS;
-use super::expr::{Reader, Step, Trouble};
-use super::filters::{Args, CompileContext, Given};
+use liquid_core::{Renderable, Runtime};
+
+use super::filters::{Args, Given, Plain};
+use super::state::{State, state, with};
 use super::val::{self, Val};
+use super::{MOST_ELEMENTS, expression};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Map, Value};
 use crate::text::js;
 
-/// Element by element, whether it belongs.
-type Chosen = Result<Vec<(Value, bool)>, Trouble>;
+pub(super) const FILTERS: &[(&str, Plain)] = &[
+    ("array_to_sentence_string", sentence),
+    ("compact", |state, value, _| changed(state, value, |list| list.retain(|value| !value.is_null()))),
+    ("concat", concat),
+    ("find", |state, value, args| chosen(state, value, args, "find")),
+    ("find_index", |state, value, args| chosen(state, value, args, "find_index")),
+    ("first", |_, value, _| Ok(end_of(value, <[Value]>::first, |text| text.chars().next()))),
+    ("group_by", group_by),
+    ("has", |state, value, args| chosen(state, value, args, "has")),
+    ("join", join),
+    ("last", |_, value, _| Ok(end_of(value, <[Value]>::last, |text| text.chars().next_back()))),
+    ("map", map),
+    ("pop", |state, value, _| changed(state, value, |list| drop(list.pop()))),
+    ("push", |state, value, args| grown(state, value, |list| list.push(args.get(0).value()))),
+    ("reject", |state, value, args| chosen(state, value, args, "reject")),
+    ("reverse", |state, value, _| changed(state, value, |list| list.reverse())),
+    ("shift", |state, value, _| changed(state, value, |list| drop(list.drain(..list.len().min(1))))),
+    ("size", size),
+    ("slice", slice),
+    ("sort", |state, value, args| sorted(state, value, args, |key| key)),
+    ("sort_natural", |state, value, args| sorted(state, value, args, without_case)),
+    ("sum", sum),
+    ("uniq", uniq),
+    ("unshift", |state, value, args| grown(state, value, |list| list.insert(0, args.get(0).value()))),
+    ("where", |state, value, args| chosen(state, value, args, "where")),
+];
 
-pub(super) fn join(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    let sep = if args.get(0).is_nil() { " ".into() } else { cx.text(args.get(0))? };
-    let list = cx.elements(value)?;
+/// Filters over an expression that is evaluated for each element.
+pub(super) const EXPRESSIONS: &[&str] = &["find_exp", "find_index_exp", "group_by_exp", "has_exp", "reject_exp", "where_exp"];
+
+fn changed(state: &mut State, value: &Val, change: impl FnOnce(&mut Vec<Value>)) -> Given {
+    let mut list = state.elements(value)?;
+    change(&mut list);
+    Ok(Val::list(list))
+}
+
+fn join(state: &mut State, value: &Val, args: &Args) -> Given {
+    let sep = if args.get(0).is_nil() { " ".into() } else { state.text(args.get(0))? };
+    let list = state.elements(value)?;
     let mut parts = Vec::with_capacity(list.len());
     let mut bytes = sep.len().saturating_mul(list.len());
     for value in list {
-        let part = cx.text(&Val::Is(value))?;
+        let part = state.text(&Val::Is(value))?;
         bytes = bytes.saturating_add(part.len());
-        cx.room(bytes).map(|()| parts.push(part))?;
+        state.room(bytes).map(|()| parts.push(part))?;
     }
     let out = parts.join(&*sep);
     Ok(Val::text(out))
 }
 
-pub(super) fn sentence(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    let word = if args.get(0).is_nil() { "and".into() } else { cx.text(args.get(0))? };
+fn sentence(state: &mut State, value: &Val, args: &Args) -> Given {
+    let word = if args.get(0).is_nil() { "and".into() } else { state.text(args.get(0))? };
     let mut parts = Vec::new();
-    for value in cx.elements(value)? {
-        parts.push(cx.text(&Val::Is(value))?);
+    for value in state.elements(value)? {
+        parts.push(state.text(&Val::Is(value))?);
     }
     let last = parts.pop().unwrap_or_default();
     let out = match parts.as_slice() {
@@ -40,71 +74,51 @@ pub(super) fn sentence(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args
         [first] => format!("{first} {word} {last}"),
         more => format!("{}, {word} {last}", more.join(", ")),
     };
-    cx.made(out)
+    state.made(out)
 }
 
-pub(super) fn first(_: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    Ok(match value {
-        Val::Is(Value::List(list)) => list.first().map_or(Val::Missing, |v| Val::Is(v.clone())),
-        Val::Is(Value::Text(text)) => text.chars().next().map_or(Val::Missing, |c| Val::text(c.to_string())),
+fn end_of(value: &Val, list: fn(&[Value]) -> Option<&Value>, text: fn(&str) -> Option<char>) -> Val {
+    match value {
+        Val::Is(Value::List(elements)) => list(elements).map_or(Val::Missing, |v| Val::Is(v.clone())),
+        Val::Is(Value::Text(chars)) => text(chars).map_or(Val::Missing, |c| Val::text(c.to_string())),
         _ => Val::text(""),
-    })
+    }
 }
 
-pub(super) fn last(_: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    Ok(match value {
-        Val::Is(Value::List(list)) => list.last().map_or(Val::Missing, |v| Val::Is(v.clone())),
-        Val::Is(Value::Text(text)) => text.chars().next_back().map_or(Val::Missing, |c| Val::text(c.to_string())),
-        _ => Val::text(""),
-    })
-}
-
-pub(super) fn size(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
+fn size(state: &mut State, value: &Val, _: &Args) -> Given {
     let length = match value {
         Val::Is(Value::List(list)) => list.len(),
-        Val::Is(Value::Text(_)) => js::length(&cx.text(value)?),
+        Val::Is(Value::Text(_)) => js::length(&state.text(value)?),
         _ => 0,
     };
-    Ok(Val::Is(Value::Int(i64::try_from(length).unwrap_or(i64::MAX))))
+    Ok(Val::count(length))
 }
 
-pub(super) fn reverse(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    let mut list = cx.elements(value)?;
-    list.reverse();
-    Ok(Val::list(list))
-}
-
-pub(super) fn compact(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    let mut list = cx.elements(value)?;
-    list.retain(|value| !value.is_null());
-    Ok(Val::list(list))
-}
-
-pub(super) fn concat(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    let mut list = cx.elements(value)?;
-    list.extend(cx.elements(args.get(0))?);
-    cx.list(list)
+fn concat(state: &mut State, value: &Val, args: &Args) -> Given {
+    let mut list = state.elements(value)?;
+    list.extend(state.elements(args.get(0))?);
+    state.list(list)
 }
 
 /// A part of a list or, in UTF-16 units, of a text; from the end if negative; one if no length is given.
-pub(super) fn slice(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    let length = if args.is_given(1) { super::expr::whole(args.get(1)) } else { 1 };
+fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
+    let length = if args.is_given(1) { args.get(1).whole() } else { 1 };
     let span = |count: usize| {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         // as `slice(begin, begin + length)`, where what is negative still counts from the end
         let place = |n: i64| usize::try_from(if n < 0 { (count.saturating_add(n)).max(0) } else { n.min(count) }).unwrap_or(0);
-        let begin = super::expr::whole(args.get(0));
+        let begin = args.get(0).whole();
         let begin = if begin < 0 { count.saturating_add(begin) } else { begin };
         place(begin)..place(begin.saturating_add(length))
     };
     match value {
         Val::Is(Value::List(list)) => {
             let part = list.get(span(list.len())).unwrap_or_default().to_vec();
-            cx.list(part)
+            state.list(part)
         }
         other if other.is_nil() => Ok(Val::list(Vec::new())),
         other => {
-            let text = cx.text(other)?;
+            let text = state.text(other)?;
             if text.is_ascii() {
                 return Ok(Val::text(text.get(span(text.len())).unwrap_or_default()));
             }
@@ -115,52 +129,47 @@ pub(super) fn slice(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -
 }
 
 /// A property of each element, or each element itself.
-fn property(cx: &mut CompileContext<'_, '_>, value: &Value, path: &Val) -> Given {
+fn property(state: &mut State, value: &Value, path: &Val) -> Given {
     let value = Val::Is(value.clone());
     if path.is_nil() {
         return Ok(value);
     }
-    let path = cx.text(path)?;
-    cx.pay(1 + path.len())?;
+    let path = state.text(path)?;
+    state.pay(1 + path.len())?;
     if let Val::Is(Value::Text(text)) = &value {
-        cx.pay(text.len() / 32)?;
+        state.pay(text.len() / 32)?;
     }
     Ok(value.path(&path))
 }
 
-fn sorted(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args, by: fn(&Val, &Val) -> Ordering, key: fn(Val) -> Val) -> Given {
-    let list = cx.elements(value)?;
-    cx.pay(list.len().saturating_mul(16))?;
+fn sorted(state: &mut State, value: &Val, args: &Args, key: fn(Val) -> Val) -> Given {
+    let list = state.elements(value)?;
+    state.pay(list.len().saturating_mul(16))?;
     let mut keyed = Vec::with_capacity(list.len());
     for value in list {
-        let found = key(property(cx, &value, args.get(0))?);
+        let found = key(property(state, &value, args.get(0))?);
         if let Val::Is(Value::Text(text)) = &found {
-            cx.pay(text.len())?;
+            state.pay(text.len())?;
         }
         keyed.push((found, value));
     }
-    keyed.sort_by(|(a, _), (b, _)| by(a, b));
+    keyed.sort_by(|(a, _), (b, _)| val::order(a, b));
     Ok(Val::list(keyed.into_iter().map(|(_, value)| value).collect()))
 }
 
-pub(super) fn sort(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    sorted(cx, value, args, val::order, |key| key)
-}
-
-/// By text, without regard to case.
-pub(super) fn sort_natural(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    sorted(cx, value, args, val::order, |key| match key {
+fn without_case(key: Val) -> Val {
+    match key {
         Val::Is(Value::Text(text)) => Val::text(text.to_lowercase()),
         other => other,
-    })
+    }
 }
 
-pub(super) fn uniq(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
+fn uniq(state: &mut State, value: &Val, _: &Args) -> Given {
     let mut out: Vec<Value> = Vec::new();
-    for value in cx.elements(value)? {
+    for value in state.elements(value)? {
         let mut seen = 1;
         let known = out.iter().any(|old| val::same(old, &value, &mut seen));
-        cx.pay(seen)?;
+        state.pay(seen)?;
         if !known {
             out.push(value);
         }
@@ -168,112 +177,75 @@ pub(super) fn uniq(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Gi
     Ok(Val::list(out))
 }
 
-pub(super) fn map(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
+fn map(state: &mut State, value: &Val, args: &Args) -> Given {
     let mut out = Vec::new();
-    for value in cx.elements(value)? {
-        out.push(property(cx, &value, args.get(0))?.value());
+    for value in state.elements(value)? {
+        out.push(property(state, &value, args.get(0))?.value());
     }
     Ok(Val::list(out))
 }
 
-pub(super) fn sum(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
+fn sum(state: &mut State, value: &Val, args: &Args) -> Given {
     let mut sum = 0.0;
-    for value in cx.elements(value)? {
-        let n = property(cx, &value, args.get(0))?.to_number();
+    for value in state.elements(value)? {
+        let n = property(state, &value, args.get(0))?.to_number();
         sum += if n.is_nan() { 0.0 } else { n };
     }
     Ok(Val::number(sum))
 }
 
 /// A list that holds one more value: what nests too deeply or repeats a part too often is refused.
-fn fits(cx: &mut CompileContext<'_, '_>, list: Vec<Value>) -> Given {
-    cx.pay(list.len())?;
+fn fits(state: &mut State, list: Vec<Value>) -> Given {
+    state.pay(list.len())?;
     let list = Value::list(list);
     if !list.fits(MAX_DEPTH, MOST_ELEMENTS) {
-        return Err(Trouble::bound(cx.at, format!("a list would nest deeper than {MAX_DEPTH} or hold more than {MOST_ELEMENTS} values")));
+        return state.bound(format!("a list would nest deeper than {MAX_DEPTH} or hold more than {MOST_ELEMENTS} values"));
     }
     Ok(Val::Is(list))
 }
 
-pub(super) fn push(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    let mut list = cx.elements(value)?;
-    list.push(args.get(0).value());
-    fits(cx, list)
+fn grown(state: &mut State, value: &Val, grow: impl FnOnce(&mut Vec<Value>)) -> Given {
+    let mut list = state.elements(value)?;
+    grow(&mut list);
+    fits(state, list)
 }
 
-pub(super) fn unshift(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    let mut list = cx.elements(value)?;
-    list.insert(0, args.get(0).value());
-    fits(cx, list)
-}
-
-pub(super) fn pop(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    let mut list = cx.elements(value)?;
-    list.pop();
-    Ok(Val::list(list))
-}
-
-pub(super) fn shift(cx: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    let list = cx.elements(value)?;
-    Ok(Val::list(list.into_iter().skip(1).collect()))
-}
-
-/// Which elements have a property of that value, or one that counts as true.
-fn chosen(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Chosen {
+/// The elements that have a property of that value, or one that counts as true.
+fn chosen(state: &mut State, value: &Val, args: &Args, filter: &str) -> Given {
     let mut out = Vec::new();
-    for value in cx.elements(value)? {
-        let found = property(cx, &value, args.get(0))?;
+    for value in state.elements(value)? {
+        let found = property(state, &value, args.get(0))?;
         let mut seen = 0;
         let fits = if args.is_given(1) { val::equals(&found, args.get(1), &mut seen) } else { found.truthy() };
-        cx.pay(seen)?;
+        state.pay(seen)?;
         out.push((value, fits));
     }
-    Ok(out)
+    Ok(pick(filter, out))
 }
 
-fn kept(chosen: Vec<(Value, bool)>, wanted: bool) -> Val {
-    Val::list(chosen.into_iter().filter(|(_, fits)| *fits == wanted).map(|(value, _)| value).collect())
-}
-
-fn one(chosen: Vec<(Value, bool)>) -> Val {
-    chosen.into_iter().find(|(_, fits)| *fits).map_or(Val::Missing, |(value, _)| Val::Is(value))
-}
-
-fn place(chosen: &[(Value, bool)]) -> Val {
-    let n = chosen.iter().position(|(_, fits)| *fits).and_then(|n| i64::try_from(n).ok());
-    n.map_or(Val::Missing, |n| Val::Is(Value::Int(n)))
-}
-
-pub(super) fn filter(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    Ok(kept(chosen(cx, value, args)?, true))
-}
-
-pub(super) fn reject(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    Ok(kept(chosen(cx, value, args)?, false))
-}
-
-pub(super) fn find(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    Ok(one(chosen(cx, value, args)?))
-}
-
-pub(super) fn find_index(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    Ok(place(&chosen(cx, value, args)?))
-}
-
-pub(super) fn has(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    Ok(Val::bool(chosen(cx, value, args)?.iter().any(|(_, fits)| *fits)))
-}
-
-pub(super) fn group_by(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    let mut keyed = Vec::new();
-    for value in cx.elements(value)? {
-        keyed.push((property(cx, &value, args.get(0))?.value(), value));
+/// What a filter takes of elements of which is known whether they belong.
+fn pick(filter: &str, mut elements: Vec<(Value, bool)>) -> Val {
+    let first = elements.iter().position(|(_, fits)| *fits);
+    match filter {
+        "has" => return Val::bool(first.is_some()),
+        "find_index" => return first.map_or(Val::Missing, Val::count),
+        "find" => return first.map_or(Val::Missing, |n| Val::Is(elements.swap_remove(n).0)),
+        _ => {}
     }
-    grouped(cx, keyed)
+    let wanted = filter == "where";
+    Val::list(elements.into_iter().filter(|(_, fits)| *fits == wanted).map(|(value, _)| value).collect())
+}
+
+fn group_by(state: &mut State, value: &Val, args: &Args) -> Given {
+    let mut keyed = Vec::new();
+    for value in state.elements(value)? {
+        keyed.push((property(state, &value, args.get(0))?.value(), value));
+    }
+    grouped(state, keyed)
 }
 
 /// Tables of `name` and `items`, in the order in which names are first seen.
-fn grouped(cx: &mut CompileContext<'_, '_>, keyed: Vec<(Value, Value)>) -> Given {
+fn grouped(state: &mut State, keyed: Vec<(Value, Value)>) -> Given {
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     for (name, value) in keyed {
         let mut seen = 1;
@@ -282,44 +254,36 @@ fn grouped(cx: &mut CompileContext<'_, '_>, keyed: Vec<(Value, Value)>) -> Given
             Some((_, items)) => items.push(value),
             None => groups.push((name, vec![value])),
         }
-        cx.pay(seen)?;
+        state.pay(seen)?;
     }
     let table = |(name, items)| {
         let fields = [(Arc::from("name"), name), (Arc::from("items"), Value::list(items))];
         Value::map(fields.into_iter().collect::<Map>())
     };
-    fits(cx, groups.into_iter().map(table).collect())
+    fits(state, groups.into_iter().map(table).collect())
 }
 
 /// The filters over an expression: `where_exp: "name", "name.field > 1"`. The expression has operators, but no filters.
-pub(super) fn each(cx: &mut CompileContext<'_, '_>, filter: &str, value: &Val, args: &Args) -> Given {
-    let (name, text) = (cx.text(args.get(0))?, cx.text(args.get(1))?);
-    cx.pay(text.len())?;
-    let mut reader = Reader::new(&text, 0, text.len());
-    let steps = reader.expression().map_err(|e| Trouble::new(cx.at, format!("in the expression of `{filter}`: {}", e.message)))?;
-    if !reader.is_done() {
-        return cx.fail(format!("the expression of `{filter}` cannot be read to its end"));
-    }
-    let found = |cx: &mut CompileContext<'_, '_>, value: &Value| {
-        cx.pay(1)?;
-        let at = cx.at;
-        let given = cx.run.with(&name, value.clone(), |run| run.steps(at, &steps as &[Step]));
-        given.map_err(|e| Trouble { at, ..e })
-    };
+pub(super) fn each(runtime: &dyn Runtime, filter: &str, value: &Val, args: &Args) -> liquid_core::Result<Val> {
+    let (name, list, expression) = with(runtime, |state| {
+        let (name, text) = (state.text(args.get(0))?, state.text(args.get(1))?);
+        state.pay(64 + text.len())?;
+        let expression =
+            expression(&text, state).or_else(|message| state.fail(format!("the expression of `{filter}` cannot be read: {message}")))?;
+        Ok((name, state.elements(value)?, expression))
+    })?;
     let mut out = Vec::new();
-    for value in cx.elements(value)? {
-        let found = found(cx, &value)?;
-        out.push((value, found));
+    state(runtime).begin(name);
+    for value in list {
+        with(runtime, |state| state.turn(Val::Is(value.clone()), None))?;
+        expression.render_to(&mut std::io::sink(), runtime)?;
+        out.push((value, std::mem::take(&mut state(runtime).answer)));
     }
+    state(runtime).turns.pop();
     if filter == "group_by_exp" {
-        return grouped(cx, out.into_iter().map(|(value, found)| (found.value(), value)).collect());
+        let keyed = out.into_iter().map(|(value, found)| (found.value(), value)).collect();
+        return with(runtime, |state| grouped(state, keyed));
     }
-    let chosen: Vec<_> = out.into_iter().map(|(value, found)| (value, found.truthy())).collect();
-    Ok(match filter {
-        "where_exp" => kept(chosen, true),
-        "reject_exp" => kept(chosen, false),
-        "find_exp" => one(chosen),
-        "find_index_exp" => place(&chosen),
-        _ => Val::bool(chosen.iter().any(|(_, fits)| *fits)),
-    })
+    let chosen = out.into_iter().map(|(value, found)| (value, found.truthy())).collect();
+    Ok(pick(filter.trim_end_matches("_exp"), chosen))
 }

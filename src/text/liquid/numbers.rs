@@ -1,74 +1,51 @@
 //! Filters of numbers, in JavaScript's arithmetic, and dates in UTC.
 
-use super::filters::{Args, CompileContext, Given};
+use super::filters::{Args, Given, Plain};
+use super::state::State;
 use super::val::Val;
 use crate::model::Value;
 
+pub(super) const FILTERS: &[(&str, Plain)] = &[
+    ("abs", |_, value, _| number(value.to_number().abs())),
+    ("at_least", |_, value, args| with(value, args, |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) })),
+    ("at_most", |_, value, args| with(value, args, |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) })),
+    ("ceil", |_, value, _| number(value.to_number().ceil())),
+    ("date", date),
+    // the second argument asks for a whole number; by 0 it is infinity, as in JavaScript
+    ("divided_by", |_, value, args| with(value, args, if args.get(1).truthy() { |a, b| (a / b).floor() } else { |a, b| a / b })),
+    ("floor", |_, value, _| number(value.to_number().floor())),
+    ("minus", |_, value, args| with(value, args, |a, b| a - b)),
+    ("modulo", |_, value, args| with(value, args, |a, b| a % b)),
+    ("plus", |_, value, args| with(value, args, |a, b| a + b)),
+    ("round", round),
+    ("times", |_, value, args| with(value, args, |a, b| a * b)),
+    ("to_integer", |_, value, _| number(value.to_number())),
+];
+
+fn number(n: f64) -> Given {
+    Ok(Val::number(n))
+}
+
 fn with(value: &Val, args: &Args, work: fn(f64, f64) -> f64) -> Given {
-    Ok(Val::number(work(value.to_number(), args.get(0).to_number())))
-}
-
-pub(super) fn abs(_: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    Ok(Val::number(value.to_number().abs()))
-}
-
-pub(super) fn at_least(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    with(value, args, |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) })
-}
-
-pub(super) fn at_most(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    with(value, args, |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) })
-}
-
-pub(super) fn ceil(_: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    Ok(Val::number(value.to_number().ceil()))
-}
-
-pub(super) fn floor(_: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    Ok(Val::number(value.to_number().floor()))
-}
-
-pub(super) fn plus(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    with(value, args, |a, b| a + b)
-}
-
-pub(super) fn minus(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    with(value, args, |a, b| a - b)
-}
-
-pub(super) fn times(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    with(value, args, |a, b| a * b)
-}
-
-/// The second argument asks for a whole number. By 0 it is infinity, as in JavaScript.
-pub(super) fn divided_by(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    with(value, args, if args.get(1).truthy() { |a, b| (a / b).floor() } else { |a, b| a / b })
-}
-
-pub(super) fn modulo(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    with(value, args, |a, b| a % b)
+    number(work(value.to_number(), args.get(0).to_number()))
 }
 
 /// Halves go up, as with `Math.round`.
-pub(super) fn round(_: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
+fn round(_: &mut State, value: &Val, args: &Args) -> Given {
     let digits = if args.get(0).is_nil() { 0.0 } else { args.get(0).to_number() };
     let by = 10_f64.powf(digits);
-    Ok(Val::number((value.to_number() * by + 0.5).floor() / by))
+    number((value.to_number() * by + 0.5).floor() / by)
 }
 
-pub(super) fn to_integer(_: &mut CompileContext<'_, '_>, value: &Val, _: &Args) -> Given {
-    Ok(Val::number(value.to_number()))
-}
-
-/// A time (ISO 8601, or seconds since 1970) by a format of `strftime`. There is no clock: `now` and what is no time
-/// stay as they are.
-pub(super) fn date(cx: &mut CompileContext<'_, '_>, value: &Val, args: &Args) -> Given {
-    let text = cx.text(value)?;
-    let format = if args.get(0).is_nil() { "%A, %B %-e, %Y at %-l:%M %P %z".into() } else { cx.text(args.get(0))? };
+/// A time (ISO 8601, or seconds since 1970) by a format of `strftime`. There is no clock: `now` and anything that is not
+/// a time stay as they are.
+fn date(state: &mut State, value: &Val, args: &Args) -> Given {
+    let text = state.text(value)?;
+    let format = if args.get(0).is_nil() { "%A, %B %-e, %Y at %-l:%M %P %z".into() } else { state.text(args.get(0))? };
     let Some(time) = moment(value, &text) else { return Ok(value.clone()) };
     match jiff::fmt::strtime::format(format.as_bytes(), &time.to_zoned(jiff::tz::TimeZone::UTC)) {
-        Ok(text) => cx.made(text),
-        Err(_) => cx.fail("this format of a date cannot be read"),
+        Ok(text) => state.made(text),
+        Err(_) => state.fail("this format of a date cannot be read"),
     }
 }
 

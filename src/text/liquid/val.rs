@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::model::Value;
 use crate::model::value::number_text;
-use crate::text::js;
+use crate::text::{js, truth};
 
 /// A value while a template is rendered.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) enum Val {
     /// A name that leads nowhere.
+    #[default]
     Missing,
     /// The word `nil`.
     Nil,
@@ -41,9 +42,22 @@ impl Val {
         Val::Is(value.as_i64().map_or(value, Value::Int))
     }
 
+    pub(super) fn count(n: usize) -> Self {
+        Val::Is(Value::Int(int(n)))
+    }
+
     /// The value that a table can hold.
     pub(super) fn value(&self) -> Value {
         if let Val::Is(value) = self { value.clone() } else { Value::Null }
+    }
+
+    /// A whole number, for limits and the like.
+    #[expect(clippy::cast_possible_truncation, reason = "saturates, which is what a bound wants")]
+    pub(super) fn whole(&self) -> i64 {
+        match self {
+            Val::Is(Value::Int(n)) => *n,
+            other => other.to_number().trunc() as i64,
+        }
     }
 
     pub(super) fn is_nil(&self) -> bool {
@@ -52,7 +66,10 @@ impl Val {
 
     /// Only `false` and nothing are not true; 0 and `""` are.
     pub(super) fn truthy(&self) -> bool {
-        !self.is_nil() && !matches!(self, Val::Is(Value::Bool(false)))
+        match self {
+            Val::Is(value) => truth::liquid(value),
+            other => !other.is_nil(),
+        }
     }
 
     /// How it stands in a text.
@@ -89,26 +106,21 @@ impl Val {
     }
 
     /// A property: a field, an element (negative from the end), or `size`, `first`, `last`.
-    pub(super) fn property(&self, key: &Val) -> Val {
+    pub(super) fn property(&self, name: &str) -> Val {
         let Val::Is(value) = self else { return Val::Missing };
-        if matches!(key, Val::Is(Value::List(_) | Value::Map(_))) {
-            return Val::Missing;
-        }
-        let name = key.print();
         let given = |value: Option<&Value>| value.map_or(Val::Missing, |v| Val::Is(v.clone()));
-        let length = |n: usize| Val::Is(Value::Int(i64::try_from(n).unwrap_or(i64::MAX)));
         match value {
-            Value::Map(map) => match map.get(&name) {
-                None if &*name == "size" => length(map.len()),
+            Value::Map(map) => match map.get(name) {
+                None if name == "size" => Val::count(map.len()),
                 found => given(found),
             },
-            Value::List(list) => match &*name {
-                "size" => length(list.len()),
+            Value::List(list) => match name {
+                "size" => Val::count(list.len()),
                 "first" => given(list.first()),
                 "last" => given(list.last()),
-                _ => given(index(&name, list.len()).and_then(|n| list.get(n))),
+                _ => given(index(name, list.len()).and_then(|n| list.get(n))),
             },
-            Value::Text(text) if &*name == "size" => length(js::length(text)),
+            Value::Text(text) if name == "size" => Val::count(js::length(text)),
             Value::Text(text) => {
                 name.parse().ok().and_then(|n: usize| text.chars().nth(n)).map_or(Val::Missing, |c| Val::text(c.to_string()))
             }
@@ -118,8 +130,12 @@ impl Val {
 
     /// A property along a path with dots.
     pub(super) fn path(&self, path: &str) -> Val {
-        path.split('.').fold(self.clone(), |value, key| value.property(&Val::text(key)))
+        path.split('.').fold(self.clone(), |value, key| value.property(key))
     }
+}
+
+pub(super) fn int(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 fn index(name: &str, length: usize) -> Option<usize> {

@@ -12,6 +12,8 @@ pub mod walk;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use super::Limits;
+
 pub use parse::{Found, Grammar, Shape, Tree};
 pub use walk::{Branch, Called, Walk};
 
@@ -45,7 +47,7 @@ pub trait MacroHost: Grammar {
     }
 
     /// A text as it is read. A host may remember what it has read.
-    fn reading(&self, text: &Arc<str>, limits: &MacroLimits) -> Arc<Reading>
+    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading>
     where
         Self: Sized,
     {
@@ -64,44 +66,24 @@ pub struct Reading {
     pub tree: Tree,
 }
 
-/// How far an expansion may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MacroLimits {
-    /// Nesting; deeper macros stay as text.
-    pub depth: usize,
-    /// Macros that are evaluated for one text.
-    pub steps: usize,
-    /// Bytes that macros may add.
-    pub output: usize,
-}
-
-impl Default for MacroLimits {
-    fn default() -> Self {
-        Self { depth: 64, steps: 100_000, output: 8 << 20 }
-    }
-}
-
 /// An expanded text.
 #[derive(Debug, Clone)]
 pub struct Expanded {
     /// The text; the very same `Arc` if nothing changed.
     pub text: Arc<str>,
-    /// Whether it differs from what was given.
-    pub changed: bool,
     /// What went wrong, one sentence each. A text beyond a limit is left as it was.
     pub warnings: Vec<String>,
 }
 
 /// Expands all macros of a text.
-pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &MacroLimits) -> Expanded {
+pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits) -> Expanded {
     let mut warnings = Vec::new();
     let done = work(text, host, limits, &mut warnings).filter(|done| **done != **text);
-    let changed = done.is_some();
-    Expanded { text: done.map_or_else(|| text.clone(), Arc::from), changed, warnings }
+    Expanded { text: done.map_or_else(|| text.clone(), Arc::from), warnings }
 }
 
 /// The expanded text, or nothing if it is to stay as it is.
-fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &MacroLimits, warnings: &mut Vec<String>) -> Option<String> {
+fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits, warnings: &mut Vec<String>) -> Option<String> {
     // most texts are not worth remembering
     if !has_braces(text) && host.before(text).is_none() {
         return host.after(text);

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::{Expanded, MacroLimits, MacroResult, Offset};
+use super::{Expanded, MacroResult, Offset};
+use crate::text::Limits;
 use crate::text::pattern::{Captures, Pattern};
 
 /// Most warnings about one text.
@@ -25,7 +26,7 @@ pub struct Hit<'a> {
 pub struct Flat {
     given: Arc<str>,
     text: Arc<str>,
-    limits: MacroLimits,
+    limits: Limits,
     /// The text holds `{{`.
     braces: bool,
     /// Matches so far.
@@ -38,7 +39,7 @@ pub struct Flat {
 impl Flat {
     /// A text before its first pass.
     #[must_use]
-    pub fn new(text: &Arc<str>, limits: MacroLimits) -> Self {
+    pub fn new(text: &Arc<str>, limits: Limits) -> Self {
         let braces = text.contains("{{");
         Self { given: text.clone(), text: text.clone(), limits, braces, steps: 0, over: false, warnings: Vec::new() }
     }
@@ -107,7 +108,7 @@ impl Flat {
     #[must_use]
     pub fn done(self) -> Expanded {
         let text = if self.over { self.given.clone() } else { self.text };
-        Expanded { changed: text != self.given, text, warnings: self.warnings }
+        Expanded { text, warnings: self.warnings }
     }
 }
 

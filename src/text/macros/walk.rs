@@ -10,8 +10,8 @@ use rustc_hash::FxHashSet;
 
 use super::indent::dedent;
 use super::parse::{Node, Part, Tree};
-use super::{MacroHost, MacroLimits, MacroResult, Offset};
-use crate::text::js;
+use super::{MacroHost, MacroResult, Offset};
+use crate::text::{Limits, js};
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
@@ -115,7 +115,7 @@ impl Called<'_> {
 /// One expansion of a text.
 pub struct Walk<'a> {
     host: &'a dyn MacroHost,
-    limits: MacroLimits,
+    limits: Limits,
     /// Bytes that macros may still add.
     left: Cell<usize>,
     steps: Cell<usize>,
@@ -128,7 +128,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(host: &'a dyn MacroHost, limits: MacroLimits) -> Self {
+    pub(super) fn new(host: &'a dyn MacroHost, limits: Limits) -> Self {
         Self {
             host,
             limits,

@@ -83,6 +83,7 @@ impl Moment {
     }
 
     /// Milliseconds since 1970.
+    #[cfg(feature = "unstable_machinery")]
     #[must_use]
     pub fn millis(self) -> i64 {
         self.ms

@@ -32,7 +32,7 @@ use words::Words;
 /// `match` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "match",
-    doc: "looks the items' keys up in the scan sources",
+    doc: "searches the scan sources for the keys of the items",
     terms: &["keys", "more", "prepare", "set", "grow"],
     cost: "one pass over the text",
     did: "set",

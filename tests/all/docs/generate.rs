@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use tapster::diag::{Code, codes};
-use tapster::macros::MACRO_FUNCTIONS;
+use tapster::macros::functions::MACRO_FUNCTIONS;
 use tapster::pack::KINDS;
 use tapster::syntax::{conditions, selections};
 use tapster::terms::calc;
@@ -13,20 +13,20 @@ use tapster::verbs::{SHARED, VERBS, shape};
 
 /// What each test means; the names are held against the engine's.
 const TESTS: &[(&str, &str)] = &[
-    ("ne", "equals none of it: one value, or a list of them. Holds for missing too"),
+    ("ne", "is not equal to it: to one value, or to any of a list. Also holds for a missing value"),
     ("gt", "is a number greater than it"),
-    ("ge", "is a number, this or greater"),
+    ("ge", "is a number greater than it, or equal to it"),
     ("lt", "is a number less than it"),
-    ("le", "is a number, this or less"),
-    ("in", "is an element of the list, which is a reference or a query"),
-    ("contains", "the list has this element, the text this piece, the table this key"),
-    ("meets", "the two lists have an element in common"),
-    ("starts", "the text begins with it, or with one of them"),
-    ("matches", "the text matches `/pattern/flags`, as in JavaScript; a reference gives the pattern"),
-    ("exists", "there is a value; `false`: there is none"),
-    ("nonempty", "there is a value that is not empty; `false`: missing or empty"),
-    ("given", "the data says something there, be it null; `false`: it says nothing. Only here null and missing are two things"),
-    ("every", "is positive and a multiple of it, which is more than 0: every nth turn"),
+    ("le", "is a number less than it, or equal to it"),
+    ("in", "is an element of this list, which is a reference or a query"),
+    ("contains", "is a list with this element, a text with this piece, or a table with this key"),
+    ("meets", "is a list that has an element in common with this list"),
+    ("starts", "is a text that begins with it, or with one of a list"),
+    ("matches", "is a text that matches `/pattern/flags`, as in JavaScript; the pattern may also be a reference"),
+    ("exists", "is there; with `false`: is missing"),
+    ("nonempty", "is there and not empty; with `false`: is missing or empty"),
+    ("given", "is in the data, also as null; with `false`: is not in the data. Only this test distinguishes null and missing"),
+    ("every", "is positive and a multiple of this number, which must be greater than 0: every nth turn"),
 ];
 
 /// Rows of a schema that mean the same everywhere.
@@ -37,6 +37,7 @@ const COMMON: &[&str] = &["$schema", "kind", "version", "about", "program", "pas
 /// The block called `what`.
 pub(crate) fn block(what: &str) -> String {
     match what.split_once(' ').unwrap_or((what, "")) {
+        ("programs", pack) => super::programs::block(pack),
         ("verbs", _) => verbs(),
         ("tests", _) => tests(),
         ("steps", _) => table(["step", "does"], shape::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),
@@ -53,10 +54,11 @@ pub(crate) fn block(what: &str) -> String {
             )
         }
         ("kinds", _) => {
-            let rows = KINDS.iter().map(|(kind, doc)| [format!("[`{kind}`]({kind}.md)"), (*doc).to_owned()]);
+            let rows = KINDS.iter().map(|(kind, doc)| [format!("[`{kind}`](../{kind}.md)"), (*doc).to_owned()]);
             format!("\n{}", table(["kind", "decides"], rows))
         }
         ("codes", _) => codes_page(),
+        ("fields", rows) => fields(rows),
         ("kind", kind) => kind_page(kind),
         _ => panic!("nothing is generated under the name `{what}`"),
     }
@@ -78,8 +80,8 @@ fn tests() -> String {
     let known: Vec<&str> = TESTS.iter().map(|(name, _)| *name).collect();
     assert_eq!(known, conditions::TESTS, "tests/docs/generate.rs explains other tests than the engine knows");
     let plain = [
-        ["`x`".to_owned(), "equals x. `true` and `false`: what the value counts as".to_owned()],
-        ["`[a, b]`".to_owned(), "equals one of them".to_owned()],
+        ["`x`".to_owned(), "is equal to x. `true` and `false`: counts as true or false".to_owned()],
+        ["`[a, b]`".to_owned(), "is equal to one of them".to_owned()],
     ];
     let words = TESTS.iter().map(|(name, doc)| [format!("`{{ {name} = … }}`"), (*doc).to_owned()]);
     table(["test", "holds when the value"], plain.into_iter().chain(words))
@@ -92,17 +94,32 @@ fn functions() -> String {
     });
     let build = [
         ["cost", "`of`, `role`?, `name`?, `ruler`", "what a text costs by a ruler"],
-        ["render", "`of`, `lang`, `with`?", "the text through a text language"],
+        ["render", "`of`, `lang`, `with`?, `values`?, `unknown`?", "the text through a text language, which `lang` names as a literal"],
         [
             "template",
             "`of`, `task`?, `budget`?, `ruler`?, `data`?",
-            "what a [template](#templates) makes: `messages`, `tokens` and `revision`",
+            "what a [template](texts.md#templates) makes: `messages`, `tokens` and `revision`",
         ],
     ];
     let build = build.map(|[name, args, doc]| [code(name), args.to_owned(), doc.to_owned()]);
     let mut rows: Vec<[String; 3]> = own.chain(build).collect();
     rows.sort();
     table(["function", "arguments", "gives"], rows)
+}
+
+/// The fields of a row type, as pack `base` declares them.
+fn fields(rows: &str) -> String {
+    let rules = tapster::Ruleset::open("base", &[]).expect("pack `base` compiles");
+    let prefix = format!("{rows}/");
+    let declared = rules.pack().tables.get("field").into_iter().flat_map(|fields| fields.values());
+    let own = declared.filter_map(|row| Some((row.name.strip_prefix(&prefix)?.to_owned(), row)));
+    let cell = |row: &tapster::model::pack::Row, key: &str| row.fields.get(key).map(|f| f.node.to_json());
+    let text = |value: Option<Value>| value.and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+    let lines = own.map(|(name, row)| {
+        let default = cell(row, "default").map(|v| code(&v.to_string())).unwrap_or_default();
+        [code(&name), text(cell(row, "type")), default, text(cell(row, "doc"))]
+    });
+    table(["field", "is", "default", "meaning"], lines)
 }
 
 fn codes_page() -> String {

@@ -2,36 +2,22 @@
 //! the code and the schemas.
 //!
 //! A page says where a block comes from in a comment in front of it: `<!-- case: FILE#NAME -->`,
-//! `<!-- rule: FILE [[table]] NAME -->`, or `<!-- generated: WHAT -->` up to `<!-- end -->`. `UPDATE=1 cargo test
-//! --test all docs::` writes the blocks; without it, a page that differs is a failure.
+//! `<!-- rule: FILE [[table]] NAME -->`, `<!-- rust: NAME -->`, or `<!-- generated: WHAT -->` up to `<!-- end -->`.
+//! `UPDATE=1 cargo test --test all docs::` writes the blocks; without it, a page that differs is a failure.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
+mod embedding;
+mod facts;
 mod generate;
+mod pages;
+mod programs;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tapster::pack::KINDS;
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
-}
-
-fn pages() -> Vec<PathBuf> {
-    let folder = std::fs::read_dir(root().join("docs")).expect("docs/ can be read");
-    let mut pages: Vec<PathBuf> = folder.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "md")).collect();
-    pages.sort();
-    pages
-}
-
-/// Whether the pages are being written: then only one test runs, since the others read them.
-fn updating() -> bool {
-    std::env::var_os("UPDATE").is_some()
-}
+use pages::{pages, read, root, updating};
 
 #[test]
 fn blocks_say_what_their_source_says() {
@@ -57,7 +43,7 @@ fn every_kind_has_a_page_with_an_example() {
     }
     let mut complaints = Vec::new();
     for (kind, _) in KINDS {
-        let page = format!("docs/{kind}.md");
+        let page = format!("docs/reference/{kind}.md");
         let Ok(text) = std::fs::read_to_string(root().join(&page)) else {
             complaints.push(format!("{page} is missing"));
             continue;
@@ -89,7 +75,7 @@ fn links_between_pages_lead_somewhere() {
             let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
             let known = std::fs::read_to_string(&target).is_ok_and(|t| heading.is_empty() || headings(&t).any(|h| h == heading));
             if !known && !target.is_dir() {
-                broken.push(format!("{}: {link}", path.file_name().unwrap().display()));
+                broken.push(format!("{}: {link}", path.strip_prefix(root()).unwrap().display()));
             }
         }
     }
@@ -134,12 +120,14 @@ fn filled(text: &str, page: &Path) -> String {
             "case" => ("```", example(&case(what))),
             "rule" => ("```", example(&rule(what))),
             "file" => ("```", example(&whole_file(what))),
+            "rust" => ("```", format!("```rust\n{}", embedding::code(what))),
             "generated" => ("<!-- end -->", generate::block(what)),
             _ => continue,
         };
         if end == "```" {
             let fence = lines.next();
-            assert_eq!(fence, Some("```toml"), "{}: `{line}` needs a block ```toml behind it", page.display());
+            let wanted = if word == "rust" { "```rust" } else { "```toml" };
+            assert_eq!(fence, Some(wanted), "{}: `{line}` needs a block {wanted} behind it", page.display());
         }
         out.push_str(&body);
         let found = lines.by_ref().any(|l| l == end);

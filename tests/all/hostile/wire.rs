@@ -28,13 +28,16 @@ fn kept_or_told(messages: &[Value], texts: &[&str]) {
 fn nested_ten_thousand_deep() {
     for field in ["text", "parts", "tool_calls", "meta", "role", "name", "tool_call_id"] {
         let message = deep(json!({ "role": "assistant", "text": "a" }), field);
-        let block = Block { fields: (&message).into(), tokens: 0.0, history: Vec::new() };
+        let block = Block { fields: (&message).into(), tokens: 0, history: Vec::new() };
         for pack in PACKS {
             let rules = rules(pack);
             for dialect in dialects(rules) {
                 let plan = Plan { blocks: vec![block.clone()], ..plan(&[], &dialect, "m") };
                 let error = emit(rules, &plan, &dialect).unwrap_err();
-                assert!(error.kind() == "bound.exceeded" && error.message.contains("message 0"), "{pack}, {dialect}, {field}: {error}");
+                assert!(
+                    *error.kind() == tapster::ErrorKind::Bound && error.message.contains("message 0"),
+                    "{pack}, {dialect}, {field}: {error}"
+                );
             }
         }
     }

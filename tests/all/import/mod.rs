@@ -83,7 +83,7 @@ fn told(report: &Report) -> String {
 }
 
 fn codes(report: &Report) -> Vec<Code> {
-    report.items().iter().map(|d| d.code).collect()
+    report.items().iter().filter_map(|d| d.code.known()).collect()
 }
 
 fn main_of(imported: &Contents) -> &Value {

@@ -7,15 +7,17 @@ use crate::model::plan::{Difference, Unchanged};
 use crate::pack::Ruleset;
 
 use crate::cli::layout::head;
-use crate::cli::note::place_of;
+use crate::cli::layout::place_of;
 
 /// How much of a text is shown on both sides, in characters.
 const TEXT: usize = 100;
 
 /// One line: how much is as it was.
 pub(in crate::cli) fn line(found: &Unchanged) -> String {
-    let share = if found.total > 0.0 { 100.0 * found.tokens / found.total } else { 100.0 };
-    format!("{} of {} tokens are an unchanged beginning ({share:.0} %)", found.tokens, found.total)
+    // rounded to the nearest percent
+    let (same, total) = (u128::from(found.tokens), u128::from(found.total));
+    let share = (same * 200 + total).checked_div(total * 2).unwrap_or(100);
+    format!("{} of {} tokens are an unchanged beginning ({share} %)", found.tokens, found.total)
 }
 
 pub(in crate::cli) fn as_json(found: &Unchanged, plan: &Plan, rules: &Ruleset) -> Json {

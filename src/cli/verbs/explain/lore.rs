@@ -11,8 +11,8 @@ use crate::pack::Ruleset;
 
 use crate::cli::layout::head;
 use crate::cli::layout::one_line;
+use crate::cli::layout::place_of;
 use crate::cli::layout::table;
-use crate::cli::note::place_of;
 
 /// How much of the details is shown in the table, in characters.
 const DETAIL: usize = 200;

@@ -16,8 +16,8 @@ use crate::pack::Ruleset;
 use crate::cli::inputs::Inputs;
 use crate::cli::layout::head;
 use crate::cli::layout::one_line;
+use crate::cli::layout::place_of;
 use crate::cli::layout::table;
-use crate::cli::note::place_of;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
@@ -49,7 +49,7 @@ pub(in crate::cli) struct Explain {
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     #[allow(clippy::option_option, reason = "clap's way of saying: flag, with or without a value")]
     rules: Option<Option<String>>,
-    /// What became of every lore entry, and why; the codes are in docs/lore.md.
+    /// What became of every lore entry, and why; the codes are in docs/reference/lore.md.
     #[arg(long, conflicts_with = "rules")]
     lore: bool,
     /// How much of the request stands as in the one before, the first block that differs, and the rule or macro that made
@@ -69,7 +69,7 @@ impl Explain {
         let plan = planned(&rules, &scene)?;
         if self.cache {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
-            let Some(found) = found.map_err(|e| Stop::build(&e, Some(&rules)))?.flatten() else {
+            let Some(found) = found.map_err(|e| Stop::build(&e, &rules))?.flatten() else {
                 return Err(Stop::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
             };
             if show.is_json() {
@@ -125,7 +125,7 @@ fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     let counted = plan.trim_report.is_some();
     rows.extend(plan.blocks.iter().enumerate().map(|(index, b)| row(index, b, counted, rules)));
     let on = plan.blocks.iter().filter(|b| b.enabled());
-    let tokens: f64 = on.clone().map(|b| b.tokens).sum();
+    let tokens: u64 = on.clone().map(|b| b.tokens).fold(0, u64::saturating_add);
     let mut out = format!("{}\n{} of {} blocks are sent", table(&rows), on.count(), plan.blocks.len());
     out.push_str(&match &plan.trim_report {
         Some(trim) => format!(", {tokens} tokens; {} would fit (`{}`)\n", trim.budget_tokens, trim.strategy),
@@ -133,7 +133,7 @@ fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     });
     part(&mut out, "trimmed", plan.evicted().iter().map(|r| evicted(r, rules)).collect());
     part(&mut out, "lost their place", plan.lost.iter().map(|(id, pass)| vec![one_line(id), by(pass, rules)]).collect());
-    let warnings = plan.warnings.iter().map(|w| vec![w.code.clone(), one_line(&w.message), by(&w.pass, rules)]);
+    let warnings = plan.warnings.iter().map(|w| vec![w.code.to_string(), one_line(&w.message), by(&w.pass, rules)]);
     part(&mut out, "warnings", warnings.collect());
     out
 }

@@ -20,7 +20,6 @@ use crate::cli::inputs::library;
 use crate::cli::inputs::templated::pack_of;
 use crate::cli::layout::head;
 use crate::cli::layout::table;
-use crate::cli::note::Note;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
@@ -183,7 +182,7 @@ impl List {
         }
         for stranger in &listing.strangers {
             let message = format!("`{}` was not stored here and is passed over; `tapster template add` stores it", head(stranger, 200));
-            show.note(&Note::told("store.name", message));
+            show.note(Diagnostic::note(Code::StoreName, message));
         }
         if show.is_json() {
             show.json(&Json::Array(rows));

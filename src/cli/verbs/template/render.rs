@@ -58,7 +58,7 @@ impl Render {
         let rules = Ruleset::load(&start, &parts.overlays, &library::shelf(show.io)).map_err(Stop::rejected)?;
         let scene = scene::of(&parts, &rules, show)?;
         let plan = planned(&rules, &scene)?;
-        show.warnings(&plan.warnings, &rules);
+        show.warnings(&plan.warnings, rules.sources());
         let Some(rendered) = plan.set.at(RENDERED).filter(|rendered| rendered.as_map().is_some()) else {
             let message = format!("pack `{}` renders no template by itself: its build sets no `${RENDERED}`", rules.pack().name);
             return Err(Stop::could_not(Code::NameUnknown, message, "name a pack that renders templates with `--pack`"));

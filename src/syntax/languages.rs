@@ -1,0 +1,71 @@
+//! Text languages where a rule file names them: `{ expand = NAME }` and `{ fn = "render", lang = NAME, … }`.
+
+use crate::diag::{Code, Node, Span, Table, suggest};
+use crate::text::{Language, functions};
+
+use super::context::CompileContext;
+
+/// The arguments of `render`.
+const ARGUMENTS: [&str; 6] = ["fn", "of", "lang", "with", "values", "unknown"];
+
+/// What can become of names that a Handlebars template does not have.
+const UNKNOWN: [&str; 2] = ["macro", "stays"];
+
+impl CompileContext<'_> {
+    /// The language that `node` names, and complaints about what `table` says beside it: `values` is for macros, and
+    /// `unknown` for Handlebars. Any other name is a mistake.
+    pub fn language(&mut self, node: &Node, table: &Table) -> Option<Language> {
+        let name = self.literal(node, "a text language");
+        let language = Language::named(&name);
+        if language.is_none() && node.as_text().is_some() {
+            self.unknown("text language", &name, node.span, Language::ALL.map(Language::name));
+        }
+        let language = language?;
+        for (key, of) in [("values", Language::Macro), ("unknown", Language::Handlebars)] {
+            if let Some(field) = table.get(key).filter(|_| language != of) {
+                let help = Some(format!("leave `{key}` out"));
+                self.fail(Code::TermType, field.key, format!("`{key}` is for `{of}`, not for `{language}`"), help);
+            }
+        }
+        if let Some(values) = table.get("values") {
+            self.pure_function(&values.node);
+        }
+        if let Some(unknown) = table.get("unknown") {
+            let name = self.literal(&unknown.node, "what becomes of unknown names");
+            if unknown.node.as_text().is_some() && !UNKNOWN.contains(&name.as_ref()) {
+                let help = "write `macro` to read names as macros, or `stays` to leave every unknown tag as it is written";
+                self.fail(Code::TermType, unknown.node.span, format!("`unknown` cannot be `{name}`"), Some(help.into()));
+            }
+        }
+        Some(language)
+    }
+
+    /// The language of a call of `render`, and complaints about its other arguments.
+    pub(super) fn language_of_call(&mut self, table: &Table, span: Span) -> Option<Language> {
+        for (key, field) in table {
+            if !ARGUMENTS.contains(&key.as_ref()) {
+                let help = suggest::help(key, ARGUMENTS);
+                self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `render`"), help);
+            }
+        }
+        if !table.contains_key("of") {
+            self.fail(Code::TermMissing, span, "`render` needs `of`: the text", Some("write `of = \"$card.description\"`".into()));
+        }
+        let Some(lang) = table.get("lang") else {
+            let known = Language::ALL.map(Language::name).join(", ");
+            let help = format!("write `lang = \"macro\"`; the languages are {known}");
+            self.fail(Code::TermMissing, span, "`render` needs `lang`: the language of the text", Some(help));
+            return None;
+        };
+        self.language(&lang.node, table)
+    }
+
+    /// Complains about a name that is not that of a library function which takes nothing but a text.
+    fn pure_function(&mut self, node: &Node) {
+        let name = self.literal(node, "a function's name");
+        if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
+            let known = functions::FUNCTIONS.iter().map(|f| f.name);
+            self.fail(Code::NameUnknown, node.span, format!("no function `{name}` takes a text alone"), suggest::help(&name, known));
+        }
+    }
+}

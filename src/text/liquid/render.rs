@@ -1,0 +1,183 @@
+//! What the tags do while a template is rendered. Everything that is written or gone through is paid for.
+
+use std::io::Write;
+
+use liquid_core::parser::FilterChain;
+use liquid_core::runtime::{Interrupt, InterruptRegister};
+use liquid_core::{Renderable, Result, Runtime};
+
+use super::expr::value;
+use super::state::{Names, state, with};
+use super::tags::{Loop, Node, Offset, What, When};
+use super::val::{self, Val};
+use super::{HANDED, Page};
+use crate::model::Value;
+
+impl Renderable for Node {
+    fn render_to(&self, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
+        if let What::Page(body) = &self.what {
+            *state(runtime) = HANDED.take();
+            return body.render_to(writer, &Names(runtime));
+        }
+        with(runtime, |state| {
+            state.at = self.at;
+            state.pay(1)
+        })?;
+        match &self.what {
+            What::Page(body) => return body.render_to(writer, runtime),
+            What::Echo(value) => return print(&value.value(runtime)?, writer, runtime),
+            What::Answer(value) => {
+                let value = value.value(runtime)?;
+                state(runtime).answer = value;
+            }
+            What::Assign { name, value } => {
+                let value = value.value(runtime)?;
+                state(runtime).assign(*name, value);
+            }
+            What::Capture { name, body } => {
+                let mut page = Page::new(&state(runtime).options.limits);
+                body.render_to(&mut page, runtime)?;
+                state(runtime).assign(*name, Val::text(page.text()));
+            }
+            What::If { arms, otherwise } => {
+                for (When(when, wanted), body) in arms {
+                    if when.value(runtime)?.truthy() == *wanted {
+                        return body.render_to(writer, runtime);
+                    }
+                }
+                return otherwise.render_to(writer, runtime);
+            }
+            What::Case { target, arms, otherwise } => {
+                let target = target.value(runtime)?;
+                let mut hit = false;
+                for (values, body) in arms {
+                    if is_one(&target, values, runtime)? {
+                        hit = true;
+                        body.render_to(writer, runtime)?;
+                    }
+                    if runtime.registers().get_mut::<InterruptRegister>().interrupted() {
+                        return Ok(());
+                    }
+                }
+                return if hit { Ok(()) } else { otherwise.render_to(writer, runtime) };
+            }
+            What::Loop(each) => return each.render(self.at, writer, runtime),
+            What::Cycle { group, items, written } => {
+                let key = match group {
+                    Some(group) => {
+                        let group = value(group, runtime)?;
+                        with(runtime, |state| state.printed(&group))?
+                    }
+                    None => written.clone(),
+                };
+                let turn = state(runtime).cycle(key, items.len());
+                return items.get(turn).map_or(Ok(()), |item| print(&value(item, runtime)?, writer, runtime));
+            }
+            What::Count { name, by } => {
+                let shown = state(runtime).count(*name, *by);
+                return write(&shown.to_string(), writer, runtime);
+            }
+            What::Stop(interrupt) => runtime.registers().get_mut::<InterruptRegister>().set(*interrupt),
+        }
+        Ok(())
+    }
+}
+
+fn write(text: &str, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
+    with(runtime, |state| {
+        state.pay(text.len() / 32)?;
+        let written = writer.write_all(text.as_bytes());
+        written.or_else(|_| state.bound(format!("the rendered text is longer than {} bytes", state.options.limits.output)))
+    })
+}
+
+fn print(value: &Val, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
+    let text = with(runtime, |state| state.printed(value))?;
+    write(&text, writer, runtime)
+}
+
+fn is_one(target: &Val, values: &[FilterChain], runtime: &dyn Runtime) -> Result<bool> {
+    for given in values {
+        let mut seen = 0;
+        let equal = val::equals(&value(given, runtime)?, target, &mut seen);
+        with(runtime, |state| state.pay(seen))?;
+        if equal {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A count that a tag is given; a negative one is none.
+fn count(given: &FilterChain, runtime: &dyn Runtime) -> Result<Option<usize>> {
+    let given = value(given, runtime)?;
+    Ok(if given.is_nil() { None } else { Some(usize::try_from(given.whole()).unwrap_or(0)) })
+}
+
+impl Loop {
+    fn render(&self, at: usize, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
+        let over = value(&self.over, runtime)?;
+        let name = state(runtime).name(self.name);
+        let key = (name.clone(), self.written.clone());
+        let offset = match &self.offset {
+            None => 0,
+            Some(Offset::Continue) => state(runtime).came.get(&key).copied().unwrap_or(0),
+            Some(Offset::Given(offset)) => count(offset, runtime)?.unwrap_or(0),
+        };
+        let limit = self.limit.as_ref().map_or(Ok(None), |limit| count(limit, runtime))?;
+        let turns = length(&over).saturating_sub(offset).min(limit.unwrap_or(usize::MAX));
+        let columns = match &self.table {
+            None => None,
+            Some(None) => Some(turns),
+            Some(Some(columns)) => Some(count(columns, runtime)?.unwrap_or(0)),
+        };
+        let columns = columns.map(|columns| columns.max(1));
+        state(runtime).came.insert(key, offset.saturating_add(turns));
+        if turns == 0 {
+            return self.otherwise.render_to(writer, runtime);
+        }
+        state(runtime).begin(name);
+        for n in 0..turns {
+            let value = element(&over, offset + if self.reversed { turns - 1 - n } else { n });
+            with(runtime, |state| {
+                state.at = at;
+                state.turn(Val::Is(value), Some((n, turns, columns)))
+            })?;
+            if let Some(columns) = columns {
+                let row = if n == 0 { "" } else { "</tr>" };
+                let row = if n % columns == 0 { format!("{row}<tr class=\"row{}\">", n / columns + 1) } else { String::new() };
+                write(&format!("{row}<td class=\"col{}\">", n % columns + 1), writer, runtime)?;
+            }
+            self.body.render_to(writer, runtime)?;
+            if columns.is_some() {
+                write("</td>", writer, runtime)?;
+            }
+            if runtime.registers().get_mut::<InterruptRegister>().reset() == Some(Interrupt::Break) {
+                break;
+            }
+        }
+        state(runtime).turns.pop();
+        if columns.is_some() { write("</tr>", writer, runtime) } else { Ok(()) }
+    }
+}
+
+/// How many turns a loop over a value takes: one for each element of a list or pair of a table, one for a text.
+fn length(over: &Val) -> usize {
+    match over {
+        Val::Is(Value::List(list)) => list.len(),
+        Val::Is(Value::Map(map)) => map.len(),
+        Val::Is(Value::Text(text)) => usize::from(!text.is_empty()),
+        _ => 0,
+    }
+}
+
+fn element(over: &Val, n: usize) -> Value {
+    match over {
+        Val::Is(Value::List(list)) => list.get(n).cloned().unwrap_or_default(),
+        Val::Is(Value::Map(map)) => {
+            let pair = map.get_index(n).map(|(key, value)| vec![Value::Text(key.clone()), value.clone()]);
+            Value::list(pair.unwrap_or_default())
+        }
+        other => other.value(),
+    }
+}

@@ -1,0 +1,314 @@
+//! What one rendering knows, and the account of work from which everything is paid.
+//!
+//! The crate would copy every value that it handles. So it handles numbers instead: the slots of a template's constants
+//! and, behind them, of the values that the expression under way has come by. The values are shared and not copied.
+
+use std::cell::RefMut;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use liquid_core::model::{KString, KStringCow, KStringRef, ScalarCow};
+use liquid_core::runtime::{PartialStore, Registers};
+use liquid_core::{Runtime, ValueCow, ValueView};
+use rustc_hash::FxHashMap;
+
+use super::val::{self, Val};
+use super::words::{NAMED, VALUE};
+use super::{MOST_ELEMENTS, Options, carried};
+use crate::model::{Map, Value};
+use crate::text::Mistake;
+
+type Done = Result<(), Mistake>;
+
+/// One loop that runs, or a filter that looks at one element.
+pub(super) struct Turn {
+    pub name: Arc<str>,
+    pub value: Val,
+    pub place: Option<Place>,
+}
+
+/// Which turn of how many, and the columns of a table.
+type Place = (usize, usize, Option<usize>);
+
+/// A rendering under way.
+#[derive(Default)]
+pub(super) struct State {
+    names: Value,
+    pub options: Options,
+    left: usize,
+    /// Where the tag stands that is rendered.
+    pub at: usize,
+    constants: Arc<[Val]>,
+    /// Values that the expression under way has come by.
+    passing: Vec<Val>,
+    /// What an expression has given before its filters, or as the expression of a filter.
+    pub answer: Val,
+    assigned: FxHashMap<Arc<str>, Val>,
+    counted: FxHashMap<Arc<str>, Val>,
+    cycles: FxHashMap<Arc<str>, usize>,
+    /// How far loops with a name over the same list came.
+    pub came: FxHashMap<(Arc<str>, Arc<str>), usize>,
+    pub turns: Vec<Turn>,
+}
+
+/// The state of a rendering, lent until the end of a statement: the crate must not ask for it meanwhile.
+pub(super) fn state(runtime: &dyn Runtime) -> RefMut<'_, State> {
+    runtime.registers().get_mut()
+}
+
+/// Works with the state of a rendering; what goes wrong is carried through the crate.
+pub(super) fn with<T>(runtime: &dyn Runtime, work: impl FnOnce(&mut State) -> Result<T, Mistake>) -> liquid_core::Result<T> {
+    work(&mut state(runtime)).map_err(carried)
+}
+
+impl State {
+    pub(super) fn new(names: &Value, options: &Options, constants: &Arc<[Val]>) -> Self {
+        Self { names: names.clone(), options: *options, left: options.limits.steps, constants: constants.clone(), ..Self::default() }
+    }
+
+    pub(super) fn fail<T>(&self, message: impl Into<String>) -> Result<T, Mistake> {
+        Err(Mistake::at(self.at, message))
+    }
+
+    pub(super) fn bound<T>(&self, message: impl Into<String>) -> Result<T, Mistake> {
+        Err(Mistake::bound(self.at, message))
+    }
+
+    /// Takes work from the account.
+    pub(super) fn pay(&mut self, units: usize) -> Done {
+        match self.left.checked_sub(units) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => self.bound(format!("the template takes more than {} steps", self.options.limits.steps)),
+        }
+    }
+
+    /// Pays for a text of so many bytes before it is made, unless it is too long.
+    pub(super) fn room(&mut self, bytes: usize) -> Done {
+        if bytes > self.options.limits.output {
+            return self.bound(format!("a text would be longer than {} bytes", self.options.limits.output));
+        }
+        self.pay(bytes / 32)
+    }
+
+    /// Pays for a list of so many elements, unless it is too long.
+    pub(super) fn pay_list(&mut self, elements: usize) -> Done {
+        if elements > MOST_ELEMENTS {
+            return self.bound(format!("a list would have {elements} elements, more than {MOST_ELEMENTS}"));
+        }
+        self.pay(elements)
+    }
+
+    /// A value as text. A list may print as very much: that is paid before it is made.
+    pub(super) fn printed(&mut self, value: &Val) -> Result<Arc<str>, Mistake> {
+        fn length(value: &Value, left: usize) -> usize {
+            match value {
+                Value::Text(text) => text.len(),
+                Value::List(list) => list.iter().fold(0, |sum, v| if sum > left { sum } else { sum + 1 + length(v, left - sum) }),
+                _ => 16,
+            }
+        }
+        if let Val::Is(list @ Value::List(_)) = value {
+            self.room(length(list, self.options.limits.output))?;
+        }
+        Ok(value.print())
+    }
+
+    pub(super) fn value(&self, slot: usize) -> Val {
+        let value = match slot.checked_sub(self.constants.len()) {
+            None => self.constants.get(slot),
+            Some(slot) => self.passing.get(slot),
+        };
+        value.cloned().unwrap_or_default()
+    }
+
+    /// A slot for a value, until it is released.
+    pub(super) fn keep(&mut self, value: Val) -> usize {
+        self.passing.push(value);
+        self.mark() - 1
+    }
+
+    /// The slot that comes next.
+    pub(super) fn mark(&self) -> usize {
+        self.constants.len() + self.passing.len()
+    }
+
+    /// Gives up all slots from a mark on, but for constants.
+    pub(super) fn release(&mut self, mark: usize) {
+        self.passing.truncate(mark.saturating_sub(self.constants.len()));
+    }
+
+    /// A key as it is written, or the text of the value in a slot; a list or a table is none.
+    fn key<'k>(&mut self, key: &'k ScalarCow<'_>) -> Result<Option<KStringCow<'k>>, Mistake> {
+        match key.to_integer() {
+            None => Ok(Some(key.to_kstr())),
+            Some(slot) => match self.value(place(slot)) {
+                Val::Is(Value::List(_) | Value::Map(_)) => Ok(None),
+                value => Ok(Some(KStringCow::from_string(self.printed(&value)?.as_ref().to_owned()))),
+            },
+        }
+    }
+
+    fn lookup(&mut self, path: &[ScalarCow<'_>]) -> Result<Val, Mistake> {
+        self.pay(path.len())?;
+        let mut keys = path.iter();
+        let root = keys.next().map(|root| root.to_kstr()).unwrap_or_default();
+        let mut value = match (root.as_str(), keys.as_slice()) {
+            (NAMED, []) => self.answer.clone(),
+            (NAMED, [name, ..]) => {
+                keys.next();
+                self.key(name)?.map_or(Val::Missing, |name| self.named(&name))
+            }
+            (VALUE, [value, ..]) => {
+                keys.next();
+                value.to_integer().map_or(Val::Missing, |slot| self.value(place(slot)))
+            }
+            (name, _) => self.named(name),
+        };
+        for key in keys {
+            if let Val::Is(Value::Text(text)) = &value {
+                self.pay(text.len() / 32)?;
+            }
+            value = self.key(key)?.map_or(Val::Missing, |key| value.property(&key));
+        }
+        if self.options.strict && matches!(value, Val::Missing) {
+            return self.fail("there is no such name");
+        }
+        Ok(value)
+    }
+
+    /// The name in the slot of a constant.
+    pub(super) fn name(&self, slot: usize) -> Arc<str> {
+        self.value(slot).print()
+    }
+
+    pub(super) fn assign(&mut self, name: usize, value: Val) {
+        self.assigned.insert(self.name(name), value);
+    }
+
+    /// `increment` and `decrement`: what is printed.
+    pub(super) fn count(&mut self, name: usize, by: i64) -> i64 {
+        let name = self.name(name);
+        let old = match self.counted.get(&name) {
+            Some(Val::Is(value)) => value.as_i64(),
+            _ => self.names.get(&name).and_then(Value::as_i64),
+        };
+        let old = old.unwrap_or(0);
+        let new = old.saturating_add(by);
+        self.counted.insert(name, Val::Is(Value::Int(new)));
+        if by > 0 { old } else { new }
+    }
+
+    /// Which of so many items a cycle has come to.
+    pub(super) fn cycle(&mut self, key: Arc<str>, items: usize) -> usize {
+        let next = self.cycles.entry(key).or_default();
+        let now = *next;
+        *next = (now + 1) % items.max(1);
+        now
+    }
+
+    /// Begins the turns of a loop.
+    pub(super) fn begin(&mut self, name: Arc<str>) {
+        self.turns.push(Turn { name, value: Val::Missing, place: None });
+    }
+
+    pub(super) fn turn(&mut self, value: Val, place: Option<Place>) -> Done {
+        if let Some(turn) = self.turns.last_mut() {
+            (turn.value, turn.place) = (value, place);
+        }
+        self.pay(1)
+    }
+
+    fn named(&self, name: &str) -> Val {
+        for turn in self.turns.iter().rev() {
+            if *turn.name == *name {
+                return turn.value.clone();
+            }
+            match (name, turn.place) {
+                ("forloop", Some((n, count, None))) => return Val::Is(about(n, count, None)),
+                ("tablerowloop", Some((n, count, columns @ Some(_)))) => return Val::Is(about(n, count, columns)),
+                _ => {}
+            }
+        }
+        if let Some(value) = self.assigned.get(name).or_else(|| self.counted.get(name)) {
+            return value.clone();
+        }
+        self.names.get(name).map_or(Val::Missing, |value| Val::Is(value.clone()))
+    }
+}
+
+/// The number of a slot; the crate counts in `i64`.
+pub(super) fn place(slot: i64) -> usize {
+    usize::try_from(slot).unwrap_or(usize::MAX)
+}
+
+pub(super) fn handle(slot: usize) -> liquid_core::Value {
+    liquid_core::Value::scalar(val::int(slot))
+}
+
+/// `forloop` and `tablerowloop`.
+fn about(n: usize, count: usize, columns: Option<usize>) -> Value {
+    let number = |n: usize| Value::Int(val::int(n));
+    let mut fields: Vec<(&str, Value)> = vec![
+        ("length", number(count)),
+        ("index", number(n + 1)),
+        ("index0", number(n)),
+        ("first", Value::Bool(n == 0)),
+        ("last", Value::Bool(n + 1 == count)),
+        ("rindex", number(count - n)),
+        ("rindex0", number(count - n - 1)),
+    ];
+    if let Some(columns) = columns {
+        fields.extend([
+            ("row", number(n / columns + 1)),
+            ("col", number(n % columns + 1)),
+            ("col0", number(n % columns)),
+            ("col_first", Value::Bool(n.is_multiple_of(columns))),
+            ("col_last", Value::Bool((n + 1).is_multiple_of(columns) || n + 1 == count)),
+        ]);
+    }
+    Value::map(fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Map>())
+}
+
+/// The crate's view of a rendering: names lead to slots, and one that leads nowhere is nothing. The rest is as it was.
+pub(super) struct Names<'r>(pub &'r dyn Runtime);
+
+impl Runtime for Names<'_> {
+    fn get(&self, path: &[ScalarCow<'_>]) -> liquid_core::Result<ValueCow<'_>> {
+        with(self.0, |state| state.lookup(path).map(|value| ValueCow::Owned(handle(state.keep(value)))))
+    }
+
+    fn try_get(&self, path: &[ScalarCow<'_>]) -> Option<ValueCow<'_>> {
+        self.get(path).ok()
+    }
+
+    fn registers(&self) -> &Registers {
+        self.0.registers()
+    }
+
+    fn partials(&self) -> &dyn PartialStore {
+        self.0.partials()
+    }
+
+    fn name(&self) -> Option<KStringRef<'_>> {
+        self.0.name()
+    }
+
+    fn roots(&self) -> BTreeSet<KStringCow<'_>> {
+        self.0.roots()
+    }
+
+    fn set_global(&self, name: KString, value: liquid_core::Value) -> Option<liquid_core::Value> {
+        self.0.set_global(name, value)
+    }
+
+    fn set_index(&self, name: KString, value: liquid_core::Value) -> Option<liquid_core::Value> {
+        self.0.set_index(name, value)
+    }
+
+    fn get_index<'a>(&'a self, name: &str) -> Option<ValueCow<'a>> {
+        self.0.get_index(name)
+    }
+}

@@ -1,0 +1,290 @@
+//! The tags, as tags and blocks of the crate. The first word of each is its place in the template, for what goes wrong.
+
+use std::sync::Arc;
+
+use liquid_core::parser::{BlockElement, FilterChain, TagReflection, TagToken};
+use liquid_core::runtime::Interrupt;
+use liquid_core::{BlockReflection, Language, ParseBlock, ParseTag, Renderable, Result, TagBlock, TagTokenIter, Template};
+
+use super::PAGE;
+use super::expr::{Expr, operand};
+use super::filters::slot;
+
+/// The tag whose value is the answer to a filter that evaluates an expression.
+pub(super) const ANSWER: &str = "answer";
+
+/// A tag that stands alone.
+#[derive(Clone, Copy)]
+pub(super) struct Alone(pub &'static str);
+
+/// Tags that stand alone.
+pub(super) const ALONE: &[Alone] =
+    &[Alone("assign"), Alone("break"), Alone("continue"), Alone("cycle"), Alone("decrement"), Alone("echo"), Alone("increment")];
+
+/// A tag that is closed by another.
+#[derive(Clone, Copy)]
+pub(super) struct Block {
+    word: &'static str,
+    end: &'static str,
+}
+
+/// Tags that are closed by another; the first holds a whole template.
+pub(super) const BLOCKS: &[Block] = &[
+    Block { word: PAGE, end: "endpage" },
+    Block { word: "capture", end: "endcapture" },
+    Block { word: "case", end: "endcase" },
+    Block { word: "for", end: "endfor" },
+    Block { word: "if", end: "endif" },
+    Block { word: "tablerow", end: "endtablerow" },
+    Block { word: "unless", end: "endunless" },
+];
+
+/// A tag of a template, and where it stands.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub at: usize,
+    pub what: What,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Page(Template),
+    Echo(Expr),
+    Answer(Expr),
+    Assign { name: usize, value: Expr },
+    Capture { name: usize, body: Template },
+    If { arms: Vec<(When, Template)>, otherwise: Template },
+    Case { target: Expr, arms: Vec<(Vec<FilterChain>, Template)>, otherwise: Template },
+    Loop(Box<Loop>),
+    Cycle { group: Option<FilterChain>, items: Vec<FilterChain>, written: Arc<str> },
+    Count { name: usize, by: i64 },
+    Stop(Interrupt),
+}
+
+/// A condition and what it must be.
+#[derive(Debug)]
+pub(super) struct When(pub Expr, pub bool);
+
+/// `for` and `tablerow`.
+#[derive(Debug)]
+pub(super) struct Loop {
+    pub name: usize,
+    pub over: FilterChain,
+    /// How `over` is written: `offset: continue` goes by it.
+    pub written: Arc<str>,
+    pub limit: Option<FilterChain>,
+    pub offset: Option<Offset>,
+    pub reversed: bool,
+    /// Of a `tablerow`: its columns, all in one row if not given.
+    pub table: Option<Option<FilterChain>>,
+    pub body: Template,
+    pub otherwise: Template,
+}
+
+#[derive(Debug)]
+pub(super) enum Offset {
+    Given(FilterChain),
+    Continue,
+}
+
+fn nothing() -> Template {
+    Template::new(Vec::new())
+}
+
+/// The number that the pre-scan wrote as the next word.
+fn number(tokens: &mut TagTokenIter<'_>) -> Result<usize> {
+    let number = tokens.expect_next("a number is missing here")?.expect_literal().into_result()?;
+    Ok(slot(&number))
+}
+
+impl ParseTag for Alone {
+    fn parse(&self, mut tokens: TagTokenIter<'_>, language: &Language) -> Result<Box<dyn Renderable>> {
+        let at = number(&mut tokens)?;
+        let what = match self.0 {
+            "assign" => {
+                let name = number(&mut tokens)?;
+                let sign = tokens.expect_next("`=` is missing here: `{% assign name = value %}`")?;
+                sign.expect_str("=").into_result_custom_msg("`=` is missing here: `{% assign name = value %}`")?;
+                What::Assign { name, value: Expr::read(&mut tokens, language)? }
+            }
+            "break" => What::Stop(Interrupt::Break),
+            "continue" => What::Stop(Interrupt::Continue),
+            "cycle" => cycle(&mut tokens, language)?,
+            "increment" => What::Count { name: number(&mut tokens)?, by: 1 },
+            "decrement" => What::Count { name: number(&mut tokens)?, by: -1 },
+            ANSWER => What::Answer(Expr::read(&mut tokens, language)?),
+            _ => What::Echo(Expr::read(&mut tokens, language)?),
+        };
+        end(&mut tokens)?;
+        Ok(Box::new(Node { at, what }))
+    }
+
+    fn reflection(&self) -> &dyn TagReflection {
+        self
+    }
+}
+
+impl TagReflection for Alone {
+    fn tag(&self) -> &str {
+        self.0
+    }
+
+    fn description(&self) -> &str {
+        ""
+    }
+}
+
+impl ParseBlock for Block {
+    fn parse(&self, mut tokens: TagTokenIter<'_>, mut block: TagBlock<'_, '_>, language: &Language) -> Result<Box<dyn Renderable>> {
+        let at = if self.word == PAGE { 0 } else { number(&mut tokens)? };
+        let what = match self.word {
+            "capture" => What::Capture { name: number(&mut tokens)?, body: Template::new(block.parse_all(language)?) },
+            "case" => case(&mut tokens, &mut block, language)?,
+            "for" | "tablerow" => What::Loop(Box::new(each(&mut tokens, &mut block, language, self.word == "tablerow")?)),
+            "if" | "unless" => choice(&mut tokens, &mut block, language, self.word == "if")?,
+            _ => What::Page(Template::new(block.parse_all(language)?)),
+        };
+        end(&mut tokens)?;
+        block.assert_empty();
+        Ok(Box::new(Node { at, what }))
+    }
+
+    fn reflection(&self) -> &dyn BlockReflection {
+        self
+    }
+}
+
+impl BlockReflection for Block {
+    fn start_tag(&self) -> &str {
+        self.word
+    }
+
+    fn end_tag(&self) -> &str {
+        self.end
+    }
+
+    fn description(&self) -> &str {
+        ""
+    }
+}
+
+fn end(tokens: &mut TagTokenIter<'_>) -> Result<()> {
+    tokens.next().map_or(Ok(()), |token| Err(token.raise_custom_error("nothing may follow here")))
+}
+
+/// The elements up to a tag that divides the block; that tag's name and words, and nothing at the end of the block.
+fn part<'a>(block: &mut TagBlock<'a, '_>, language: &Language) -> Result<(Template, Option<(String, TagTokenIter<'a>)>)> {
+    let mut body = Vec::new();
+    while let Some(element) = block.next()? {
+        match element {
+            BlockElement::Tag(tag) if matches!(tag.name(), "else" | "elsif" | "when") => {
+                let (name, mut tokens) = (tag.name().to_owned(), tag.into_tokens());
+                number(&mut tokens)?;
+                return Ok((Template::new(body), Some((name, tokens))));
+            }
+            element => body.push(element.parse(block, language)?),
+        }
+    }
+    Ok((Template::new(body), None))
+}
+
+fn choice(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, wanted: bool) -> Result<What> {
+    let mut when = When(Expr::read(tokens, language)?, wanted);
+    let mut arms = Vec::new();
+    loop {
+        let (body, next) = part(block, language)?;
+        arms.push((when, body));
+        match next {
+            None => return Ok(What::If { arms, otherwise: nothing() }),
+            Some((name, mut tokens)) if name == "elsif" => when = When(Expr::read(&mut tokens, language)?, true),
+            Some(_) => return Ok(What::If { arms, otherwise: Template::new(block.parse_all(language)?) }),
+        }
+    }
+}
+
+fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language) -> Result<What> {
+    let target = Expr::read(tokens, language)?;
+    // what stands before the first `when` belongs to none
+    let (_, mut next) = part(block, language)?;
+    let mut arms = Vec::new();
+    loop {
+        match next {
+            Some((name, mut tokens)) if name == "when" => {
+                let values = values(&mut tokens, language, "`when` needs values, separated by `,` or `or`")?;
+                let (body, after) = part(block, language)?;
+                arms.push((values, body));
+                next = after;
+            }
+            Some(_) => return Ok(What::Case { target, arms, otherwise: Template::new(block.parse_all(language)?) }),
+            None => return Ok(What::Case { target, arms, otherwise: nothing() }),
+        }
+    }
+}
+
+/// Values up to the end of the tag, with `,` or `or` between them.
+fn values(tokens: &mut TagTokenIter<'_>, language: &Language, said: &str) -> Result<Vec<FilterChain>> {
+    let mut values = vec![operand(tokens.expect_next(said)?, language)?];
+    while let Some(mark) = tokens.next() {
+        if !matches!(mark.as_str(), "," | "or") {
+            return Err(mark.raise_custom_error(said));
+        }
+        values.extend(tokens.next().map(|token| operand(token, language)).transpose()?);
+    }
+    Ok(values)
+}
+
+fn cycle(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<What> {
+    const SAID: &str = "`cycle` needs values, separated by commas";
+    let mut words: Vec<TagToken<'_>> = tokens.collect();
+    let written = words.iter().map(TagToken::as_str).collect::<Vec<_>>().join(" ").into();
+    let has_group = words.get(1).is_some_and(|word| word.as_str() == ":");
+    let mut words = words.drain(..);
+    let group = if has_group { words.next() } else { None };
+    let group = group.map(|word| operand(word, language)).transpose()?;
+    let mut items = Vec::new();
+    let mut words = words.skip(usize::from(has_group));
+    while let Some(word) = words.next() {
+        items.push(operand(word, language)?);
+        match words.next() {
+            Some(mark) if mark.as_str() != "," => return Err(mark.raise_custom_error(SAID)),
+            _ => {}
+        }
+    }
+    if items.is_empty() { Err(tokens.raise_error(SAID)) } else { Ok(What::Cycle { group, items, written }) }
+}
+
+fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, table: bool) -> Result<Loop> {
+    let said = format!("`in` is missing here: `{{% {} name in list %}}`", if table { "tablerow" } else { "for" });
+    let name = number(tokens)?;
+    tokens.expect_next(&said)?.expect_str("in").into_result_custom_msg(&said)?;
+    let over = tokens.expect_next("what to go through is missing behind `in`")?;
+    let written = over.as_str().into();
+    let over = operand(over, language)?;
+    let (mut limit, mut offset, mut reversed) = (None, None, false);
+    let mut table = table.then_some(None);
+    while let Some(word) = tokens.next() {
+        let key = word.as_str().to_owned();
+        match key.as_str() {
+            "," => {}
+            "reversed" if table.is_none() => reversed = true,
+            "limit" | "offset" | "cols" if key != "cols" || table.is_some() => {
+                let said = format!("`{key}` is followed by a colon and a value");
+                tokens.expect_next(&said)?.expect_str(":").into_result_custom_msg(&said)?;
+                let given = tokens.expect_next(&said)?;
+                let continues = given.as_str() == "continue";
+                let given = operand(given, language)?;
+                match key.as_str() {
+                    "limit" => limit = Some(given),
+                    "cols" => table = Some(Some(given)),
+                    _ if continues => offset = Some(Offset::Continue),
+                    _ => offset = Some(Offset::Given(given)),
+                }
+            }
+            _ if table.is_some() => return Err(word.raise_custom_error("`limit:`, `offset:` or `cols:` may follow here")),
+            _ => return Err(word.raise_custom_error("`limit:`, `offset:` or `reversed` may follow here")),
+        }
+    }
+    let (body, next) = part(block, language)?;
+    let otherwise = if next.is_some() { Template::new(block.parse_all(language)?) } else { nothing() };
+    Ok(Loop { name, over, written, limit, offset, reversed, table, body, otherwise })
+}
