@@ -36,13 +36,15 @@ pub struct Row {
     pub patched: Vec<Span>,
 }
 
-/// A value that a higher layer replaced.
+/// A value that a higher layer replaced or edited.
 #[derive(Debug, Clone)]
 pub struct Shadowed {
     /// The value that counts.
     pub by: Span,
     /// The value that it hides.
     pub old: Span,
+    /// It is not hidden as a whole: single elements of it were changed.
+    pub edited: bool,
 }
 
 /// All layers of one pack, merged. Cheap to share behind an `Arc`, not meant to be cloned.
