@@ -36,13 +36,15 @@ pub struct Row {
     pub patched: Vec<Span>,
 }
 
-/// A value that a higher layer replaced.
+/// A value that a higher layer replaced or edited.
 #[derive(Debug, Clone)]
 pub struct Shadowed {
     /// The value that is in force.
     pub by: Span,
     /// The value that it replaces.
     pub old: Span,
+    /// It is not hidden as a whole: single elements of it were changed.
+    pub edited: bool,
 }
 
 /// All layers of one pack, merged. Meant to be shared behind an `Arc` and not to be cloned.

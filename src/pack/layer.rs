@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::edits;
 use super::extends::LayerDocs;
 use super::fingerprint;
 use super::order::{Order, anchor};
@@ -132,7 +133,7 @@ impl<'a> Merger<'a> {
                 rows.retain(|name, row| {
                     let stays = !name.starts_with(&prefix);
                     if !stays {
-                        shadowed.push(Shadowed { by: program.span, old: row.span });
+                        shadowed.push(Shadowed { by: program.span, old: row.span, edited: false });
                     }
                     stays
                 });
@@ -154,9 +155,10 @@ impl<'a> Merger<'a> {
         let keeps_verb = verb.is_some();
         stale.into_iter().chain(verb).for_each(|complaint| self.complain(complaint));
         self.conflicts(&new);
+        self.check_edit(&new);
         let Some(row) = self.merged.tables.get_mut(&new.table).and_then(|rows| rows.get_mut(&new.name)) else { return };
         if new.replace {
-            self.merged.shadowed.push(Shadowed { by: new.span, old: old_span });
+            self.merged.shadowed.push(Shadowed { by: new.span, old: old_span, edited: false });
             *row = Row { name: new.name, fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
             return;
         }
@@ -168,15 +170,39 @@ impl<'a> Merger<'a> {
             {
                 patch_keys(below, patch, &mut self.merged.shadowed);
             } else if let Some(hidden) = row.fields.insert(key, field) {
-                self.merged.shadowed.push(Shadowed { by, old: hidden.node.span });
+                self.merged.shadowed.push(Shadowed { by, old: hidden.node.span, edited: false });
             }
+        }
+        if let Some(edit) = new.edit.as_ref().and_then(|f| f.node.as_table()) {
+            let mut complaints = Vec::new();
+            edits::apply(&mut row.fields, edit, &mut self.merged.shadowed, &mut |complaint| complaints.push(complaint));
+            let rule = self.rule(&new.table, &new.name);
+            complaints.into_iter().for_each(|complaint| self.complain(complaint.rule(rule.clone())));
+        }
+    }
+
+    /// A term is either written whole or edited, and a row that is taken whole has nothing to edit.
+    fn check_edit(&mut self, new: &Incoming) {
+        let edited = new.edit.as_ref().and_then(|f| f.node.as_table()).map(|edit| edits::terms(edit).collect::<Vec<_>>());
+        for (term, field) in edited.unwrap_or_default() {
+            let complaint = if new.replace {
+                let message = format!("{} is taken whole, and yet `{term}` of the row below is edited", new.title());
+                Diagnostic::new(Code::SchemaValue, message).help("write the whole term, or take `replace` out")
+            } else if let Some(whole) = new.fields.get(&term) {
+                let message = format!("`{term}` of {} is both written whole and edited", new.title());
+                Diagnostic::new(Code::SchemaValue, message).related(whole.key, "written whole here").help("keep one of them")
+            } else {
+                continue;
+            };
+            self.complain(complaint.at(field.key));
         }
     }
 
     fn add(&mut self, new: Incoming) {
         let patch = if &*new.table == "pass" && !new.fields.contains_key("do") { Some("it has no `do`") } else { None };
-        let patch =
-            patch.or_else(|| new.replace.then_some("it says `replace`")).or_else(|| new.expects.as_ref().map(|_| "it says `expects`"));
+        let says =
+            [(new.replace, "it says `replace`"), (new.expects.is_some(), "it says `expects`"), (new.edit.is_some(), "it says `edit`")];
+        let patch = patch.or_else(|| says.into_iter().find(|(says, _)| *says).map(|(_, why)| why));
         if let Some(why) = patch {
             if self.complete {
                 let message = format!("{} patches nothing: no lower layer has it, and {why}", new.title());
@@ -215,7 +241,7 @@ impl<'a> Merger<'a> {
             self.complain(complaint);
         }
         self.removal_conflict(row);
-        self.merged.shadowed.push(Shadowed { by: row.span, old: old.span });
+        self.merged.shadowed.push(Shadowed { by: row.span, old: old.span, edited: false });
     }
 
     /// Moves rows in the order written, but a row after the one that it is to stand next to, if that moves too.
@@ -341,6 +367,11 @@ impl<'a> Merger<'a> {
                     self.decide([new.table.clone(), new.name.clone(), key.clone()], field.clone());
                 }
             }
+            // an edit keeps what others decided, but is lost when a later overlay writes the term whole
+            for (term, field) in new.edit.iter().filter_map(|f| f.node.as_table()).flat_map(edits::terms) {
+                let number = self.overlay.unwrap_or_default();
+                self.decided.insert([new.table.clone(), new.name.clone(), term], (number, field.clone()));
+            }
         }
     }
 
@@ -407,7 +438,7 @@ fn patch_keys(below: &mut Table, patch: &Table, shadowed: &mut Vec<Shadowed>) {
         let none = field.node.as_table().and_then(|table| table.get("none")).is_some_and(|f| f.node.as_bool() == Some(true));
         let hidden = if none { below.shift_remove(key) } else { below.insert(key.clone(), field.clone()) };
         if let Some(hidden) = hidden {
-            shadowed.push(Shadowed { by: field.node.span, old: hidden.node.span });
+            shadowed.push(Shadowed { by: field.node.span, old: hidden.node.span, edited: false });
         }
     }
 }
@@ -422,7 +453,7 @@ fn over(low: &mut Table, key: &Arc<str>, field: &Field, hidden: &mut Vec<Shadowe
     }
     leaves.push((path.to_owned(), field.clone()));
     if let Some(old) = low.insert(key.clone(), field.clone()) {
-        hidden.push(Shadowed { by: field.node.span, old: old.node.span });
+        hidden.push(Shadowed { by: field.node.span, old: old.node.span, edited: false });
     }
 }
 

@@ -15,10 +15,12 @@ pub mod schemas;
 pub mod templates;
 pub mod toml;
 
+mod edits;
 mod extends;
 mod layer;
 mod order;
 mod rows;
+mod short_names;
 mod unread;
 mod upgrade;
 mod validate;

@@ -6,7 +6,7 @@ use super::files::RuleFile;
 use super::kinds::KINDS;
 use super::schemas::Schemas;
 use super::validate::{self, Names};
-use super::{json, toml, upgrade};
+use super::{json, short_names, toml, upgrade};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, suggest};
 use crate::template;
 
@@ -152,6 +152,9 @@ fn versioned(root: &mut Node, kind: &'static str, layer: &str, schemas: &Schemas
             }
         }
         Version::Unsupported => return,
+    }
+    if kind != "pack" {
+        short_names::spell_out(root, report);
     }
     validate::check(root, &format!("{kind}.v{newest}.json"), layer, Names::Rows, schemas, report);
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::fingerprint;
-use crate::diag::{Code, Data, Diagnostic, Node, Span, Table};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table};
 use crate::template;
 
 /// Words of a row that belong to layering and are never its data.
-const CONTROL: &[&str] = &["remove", "replace", "before", "after", "expects"];
+const CONTROL: &[&str] = &["remove", "replace", "edit", "before", "after", "expects"];
 /// Top-level words of every file that are neither rows nor values.
 const META: &[&str] = &["kind", "version", "about", "arrange"];
 /// The same, in a pack's manifest.
@@ -42,6 +42,8 @@ pub(super) struct Incoming {
     pub(super) fields: Table,
     pub(super) remove: bool,
     pub(super) replace: bool,
+    /// Changes of single elements of lists.
+    pub(super) edit: Option<Field>,
     pub(super) place: Option<Move>,
     pub(super) expects: Option<Expects>,
 }
@@ -122,6 +124,7 @@ pub(super) fn incoming(
         fields: fields.map(|(key, field)| (key.clone(), field.clone())).collect(),
         remove: flag("remove"),
         replace: flag("replace"),
+        edit: written.get("edit").cloned(),
         place: place(written, complain),
         expects: expects(written, complain),
     }

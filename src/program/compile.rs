@@ -27,6 +27,7 @@ const ENGINE_TABLES: &[&str] = &[
     "ruler",
     "form",
     "fact",
+    "value",
     "path",
     "state",
     "list",
@@ -45,12 +46,13 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
     let mut cx = CompileContext::new(pack);
     let limits = limits(pack);
     cx.scripts = scripts::compile(&mut cx, limits.scripts);
+    check_facts(&mut cx);
+    check_values(&mut cx);
     let values = values(&mut cx);
     let tables = tables(&mut cx);
     let rulers = rulers(&mut cx);
     let accounts = accounts(&mut cx);
     let forms = forms(&mut cx);
-    check_facts(&mut cx);
     check_hooks(&mut cx);
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
@@ -276,16 +278,41 @@ fn check_facts(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
     for row in pack.tables.get("fact").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "fact", row);
-        let over = row.fields.get("over").is_some();
-        let Some(is) = row.fields.get("is") else {
+        check_over(cx, row);
+        let Some(fact) = cx.facts.get(&row.name).cloned().filter(|fact| fact.is.is_some()) else {
             let help = Some("add `is = { path = test }`".into());
             cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("fact `{}` has no condition", row.name), help);
             continue;
         };
-        let mode = if over { crate::syntax::conditions::Mode::Item } else { crate::syntax::conditions::Mode::Scene };
         // `@outer` in it is whatever stands round the place where it is used, which is checked there
-        let check = |cx: &mut CompileContext<'_>| cx.named_fact(&row.name, &is.node, mode);
-        cx.within(Scope::Any, |cx| cx.within(Scope::Open, check));
+        cx.within(Scope::Any, |cx| cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &fact)));
+    }
+}
+
+/// The same for values.
+fn check_values(cx: &mut CompileContext<'_>) {
+    let pack = cx.pack;
+    for row in pack.tables.get("value").into_iter().flatten().map(|(_, r)| r) {
+        cx.rule = origin(cx, "value", row);
+        check_over(cx, row);
+        let Some(value) = cx.values.get(&row.name).cloned().filter(|value| value.is.is_some()) else {
+            let help = Some("add `is = …`".into());
+            cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("value `{}` says nothing", row.name), help);
+            continue;
+        };
+        let over = row.fields.get("over").and_then(|f| f.node.as_text()).filter(|over| cx.names.fields.contains_key(*over));
+        let scope = over.map_or(Scope::Open, |over| Scope::Rows(vec![over.into()]));
+        cx.within(Scope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value)));
+    }
+}
+
+/// `over` names a row type.
+fn check_over(cx: &mut CompileContext<'_>, row: &Row) {
+    let Some(over) = row.fields.get("over").map(|f| &f.node) else { return };
+    let name = over.as_text().unwrap_or("");
+    if !cx.names.fields.contains_key(name) {
+        let known: Vec<Arc<str>> = cx.names.fields.keys().cloned().collect();
+        cx.unknown("row type", name, over.span, known.iter().map(AsRef::as_ref));
     }
 }
 

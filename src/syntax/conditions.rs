@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::diag::{Code, Data, Node, Table, inside, suggest};
 use crate::text::script::Script;
 
+use crate::model::Value;
 use crate::terms::cond::{Cmp, Cond, Test};
 use crate::terms::expr::Expr;
-use crate::terms::names::Type;
+use crate::terms::names::{self, Type};
 
 use super::context::CompileContext;
 
@@ -22,7 +23,7 @@ pub enum Mode {
 
 /// The words of tests.
 pub const TESTS: &[&str] =
-    &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every"];
+    &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every", "between"];
 
 impl CompileContext<'_> {
     /// A condition.
@@ -31,6 +32,7 @@ impl CompileContext<'_> {
             Data::Bool(b) => Cond::Const(*b),
             Data::Table(table) => {
                 self.depth += 1;
+                self.spend();
                 let cond = if self.depth > 64 {
                     self.fail(Code::FileTooDeep, node.span, "conditions are nested too deeply", Some("name a part as a fact".into()));
                     Cond::Const(false)
@@ -41,14 +43,21 @@ impl CompileContext<'_> {
                 cond
             }
             _ => {
-                let help = Some("write `{ path = test }`".into());
-                self.fail(Code::TermType, node.span, format!("a condition is a table, not {}", node.kind()), help);
+                let help = match node.as_text().filter(|text| names::is_reference(text)) {
+                    Some(text) => format!("write `{{ \"{text}\" = true }}`"),
+                    None => "write `{ path = test }`, or `true` for always".to_owned(),
+                };
+                self.fail(Code::TermType, node.span, format!("a condition is a table, not {}", node.kind()), Some(help));
                 Cond::Const(false)
             }
         }
     }
 
     fn cond_table(&mut self, table: &Table, node: &Node, mode: Mode) -> Cond {
+        if super::values::is_pipe(table) {
+            let test = table.get("is").map_or(Test::Nonempty(true), |f| self.test(&f.node, None));
+            return Cond::test(self.pipe(table), test, false);
+        }
         if table.contains_key("of") {
             let is = table.get("is").map(|f| f.node.clone());
             let query = self.query(table);
@@ -81,61 +90,17 @@ impl CompileContext<'_> {
             }
         };
         match key {
-            "all" => Cond::All(list(self)),
+            "all" => match list(self) {
+                all if all.is_empty() => Cond::Const(true),
+                all => Cond::All(all),
+            },
             "any" => Cond::Any(list(self)),
             "not" => Cond::Not(Box::new(self.cond(node, mode))),
             "rhai" => self.rhai(node),
             "host" => Cond::Host(node.as_text().unwrap_or("").into()),
-            "fact" => self.fact(node, mode),
+            "fact" => self.fact(node),
             _ => self.path_test(key, key_span, node, mode),
         }
-    }
-
-    /// `{ fact = "name" }`: the condition that the row names, compiled where it is used.
-    fn fact(&mut self, node: &Node, mode: Mode) -> Cond {
-        let names: Vec<(Arc<str>, crate::diag::Span)> = match &node.data {
-            Data::List(l) => l.iter().filter_map(|n| Some((n.as_text()?.into(), n.span))).collect(),
-            Data::Text(t) => vec![(t.clone(), node.span)],
-            _ => Vec::new(),
-        };
-        let mut all = Vec::new();
-        for (name, span) in names {
-            if let Some(at) = self.fact_stack.iter().position(|open| *open == name) {
-                self.fact_cycle(at, span);
-                continue;
-            }
-            let Some(is) = self.facts.get(&name).cloned() else {
-                let known: Vec<Arc<str>> = self.facts.keys().cloned().collect();
-                self.unknown("fact", &name, span, known.iter().map(AsRef::as_ref));
-                continue;
-            };
-            all.push(self.named_fact(&name, &is, mode));
-        }
-        Cond::All(all.into())
-    }
-
-    /// The condition of the fact `name`.
-    pub fn named_fact(&mut self, name: &Arc<str>, is: &Node, mode: Mode) -> Cond {
-        self.fact_stack.push(name.clone());
-        let cond = self.cond(is, mode);
-        self.fact_stack.pop();
-        cond
-    }
-
-    /// Facts from the `at`th open one on name each other in a circle, which `span` closes. Each circle is met from all
-    /// of its facts and told once, from the first by name.
-    fn fact_cycle(&mut self, at: usize, span: crate::diag::Span) {
-        let chain = self.fact_stack.get(at..).unwrap_or(&[]);
-        let Some(first) = chain.first().filter(|first| chain.iter().all(|name| name >= first)) else { return };
-        let told = |d: &crate::diag::Diagnostic| d.code == Code::CycleText && d.span == Some(span);
-        if self.report.items().iter().any(told) {
-            return;
-        }
-        let message = match chain {
-            [one] => format!("fact `{one}` names itself"),
-            _ => format!("facts name each other in a circle: `{}` → `{first}`", chain.join("` → `")),
-        };
-        self.fail(Code::CycleText, span, message, Some("take one of them out".into()));
     }
 
     fn rhai(&mut self, node: &Node) -> Cond {
@@ -172,7 +137,7 @@ impl CompileContext<'_> {
         if let Some(table) = node.as_table() {
             // an unquoted dotted key in TOML, `a.b = x`, is the path `a.b`
             let deeper: Vec<_> = table.iter().filter(|(k, _)| !TESTS.contains(&k.as_ref())).collect();
-            if !deeper.is_empty() && !crate::terms::names::is_form(table) {
+            if !deeper.is_empty() && !names::is_form(table) {
                 let known = self.plausible(&deeper, key, mode);
                 if known {
                     let all: Vec<Cond> = deeper.iter().map(|(k, f)| self.cond_key(&format!("{key}.{k}"), f.key, &f.node, mode)).collect();
@@ -209,7 +174,7 @@ impl CompileContext<'_> {
         match &node.data {
             Data::Bool(b) => Test::Is(*b),
             Data::List(list) => Test::OneOf(list.iter().map(|n| self.operand(n, kind)).collect()),
-            Data::Table(table) if !crate::terms::names::is_form(table) => {
+            Data::Table(table) if !names::is_form(table) => {
                 let tests: Vec<Test> = table.iter().map(|(word, f)| self.test_word(word, f.key, &f.node, kind)).collect();
                 let mut tests = tests;
                 if tests.len() == 1 { tests.pop().unwrap_or(Test::And(Box::new([]))) } else { Test::And(tests.into()) }
@@ -254,7 +219,7 @@ impl CompileContext<'_> {
             }
         };
         let cmp = |cx: &mut Self, c: Cmp| {
-            let literal = node.as_text().is_some_and(|t| !crate::terms::names::is_reference(t)) || node.as_bool().is_some();
+            let literal = node.as_text().is_some_and(|t| !names::is_reference(t)) || node.as_bool().is_some();
             if literal {
                 let help = Some(format!("write a number or a reference behind `{word}`"));
                 cx.fail(Code::ConditionType, node.span, format!("`{word}` compares numbers, not {}", node.kind()), help);
@@ -277,18 +242,37 @@ impl CompileContext<'_> {
                 Some(l) => l.iter().map(|n| self.expr(n)).collect(),
                 None => Box::new([self.expr(node)]),
             }),
-            "matches" if node.as_text().is_some_and(crate::terms::names::is_reference) => Test::MatchesOf(self.expr(node)),
+            "matches" if node.as_text().is_some_and(names::is_reference) => Test::MatchesOf(self.expr(node)),
             "matches" => Test::Matches(self.pattern(node)),
             "exists" => Test::Exists(flag(self)),
             "nonempty" => Test::Nonempty(flag(self)),
             "given" => Test::Given(flag(self)),
             "every" => Test::Every(self.expr(node)),
+            "between" => self.between(node),
             _ => {
                 let help = suggest::help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", "))));
                 self.fail(Code::ConditionType, span, format!("there is no test `{word}`"), help);
                 Test::And(Box::new([]))
             }
         }
+    }
+
+    /// `between = [low, high]`: a bound that is missing, or that is not written, is open.
+    fn between(&mut self, node: &Node) -> Test {
+        let bounds = node.as_list().unwrap_or(&[]);
+        let help = || Some("write `between = [low, high]`, or `between = [low]` for no upper bound".to_owned());
+        if !matches!(bounds.len(), 1 | 2) {
+            let found = if node.as_list().is_some() { format!("a list of {}", bounds.len()) } else { node.kind().to_owned() };
+            self.fail(Code::ConditionType, node.span, format!("`between` takes a list of two bounds, not {found}"), help());
+        }
+        let mut bound = |n: usize| {
+            let Some(node) = bounds.get(n) else { return Expr::Const(Value::Null) };
+            if node.as_text().is_some_and(|t| !names::is_reference(t)) || node.as_bool().is_some() {
+                self.fail(Code::ConditionType, node.span, format!("a bound is a number, not {}", node.kind()), help());
+            }
+            self.expr(node)
+        };
+        Test::Between(Box::new([bound(0), bound(1)]))
     }
 
     /// The compiled form that JSON tools write: `{ path, op, value }`.

@@ -12,11 +12,12 @@ use crate::text::pattern::Pattern;
 
 use crate::terms::expr::{Expr, FieldRef, Path, Root, Seg};
 use crate::terms::memo::Cell;
-use crate::terms::names::{self, Names};
+use crate::terms::names::{self as declared, Names};
 use crate::terms::rules::ListInfo;
 use crate::terms::{Cond, Library, Select};
 
 use super::dependencies::Dependencies;
+use super::named::{self, Named, Open};
 
 /// What `@` means at a place.
 #[derive(Debug, Clone)]
@@ -54,7 +55,9 @@ pub struct CompileContext<'p> {
     /// Forms by name.
     pub forms: Vec<Arc<str>>,
     /// Facts, as written.
-    pub facts: IndexMap<Arc<str>, Node>,
+    pub facts: IndexMap<Arc<str>, Named>,
+    /// Named values, as written.
+    pub values: IndexMap<Arc<str>, Named>,
     /// The pack's scripts.
     pub scripts: Library,
     /// The rule at hand, for messages: `pass lore/print, from layer base`.
@@ -77,8 +80,13 @@ pub struct CompileContext<'p> {
     pub tails: Vec<(usize, Select)>,
     /// What the memo cells of the pass at hand hold.
     pub cells: Vec<Cell>,
-    pub(super) fact_stack: Vec<Arc<str>>,
+    /// The facts and values that are being compiled, each inside the one before it.
+    pub(super) open: Vec<Open>,
+    /// Values and conditions that were compiled inside facts and named values.
+    pub(super) spent: usize,
     pub(super) depth: usize,
+    /// How many branches of `if` stand around the place at hand.
+    pub(super) branches: usize,
 }
 
 impl<'p> CompileContext<'p> {
@@ -94,13 +102,6 @@ impl<'p> CompileContext<'p> {
         for column in pack.tables.values().flat_map(|rows| rows.values()).flat_map(|r| r.fields.keys()) {
             fields.intern(column);
         }
-        let facts = pack
-            .tables
-            .get("fact")
-            .into_iter()
-            .flatten()
-            .filter_map(|(n, r)| Some((n.clone(), r.fields.get("is")?.node.clone())))
-            .collect();
         Self {
             report: Report::default(),
             fields,
@@ -110,7 +111,8 @@ impl<'p> CompileContext<'p> {
             accounts: rows("account"),
             rulers: rows("ruler"),
             forms: rows("form"),
-            facts,
+            facts: named::rows(pack, "fact"),
+            values: named::rows(pack, "value"),
             scripts: Library::default(),
             rule: String::new(),
             scopes: Vec::new(),
@@ -122,8 +124,10 @@ impl<'p> CompileContext<'p> {
             reads_index: false,
             tails: Vec::new(),
             cells: Vec::new(),
-            fact_stack: Vec::new(),
+            open: Vec::new(),
+            spent: 0,
             depth: 0,
+            branches: 0,
             pack,
         }
     }
@@ -145,7 +149,11 @@ impl<'p> CompileContext<'p> {
         if let Some(help) = help {
             d = d.help(help);
         }
-        self.report.push(d);
+        // what is wrong inside a name is told at the row that has it, and not again for each use
+        let same = |told: &Diagnostic| told.code == d.code && told.span == d.span && told.message == d.message;
+        if self.open.is_empty() || !self.report.items().iter().any(same) {
+            self.report.push(d);
+        }
     }
 
     /// Complains about a name that nothing defines.
@@ -188,11 +196,19 @@ impl<'p> CompileContext<'p> {
         result
     }
 
+    /// Runs `f` inside a branch that may not be chosen.
+    pub(super) fn in_branch<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.branches += 1;
+        let result = f(self);
+        self.branches -= 1;
+        result
+    }
+
     /// A memo cell for an expression, if this place has any.
     pub fn remember(&mut self, expr: Expr) -> Expr {
         let Some(slot) = self.memo else { return expr };
         self.memo = Some(slot + 1);
-        self.cells.push(Cell::of_expr(slot, expr.clone()));
+        self.cells.push(Cell::of_expr(slot, expr.clone(), self.branches > 0));
         Expr::Memo(slot, Box::new(expr))
     }
 
@@ -200,7 +216,7 @@ impl<'p> CompileContext<'p> {
     pub fn remember_cond(&mut self, cond: Cond) -> Cond {
         let Some(slot) = self.memo else { return cond };
         self.memo = Some(slot + 1);
-        self.cells.push(Cell::of_cond(slot, cond.clone()));
+        self.cells.push(Cell::of_cond(slot, cond.clone(), self.branches > 0));
         Cond::Memo(slot, Box::new(cond))
     }
 
@@ -242,7 +258,7 @@ impl<'p> CompileContext<'p> {
         let second = names.get(1).map_or("", AsRef::as_ref);
         let (root, used) = match first {
             "table" => {
-                if !self.pack.tables.contains_key(second) && !names::TABLES.contains(&second) {
+                if !self.pack.tables.contains_key(second) && !declared::TABLES.contains(&second) {
                     let known: Vec<Arc<str>> = self.pack.tables.keys().cloned().collect();
                     self.unknown("table", second, span, known.iter().map(AsRef::as_ref));
                 }
@@ -307,6 +323,12 @@ impl<'p> CompileContext<'p> {
 
     fn scope(&self, up: u8) -> Option<&Scope> {
         self.scopes.iter().rev().nth(usize::from(up)).filter(|s| !matches!(s, Scope::None))
+    }
+
+    /// Whether an item is at hand that `@` could mean.
+    #[must_use]
+    pub fn has_item(&self) -> bool {
+        self.scope(0).is_some()
     }
 
     /// Whether items here may have a field; complains if not.

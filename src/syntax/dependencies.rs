@@ -12,6 +12,9 @@ use crate::model::Pack;
 
 use crate::terms::names::{is_form, is_reference};
 
+use super::named::names_a_value;
+use super::values::is_pipe;
+
 /// Values inside values deeper than this were refused when they were read.
 const MAX_DEPTH: usize = 96;
 
@@ -23,6 +26,15 @@ const MAX_ROUNDS: usize = 48;
 pub struct Dependencies {
     values: FxHashMap<String, u8>,
     tables: FxHashMap<Arc<str>, u8>,
+    /// Named conditions and values: rows of `fact` and `value`.
+    named: FxHashMap<Name, u8>,
+}
+
+/// A row of table `fact` or `value`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Name {
+    Fact(Arc<str>),
+    Value(Arc<str>),
 }
 
 /// What one cell is made of.
@@ -31,6 +43,8 @@ struct Cell {
     own: u8,
     /// The `$` paths in it, and how many queries stand around each.
     reads: Vec<(String, u8)>,
+    /// The named conditions and values in it, likewise.
+    names: Vec<(Name, u8)>,
 }
 
 impl Dependencies {
@@ -50,6 +64,14 @@ impl Dependencies {
             rows.values().flat_map(|row| row.fields.values()).for_each(|f| cell.add(&f.node, 0, 0));
             tables.push((name.clone(), cell));
         }
+        let named =
+            |table: &str| pack.tables.get(table).into_iter().flatten().filter_map(|(_, row)| Some((row, &row.fields.get("is")?.node)));
+        let facts = named("fact").map(|(row, is)| {
+            let mut cell = Cell::default();
+            cell.condition(is, row.fields.contains_key("over"), 0, 0);
+            (Name::Fact(row.name.clone()), cell)
+        });
+        let named: Vec<(Name, Cell)> = facts.chain(named("value").map(|(row, is)| (Name::Value(row.name.clone()), Cell::of(is)))).collect();
         let mut found = Self::default();
         for _ in 0..MAX_ROUNDS {
             let mut more = false;
@@ -60,6 +82,10 @@ impl Dependencies {
             for (name, cell) in &tables {
                 let far = found.far(cell);
                 more |= far > 0 && found.tables.insert(name.clone(), far) != Some(far);
+            }
+            for (name, cell) in &named {
+                let far = found.far(cell);
+                more |= far > 0 && found.named.insert(name.clone(), far) != Some(far);
             }
             if !more {
                 break;
@@ -91,7 +117,8 @@ impl Dependencies {
             };
             far.saturating_sub(*depth)
         });
-        read.max().unwrap_or(0).max(cell.own)
+        let named = cell.names.iter().map(|(name, depth)| self.named.get(name).copied().unwrap_or(0).saturating_sub(*depth));
+        read.chain(named).max().unwrap_or(0).max(cell.own)
     }
 }
 
@@ -120,8 +147,19 @@ impl Cell {
         match &node.data {
             Data::Text(text) => self.text(text, within),
             Data::List(list) => list.iter().for_each(|n| self.add(n, within, level + 1)),
+            Data::Table(table) if table.contains_key("if") || (table.len() == 1 && table.contains_key("is")) => {
+                for (key, field) in table {
+                    match key.as_ref() {
+                        "if" | "is" => self.condition(&field.node, false, within, level + 1),
+                        _ => self.add(&field.node, within, level + 1),
+                    }
+                }
+            }
             Data::Table(table) => {
-                let query = table.contains_key("of") && !table.contains_key("fn");
+                if let Some(name) = names_a_value(table).and_then(Node::as_text) {
+                    self.names.push((Name::Value(name.into()), within));
+                }
+                let query = table.contains_key("of") && !table.contains_key("fn") && !is_pipe(table);
                 if table.contains_key("form") || table.contains_key("read") {
                     self.own = self.own.max(1_u8.saturating_sub(within));
                 }
@@ -131,11 +169,46 @@ impl Cell {
                     if key.starts_with(['$', '@']) {
                         self.text(key, within);
                     }
+                    if key.as_ref() == "fact" {
+                        self.facts(&field.node, within);
+                    }
                     self.add(&field.node, within, level + 1);
                 }
             }
             _ => {}
         }
+    }
+
+    /// A condition whose bare paths are fields of the `item`, or else paths of the scene.
+    fn condition(&mut self, node: &Node, item: bool, within: u8, level: usize) {
+        let Some(table) = node.as_table().filter(|_| level <= MAX_DEPTH) else { return };
+        if table.contains_key("of") {
+            return self.add(node, within, level + 1);
+        }
+        for (key, field) in table {
+            match key.as_ref() {
+                "all" | "any" => {
+                    field.node.as_list().unwrap_or(&[]).iter().for_each(|n| self.condition(n, item, within, level + 1));
+                }
+                "not" => self.condition(&field.node, item, within, level + 1),
+                "fact" => self.facts(&field.node, within),
+                "rhai" | "host" => self.own = self.own.max(1_u8.saturating_sub(within)),
+                path => {
+                    match path.starts_with(['$', '@']) {
+                        true => self.text(path, within),
+                        false if item => self.own = self.own.max(1_u8.saturating_sub(within)),
+                        false => self.reads.push((path.to_owned(), within)),
+                    }
+                    self.add(&field.node, within, level + 1);
+                }
+            }
+        }
+    }
+
+    fn facts(&mut self, node: &Node, within: u8) {
+        let one = std::slice::from_ref(node);
+        let names = node.as_list().unwrap_or(one).iter().filter_map(Node::as_text);
+        self.names.extend(names.map(|name| (Name::Fact(name.into()), within)));
     }
 
     /// The references in a text: the whole of it, its holes, or the words of a calculation.

@@ -8,8 +8,11 @@ pub mod conditions;
 pub mod context;
 pub mod dependencies;
 pub mod languages;
+pub mod named;
 pub mod scripts;
+mod sealing;
 pub mod selections;
+pub mod steps;
 pub mod values;
 
 pub use context::CompileContext;

@@ -1,6 +1,6 @@
 //! Values and queries: from a node of a rule file to the compiled form.
 //!
-//! [`CompileContext::sealed`] then wraps every part that looks at no item into a memo cell, so that a pass works it out once.
+//! [`CompileContext::sealed`] then wraps every part that looks at no item into a memo cell, so that a pass evaluates it once.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::diag::{Code, Data, Node, Table, inside, suggest};
 use crate::model::Value;
 use crate::text::functions;
 
-use crate::terms::cond::Cond;
-use crate::terms::expr::{Call, Expr, Function, Lookup, Query, Source};
+use crate::terms::expr::{Call, Choice, Expr, Function, Lookup, Query, Source};
 use crate::terms::names::is_reference;
-use crate::terms::select::Select;
+use crate::terms::steps::Pipe;
 use crate::terms::{calc, names};
 
+use super::conditions::Mode;
 use super::context::{CompileContext, Scope};
 
 /// Values inside values deeper than this are refused.
@@ -24,19 +24,28 @@ const FORMS: &[(&str, &[&str])] = &[
     ("lookup", &["in", "by", "get", "else"]),
     ("first", &[]),
     ("over", &[]),
+    ("if", &["then", "else"]),
+    ("is", &[]),
     ("calc", &[]),
     ("read", &[]),
     ("none", &[]),
     ("table", &["value"]),
+    ("value", &[]),
 ];
 
 /// The keys of a query, beside those of a selection.
-const QUERY: &[&str] = &["of", "get", "form", "after", "join", "trim", "count", "is", "depth"];
+const QUERY: &[&str] = &["of", "get", "form", "steps", "after", "join", "trim", "count", "is", "depth"];
+
+/// Whether a table is a value through steps: `of` and `steps` alone, and as a condition a test of what comes out.
+pub(super) fn is_pipe(table: &Table) -> bool {
+    table.contains_key("of") && table.contains_key("steps") && table.keys().all(|key| matches!(key.as_ref(), "of" | "steps" | "is"))
+}
 
 impl CompileContext<'_> {
     /// A value.
     pub fn expr(&mut self, node: &Node) -> Expr {
         self.depth += 1;
+        self.spend();
         let expr = if self.depth > MAX_DEPTH {
             self.fail(
                 Code::FileTooDeep,
@@ -119,6 +128,13 @@ impl CompileContext<'_> {
         if table.contains_key("fn") {
             return self.call(table, node);
         }
+        if is_pipe(table) {
+            if let Some(is) = table.get("is") {
+                let help = Some("take it out, or write the condition as `{ is = { of = …, steps = …, is = … } }`".into());
+                self.fail(Code::SchemaUnknownKey, is.key, "`is` belongs to a condition, not to a value", help);
+            }
+            return self.pipe(table);
+        }
         if table.contains_key("of") {
             return self.query(table).map_or(Expr::Const(Value::Null), |q| Expr::Query(Box::new(q)));
         }
@@ -140,6 +156,9 @@ impl CompileContext<'_> {
             "first" => Expr::First(self.list_of(own, "first")),
             "over" => Expr::Over(self.list_of(own, "over")),
             "calc" => self.calc(own),
+            "if" => self.choice(table, own),
+            "is" => Expr::Is(Box::new(self.cond(own, Mode::Scene))),
+            "value" => self.value_named(own),
             "table" => {
                 let name = own.as_text().unwrap_or("").to_owned();
                 if !self.pack.tables.contains_key(name.as_str()) {
@@ -153,6 +172,37 @@ impl CompileContext<'_> {
             "read" => Expr::Read(Box::new(self.expr(own))),
             _ => Expr::Const(Value::Null),
         }
+    }
+
+    /// `{ if = condition, then = value, else = value }`.
+    fn choice(&mut self, table: &Table, cond: &Node) -> Expr {
+        let cond = self.cond(cond, Mode::Scene);
+        let Some(then) = table.get("then") else {
+            let span = table.get("if").map(|f| f.key).unwrap_or_default();
+            self.fail(
+                Code::TermMissing,
+                span,
+                "`if` needs `then`: the value where it holds",
+                Some("write `{ if = …, then = …, else = … }`".into()),
+            );
+            return Expr::Const(Value::Null);
+        };
+        let other = table.get("else").map(|f| &f.node);
+        let (then, other) = self.in_branch(|cx| (cx.expr(&then.node), other.map_or(Expr::Const(Value::Null), |n| cx.expr(n))));
+        Expr::If(Box::new(Choice { cond, then, other }))
+    }
+
+    /// `{ of = value, steps = […] }`.
+    pub(super) fn pipe(&mut self, table: &Table) -> Expr {
+        let (Some(of), Some(steps)) = (table.get("of").map(|f| &f.node), table.get("steps").map(|f| &f.node)) else {
+            return Expr::Const(Value::Null);
+        };
+        if let Some(list) = of.as_text().filter(|name| *name == "part" || self.lists.iter().any(|l| l.name.as_ref() == *name)) {
+            let help = format!("for each item of the list write `{{ of = \"{list}\", get = \"@text\", steps = … }}`");
+            self.fail(Code::TermType, of.span, format!("with `steps` alone `of` is a text, but `{list}` is a list"), Some(help));
+        }
+        let of = self.expr(of);
+        Expr::Pipe(Box::new(Pipe { of, steps: self.steps(steps) }))
     }
 
     fn list_of(&mut self, node: &Node, word: &str) -> Box<[Expr]> {
@@ -259,7 +309,18 @@ impl CompileContext<'_> {
         let form = table.get("form").map(|f| self.named("form", &forms, f.node.as_text().unwrap_or(""), f.node.span));
         let after = table.get("after").map(|f| self.expr(&f.node));
         let join = table.get("join").map(|f| self.expr(&f.node));
-        let get = self.within(scope, |cx| table.get("get").map(|f| cx.expr(&f.node)));
+        let (get, steps) = self.within(scope, |cx| {
+            let get = table.get("get").map(|f| cx.expr(&f.node));
+            (get, table.get("steps").map(|f| cx.steps(&f.node)).unwrap_or_default())
+        });
+        if let (Some(count), Some(_)) = (table.get("count"), table.get("steps")) {
+            self.fail(
+                Code::TwoMeanings,
+                count.key,
+                "a query that counts has nothing that `steps` could change",
+                Some("take one of them out".into()),
+            );
+        }
         let flag = |k: &str| table.get(k).is_some_and(|f| f.node.as_bool().unwrap_or(true));
         let trim = match table.get("trim").map(|f| f.node.as_text().unwrap_or("both")) {
             None => (false, false),
@@ -268,7 +329,7 @@ impl CompileContext<'_> {
             Some(_) => (true, true),
         };
         let one = select.per.is_none() && matches!(table.get("take").map(|f| &f.node.data), Some(Data::Int(1)));
-        Some(Query { of: source, select, get, form, after, join, trim, count: flag("count"), one, alone: self.memo.is_none() })
+        Some(Query { of: source, select, get, form, steps, after, join, trim, count: flag("count"), one, alone: self.memo.is_none() })
     }
 
     fn source(&mut self, of: &Node) -> (Source, Scope) {
@@ -296,96 +357,6 @@ impl CompileContext<'_> {
                 };
                 (Source::Value(expr), scope)
             }
-        }
-    }
-
-    /// Wraps what looks at no item into memo cells, as high up as possible.
-    pub fn sealed(&mut self, expr: Expr) -> Expr {
-        let trivial = matches!(expr, Expr::Const(_) | Expr::Field(_) | Expr::Form(_));
-        if trivial {
-            return expr;
-        }
-        if !expr.refers(0) && !expr.draws() {
-            return self.remember(expr);
-        }
-        let mut each = |list: Box<[Expr]>| -> Box<[Expr]> { list.into_vec().into_iter().map(|e| self.sealed(e)).collect() };
-        match expr {
-            Expr::Text(l) => Expr::Text(each(l)),
-            Expr::List(l) => Expr::List(each(l)),
-            Expr::First(l) => Expr::First(each(l)),
-            Expr::Over(l) => Expr::Over(each(l)),
-            Expr::Table(t) => Expr::Table(t.into_vec().into_iter().map(|(k, e)| (k, self.sealed(e))).collect()),
-            Expr::Lookup(l) => {
-                let Lookup { key, table, by, get, default } = *l;
-                // a table by name is answered from its index: a memo cell would only copy it
-                let table = if matches!(table, Expr::Path(_)) { table } else { self.sealed(table) };
-                let default = default.map(|e| self.sealed(e));
-                Expr::Lookup(Box::new(Lookup { key: self.sealed(key), table, by, get, default }))
-            }
-            Expr::Fn(c) => {
-                let Call { function, args } = *c;
-                let args = args.into_vec().into_iter().map(|(k, e)| (k, self.sealed(e))).collect();
-                Expr::Fn(Box::new(Call { function, args }))
-            }
-            Expr::Query(q) => Expr::Query(Box::new(self.sealed_query(*q))),
-            other => other,
-        }
-    }
-
-    /// The same for a query.
-    pub fn sealed_query(&mut self, mut query: Query) -> Query {
-        query.select = self.sealed_select(query.select);
-        query.get = query.get.map(|e| self.sealed(e));
-        query
-    }
-
-    /// The same for a selection.
-    pub fn sealed_select(&mut self, mut select: Select) -> Select {
-        select.filter = select.filter.map(|c| self.sealed_cond(c));
-        select.since = select.since.map(|c| self.sealed_cond(c));
-        select.run = select.run.map(|c| self.sealed_cond(c));
-        for key in &mut select.by {
-            if let crate::terms::keys::How::Ranks(e) = &mut key.how {
-                let ranks = std::mem::replace(e, Expr::Const(Value::Null));
-                *e = self.sealed(ranks);
-            }
-        }
-        select
-    }
-
-    /// The same for a condition.
-    pub fn sealed_cond(&mut self, cond: Cond) -> Cond {
-        if matches!(cond, Cond::Const(_)) {
-            return cond;
-        }
-        let draws = matches!(&cond, Cond::Query(q, _) if q.select.draw.is_some());
-        if !cond.refers(0) && !draws {
-            return self.remember_cond(cond);
-        }
-        match cond {
-            Cond::All(l) => Cond::All(l.into_vec().into_iter().map(|c| self.sealed_cond(c)).collect()),
-            Cond::Any(l) => Cond::Any(l.into_vec().into_iter().map(|c| self.sealed_cond(c)).collect()),
-            Cond::Not(c) => Cond::Not(Box::new(self.sealed_cond(*c))),
-            Cond::Test { subject, test, condition } => {
-                Cond::Test { subject: self.sealed(subject), test: self.sealed_test(test), condition }
-            }
-            Cond::Query(q, test) => Cond::Query(Box::new(self.sealed_query(*q)), self.sealed_test(test)),
-            other => other,
-        }
-    }
-
-    fn sealed_test(&mut self, test: crate::terms::Test) -> crate::terms::Test {
-        use crate::terms::Test;
-        match test {
-            Test::Eq(e) => Test::Eq(self.sealed(e)),
-            Test::In(e) => Test::In(self.sealed(e)),
-            Test::Cmp(c, e) => Test::Cmp(c, self.sealed(e)),
-            Test::Contains(e) => Test::Contains(self.sealed(e)),
-            Test::Meets(e) => Test::Meets(self.sealed(e)),
-            Test::Starts(l) => Test::Starts(l.into_vec().into_iter().map(|e| self.sealed(e)).collect()),
-            Test::Ne(l) => Test::Ne(l.into_vec().into_iter().map(|e| self.sealed(e)).collect()),
-            Test::And(l) => Test::And(l.into_vec().into_iter().map(|t| self.sealed_test(t)).collect()),
-            other => other,
         }
     }
 }

@@ -78,6 +78,8 @@ pub enum Test {
     Given(bool),
     /// Positive and a multiple of n > 0.
     Every(Expr),
+    /// A number from one bound to the other, both included; a bound that is missing is open.
+    Between(Box<[Expr; 2]>),
 }
 
 /// Which comparison.
@@ -102,6 +104,7 @@ impl Test {
                 vec![e]
             }
             Test::OneOf(l) | Test::Ne(l) | Test::Starts(l) => l.iter().collect(),
+            Test::Between(bounds) => bounds.iter().collect(),
             Test::And(l) => l.iter().flat_map(Test::operands).collect(),
             Test::Is(_) | Test::Matches(_) | Test::Exists(_) | Test::Nonempty(_) | Test::Given(_) => Vec::new(),
         }
@@ -131,6 +134,17 @@ impl Test {
                 },
                 _ => false,
             },
+            Test::Between(bounds) => {
+                let [low, high] = &**bounds;
+                let within =
+                    |n: f64, bound: &Value, holds: fn(f64, f64) -> bool| bound.is_null() || number(bound).is_some_and(|b| holds(n, b));
+                match number(subject) {
+                    Some(n) => {
+                        within(n, &*worked_out(low, env)?, |n, low| n >= low) && within(n, &*worked_out(high, env)?, |n, high| n <= high)
+                    }
+                    None => false,
+                }
+            }
             Test::In(e) => !subject.is_null() && env.is_in(subject, e)?,
             Test::Contains(e) => contains(subject, &*worked_out(e, env)?),
             Test::Meets(e) => match (subject.as_list(), e.eval(env)?.as_list()) {

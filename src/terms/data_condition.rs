@@ -94,6 +94,11 @@ fn word_test(word: &str, value: &Value) -> Result<Test, String> {
         "nonempty" => Test::Nonempty(value.truthy()),
         "given" => Test::Given(value.truthy()),
         "every" => Test::Every(own),
+        "between" => match value.as_list() {
+            Some([low]) => Test::Between(Box::new([Expr::Const(low.clone()), Expr::Const(Value::Null)])),
+            Some([low, high]) => Test::Between(Box::new([Expr::Const(low.clone()), Expr::Const(high.clone())])),
+            _ => return Err("`between` takes a list of two bounds".into()),
+        },
         _ => return Err(format!("there is no test `{word}`")),
     })
 }

@@ -321,6 +321,12 @@ impl Expr {
                 Value::Rule(RuleRef::Expr(n)) => env.st.rules.expr(n).eval(env)?,
                 other => other,
             },
+            Expr::If(choice) => match choice.cond.holds(env)? {
+                true => choice.then.eval(env)?,
+                false => choice.other.eval(env)?,
+            },
+            Expr::Is(cond) => Value::Bool(cond.holds(env)?),
+            Expr::Pipe(pipe) => pipe.eval(env)?,
             Expr::Fn(call) => {
                 let mut args = Map::default();
                 for (name, e) in &call.args {
@@ -453,11 +459,12 @@ impl Query {
         };
         for n in chosen {
             let inner = env.inner(seq.cur(n));
-            out.push(match (&self.get, self.form) {
+            let one = match (&self.get, self.form) {
                 (_, Some(form)) => inner.st.rules.form(form, &inner)?,
                 (Some(get), None) => get.eval(&inner)?,
                 (None, None) => inner.whole(),
-            });
+            };
+            out.push(if self.steps.is_empty() { one } else { super::steps::through(&self.steps, one, &inner)? });
         }
         if let Some(join) = &self.join {
             let join = join.eval(env)?.to_text();

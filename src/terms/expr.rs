@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::model::{FieldId, Value};
 use crate::text::Language;
 
+use super::steps::{Pipe, Step};
 use super::{Cond, Select, calc::Calc};
 
 /// A compiled value expression.
@@ -37,6 +38,12 @@ pub enum Expr {
     Calc(Box<Calc>),
     /// `{ read = "@cell" }`: the value of the reference that a pack's own table cell names.
     Read(Box<Expr>),
+    /// `{ if = condition, then = value, else = value }`.
+    If(Box<Choice>),
+    /// `{ is = condition }`: true or false.
+    Is(Box<Cond>),
+    /// `{ of = value, steps = […] }`.
+    Pipe(Box<Pipe>),
     /// `{ fn = name, … }`.
     Fn(Box<Call>),
     /// `{ form = name }`: the item in the shape of a form.
@@ -138,6 +145,8 @@ pub struct Query {
     pub get: Option<Expr>,
     /// The JSON shape of each.
     pub form: Option<usize>,
+    /// What is then done to each.
+    pub steps: Box<[Step]>,
     /// A list that stands before the result.
     pub after: Option<Expr>,
     /// Join to one text.
@@ -165,6 +174,17 @@ pub struct Lookup {
     pub get: Option<Arc<str>>,
     /// When nothing is found.
     pub default: Option<Expr>,
+}
+
+/// `{ if, then, else? }`. Only the value that is chosen is evaluated.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The condition.
+    pub cond: Cond,
+    /// The value where it holds.
+    pub then: Expr,
+    /// The value where it does not; nothing if none is written.
+    pub other: Expr,
 }
 
 /// `{ fn = name, argument = value, … }`.
@@ -210,6 +230,9 @@ impl Expr {
             Expr::Query(q) => q.refers(depth),
             Expr::Lookup(l) => l.key.refers(depth) || l.table.refers(depth) || l.default.as_ref().is_some_and(|e| e.refers(depth)),
             Expr::Calc(c) => c.refers(depth),
+            Expr::If(c) => c.cond.refers(depth) || c.then.refers(depth) || c.other.refers(depth),
+            Expr::Is(c) => c.refers(depth),
+            Expr::Pipe(p) => p.refers(depth),
             Expr::Read(_) | Expr::Form(_) => true,
             Expr::Fn(c) => c.args.iter().any(|(_, e)| e.refers(depth)),
         }
@@ -219,7 +242,10 @@ impl Expr {
     #[must_use]
     pub fn draws(&self) -> bool {
         match self {
-            Expr::Query(q) => q.select.draw.is_some() || q.get.as_ref().is_some_and(Expr::draws),
+            Expr::Query(q) => q.draws(),
+            Expr::If(c) => c.cond.draws() || c.then.draws() || c.other.draws(),
+            Expr::Is(c) => c.draws(),
+            Expr::Pipe(p) => p.draws(),
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(Expr::draws),
             Expr::Table(t) => t.iter().any(|(_, e)| e.draws()),
             Expr::Lookup(l) => l.key.draws() || l.table.draws(),
@@ -246,8 +272,15 @@ impl Query {
         };
         of || self.select.refers(depth + 1)
             || self.get.as_ref().is_some_and(|e| e.refers(depth + 1))
+            || self.steps.iter().any(|step| step.refers(depth + 1))
             || self.after.as_ref().is_some_and(|e| e.refers(depth))
             || self.join.as_ref().is_some_and(|e| e.refers(depth))
+    }
+
+    /// Whether it must be run each time and in order.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        self.select.draw.is_some() || self.get.as_ref().is_some_and(Expr::draws) || self.steps.iter().any(Step::draws)
     }
 }
 
@@ -262,6 +295,18 @@ impl Cond {
             Cond::Test { subject, test, .. } => subject.refers(depth) || test.operands().iter().any(|e| e.refers(depth)),
             Cond::Query(q, test) => q.refers(depth) || test.operands().iter().any(|e| e.refers(depth)),
             Cond::Rhai(_) | Cond::Host(_) => true,
+        }
+    }
+
+    /// Whether holding it against an item may take a draw.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        match self {
+            Cond::Const(_) | Cond::Memo(..) | Cond::Rhai(_) | Cond::Host(_) => false,
+            Cond::All(l) | Cond::Any(l) => l.iter().any(Cond::draws),
+            Cond::Not(c) => c.draws(),
+            Cond::Test { subject, test, .. } => subject.draws() || test.operands().iter().any(|e| e.draws()),
+            Cond::Query(q, test) => q.draws() || test.operands().iter().any(|e| e.draws()),
         }
     }
 }

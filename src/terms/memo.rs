@@ -51,6 +51,8 @@ pub(super) fn put<T: Clone>(cells: &RefCell<Vec<Option<T>>>, slot: u32, value: T
 pub struct Cell {
     slot: u32,
     what: What,
+    /// It stands in a branch that may not be chosen.
+    branch: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -62,23 +64,27 @@ enum What {
 impl Cell {
     /// The cell of an expression.
     #[must_use]
-    pub fn of_expr(slot: u32, expr: Expr) -> Self {
-        Self { slot, what: What::Expr(expr) }
+    pub fn of_expr(slot: u32, expr: Expr, branch: bool) -> Self {
+        Self { slot, what: What::Expr(expr), branch }
     }
 
     /// The cell of a condition.
     #[must_use]
-    pub fn of_cond(slot: u32, cond: Cond) -> Self {
-        Self { slot, what: What::Cond(cond) }
+    pub fn of_cond(slot: u32, cond: Cond, branch: bool) -> Self {
+        Self { slot, what: What::Cond(cond), branch }
     }
 
-    /// Evaluates the cell now.
+    /// Evaluates the cell now. What fails in a branch that may not be chosen fails where it is chosen.
     pub fn fill(&self, env: &Env<'_>) -> Result<(), Fault> {
         let value = match &self.what {
-            What::Expr(e) => env.eval(e)?,
-            What::Cond(c) => Value::Bool(env.holds(c)?),
+            What::Expr(e) => env.eval(e),
+            What::Cond(c) => env.holds(c).map(Value::Bool),
         };
-        env.memo.put(self.slot, value);
+        match value {
+            Ok(value) => env.memo.put(self.slot, value),
+            Err(_) if self.branch => {}
+            Err(fault) => return Err(fault),
+        }
         Ok(())
     }
 }

@@ -266,7 +266,8 @@ impl Names {
 /// Whether a table in a value position is an expression (`{ lookup = … }`) and no table of values.
 #[must_use]
 pub fn is_form(table: &Table) -> bool {
-    ["of", "lookup", "first", "over", "calc", "read", "fn", "none", "form", "table"].iter().any(|k| table.contains_key(*k))
+    let alone = || table.len() == 1 && (table.contains_key("is") || table.get("value").is_some_and(|f| f.node.as_text().is_some()));
+    ["of", "lookup", "first", "over", "if", "calc", "read", "fn", "none", "form", "table"].iter().any(|k| table.contains_key(*k)) || alone()
 }
 
 /// Whether a text is a reference as a whole: `$` or `@` and a name, or `@` alone.

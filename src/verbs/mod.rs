@@ -28,7 +28,6 @@ pub mod units;
 mod misuse;
 mod parts;
 mod running;
-mod scripts;
 
 pub use pass::{Caller, Failing, Halt, Pass};
 pub use table::{SHARED, VERBS};

@@ -5,11 +5,11 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::pack::KINDS;
 use crate::pack::{Ruleset, Schemas, Start};
-use crate::syntax::{conditions, selections};
+use crate::syntax::{conditions, selections, steps};
 use crate::terms::calc;
 use crate::terms::names::Declared;
 use crate::text::functions::FUNCTIONS;
-use crate::verbs::{SHARED, VERBS, shape};
+use crate::verbs::{SHARED, VERBS};
 
 use crate::cli::inputs::library::DEFAULT_PACK;
 use crate::cli::inputs::library::open;
@@ -69,7 +69,7 @@ impl Ops {
         let all = !flags.contains(&true);
         let mut sections = Vec::new();
         let fixed: [(bool, Make); 5] =
-            [(self.verbs, verbs), (self.terms, terms), (self.tests, tests), (self.functions, functions), (self.steps, steps)];
+            [(self.verbs, verbs), (self.terms, terms), (self.tests, tests), (self.functions, functions), (self.steps, shape_steps)];
         for (wanted, make) in fixed {
             if wanted || all {
                 sections.extend(make());
@@ -142,8 +142,8 @@ fn functions() -> Vec<Section> {
     ]
 }
 
-fn steps() -> Vec<Section> {
-    vec![section("steps of shape", shape::STEPS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc })))]
+fn shape_steps() -> Vec<Section> {
+    vec![section("steps of shape", steps::STEPS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc })))]
 }
 
 fn rows(rules: &Ruleset) -> Vec<Section> {

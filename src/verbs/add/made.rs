@@ -114,6 +114,7 @@ fn looks_at(of: &Expr, paths: &mut Vec<Arc<Path>>) -> bool {
 fn looks_at_query(query: &Query, paths: &mut Vec<Arc<Path>>) -> bool {
     let Source::Value(of) = &query.of else { return false };
     let plain = query.select.is_all() && query.form.is_none() && query.after.is_none() && query.join.is_none();
+    let plain = plain && query.steps.is_empty();
     plain && looks_at(of, paths) && query.get.as_ref().is_none_or(|get| looks_at(get, paths))
 }
 

@@ -80,7 +80,7 @@ impl Add {
         let scope = match &each {
             None => Scope::None,
             Some(Expr::Query(q)) => match (&q.of, &q.get) {
-                (crate::terms::expr::Source::List(n), None) => cx.rows_of(*n),
+                (crate::terms::expr::Source::List(n), None) if q.steps.is_empty() => cx.rows_of(*n),
                 _ => Scope::Open,
             },
             Some(_) => Scope::Open,
@@ -262,8 +262,10 @@ fn check_target(cx: &mut CompileContext<'_>, target: Option<&Scope>, name: &str,
     cx.within(scope, |cx| cx.check_field(0, name, span));
 }
 
+/// Whether a place may look at the item: it says so, or a row that it names may.
 fn mentions_item(node: &Node) -> bool {
-    node.to_json().to_string().contains("\"@")
+    let text = node.to_json().to_string();
+    ["@", "\"value\":", "\"fact\":", "\"form\":", "\"read\":"].iter().any(|word| text.contains(word))
 }
 
 impl Template {

@@ -15,6 +15,7 @@ use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::terms::select::pass_env;
+use crate::terms::steps::Step;
 use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State, Test};
 use crate::text::keys::{Edge, Key};
 
@@ -25,7 +26,6 @@ mod words;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use super::set::Set;
-use super::shape::{Step, steps};
 use scan::{Kept, Scan};
 use words::Words;
 
@@ -43,7 +43,7 @@ pub const INFO: Info = Info {
 pub struct Match {
     keys: Expr,
     more: Option<Expr>,
-    prepare: Vec<Step>,
+    prepare: Box<[Step]>,
     set: Set,
     grow: Option<FieldId>,
     sources: Vec<Source>,
@@ -80,8 +80,8 @@ struct Matcher {
     how: How,
     case: Option<Expr>,
     edge: Edge,
-    key: Vec<Step>,
-    text: Vec<Step>,
+    key: Box<[Step]>,
+    text: Box<[Step]>,
     bad_is_next: bool,
 }
 
@@ -131,7 +131,7 @@ impl Match {
         };
         let keys = cx.within(scope.clone(), |cx| cx.expr(&keys.node));
         let more = sealed(cx, fields.get("more").map(|f| &f.node), scope);
-        let prepare = fields.get("prepare").map(|f| cx.within(scope.clone(), |cx| steps(cx, &f.node))).unwrap_or_default();
+        let prepare = fields.get("prepare").map(|f| cx.within(scope.clone(), |cx| cx.steps(&f.node))).unwrap_or_default();
         let set = Set::of(cx, &set.node, scope);
         let grow = fields.get("grow").and_then(|f| f.node.as_text()).map(|f| cx.fields.intern(f));
         let pack = cx.pack;
@@ -271,8 +271,8 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matche
             Some("space") => Edge::Space,
             _ => Edge::NonWord,
         },
-        key: node("key").map(|n| cx.within(scope.clone(), |cx| steps(cx, n))).unwrap_or_default(),
-        text: node("text").map(|n| cx.within(Scope::None, |cx| steps(cx, n))).unwrap_or_default(),
+        key: node("key").map(|n| cx.within(scope.clone(), |cx| cx.steps(n))).unwrap_or_default(),
+        text: node("text").map(|n| cx.within(Scope::None, |cx| cx.steps(n))).unwrap_or_default(),
         bad_is_next: word("bad") == Some("next"),
     }
 }

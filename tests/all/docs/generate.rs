@@ -6,10 +6,10 @@ use serde_json::Value;
 use tapster::diag::{Code, codes};
 use tapster::macros::functions::MACRO_FUNCTIONS;
 use tapster::pack::KINDS;
-use tapster::syntax::{conditions, selections};
+use tapster::syntax::{conditions, selections, steps};
 use tapster::terms::calc;
 use tapster::text::functions::FUNCTIONS;
-use tapster::verbs::{SHARED, VERBS, shape};
+use tapster::verbs::{SHARED, VERBS};
 
 /// What each test means; the names are held against the engine's.
 const TESTS: &[(&str, &str)] = &[
@@ -40,7 +40,7 @@ pub(crate) fn block(what: &str) -> String {
         ("programs", pack) => super::programs::block(pack),
         ("verbs", _) => verbs(),
         ("tests", _) => tests(),
-        ("steps", _) => table(["step", "does"], shape::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),
+        ("steps", _) => table(["step", "does"], steps::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),
         ("calc", _) => {
             let names: Vec<String> = calc::NAMES.iter().map(|(name, _)| code(name)).collect();
             let grammar = super::pages::read("grammar/calc.pest");

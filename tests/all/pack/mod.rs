@@ -12,9 +12,11 @@
 )]
 
 mod bad_input;
+mod edits;
 mod layering;
 mod places;
 mod rendering;
+mod short_names;
 mod upgrades;
 
 use std::fs;

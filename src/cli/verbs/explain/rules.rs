@@ -111,14 +111,14 @@ fn place(pack: &Pack, span: Span) -> Option<String> {
     Some(format!("{layer}{}:{}", place.file, place.line))
 }
 
-/// What a value hides: the text as written, and its place. A chain of layers is followed down.
-fn shadowed(pack: &Pack, span: Span) -> Vec<(String, String)> {
+/// What a value hides or edits: the text as written, its place, and whether it was edited. A chain of layers is followed down.
+fn shadowed(pack: &Pack, span: Span) -> Vec<(String, String, bool)> {
     let mut out = Vec::new();
     let mut at = span;
     while let Some(hidden) = pack.shadowed.iter().find(|s| s.by == at) {
-        out.push((one_line(pack.sources.snippet(hidden.old)), place(pack, hidden.old).unwrap_or_default()));
+        out.push((one_line(pack.sources.snippet(hidden.old)), place(pack, hidden.old).unwrap_or_default(), hidden.edited));
         // every link goes to an older text; the bound is for a pack that says otherwise
-        if out.len() > pack.layers.len() {
+        if out.len() > pack.shadowed.len() {
             break;
         }
         at = hidden.old;
@@ -138,7 +138,8 @@ fn field_lines(pack: &Pack, key: &str, node: &Node) -> Vec<Vec<String>> {
     let value = head(&node.to_json().to_string(), VALUE);
     let mut lines = vec![vec![key.to_owned(), place(pack, node.span).unwrap_or_default(), value]];
     let hidden = shadowed(pack, node.span).into_iter();
-    lines.extend(hidden.map(|(text, place)| vec![String::new(), place, format!("(hidden) {}", head(&text, VALUE))]));
+    let word = |edited: bool| if edited { "edited" } else { "hidden" };
+    lines.extend(hidden.map(|(text, place, edited)| vec![String::new(), place, format!("({}) {}", word(edited), head(&text, VALUE))]));
     lines
 }
 
@@ -148,7 +149,8 @@ fn row_json(pack: &Pack, kind: &str, row: &Row) -> Json {
 }
 
 fn field_json(pack: &Pack, key: &str, node: &Node) -> Json {
-    let hidden: Vec<Json> = shadowed(pack, node.span).into_iter().map(|(text, place)| json!({ "text": text, "place": place })).collect();
+    let told = |(text, place, edited): (String, String, bool)| json!({ "text": text, "place": place, "edited": edited });
+    let hidden: Vec<Json> = shadowed(pack, node.span).into_iter().map(told).collect();
     json!({ "key": key, "value": node.to_json(), "place": place(pack, node.span), "hidden": hidden })
 }
 

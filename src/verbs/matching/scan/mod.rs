@@ -8,10 +8,10 @@ use crate::diag::Code;
 use crate::model::{Item, Value};
 use crate::terms::expr::Root;
 use crate::terms::select::{Seq, count};
+use crate::terms::steps::text_through as through;
 use crate::terms::{Cond, Env, Expr, Fault};
 use crate::text::keys::{Edge, Hit, Key, Lookup};
 
-use super::super::shape::through;
 use super::alike::Alike;
 use super::before::Before;
 use super::words::Way;
@@ -325,7 +325,7 @@ impl<'a> Scan<'a> {
         self.grown.push(text);
         let source = self.of.sources.len();
         for (n, lookup) in self.kept.lookups.iter_mut().enumerate() {
-            let steps = self.of.matchers.get(n).map(|m| m.text.as_slice()).unwrap_or_default();
+            let steps = self.of.matchers.get(n).map(|m| m.text.as_ref()).unwrap_or_default();
             let texts: Vec<Arc<str>> =
                 self.grown.iter().map(|t| through(steps, t.clone(), self.env).unwrap_or_else(|_| t.clone())).collect();
             lookup.read(source, &texts, &self.env.st.rules.key_sets);

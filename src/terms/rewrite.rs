@@ -6,26 +6,27 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Node, Table};
+use crate::diag::Code;
 use crate::model::Value;
-use crate::syntax::CompileContext;
-use crate::terms::{Env, Expr, Fault};
 use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
 
-use super::shape::{self, Step};
+use super::steps::{self, Step};
+use super::{Env, Expr, Fault};
 
 /// The step `scripts`.
-pub(super) struct Scripts {
-    rows: Expr,
-    then: Vec<Step>,
+#[derive(Debug, Clone)]
+pub struct Scripts {
+    /// The scripts: rows with `find` and `with`.
+    pub rows: Expr,
+    /// Steps on what each match puts in.
+    pub then: Vec<Step>,
 }
 
 impl Scripts {
-    pub(super) fn parse(cx: &mut CompileContext<'_>, rows: &Node, step: &Table) -> Self {
-        let rows = cx.expr(rows);
-        let then = step.get("then").map(|f| shape::steps(cx, &f.node)).unwrap_or_default();
-        Self { rows: cx.sealed(rows), then }
+    /// Whether the rows or a step looks at the item `depth` levels up.
+    pub(super) fn refers(&self, depth: u8) -> bool {
+        self.rows.refers(depth) || self.then.iter().any(|step| step.refers(depth))
     }
 
     /// Whether what a match puts in is read for macros.
@@ -76,7 +77,7 @@ impl Scripts {
             if self.then.is_empty() {
                 return out.push_str(&filled);
             }
-            match shape::through(&self.then, filled.into(), env) {
+            match steps::text_through(&self.then, filled.into(), env) {
                 Ok(text) => out.push_str(&text),
                 Err(f) => fault = Some(f),
             }

@@ -1,0 +1,195 @@
+//! Changes of single elements of the lists in a row: `edit.by = { insert = "-front", before = "index" }`.
+//!
+//! A patch replaces a term whole, which for a list means that it copies what it does not change, and keeps the copy when
+//! the list below grows. An edit names the elements that it means and leaves the others to the layer below.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, suggest};
+use crate::model::pack::Shadowed;
+
+/// Longest list that an edit may leave behind.
+const MAX_ELEMENTS: usize = 10_000;
+
+/// A list in a row, by the path to it, and one change of it.
+struct Edit<'e> {
+    path: Vec<&'e str>,
+    /// Where the last part of the path stands.
+    key: Span,
+    change: &'e Node,
+}
+
+/// Makes the changes of `edit` in the fields of a row; complains of those that cannot be made.
+pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowed>, complain: &mut dyn FnMut(Diagnostic)) {
+    for edit in edits(edit) {
+        let old = edit.path.first().and_then(|term| fields.get(*term)).map(|term| term.node.span);
+        let result = match list(fields, &edit.path) {
+            Ok(field) => changed(field, edit.change).map(|list| field.node = Node { span: edit.change.span, data: Data::List(list) }),
+            Err(missing) => Err(missing.at(edit.key)),
+        };
+        let term = edit.path.first().and_then(|term| fields.get_mut(*term));
+        match (result, term) {
+            (Ok(()), Some(term)) => {
+                // a term stands where the newest change of it is written
+                shadowed.push(Shadowed { by: edit.change.span, old: old.unwrap_or(edit.key), edited: true });
+                term.node.span = edit.change.span;
+            }
+            (Ok(()), None) => {}
+            (Err(complaint), _) => complain(complaint),
+        }
+    }
+}
+
+/// The terms that an edit changes: the first parts of its paths.
+pub(super) fn terms(edit: &Table) -> impl Iterator<Item = (Arc<str>, &Field)> {
+    edit.iter().map(|(path, field)| (Arc::from(path.split('.').next().unwrap_or(path)), field))
+}
+
+/// All changes, in the order written. Recursion is bounded by the readers of TOML and JSON.
+fn edits(edit: &Table) -> Vec<Edit<'_>> {
+    fn below<'e>(path: &[&'e str], key: Span, node: &'e Node, out: &mut Vec<Edit<'e>>) {
+        match &node.data {
+            Data::Table(table) if !is_change(table) => {
+                for (part, field) in table {
+                    let path: Vec<&str> = path.iter().copied().chain(part.split('.')).collect();
+                    below(&path, field.key, &field.node, out);
+                }
+            }
+            Data::List(list) => out.extend(list.iter().map(|change| Edit { path: path.to_vec(), key, change })),
+            _ => out.push(Edit { path: path.to_vec(), key, change: node }),
+        }
+    }
+    let mut out = Vec::new();
+    for (part, field) in edit {
+        let path: Vec<&str> = part.split('.').collect();
+        below(&path, field.key, &field.node, &mut out);
+    }
+    out
+}
+
+fn is_change(table: &Table) -> bool {
+    ["insert", "remove", "replace"].iter().any(|word| table.contains_key(*word))
+}
+
+/// The list at a path of a row.
+fn list<'f>(fields: &'f mut Table, path: &[&str]) -> Result<&'f mut Field, Diagnostic> {
+    let (last, above) = path.split_last().ok_or_else(|| Diagnostic::new(Code::PatchesNothing, "an edit names no term"))?;
+    let whole = path.join(".");
+    let mut at = fields;
+    for part in above {
+        at = match at.get_mut(*part).map(|f| &mut f.node.data) {
+            Some(Data::Table(table)) => table,
+            _ => return Err(no_list(&whole, part, None)),
+        };
+    }
+    let known: Vec<String> = at.iter().filter(|(_, f)| f.node.as_list().is_some()).map(|(key, _)| key.to_string()).collect();
+    match at.get_mut(*last) {
+        Some(field) if field.node.as_list().is_some() => Ok(field),
+        Some(field) => Err(no_list(&whole, last, Some((&field.node, &known)))),
+        None => {
+            let near = suggest::help(last, known.iter().map(String::as_str));
+            let help = near.unwrap_or_else(|| format!("write the whole list: `{whole} = […]`"));
+            let message = format!("`edit` changes `{whole}`, which the row below does not have");
+            Err(Diagnostic::new(Code::PatchesNothing, message).label("no such list below").missing(whole).help(help))
+        }
+    }
+}
+
+fn no_list(whole: &str, part: &str, found: Option<(&Node, &[String])>) -> Diagnostic {
+    let message = match found {
+        Some((node, _)) => format!("`edit` changes `{whole}`, but `{part}` of the row below is {}", node.kind()),
+        None => format!("`edit` changes `{whole}`, but the row below has no table `{part}`"),
+    };
+    let near = found.and_then(|(_, known)| suggest::help(part, known.iter().map(String::as_str)));
+    let help = near.unwrap_or_else(|| format!("write the whole term: `{} = …`", whole.split('.').next().unwrap_or(whole)));
+    Diagnostic::new(Code::PatchesNothing, message).label("not a list below").help(help)
+}
+
+/// The elements of a list after one change.
+fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Diagnostic> {
+    let mut list = field.node.as_list().unwrap_or(&[]).to_vec();
+    let word = |key: &str| change.get(key);
+    if let Some(new) = word("insert") {
+        let at = match (word("before"), word("after")) {
+            (Some(before), _) => place(&list, before)?,
+            (None, Some(after)) => place(&list, after)? + 1,
+            (None, None) => list.len(),
+        };
+        list.splice(at..at, elements(new));
+    } else if let Some(gone) = word("remove") {
+        for gone in elements(gone) {
+            let at = place(&list, &gone)?;
+            list.remove(at);
+        }
+    } else if let Some(old) = word("replace") {
+        let at = place(&list, old)?;
+        let Some(new) = word("with") else {
+            let complaint = Diagnostic::new(Code::TermMissing, "`replace` does not say what stands in its place").at(old.span);
+            return Err(complaint.label("needs `with`").help("add `with = …`"));
+        };
+        list.splice(at..=at, elements(new));
+    } else {
+        let message = "a change of a list is one of `insert`, `remove` and `replace`";
+        let help = "write `{ insert = …, before = … }`, `{ remove = … }` or `{ replace = …, with = … }`";
+        return Err(Diagnostic::new(Code::TermType, message).at(change.span).help(help));
+    }
+    if list.len() > MAX_ELEMENTS {
+        let message = format!("the list would have more than {MAX_ELEMENTS} elements");
+        return Err(Diagnostic::new(Code::BoundExceeded, message).at(change.span).help("insert fewer elements"));
+    }
+    Ok(list)
+}
+
+/// One element, or several in a list.
+fn elements(node: &Node) -> Vec<Node> {
+    node.as_list().map_or_else(|| vec![node.clone()], <[Node]>::to_vec)
+}
+
+/// The place of the element that `named` means: a whole number is a place, a table an element that equals it, a text the
+/// name of an element.
+fn place(list: &[Node], named: &Node) -> Result<usize, Diagnostic> {
+    let found: Vec<usize> = match &named.data {
+        Data::Int(place) => usize::try_from(*place).ok().filter(|n| *n < list.len()).into_iter().collect(),
+        Data::Text(text) => (0..list.len()).filter(|n| list.get(*n).is_some_and(|e| name(e).as_deref() == Some(text))).collect(),
+        _ => {
+            let wanted = named.to_json();
+            (0..list.len()).filter(|n| list.get(*n).is_some_and(|e| e.to_json() == wanted)).collect()
+        }
+    };
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(unknown(list, named)),
+        [first, ..] => {
+            let message = format!("the list below has {} elements of that name", found.len());
+            let complaint = Diagnostic::new(Code::MoveUnknown, message).at(named.span).label("which of them?");
+            Err(complaint.help(format!("name it by its place, from 0 (the first is {first}), or write it out")))
+        }
+    }
+}
+
+fn unknown(list: &[Node], named: &Node) -> Diagnostic {
+    let names: Vec<String> = list.iter().filter_map(name).collect();
+    let written = named.as_text().map_or_else(|| named.to_json().to_string(), str::to_owned);
+    let written: String = written.chars().take(60).collect();
+    let message = match named.data {
+        Data::Int(_) => format!("the list below has no element {written}: it has {} elements, from 0", list.len()),
+        _ => format!("the list below has no element `{written}`"),
+    };
+    let near = suggest::help(&written, names.iter().map(String::as_str)).filter(|_| named.as_text().is_some());
+    let all =
+        || if names.is_empty() { "name it by its place, from 0".to_owned() } else { format!("its elements are `{}`", names.join("`, `")) };
+    Diagnostic::new(Code::MoveUnknown, message).at(named.span).label("no such element").missing(written).help(near.unwrap_or_else(all))
+}
+
+/// What an element is called: itself, or of a table its `name`, else its `key`, else its first key but `when`.
+fn name(element: &Node) -> Option<String> {
+    match &element.data {
+        Data::Text(text) => Some(text.to_string()),
+        Data::Table(table) => {
+            let own = ["name", "key"].iter().find_map(|key| table.get(*key)?.node.as_text());
+            own.or_else(|| table.keys().map(AsRef::as_ref).find(|key| *key != "when")).map(str::to_owned)
+        }
+        Data::List(_) | Data::Null => None,
+        _ => Some(element.to_json().to_string()),
+    }
+}

@@ -1,0 +1,87 @@
+//! Names of passes and rounds in a file that is about one program: `scan` in a file of `program = "lore"` is `lore/scan`.
+//!
+//! Names are spelled out when a file is read, in memory and with the places of the short ones, so that schemas,
+//! layers, fingerprints and messages know full names only.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Severity, Span, Table, suggest};
+
+/// Spells out the names of a file's passes and rounds. `[program]` becomes a list of one row.
+pub(super) fn spell_out(root: &mut Node, report: &mut Report) {
+    let Data::Table(table) = &mut root.data else { return };
+    let program = program(table);
+    let name = program.as_ref().map(|(name, _)| name.clone());
+    let declared: Vec<String> = rows(table, "program").filter_map(|row| row.get("name")?.node.as_text().map(str::to_owned)).collect();
+    let mut used = false;
+    for row in rows_mut(table, "pass") {
+        let Some(Field { node: Node { data: Data::Text(text), span }, .. }) = row.get_mut("name") else { continue };
+        match &name {
+            _ if text.contains('/') || text.is_empty() => {}
+            Some(program) => {
+                *text = format!("{program}/{text}").into();
+                used = true;
+            }
+            None => report.push(no_program(text, *span, &declared)),
+        }
+    }
+    for row in rows_mut(table, "round") {
+        for key in ["name", "before", "after"] {
+            let Some(Field { node: Node { data: Data::Text(text), .. }, .. }) = row.get_mut(key) else { continue };
+            // `pass/round`; what has no slash stands beside a round of its own pass
+            if let Some(program) = name.as_ref().filter(|_| text.matches('/').count() == 1) {
+                *text = format!("{program}/{text}").into();
+                used = true;
+            }
+        }
+    }
+    if let Some((name, Some(span))) = program.filter(|_| !used) {
+        let message = format!("the file says that its program is `{name}`, but no pass or round of it has a short name");
+        let mut complaint = Diagnostic::new(Code::SchemaValue, message).at(span);
+        complaint.severity = Severity::Warning;
+        report.push(complaint.help(format!("write `name = \"scan\"` in place of `name = \"{name}/scan\"`, or take the line out")));
+    }
+}
+
+/// The program that the file is about, and where a bare name of it stands. Anything else is the schema's to refuse.
+fn program(table: &mut Table) -> Option<(Arc<str>, Option<Span>)> {
+    let Field { node, .. } = table.get_mut("program")?;
+    match &node.data {
+        Data::Text(name) if !name.is_empty() && !name.contains('/') => {
+            let found = (name.clone(), Some(node.span));
+            table.shift_remove("program");
+            Some(found)
+        }
+        Data::Table(row) => {
+            let name = row.get("name").and_then(|f| f.node.as_text()).map(Arc::from);
+            let row = node.clone();
+            node.data = Data::List(vec![row]);
+            Some((name?, None))
+        }
+        _ => None,
+    }
+}
+
+fn rows<'t>(table: &'t Table, name: &str) -> impl Iterator<Item = &'t Table> {
+    table.get(name).and_then(|f| f.node.as_list()).unwrap_or(&[]).iter().filter_map(Node::as_table)
+}
+
+fn rows_mut<'t>(table: &'t mut Table, name: &str) -> impl Iterator<Item = &'t mut Table> {
+    let rows = match table.get_mut(name) {
+        Some(Field { node: Node { data: Data::List(rows), .. }, .. }) => rows.as_mut_slice(),
+        _ => &mut [],
+    };
+    rows.iter_mut().filter_map(|row| if let Data::Table(row) = &mut row.data { Some(row) } else { None })
+}
+
+fn no_program(name: &str, span: Span, declared: &[String]) -> Diagnostic {
+    let help = match declared {
+        [one] => format!("write `{one}/{name}`, or `[program]` in place of `[[program]]`: then short names are of `{one}`"),
+        [] => format!("write `PROGRAM/{name}`, or say `program = \"PROGRAM\"` at the top of the file"),
+        _ => {
+            let nearest = suggest::nearest(name, declared.iter().map(String::as_str)).unwrap_or("PROGRAM");
+            format!("write `{nearest}/{name}`: a file with several programs names each pass in full")
+        }
+    };
+    Diagnostic::new(Code::SchemaValue, format!("pass `{name}` does not say which program it is of")).at(span).label("no program").help(help)
+}

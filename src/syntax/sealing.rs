@@ -1,0 +1,109 @@
+//! Memo cells: every part of a term that looks at no item is wrapped, so that a pass evaluates it once.
+
+use crate::model::Value;
+use crate::terms::cond::{Cond, Test};
+use crate::terms::expr::{Call, Choice, Expr, Lookup, Query};
+use crate::terms::select::Select;
+use crate::terms::steps::Pipe;
+
+use super::context::CompileContext;
+
+impl CompileContext<'_> {
+    /// Wraps what looks at no item into memo cells, as high up as possible.
+    pub fn sealed(&mut self, expr: Expr) -> Expr {
+        let trivial = matches!(expr, Expr::Const(_) | Expr::Field(_) | Expr::Form(_));
+        if trivial {
+            return expr;
+        }
+        if !expr.refers(0) && !expr.draws() {
+            return self.remember(expr);
+        }
+        if let Expr::If(choice) = expr {
+            let Choice { cond, then, other } = *choice;
+            let cond = self.sealed_cond(cond);
+            let (then, other) = self.in_branch(|cx| (cx.sealed(then), cx.sealed(other)));
+            return Expr::If(Box::new(Choice { cond, then, other }));
+        }
+        let mut each = |list: Box<[Expr]>| -> Box<[Expr]> { list.into_vec().into_iter().map(|e| self.sealed(e)).collect() };
+        match expr {
+            Expr::Text(l) => Expr::Text(each(l)),
+            Expr::List(l) => Expr::List(each(l)),
+            Expr::First(l) => Expr::First(each(l)),
+            Expr::Over(l) => Expr::Over(each(l)),
+            Expr::Table(t) => Expr::Table(t.into_vec().into_iter().map(|(k, e)| (k, self.sealed(e))).collect()),
+            Expr::Lookup(l) => {
+                let Lookup { key, table, by, get, default } = *l;
+                // a table by name is answered from its index: a memo cell would only copy it
+                let table = if matches!(table, Expr::Path(_)) { table } else { self.sealed(table) };
+                let default = default.map(|e| self.sealed(e));
+                Expr::Lookup(Box::new(Lookup { key: self.sealed(key), table, by, get, default }))
+            }
+            Expr::Fn(c) => {
+                let Call { function, args } = *c;
+                let args = args.into_vec().into_iter().map(|(k, e)| (k, self.sealed(e))).collect();
+                Expr::Fn(Box::new(Call { function, args }))
+            }
+            Expr::Is(c) => Expr::Is(Box::new(self.sealed_cond(*c))),
+            // the steps were sealed as they were read
+            Expr::Pipe(p) => Expr::Pipe(Box::new(Pipe { of: self.sealed(p.of), steps: p.steps })),
+            Expr::Query(q) => Expr::Query(Box::new(self.sealed_query(*q))),
+            other => other,
+        }
+    }
+
+    /// The same for a query.
+    pub fn sealed_query(&mut self, mut query: Query) -> Query {
+        query.select = self.sealed_select(query.select);
+        query.get = query.get.map(|e| self.sealed(e));
+        query
+    }
+
+    /// The same for a selection.
+    pub fn sealed_select(&mut self, mut select: Select) -> Select {
+        select.filter = select.filter.map(|c| self.sealed_cond(c));
+        select.since = select.since.map(|c| self.sealed_cond(c));
+        select.run = select.run.map(|c| self.sealed_cond(c));
+        for key in &mut select.by {
+            if let crate::terms::keys::How::Ranks(e) = &mut key.how {
+                let ranks = std::mem::replace(e, Expr::Const(Value::Null));
+                *e = self.sealed(ranks);
+            }
+        }
+        select
+    }
+
+    /// The same for a condition.
+    pub fn sealed_cond(&mut self, cond: Cond) -> Cond {
+        if matches!(cond, Cond::Const(_)) {
+            return cond;
+        }
+        if !cond.refers(0) && !cond.draws() {
+            return self.remember_cond(cond);
+        }
+        match cond {
+            Cond::All(l) => Cond::All(l.into_vec().into_iter().map(|c| self.sealed_cond(c)).collect()),
+            Cond::Any(l) => Cond::Any(l.into_vec().into_iter().map(|c| self.sealed_cond(c)).collect()),
+            Cond::Not(c) => Cond::Not(Box::new(self.sealed_cond(*c))),
+            Cond::Test { subject, test, condition } => {
+                Cond::Test { subject: self.sealed(subject), test: self.sealed_test(test), condition }
+            }
+            Cond::Query(q, test) => Cond::Query(Box::new(self.sealed_query(*q)), self.sealed_test(test)),
+            other => other,
+        }
+    }
+
+    fn sealed_test(&mut self, test: Test) -> Test {
+        match test {
+            Test::Eq(e) => Test::Eq(self.sealed(e)),
+            Test::In(e) => Test::In(self.sealed(e)),
+            Test::Between(bounds) => Test::Between(Box::new(bounds.map(|e| self.sealed(e)))),
+            Test::Cmp(c, e) => Test::Cmp(c, self.sealed(e)),
+            Test::Contains(e) => Test::Contains(self.sealed(e)),
+            Test::Meets(e) => Test::Meets(self.sealed(e)),
+            Test::Starts(l) => Test::Starts(l.into_vec().into_iter().map(|e| self.sealed(e)).collect()),
+            Test::Ne(l) => Test::Ne(l.into_vec().into_iter().map(|e| self.sealed(e)).collect()),
+            Test::And(l) => Test::And(l.into_vec().into_iter().map(|t| self.sealed_test(t)).collect()),
+            other => other,
+        }
+    }
+}

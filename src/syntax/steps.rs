@@ -1,0 +1,121 @@
+//! Steps that change a text: from `{ trim = "both" }` in a rule file to the compiled form.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Node, suggest};
+
+use crate::terms::rewrite::Scripts;
+use crate::terms::steps::{Step, What};
+
+use super::conditions::Mode;
+use super::context::{CompileContext, Scope};
+
+/// The steps, for `tapster ops`.
+pub const STEPS: &[(&str, &str)] = &[
+    ("trim", "removes white space: `both`, `start` or `end`"),
+    ("prefix", "puts this text in front"),
+    ("suffix", "puts this text behind"),
+    ("text", "replaces the whole text by this one"),
+    ("replace", "`{ find, with, times }`: replaces a pattern or a plain text"),
+    ("override", "replaces the text by this one unless that is blank; where `holds` matches in it, the old text is inserted"),
+    ("expand", "expands the text in a text language: macro, outlet, handlebars, leaf, liquid"),
+    ("scripts", "applies rewriting scripts, in order; `then` lists steps for each replacement"),
+    ("inline", "makes one text of the parts, joined by this; media become marks in it"),
+    ("outline", "makes parts of the text again where it has such marks, cut at this"),
+    ("parts", "rewrites each part by its type"),
+    ("run", "calls a Rhai function with the text"),
+];
+
+/// Words of a step that do not say what it does.
+const BESIDE: &[&str] = &["name", "when", "with", "then", "values", "unknown"];
+
+impl CompileContext<'_> {
+    /// A list of steps: `with` and `when` look at the item at hand.
+    pub fn steps(&mut self, node: &Node) -> Box<[Step]> {
+        match node.as_list() {
+            Some(list) => list.iter().filter_map(|n| step(self, n)).collect(),
+            None => {
+                let help = Some("write `steps = [{ trim = \"both\" }]`".into());
+                self.fail(Code::TermType, node.span, format!("`steps` is a list of steps, not {}", node.kind()), help);
+                Box::new([])
+            }
+        }
+    }
+}
+
+fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
+    let Some(table) = node.as_table() else {
+        let help = Some("for example `{ trim = \"both\" }`".into());
+        cx.fail(Code::TermType, node.span, format!("a step is a table, not {}", node.kind()), help);
+        return None;
+    };
+    let word = table.keys().find(|k| !BESIDE.contains(&k.as_ref()));
+    let Some((word, own)) = word.and_then(|w| Some((w.as_ref(), &table.get(w)?.node))) else {
+        cx.fail(Code::TermType, node.span, "a step needs one key that says what it does", Some("for example `{ trim = \"both\" }`".into()));
+        return None;
+    };
+    let when = table.get("when").map(|f| {
+        let c = cx.cond(&f.node, Mode::Item);
+        cx.sealed_cond(c)
+    });
+    let with = table.get("with").map(|f| cx.expr(&f.node));
+    let value = |cx: &mut CompileContext<'_>| {
+        let e = cx.expr(own);
+        cx.sealed(e)
+    };
+    let what = match word {
+        "trim" => {
+            let side = own.as_text().unwrap_or("both");
+            What::Trim(side != "end", side != "start")
+        }
+        "prefix" => What::Prefix(value(cx)),
+        "suffix" => What::Suffix(value(cx)),
+        "text" => What::Text(value(cx)),
+        "override" => What::Override {
+            by: value(cx),
+            holds: table.get("holds").map(|f| cx.pattern(&f.node)),
+            times: table.get("times").map(|f| cx.expr(&f.node)),
+        },
+        "expand" => What::Expand(cx.language(own, table)?),
+        "scripts" => {
+            What::Scripts(Scripts { rows: value(cx), then: table.get("then").map(|f| cx.steps(&f.node).into_vec()).unwrap_or_default() })
+        }
+        "inline" => What::Inline(cx.literal(own, "a joint")),
+        "outline" => What::Outline(cx.literal(own, "a joint")),
+        "run" => {
+            let function = cx.literal(own, "a function's name");
+            cx.function(&function, own.span);
+            What::Run(function)
+        }
+        "replace" => replace(cx, own)?,
+        "parts" => What::Parts(
+            own.as_table().into_iter().flatten().map(|(k, f)| (k.clone(), cx.within(Scope::Any, |cx| cx.expr(&f.node)))).collect(),
+        ),
+        _ => {
+            let help = suggest::help(word, STEPS.iter().map(|(name, _)| *name));
+            cx.fail(Code::TermType, node.span, format!("there is no step `{word}`"), help);
+            return None;
+        }
+    };
+    let said = |key: &str| table.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
+    let (values, unknown) = (said("values"), said("unknown"));
+    Some(Step { when, with, values, unknown, what })
+}
+
+fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
+    let (Some(find), Some(with)) = (own.get("find"), own.get("with")) else {
+        cx.fail(
+            Code::TermMissing,
+            own.span,
+            "`replace` needs `find` and `with`",
+            Some("write `{ replace = { find = \"/a/g\", with = \"b\" } }`".into()),
+        );
+        return None;
+    };
+    let find = cx.pattern(find);
+    // where no item is at hand, `@1` is the match all the same
+    let with = if cx.has_item() { cx.expr(with) } else { cx.within(Scope::Open, |cx| cx.expr(with)) };
+    let with = cx.sealed(with);
+    let times = own.get("times").and_then(|n| if let crate::diag::Data::Int(i) = n.data { usize::try_from(i).ok() } else { None });
+    Some(What::Replace { find, with, times })
+}

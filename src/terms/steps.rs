@@ -1,0 +1,394 @@
+//! Steps that change a text, one after another: what `shape` does to a field, a pipe to a value, and `match` to keys.
+//!
+//! A step gives a new value for an old one and changes nothing else, except that `inline` and `outline` keep their
+//! marks in the state of the build.
+
+use std::sync::Arc;
+
+use crate::model::{Map, Value};
+use crate::text::pattern::Pattern;
+use crate::text::{Language, js};
+
+use super::eval::{Current, Env, Fault};
+use super::rewrite::Scripts;
+use super::{Cond, Expr, Rendering, State};
+
+/// One step.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Only where the item at hand meets this.
+    pub when: Option<Cond>,
+    /// Local names of a text language.
+    pub with: Option<Expr>,
+    /// Function of the library that every value of a macro goes through.
+    pub values: Option<Arc<str>>,
+    /// What becomes of names that a template does not have.
+    pub unknown: Option<Arc<str>>,
+    /// What it does.
+    pub what: What,
+}
+
+/// What a step does.
+#[derive(Debug, Clone)]
+pub enum What {
+    /// Cuts white space at the start, at the end.
+    Trim(bool, bool),
+    /// Puts a text in front.
+    Prefix(Expr),
+    /// Puts a text behind.
+    Suffix(Expr),
+    /// Another text instead.
+    Text(Expr),
+    /// Replaces what a pattern matches.
+    Replace {
+        /// The pattern.
+        find: Arc<Pattern>,
+        /// What is put instead; `@1` is the first group of the match.
+        with: Expr,
+        /// How often at most.
+        times: Option<usize>,
+    },
+    /// Another text unless that is blank.
+    Override {
+        /// The other text.
+        by: Expr,
+        /// What in it is the text so far.
+        holds: Option<Arc<Pattern>>,
+        /// How often at most; then nothing stands there.
+        times: Option<Expr>,
+    },
+    /// Through a text language.
+    Expand(Language),
+    /// Through rewriting scripts.
+    Scripts(Scripts),
+    /// Parts to one text, joined by this.
+    Inline(Arc<str>),
+    /// One text back to parts, cut at this.
+    Outline(Arc<str>),
+    /// Each part by its type.
+    Parts(Vec<(Arc<str>, Expr)>),
+    /// Through a function of the pack's scripts.
+    Run(Arc<str>),
+}
+
+/// A value through steps: `{ of = value, steps = […] }`.
+#[derive(Debug, Clone)]
+pub struct Pipe {
+    /// The value.
+    pub of: Expr,
+    /// The steps, in order.
+    pub steps: Box<[Step]>,
+}
+
+impl Pipe {
+    /// The value after all steps.
+    pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+        let marks = env.st.marks.borrow().len();
+        let value = through(&self.steps, self.of.eval(env)?, env)?;
+        if self.steps.iter().any(Step::outlines) {
+            // marks that these steps made are all back in their parts
+            env.st.marks.borrow_mut().truncate(marks);
+        }
+        Ok(value)
+    }
+
+    /// Whether the value or a step looks at the item `depth` levels up from where the pipe stands.
+    #[must_use]
+    pub fn refers(&self, depth: u8) -> bool {
+        self.of.refers(depth) || self.steps.iter().any(|step| step.refers(depth))
+    }
+
+    /// Whether it must be evaluated each time and in order.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        self.of.draws() || self.steps.iter().any(Step::draws)
+    }
+}
+
+/// The text that comes of the steps.
+pub fn text_through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
+    Ok(through(steps, Value::Text(text), env)?.to_text())
+}
+
+/// The value that comes of the steps; of a list, each element by itself. What `with` and `when` look at is the item at
+/// hand, which stays as it is.
+pub fn through(steps: &[Step], mut value: Value, env: &Env<'_>) -> Result<Value, Fault> {
+    for step in steps {
+        if step.when.as_ref().map_or(Ok(true), |c| env.holds(c))? {
+            value = match value {
+                Value::List(list) if !step.takes_parts() => {
+                    Value::list(list.iter().map(|one| step.changed(one.clone(), env)).collect::<Result<_, _>>()?)
+                }
+                one => step.changed(one, env)?,
+            };
+        }
+    }
+    Ok(value)
+}
+
+impl Step {
+    /// What it makes of a value.
+    pub fn changed(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
+        let new = self.apply(old, env)?;
+        if let Value::Text(text) = &new {
+            env.st.small_enough(text.len())?;
+        }
+        Ok(new)
+    }
+
+    /// Whether it looks at the item `depth` levels up from where it stands.
+    #[must_use]
+    pub fn refers(&self, depth: u8) -> bool {
+        self.when.as_ref().is_some_and(|c| c.refers(depth))
+            || self.with.as_ref().is_some_and(|e| e.refers(depth))
+            || match &self.what {
+                What::Prefix(e) | What::Suffix(e) | What::Text(e) | What::Replace { with: e, .. } => e.refers(depth),
+                What::Override { by, times, .. } => by.refers(depth) || times.as_ref().is_some_and(|e| e.refers(depth)),
+                What::Scripts(scripts) => scripts.refers(depth),
+                What::Parts(forms) => forms.iter().any(|(_, e)| e.refers(depth + 1)),
+                // the function is given the item
+                What::Run(_) => depth == 0,
+                What::Trim(..) | What::Expand(_) | What::Inline(_) | What::Outline(_) => false,
+            }
+    }
+
+    /// Whether it must be done each time and in order: it may draw, write or keep marks.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        self.when.as_ref().is_some_and(Cond::draws)
+            || match &self.what {
+                What::Prefix(e) | What::Suffix(e) | What::Text(e) | What::Replace { with: e, .. } => e.draws(),
+                What::Override { by, times, .. } => by.draws() || times.as_ref().is_some_and(Expr::draws),
+                What::Expand(_) | What::Scripts(_) | What::Inline(_) | What::Outline(_) | What::Run(_) => true,
+                What::Parts(forms) => forms.iter().any(|(_, e)| e.draws()),
+                What::Trim(..) => false,
+            }
+    }
+
+    /// Whether it works on a list of parts as a whole.
+    fn takes_parts(&self) -> bool {
+        matches!(self.what, What::Inline(_) | What::Outline(_) | What::Parts(_))
+    }
+
+    /// Whether it turns marks back into parts.
+    #[must_use]
+    pub fn outlines(&self) -> bool {
+        matches!(self.what, What::Outline(_))
+    }
+
+    /// Whether it reads a text for macros, which may write or draw.
+    #[must_use]
+    pub fn expands_macros(&self) -> bool {
+        match &self.what {
+            What::Expand(language) => *language == Language::Macro,
+            What::Scripts(scripts) => scripts.expands_macros(),
+            _ => false,
+        }
+    }
+
+    /// Whether what it makes of a text depends on that text alone.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        let literal = |e: &Expr| matches!(e, Expr::Const(_));
+        self.when.is_none()
+            && match &self.what {
+                What::Trim(..) => true,
+                What::Prefix(e) | What::Suffix(e) => literal(e),
+                What::Replace { with, .. } => literal(with),
+                _ => false,
+            }
+    }
+
+    /// Whether it does nothing but expand macros.
+    #[must_use]
+    pub fn expands(&self) -> bool {
+        self.when.is_none() && self.values.is_none() && matches!(self.what, What::Expand(Language::Macro))
+    }
+
+    fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
+        match &self.what {
+            What::Inline(joint) => return Ok(inline(&old, joint, env.st)),
+            What::Outline(joint) => return Ok(outline(&old, joint, env.st)),
+            What::Parts(forms) => return parts(&old, forms, env),
+            What::Text(e) => return env.eval(e),
+            _ => {}
+        }
+        let text = old.to_text();
+        Ok(match &self.what {
+            What::Trim(start, end) => {
+                let mut t: &str = &text;
+                if *start {
+                    t = js::trim_start(t);
+                }
+                if *end {
+                    t = js::trim_end(t);
+                }
+                if t.len() == text.len() { Value::Text(text) } else { Value::text(t) }
+            }
+            What::Prefix(e) => join(&env.eval(e)?.to_text(), &text),
+            What::Suffix(e) => join(&text, &env.eval(e)?.to_text()),
+            What::Replace { find, with, times } => {
+                let done = if mentions_groups(with) {
+                    grouped(find, with, *times, &text, env)?
+                } else {
+                    let with = env.eval(with)?.to_text();
+                    find.replace(&text, *times, |_, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?
+                };
+                done.map_or(Value::Text(text), Value::text)
+            }
+            What::Override { by, holds, times } => {
+                let over = env.eval(by)?.to_text();
+                match holds {
+                    _ if js::trim(&over).is_empty() => old,
+                    None => Value::Text(over),
+                    Some(holds) => {
+                        let times = times.as_ref().map(|e| env.eval(e)).transpose()?.and_then(|v| v.as_f64());
+                        held(&over, &text, holds, times)?.map_or(Value::Text(over), Value::text)
+                    }
+                }
+            }
+            What::Expand(language) if language.is_plain(&text) => Value::Text(text),
+            What::Expand(language) => self.render(Rendering::Text(*language), &text, None, env)?,
+            What::Run(function) => self.render(Rendering::Script, &text, Some(function), env)?,
+            What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
+            _ => old,
+        })
+    }
+
+    fn render(&self, what: Rendering, text: &Arc<str>, function: Option<&Arc<str>>, env: &Env<'_>) -> Result<Value, Fault> {
+        let mut args = Map::default();
+        args.insert("of".into(), Value::Text(text.clone()));
+        if let Some(with) = &self.with {
+            args.insert("with".into(), env.eval(with)?);
+        }
+        for (key, said) in [("values", &self.values), ("unknown", &self.unknown)] {
+            if let Some(said) = said {
+                args.insert(key.into(), Value::Text(said.clone()));
+            }
+        }
+        if let Some(function) = function {
+            args.insert("function".into(), Value::Text(function.clone()));
+            args.insert("item".into(), env.whole());
+        }
+        env.st.render(what, &args)
+    }
+}
+
+/// Whether a replacement mentions a group of the match: `@1`, `@outer.2`.
+fn mentions_groups(with: &Expr) -> bool {
+    let number = |f: &super::expr::FieldRef| f.field.as_ref().is_some_and(|(_, name)| name.parse::<usize>().is_ok());
+    match with {
+        Expr::Field(f) => number(f),
+        Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(mentions_groups),
+        Expr::Fn(c) => c.args.iter().any(|(_, e)| mentions_groups(e)),
+        Expr::Lookup(l) => mentions_groups(&l.key) || mentions_groups(&l.table),
+        // inside a query the match is one level up; its conditions are not searched, so it is always offered
+        Expr::Query(_) => true,
+        Expr::If(_) | Expr::Is(_) | Expr::Pipe(_) => with.refers(0),
+        _ => false,
+    }
+}
+
+/// A replacement worked out for each match: the item's fields, and over them the match's groups by number and name.
+fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &Env<'_>) -> Result<Option<String>, Fault> {
+    let own = env.whole();
+    let names = find.names();
+    let mut fault = None;
+    let done = find.replace(text, times, |found, out| {
+        let mut groups = Map::default();
+        groups.insert("0".into(), Value::text(found.whole.of(text)));
+        for (n, group) in found.groups.iter().enumerate() {
+            let value = Value::text(group.map_or("", |m| m.of(text)));
+            if let Some(name) = names.get(n).cloned().flatten() {
+                groups.insert(name, value.clone());
+            }
+            groups.insert((n + 1).to_string().into(), value);
+        }
+        let here = Value::map(groups).over(own.clone());
+        match (Env { cur: Current::Value(&here, 0), ..*env }).eval(with) {
+            Ok(value) => out.push_str(&value.to_text()),
+            Err(f) => fault = Some(f),
+        }
+    });
+    match fault {
+        Some(fault) => Err(fault),
+        None => done.map_err(|b| Fault::bound(b.to_string())),
+    }
+}
+
+fn join(a: &str, b: &str) -> Value {
+    let mut out = String::with_capacity(a.len() + b.len());
+    out.push_str(a);
+    out.push_str(b);
+    Value::text(out)
+}
+
+/// A text that holds another where a pattern matches, at most so many times (always, if it is no number); then nothing.
+fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<Option<String>, Fault> {
+    let mut left = times.unwrap_or(f64::INFINITY);
+    let put = |_: &_, out: &mut String| {
+        if left >= 1.0 {
+            out.push_str(text);
+        }
+        left -= 1.0;
+    };
+    holds.replace(over, None, put).map_err(|b| Fault::bound(b.to_string()))
+}
+
+/// Parts to one text; what is no text becomes a mark that `outline` finds again.
+fn inline(old: &Value, joint: &str, st: &State) -> Value {
+    let Value::List(parts) = old else { return Value::Text(old.to_text()) };
+    let mut pieces = Vec::with_capacity(parts.len());
+    for part in parts.iter() {
+        match part.get("type").and_then(Value::as_str) {
+            Some("text") => pieces.push(part.get("text").map(Value::to_text).unwrap_or_default()),
+            Some("image_url" | "video_url" | "audio_url") => {
+                let mut marks = st.marks.borrow_mut();
+                let mark: Arc<str> = format!("\u{f8f0}{}\u{f8f1}", marks.len()).into();
+                marks.push((mark.clone(), part.clone()));
+                pieces.push(mark);
+            }
+            _ => pieces.push(Arc::from("")),
+        }
+    }
+    Value::text(pieces.join(joint))
+}
+
+fn outline(old: &Value, joint: &str, st: &State) -> Value {
+    let text = old.to_text();
+    let marks = st.marks.borrow();
+    if !marks.iter().any(|(mark, _)| text.contains(mark.as_ref())) {
+        return old.clone();
+    }
+    let mut out: Vec<Value> = Vec::new();
+    let mut run: Option<String> = None;
+    let close = |run: &mut Option<String>, out: &mut Vec<Value>| {
+        if let Some(text) = run.take() {
+            let part: Map = [(Arc::from("type"), Value::text("text")), (Arc::from("text"), Value::text(text))].into_iter().collect();
+            out.push(Value::map(part));
+        }
+    };
+    for piece in text.split(joint) {
+        if let Some((_, part)) = marks.iter().find(|(mark, _)| mark.as_ref() == piece) {
+            close(&mut run, &mut out);
+            out.push(part.clone());
+        } else {
+            run = Some(run.map_or_else(|| piece.to_owned(), |r| r + joint + piece));
+        }
+    }
+    close(&mut run, &mut out);
+    Value::list(out)
+}
+
+fn parts(old: &Value, forms: &[(Arc<str>, Expr)], env: &Env<'_>) -> Result<Value, Fault> {
+    let Value::List(list) = old else { return Ok(old.clone()) };
+    let mut out = Vec::with_capacity(list.len());
+    for (n, part) in list.iter().enumerate() {
+        let kind = part.get("type").and_then(Value::as_str).unwrap_or("");
+        out.push(match forms.iter().find(|(k, _)| k.as_ref() == kind) {
+            Some((_, form)) => env.inner(Current::Value(part, n)).eval(form)?,
+            None => part.clone(),
+        });
+    }
+    Ok(Value::list(out))
+}
