@@ -22,7 +22,6 @@ pub mod pattern;
 mod schema;
 pub mod script;
 pub mod seedrandom;
-pub mod sha512;
 pub mod tokens;
 pub mod truth;
 

@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod circles;
+mod dependencies;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -119,6 +122,20 @@ fn rooms_look_only_where_they_may() {
         }
     }
     none(wrong);
+}
+
+/// The table of `docs/architecture.md` says which room may look at which in the words of [`ARROWS`].
+#[test]
+fn the_page_has_the_same_rooms() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `src/")).map(|row| {
+        let room = row.split('`').next().unwrap_or_default();
+        let may = row.trim_end_matches(['|', ' ']).rsplit(" | ").next().unwrap_or_default();
+        format!("{room}: {may}")
+    });
+    let rules = ARROWS.iter().map(|(room, may)| if may.is_empty() { format!("{room}: –") } else { format!("{room}: {}", may.join(", ")) });
+    let rules: Vec<String> = rules.chain(["cli: every room".to_owned()]).collect();
+    assert_eq!(rows.collect::<Vec<_>>(), rules, "the rows of docs/architecture.md (left) are those of ARROWS (right)");
 }
 
 #[test]
