@@ -199,9 +199,13 @@ impl<'r> Render<'r> {
         let word = if call.path.helper { &*call.path.name } else { "" };
         match word {
             "if" | "unless" => {
-                let value = self.one(call)?;
-                let zero = |value: &Value| value.as_f64() == Some(0.0);
-                let holds = truthy(&value) || (zero(&value) && truthy(&self.named(call, "includeZero")?));
+                let holds = match self.glance(call) {
+                    Some(holds) => holds,
+                    None => {
+                        let value = self.one(call)?;
+                        truthy(&value) || (value.as_f64() == Some(0.0) && truthy(&self.named(call, "includeZero")?))
+                    }
+                };
                 self.branch(if holds == (word == "if") { &block.then } else { &block.otherwise })
             }
             "each" => {
@@ -232,6 +236,13 @@ impl<'r> Render<'r> {
             Value::List(_) => self.each(value, block),
             other => self.within(other.clone(), &block.then),
         }
+    }
+
+    /// Whether the one field that a block asks for is true, where nothing has to be copied to tell.
+    fn glance(&self, call: &Call) -> Option<bool> {
+        let ([Arg::Path(path)], []) = (&call.args[..], &call.named[..]) else { return None };
+        let fields = self.contexts.last()?.as_map().filter(|_| path.simple && !path.data)?;
+        Some(fields.get(&**path.parts.first()?).is_some_and(truthy))
     }
 
     fn one(&mut self, call: &Call) -> Rendered<Value> {
