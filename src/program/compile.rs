@@ -348,7 +348,8 @@ fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
     let pack = cx.pack;
     let mut passes: FxHashMap<&str, Vec<&Row>> = FxHashMap::default();
     for row in pack.tables.get("pass").into_iter().flatten().map(|(_, r)| r) {
-        let program = row.name.rsplit_once('/').map_or("", |(p, _)| p);
+        // a name that says no program was complained of when its file was read
+        let Some((program, _)) = row.name.rsplit_once('/') else { continue };
         let known = pack.tables.get("program").is_some_and(|p| p.contains_key(program));
         if !known {
             cx.rule = origin(cx, "pass", row);

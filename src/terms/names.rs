@@ -151,7 +151,10 @@ impl Names {
                             fields.insert(field.into(), Declared { kind, doc: doc(&row.fields) });
                         }
                     }
-                    "pass" | "round" => names.set_paths(row.fields.get("set").map(|f| &f.node), table.as_ref() == "round"),
+                    "pass" | "round" => {
+                        names.set_paths(row.fields.get("set").map(|f| &f.node), table.as_ref() == "round");
+                        names.listed_paths(row.fields.get("fields").map(|f| &f.node));
+                    }
                     _ => {}
                 }
                 if table.as_ref() == "pass" {
@@ -199,6 +202,13 @@ impl Names {
                 None if round => self.path(&format!("round.{key}"), Type::Any, "".into()),
                 None => {}
             }
+        }
+    }
+
+    /// `fields = ["$x.y"]` of a `set` declares x.y too.
+    fn listed_paths(&mut self, fields: Option<&Node>) {
+        for path in fields.and_then(Node::as_list).unwrap_or(&[]).iter().filter_map(|n| n.as_text()?.strip_prefix('$')) {
+            self.path(path.split(".[").next().unwrap_or(path), Type::Any, "".into());
         }
     }
 

@@ -17,7 +17,7 @@ use crate::terms::{Current, Env, Expr, Fault, Memo, State};
 pub const INFO: Info = Info {
     name: "set",
     doc: "sets fields of the selected items; `$name` keys once per pass, `$state.x` in the patch",
-    terms: &["set", "number"],
+    terms: &["set", "fields", "value", "number"],
     cost: "the selected",
     did: "set",
     parse: |cx, w| Some(Box::new(Set::parse(cx, w.fields, w.span, w.scope)?)),
@@ -45,21 +45,50 @@ impl Set {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
             cx.fields.intern(name)
         });
-        let nothing = Self { fields: Vec::new(), number, globals: Vec::new() };
+        let mut set = Self { fields: Vec::new(), number, globals: Vec::new() };
+        let alike = set.alike(cx, fields, scope);
         match fields.get("set").map(|f| &f.node) {
-            Some(node) if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) => Some(nothing),
-            Some(node) => Some(Self { number, ..Self::of(cx, node, scope) }),
-            None if number.is_some() => Some(nothing),
+            Some(node) if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) => {}
+            Some(node) => set.table(cx, node, scope),
+            None if alike || number.is_some() => {}
             None => {
                 cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
-                None
+                return None;
             }
         }
+        Some(set)
+    }
+
+    /// Reads `fields = [name, …]` with `value`, which all of them get. False if neither is there.
+    fn alike(&mut self, cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> bool {
+        let (list, value) = (fields.get("fields"), fields.get("value"));
+        let (Some(list), Some(value)) = (list, value) else {
+            let lone = list.map(|f| (f.key, "value")).or_else(|| value.map(|f| (f.key, "fields")));
+            if let Some((key, other)) = lone {
+                let help = Some("write `fields = [\"a\", \"b\"]` and `value = …`, or `set = { a = …, b = … }`".to_owned());
+                cx.fail(Code::TermMissing, key, format!("`fields` and `value` of `set` stand together, but there is no `{other}`"), help);
+            }
+            return lone.is_some();
+        };
+        for node in list.node.as_list().unwrap_or(&[]) {
+            let Some(name) = node.as_text() else { continue };
+            if fields.get("set").is_some_and(|f| f.node.get(name).is_some()) {
+                let help = Some("keep one of them".to_owned());
+                cx.fail(Code::TwoMeanings, node.span, format!("`{name}` is set twice: here, and in `set`"), help);
+            }
+            cx.within(scope.clone(), |cx| self.key(cx, name, node.span, &value.node));
+        }
+        true
     }
 
     /// Reads a table of fields and `$name` keys.
     pub fn of(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Self {
         let mut set = Self { fields: Vec::new(), number: None, globals: Vec::new() };
+        set.table(cx, node, scope);
+        set
+    }
+
+    fn table(&mut self, cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) {
         let Some(table) = node.as_table() else {
             cx.fail(
                 Code::TermType,
@@ -67,31 +96,35 @@ impl Set {
                 format!("`set` takes a table, not {}", node.kind()),
                 Some("write `set = { field = value }`".into()),
             );
-            return set;
+            return;
         };
         if table.is_empty() {
             let help = "write `set = { field = value }`; only a `set` with `because` may set nothing".to_owned();
             cx.fail(Code::TermMissing, node.span, "`set` names no field", Some(help));
         }
         for (key, field) in table {
-            cx.within(scope.clone(), |cx| match key.strip_prefix('$') {
-                Some(path) => {
-                    let steps = steps(cx, path, &field.node);
-                    let value = cx.expr(&field.node);
-                    set.globals.push((steps, value));
-                }
-                None => {
-                    let (name, rest) = key.split_once('.').unwrap_or((key, ""));
-                    cx.check_field(0, name, field.key);
-                    let kind = cx.names.field_type(cx.types().as_deref(), name);
-                    let value = cx.operand(&field.node, kind);
-                    let value = cx.sealed(value);
-                    let id = cx.fields.intern(name);
-                    set.fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));
-                }
-            });
+            cx.within(scope.clone(), |cx| self.key(cx, key, field.key, &field.node));
         }
-        set
+    }
+
+    /// Reads one field or `$name` key, which stands at `span`.
+    fn key(&mut self, cx: &mut CompileContext<'_>, key: &str, span: Span, value: &Node) {
+        match key.strip_prefix('$') {
+            Some(path) => {
+                let steps = steps(cx, path, value);
+                let value = cx.expr(value);
+                self.globals.push((steps, value));
+            }
+            None => {
+                let (name, rest) = key.split_once('.').unwrap_or((key, ""));
+                cx.check_field(0, name, span);
+                let kind = cx.names.field_type(cx.types().as_deref(), name);
+                let value = cx.operand(value, kind);
+                let value = cx.sealed(value);
+                let id = cx.fields.intern(name);
+                self.fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));
+            }
+        }
     }
 
     /// Whether it sets fields of items.

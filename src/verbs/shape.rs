@@ -16,7 +16,7 @@ use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
 pub const INFO: Info = Info {
     name: "shape",
     doc: "changes a text of the selected items, step by step",
-    terms: &["steps", "field"],
+    terms: &["steps", "field", "fields"],
     cost: "the text of the selected",
     did: "shaped",
     parse: |cx, w| Some(Box::new(Shape::parse(cx, w.fields, w.span, w.scope)?)),
@@ -24,8 +24,8 @@ pub const INFO: Info = Info {
 
 /// The terms of `shape`.
 pub struct Shape {
-    /// The field that is changed.
-    pub field: FieldId,
+    /// The fields that are changed, one after another.
+    fields: Vec<FieldId>,
     steps: Box<[Step]>,
 }
 
@@ -36,24 +36,24 @@ impl Shape {
             cx.fail(Code::TermMissing, span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
             return None;
         };
-        let field = fields.get("field").and_then(|f| f.node.as_text()).map_or(core::TEXT, |f| cx.fields.intern(f));
+        let names = cx.within(scope.clone(), |cx| names(cx, fields));
         let steps = cx.within(scope.clone(), |cx| cx.steps(steps));
-        Some(Self { field, steps })
+        Some(Self { fields: names, steps })
     }
 
     /// The item with its text changed.
     pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
         let mut item = item.clone();
-        for step in &self.steps {
+        for (field, step) in self.fields.iter().flat_map(|field| self.steps.iter().map(move |step| (*field, step))) {
             let here = env.inner(Current::Item(&item, place));
             if let Some(when) = &step.when
                 && !here.holds(when)?
             {
                 continue;
             }
-            let old = item.get(self.field).cloned().unwrap_or_default();
+            let old = item.get(field).cloned().unwrap_or_default();
             let new = step.changed(old, &here)?;
-            item.set(self.field, new);
+            item.set(field, new);
         }
         Ok(item)
     }
@@ -96,7 +96,7 @@ impl Each for Shape {
     }
 
     fn fields(&self) -> Vec<FieldId> {
-        vec![self.field]
+        self.fields.clone()
     }
 
     fn numbers(&self) -> bool {
@@ -106,4 +106,29 @@ impl Each for Shape {
     fn has_effects(&self) -> bool {
         self.steps.iter().any(Step::expands_macros)
     }
+}
+
+/// The fields that the steps change: `fields`, or `field`, or else the text.
+fn names(cx: &mut CompileContext<'_>, fields: &Table) -> Vec<FieldId> {
+    let Some(list) = fields.get("fields") else {
+        return vec![fields.get("field").and_then(|f| f.node.as_text()).map_or(core::TEXT, |f| cx.fields.intern(f))];
+    };
+    if let Some(field) = fields.get("field") {
+        let help = Some("name all of them in `fields`".to_owned());
+        cx.fail(Code::TwoMeanings, field.key, "a `shape` has either `field` or `fields`", help);
+    }
+    let mut out = Vec::new();
+    for node in list.node.as_list().unwrap_or(&[]) {
+        match node.as_text().filter(|name| !name.starts_with(['$', '@']) && !name.contains('.')) {
+            Some(name) => {
+                cx.check_field(0, name, node.span);
+                out.push(cx.fields.intern(name));
+            }
+            None => {
+                let help = Some("write the names of fields: `fields = [\"text\", \"name\"]`".to_owned());
+                cx.fail(Code::TermType, node.span, "`shape` changes fields of items", help);
+            }
+        }
+    }
+    out
 }

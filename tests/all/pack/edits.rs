@@ -67,7 +67,7 @@ fn what_the_list_does_not_have_is_told_with_the_nearest() {
     let (message, _, help) = refused("edit.by = { insert = \"x\", after = \"nothing_like_it\" }", Code::MoveUnknown);
     assert_eq!(
         (message.as_str(), help.as_str()),
-        ("the list below has no element `nothing_like_it`", "its elements are `-order`, `role`, `index`, `id`")
+        ("the list below has no element `nothing_like_it`", "known here: `-order`, `id`, `index`, `role`")
     );
     let (message, _, _) = refused("edit.by = { remove = 4 }", Code::MoveUnknown);
     assert_eq!(message, "the list below has no element 4: it has 4 elements, from 0");
