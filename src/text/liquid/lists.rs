@@ -268,8 +268,8 @@ pub(super) fn each(runtime: &dyn Runtime, filter: &str, value: &Val, args: &Args
     let (name, list, expression) = with(runtime, |state| {
         let (name, text) = (state.text(args.get(0))?, state.text(args.get(1))?);
         state.pay(64 + text.len())?;
-        let expression = expression(&text, state)
-            .or_else(|message| state.fail(format!("the expression of `{filter}` cannot be read: {message}")))?;
+        let expression =
+            expression(&text, state).or_else(|message| state.fail(format!("the expression of `{filter}` cannot be read: {message}")))?;
         Ok((name, state.elements(value)?, expression))
     })?;
     let mut out = Vec::new();
