@@ -160,7 +160,7 @@ fn mistakes_name_their_line() {
         ("{{ a | append }}{% if %}{% endif %}", "column 23: a value is missing here"),
         ("{{ a | f: }}", "column 11: a value is missing here"),
         ("{{ a | f: 1, | g }}", "column 14: a value is missing here"),
-        ("x {{ a[] }}", "column 8: a value is missing here"),
+        ("x {{ a[] }}", "column 10: a value is missing here"),
         ("{% assign x y %}", "column 13: `=` is missing here"),
         ("{% for x in l | sort %}{% endfor %}", "column 15: `limit:`, `offset:` or `reversed` may follow here"),
         ("{% for x in %}{% endfor %}", "column 13: what to go through is missing"),
