@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use liquid_core::parser::{FilterChain, TagToken};
-use liquid_core::{Language, Result, Runtime, TagTokenIter};
+use liquid_core::{Expression, Language, Result, Runtime, TagTokenIter};
 
 use super::filters;
 use super::state::{state, with};
@@ -68,12 +68,19 @@ impl Op {
 #[derive(Debug)]
 pub(super) struct Expr {
     steps: Vec<Step>,
-    filters: Option<FilterChain>,
+    filters: Option<Operand>,
+}
+
+/// One value and what its filters make of it, or a range.
+#[derive(Debug)]
+pub(super) enum Operand {
+    Value(FilterChain),
+    Range(Expression, Expression),
 }
 
 #[derive(Debug)]
 enum Step {
-    Operand(FilterChain),
+    Operand(Operand),
     Op(Op),
 }
 
@@ -89,9 +96,9 @@ impl Expr {
                 waiting.push(op);
             } else if token.as_str() == ":" && !steps.is_empty() && filters.is_none() {
                 let filtered = |next: &TagToken<'_>| next.as_str().strip_prefix(NAMED).is_some_and(|rest| rest.starts_with('\n'));
-                filters = Some(chain(tokens.next().filter(filtered).unwrap_or(token), language)?);
+                filters = Some(Operand::read(tokens.next().filter(filtered).unwrap_or(token), language)?);
             } else {
-                steps.push(Step::Operand(chain(token, language)?));
+                steps.push(Step::Operand(Operand::read(token, language)?));
             }
         }
         steps.extend(waiting.into_iter().rev().map(Step::Op));
@@ -100,13 +107,13 @@ impl Expr {
 
     pub(super) fn value(&self, runtime: &dyn Runtime) -> Result<Val> {
         // nearly all expressions are one operand
-        if let [Step::Operand(operand)] = self.steps.as_slice() {
-            return value(operand, runtime);
+        if let ([Step::Operand(operand)], None) = (self.steps.as_slice(), &self.filters) {
+            return operand.value(runtime);
         }
         let mut stack: Vec<Val> = Vec::new();
         for step in &self.steps {
             let value = match step {
-                Step::Operand(operand) => value(operand, runtime)?,
+                Step::Operand(operand) => operand.value(runtime)?,
                 Step::Op(op) => {
                     let right = stack.pop().unwrap_or(Val::Missing);
                     let left = if *op == Op::Not { Val::Missing } else { stack.pop().unwrap_or(Val::Missing) };
@@ -121,28 +128,40 @@ impl Expr {
         let result = stack.into_iter().next().unwrap_or(Val::Missing);
         let Some(filters) = &self.filters else { return Ok(result) };
         state(runtime).answer = result;
-        value(filters, runtime)
+        filters.value(runtime)
     }
 }
 
-/// The value of an operand and what its filters make of it.
-pub(super) fn value(operand: &FilterChain, runtime: &dyn Runtime) -> Result<Val> {
-    let mark = state(runtime).mark();
-    let slot = filters::slot(&operand.evaluate(runtime)?);
-    let mut state = state(runtime);
-    let value = state.value(slot);
-    state.release(mark);
-    Ok(value)
-}
-
-fn chain(token: TagToken<'_>, language: &Language) -> Result<FilterChain> {
-    token.expect_filter_chain(language).into_result_custom_msg("a value has ended here; only `|` and a filter may follow")
-}
-
-/// One value of a tag, without operators and filters.
-pub(super) fn operand(token: TagToken<'_>, language: &Language) -> Result<FilterChain> {
-    if token.as_str().contains("\n|") {
-        return Err(token.raise_custom_error("filters cannot stand here: give the value a name with `assign`"));
+impl Operand {
+    fn read(token: TagToken<'_>, language: &Language) -> Result<Self> {
+        const SAID: &str = "a value has ended here; only `|` and a filter may follow";
+        if token.as_str().starts_with('(') {
+            return token.expect_range().into_result_custom_msg(SAID).map(|(from, to)| Self::Range(from, to));
+        }
+        token.expect_filter_chain(language).into_result_custom_msg(SAID).map(Self::Value)
     }
-    token.expect_filter_chain(language).into_result_custom_msg("a value is missing here")
+
+    /// One value of a tag, without operators and filters.
+    pub(super) fn alone(token: TagToken<'_>, language: &Language) -> Result<Self> {
+        if token.as_str().contains("\n|") {
+            return Err(token.raise_custom_error("filters cannot stand here: give the value a name with `assign`"));
+        }
+        Self::read(token, language)
+    }
+
+    pub(super) fn value(&self, runtime: &dyn Runtime) -> Result<Val> {
+        let mark = state(runtime).mark();
+        let value = match self {
+            Self::Value(chain) => {
+                let slot = filters::slot(&chain.evaluate(runtime)?);
+                state(runtime).value(slot)
+            }
+            Self::Range(from, to) => {
+                let (from, to) = (filters::slot(&from.evaluate(runtime)?), filters::slot(&to.evaluate(runtime)?));
+                with(runtime, |state| state.range(from, to))?
+            }
+        };
+        state(runtime).release(mark);
+        Ok(value)
+    }
 }

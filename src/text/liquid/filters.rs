@@ -152,22 +152,12 @@ pub(super) fn is_known(name: &str) -> bool {
     all().any(|known| known.name == name)
 }
 
-/// The filter that stands for a range.
-pub(super) const RANGES: Known = Known { name: RANGE, plain: Some(range) };
-pub(super) const RANGE: &str = "_range";
 /// A filter that leaves its value as it is.
 pub(super) const NOTHING: &str = "raw";
 
 /// The filters that are neither of texts, nor of numbers, nor of lists.
 const OTHERS: &[(&str, Plain)] =
     &[("default", default), ("inspect", json), ("json", json), ("jsonify", json), (NOTHING, |_, value, _| Ok(value.clone()))];
-
-fn range(state: &mut State, value: &Val, args: &Args) -> Given {
-    let (from, to) = (value.whole(), args.get(0).whole());
-    let count = to.saturating_sub(from).saturating_add(1).max(0);
-    state.pay_list(usize::try_from(count).unwrap_or(usize::MAX))?;
-    Ok(Val::list((from..=to).map(Value::Int).collect()))
-}
 
 fn default(_: &mut State, value: &Val, args: &Args) -> Given {
     let keeps = match value {

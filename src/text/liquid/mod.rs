@@ -134,9 +134,9 @@ static PARSER: LazyLock<liquid::Parser> = LazyLock::new(|| {
         parser = parser.block(*block);
     }
     for tag in tags::ALONE {
-        parser = parser.tag(*tag);
+        parser = parser.tag(tags::Tag(tag, ""));
     }
-    for filter in filters::all().chain([filters::RANGES]) {
+    for filter in filters::all() {
         parser = parser.filter(filter);
     }
     parser.build().expect("a parser without partials")
@@ -146,8 +146,7 @@ static PARSER: LazyLock<liquid::Parser> = LazyLock::new(|| {
 fn expression(text: &str, state: &mut State) -> Result<liquid_core::Template, String> {
     static LANGUAGE: LazyLock<Language> = LazyLock::new(|| {
         let mut language = Language::empty();
-        language.tags.register(tags::ANSWER.to_owned(), tags::Alone(tags::ANSWER).into());
-        language.filters.register(filters::RANGE.to_owned(), filters::RANGES.into());
+        language.tags.register(tags::ANSWER.to_owned(), tags::Tag(tags::ANSWER, "").into());
         language
     });
     let written = scan::expression(text, tags::ANSWER, state.at, state.mark()).map_err(|mistake| mistake.message)?;
@@ -219,9 +218,12 @@ fn told(error: &Error, spots: &[usize]) -> Mistake {
     // what is wrong behind a word is wrong where the next one stands
     let line = if column > 1 { line } else { line.saturating_sub(1) };
     let at = spots.get(line).or(spots.last()).copied().unwrap_or_default();
-    let message = match (text.split_once("\n  = "), text.lines().next()) {
-        (Some((_, message)), _) => message.lines().next().unwrap_or_default(),
-        (None, first) => first.unwrap_or_default().trim_start_matches("liquid: "),
+    let message = text.lines().find_map(|line| line.trim_start().strip_prefix("= ")).unwrap_or(text.trim());
+    // what the grammar expects is told by its own names, which say nothing to a reader
+    let message = match message.split_once("expected ") {
+        Some((_, rules)) if rules.contains("Value") || rules.contains("Literal") => "a value is missing here",
+        Some(_) => "the tag cannot be read from here on",
+        None => message,
     };
     Mistake::at(at, message)
 }

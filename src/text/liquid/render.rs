@@ -2,11 +2,10 @@
 
 use std::io::Write;
 
-use liquid_core::parser::FilterChain;
 use liquid_core::runtime::{Interrupt, InterruptRegister};
 use liquid_core::{Renderable, Result, Runtime};
 
-use super::expr::value;
+use super::expr::Operand;
 use super::state::{Names, state, with};
 use super::tags::{Loop, Node, Offset, What, When};
 use super::val::{self, Val};
@@ -65,13 +64,13 @@ impl Renderable for Node {
             What::Cycle { group, items, written } => {
                 let key = match group {
                     Some(group) => {
-                        let group = value(group, runtime)?;
+                        let group = group.value(runtime)?;
                         with(runtime, |state| state.printed(&group))?
                     }
                     None => written.clone(),
                 };
                 let turn = state(runtime).cycle(key, items.len());
-                return items.get(turn).map_or(Ok(()), |item| print(&value(item, runtime)?, writer, runtime));
+                return items.get(turn).map_or(Ok(()), |item| print(&item.value(runtime)?, writer, runtime));
             }
             What::Count { name, by } => {
                 let shown = state(runtime).count(*name, *by);
@@ -96,10 +95,10 @@ fn print(value: &Val, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<(
     write(&text, writer, runtime)
 }
 
-fn is_one(target: &Val, values: &[FilterChain], runtime: &dyn Runtime) -> Result<bool> {
+fn is_one(target: &Val, values: &[Operand], runtime: &dyn Runtime) -> Result<bool> {
     for given in values {
         let mut seen = 0;
-        let equal = val::equals(&value(given, runtime)?, target, &mut seen);
+        let equal = val::equals(&given.value(runtime)?, target, &mut seen);
         with(runtime, |state| state.pay(seen))?;
         if equal {
             return Ok(true);
@@ -109,14 +108,14 @@ fn is_one(target: &Val, values: &[FilterChain], runtime: &dyn Runtime) -> Result
 }
 
 /// A count that a tag is given; a negative one is none.
-fn count(given: &FilterChain, runtime: &dyn Runtime) -> Result<Option<usize>> {
-    let given = value(given, runtime)?;
+fn count(given: &Operand, runtime: &dyn Runtime) -> Result<Option<usize>> {
+    let given = given.value(runtime)?;
     Ok(if given.is_nil() { None } else { Some(usize::try_from(given.whole()).unwrap_or(0)) })
 }
 
 impl Loop {
     fn render(&self, at: usize, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-        let over = value(&self.over, runtime)?;
+        let over = self.over.value(runtime)?;
         let name = state(runtime).name(self.name);
         let key = (name.clone(), self.written.clone());
         let offset = match &self.offset {

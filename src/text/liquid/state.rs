@@ -179,6 +179,14 @@ impl State {
         Ok(value)
     }
 
+    /// The whole numbers from the one in a slot to the one in another.
+    pub(super) fn range(&mut self, from: usize, to: usize) -> Result<Val, Mistake> {
+        let (from, to) = (self.value(from).whole(), self.value(to).whole());
+        let count = to.saturating_sub(from).saturating_add(1).max(0);
+        self.pay_list(place(count))?;
+        Ok(Val::list((from..=to).map(Value::Int).collect()))
+    }
+
     /// The name in the slot of a constant.
     pub(super) fn name(&self, slot: usize) -> Arc<str> {
         self.value(slot).print()

@@ -2,41 +2,33 @@
 
 use std::sync::Arc;
 
-use liquid_core::parser::{BlockElement, FilterChain, TagReflection, TagToken};
+use liquid_core::parser::{BlockElement, TagReflection, TagToken};
 use liquid_core::runtime::Interrupt;
 use liquid_core::{BlockReflection, Language, ParseBlock, ParseTag, Renderable, Result, TagBlock, TagTokenIter, Template};
 
 use super::PAGE;
-use super::expr::{Expr, operand};
+use super::expr::{Expr, Operand};
 use super::filters::slot;
 
 /// The tag whose value is the answer to a filter that evaluates an expression.
 pub(super) const ANSWER: &str = "answer";
 
-/// A tag that stands alone.
+/// A tag as the crate knows it, and the tag that closes it.
 #[derive(Clone, Copy)]
-pub(super) struct Alone(pub &'static str);
+pub(super) struct Tag(pub &'static str, pub &'static str);
 
 /// Tags that stand alone.
-pub(super) const ALONE: &[Alone] =
-    &[Alone("assign"), Alone("break"), Alone("continue"), Alone("cycle"), Alone("decrement"), Alone("echo"), Alone("increment")];
-
-/// A tag that is closed by another.
-#[derive(Clone, Copy)]
-pub(super) struct Block {
-    word: &'static str,
-    end: &'static str,
-}
+pub(super) const ALONE: &[&str] = &["assign", "break", "continue", "cycle", "decrement", "echo", "increment"];
 
 /// Tags that are closed by another; the first holds a whole template.
-pub(super) const BLOCKS: &[Block] = &[
-    Block { word: PAGE, end: "endpage" },
-    Block { word: "capture", end: "endcapture" },
-    Block { word: "case", end: "endcase" },
-    Block { word: "for", end: "endfor" },
-    Block { word: "if", end: "endif" },
-    Block { word: "tablerow", end: "endtablerow" },
-    Block { word: "unless", end: "endunless" },
+pub(super) const BLOCKS: &[Tag] = &[
+    Tag(PAGE, "endpage"),
+    Tag("capture", "endcapture"),
+    Tag("case", "endcase"),
+    Tag("for", "endfor"),
+    Tag("if", "endif"),
+    Tag("tablerow", "endtablerow"),
+    Tag("unless", "endunless"),
 ];
 
 /// A tag of a template, and where it stands.
@@ -54,9 +46,9 @@ pub(super) enum What {
     Assign { name: usize, value: Expr },
     Capture { name: usize, body: Template },
     If { arms: Vec<(When, Template)>, otherwise: Template },
-    Case { target: Expr, arms: Vec<(Vec<FilterChain>, Template)>, otherwise: Template },
+    Case { target: Expr, arms: Vec<(Vec<Operand>, Template)>, otherwise: Template },
     Loop(Box<Loop>),
-    Cycle { group: Option<FilterChain>, items: Vec<FilterChain>, written: Arc<str> },
+    Cycle { group: Option<Operand>, items: Vec<Operand>, written: Arc<str> },
     Count { name: usize, by: i64 },
     Stop(Interrupt),
 }
@@ -69,21 +61,21 @@ pub(super) struct When(pub Expr, pub bool);
 #[derive(Debug)]
 pub(super) struct Loop {
     pub name: usize,
-    pub over: FilterChain,
+    pub over: Operand,
     /// How `over` is written: `offset: continue` goes by it.
     pub written: Arc<str>,
-    pub limit: Option<FilterChain>,
+    pub limit: Option<Operand>,
     pub offset: Option<Offset>,
     pub reversed: bool,
     /// Of a `tablerow`: its columns, all in one row if not given.
-    pub table: Option<Option<FilterChain>>,
+    pub table: Option<Option<Operand>>,
     pub body: Template,
     pub otherwise: Template,
 }
 
 #[derive(Debug)]
 pub(super) enum Offset {
-    Given(FilterChain),
+    Given(Operand),
     Continue,
 }
 
@@ -97,7 +89,7 @@ fn number(tokens: &mut TagTokenIter<'_>) -> Result<usize> {
     Ok(slot(&number))
 }
 
-impl ParseTag for Alone {
+impl ParseTag for Tag {
     fn parse(&self, mut tokens: TagTokenIter<'_>, language: &Language) -> Result<Box<dyn Renderable>> {
         let at = number(&mut tokens)?;
         let what = match self.0 {
@@ -124,7 +116,7 @@ impl ParseTag for Alone {
     }
 }
 
-impl TagReflection for Alone {
+impl TagReflection for Tag {
     fn tag(&self) -> &str {
         self.0
     }
@@ -134,14 +126,14 @@ impl TagReflection for Alone {
     }
 }
 
-impl ParseBlock for Block {
+impl ParseBlock for Tag {
     fn parse(&self, mut tokens: TagTokenIter<'_>, mut block: TagBlock<'_, '_>, language: &Language) -> Result<Box<dyn Renderable>> {
-        let at = if self.word == PAGE { 0 } else { number(&mut tokens)? };
-        let what = match self.word {
+        let at = if self.0 == PAGE { 0 } else { number(&mut tokens)? };
+        let what = match self.0 {
             "capture" => What::Capture { name: number(&mut tokens)?, body: Template::new(block.parse_all(language)?) },
             "case" => case(&mut tokens, &mut block, language)?,
-            "for" | "tablerow" => What::Loop(Box::new(each(&mut tokens, &mut block, language, self.word == "tablerow")?)),
-            "if" | "unless" => choice(&mut tokens, &mut block, language, self.word == "if")?,
+            "for" | "tablerow" => What::Loop(Box::new(each(&mut tokens, &mut block, language, self.0 == "tablerow")?)),
+            "if" | "unless" => choice(&mut tokens, &mut block, language, self.0 == "if")?,
             _ => What::Page(Template::new(block.parse_all(language)?)),
         };
         end(&mut tokens)?;
@@ -154,13 +146,13 @@ impl ParseBlock for Block {
     }
 }
 
-impl BlockReflection for Block {
+impl BlockReflection for Tag {
     fn start_tag(&self) -> &str {
-        self.word
+        self.0
     }
 
     fn end_tag(&self) -> &str {
-        self.end
+        self.1
     }
 
     fn description(&self) -> &str {
@@ -222,13 +214,13 @@ fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
 }
 
 /// Values up to the end of the tag, with `,` or `or` between them.
-fn values(tokens: &mut TagTokenIter<'_>, language: &Language, said: &str) -> Result<Vec<FilterChain>> {
-    let mut values = vec![operand(tokens.expect_next(said)?, language)?];
+fn values(tokens: &mut TagTokenIter<'_>, language: &Language, said: &str) -> Result<Vec<Operand>> {
+    let mut values = vec![Operand::alone(tokens.expect_next(said)?, language)?];
     while let Some(mark) = tokens.next() {
         if !matches!(mark.as_str(), "," | "or") {
             return Err(mark.raise_custom_error(said));
         }
-        values.extend(tokens.next().map(|token| operand(token, language)).transpose()?);
+        values.extend(tokens.next().map(|token| Operand::alone(token, language)).transpose()?);
     }
     Ok(values)
 }
@@ -240,11 +232,11 @@ fn cycle(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<What> {
     let has_group = words.get(1).is_some_and(|word| word.as_str() == ":");
     let mut words = words.drain(..);
     let group = if has_group { words.next() } else { None };
-    let group = group.map(|word| operand(word, language)).transpose()?;
+    let group = group.map(|word| Operand::alone(word, language)).transpose()?;
     let mut items = Vec::new();
     let mut words = words.skip(usize::from(has_group));
     while let Some(word) = words.next() {
-        items.push(operand(word, language)?);
+        items.push(Operand::alone(word, language)?);
         match words.next() {
             Some(mark) if mark.as_str() != "," => return Err(mark.raise_custom_error(SAID)),
             _ => {}
@@ -259,7 +251,7 @@ fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
     tokens.expect_next(&said)?.expect_str("in").into_result_custom_msg(&said)?;
     let over = tokens.expect_next("what to go through is missing behind `in`")?;
     let written = over.as_str().into();
-    let over = operand(over, language)?;
+    let over = Operand::alone(over, language)?;
     let (mut limit, mut offset, mut reversed) = (None, None, false);
     let mut table = table.then_some(None);
     while let Some(word) = tokens.next() {
@@ -272,7 +264,7 @@ fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
                 tokens.expect_next(&said)?.expect_str(":").into_result_custom_msg(&said)?;
                 let given = tokens.expect_next(&said)?;
                 let continues = given.as_str() == "continue";
-                let given = operand(given, language)?;
+                let given = Operand::alone(given, language)?;
                 match key.as_str() {
                     "limit" => limit = Some(given),
                     "cols" => table = Some(Some(given)),

@@ -126,44 +126,60 @@ impl<'t> Words<'t> {
     /// Everything up to the end of the stretch: values, operators and, unless it is `bare`, filters.
     pub(super) fn all(&mut self, bare: bool) -> Done {
         let (mut operators, mut piped, mut depth, mut range) = (false, false, 0, None);
-        // where a value has ended to which a key may be joined
-        let mut ended = None;
+        // where a value has ended to which a key may be joined, and whether there was one
+        let (mut ended, mut begun) = (None, false);
+        // the argument of a filter must follow
+        let mut awaited = false;
         loop {
             self.skip_blank();
             let (at, rest) = (self.at, self.rest());
-            let joined = ended.take() == Some(at);
-            let Some(first) = rest.chars().next() else { break };
+            let before = ended.take();
+            let joined = before == Some(at);
+            let first = rest.chars().next();
+            if awaited && matches!(first, None | Some('|')) {
+                return self.fail("a value is missing here");
+            }
+            let Some(first) = first else { break };
             let sign = Op::sign(rest);
             if piped && (sign.is_some_and(|sign| !matches!(sign, "," | ":")) || first == '(') {
                 return self.fail("a filter is followed only by its arguments, which are single values, and by more filters");
             }
-            if let Some(sign) = sign {
+            if let Some(sign) = sign.filter(|_| range.is_none()) {
                 operators |= !matches!(sign, "," | ":" | "=");
+                awaited = piped;
                 self.at += sign.len();
                 self.piece(at, sign)?;
                 continue;
             }
+            // of values side by side the first counts, as if an operator that nobody wrote stood between them
+            let mut operator = false;
+            awaited = false;
             match first {
-                '|' if !bare => {
-                    if operators && !piped {
+                '|' if !bare && begun => {
+                    if operators {
                         self.piece(at, ":")?;
                         self.piece(at, NAMED)?;
                     }
                     (piped, operators) = (true, false);
                     self.filter()?;
+                    // no value may follow at once, and no key either
+                    ended = Some(usize::MAX);
                 }
                 '(' if range.is_none() => {
                     self.at += 1;
                     range = Some((at, false));
+                    self.piece(at, '(')?;
                 }
-                ')' if range.is_some_and(|(_, dots)| dots) => {
+                ')' if before.is_some() && range.is_some_and(|(_, dots)| dots) => {
                     self.at += 1;
-                    range = None;
+                    // filters are kept apart from a range, as from an operator
+                    (range, operators, begun) = (None, true, true);
+                    self.piece(at, ')')?;
                 }
-                '.' if rest.starts_with("..") && range.is_some_and(|(_, dots)| !dots) => {
+                '.' if before.is_some() && rest.starts_with("..") && range.is_some_and(|(_, dots)| !dots) => {
                     self.at += 2;
                     range = range.map(|(at, _)| (at, true));
-                    self.glue(format_args!("|{}:", filters::RANGE));
+                    self.piece(at, "..")?;
                 }
                 '.' if joined => {
                     self.at += 1;
@@ -182,7 +198,12 @@ impl<'t> Words<'t> {
                 }
                 '[' => {
                     (self.at, depth) = (at + 1, depth + 1);
-                    if joined { self.glue('[') } else { self.piece(at, format_args!("{NAMED}["))? }
+                    if joined {
+                        self.glue('[');
+                        continue;
+                    }
+                    (operator, begun) = (before.is_some(), true);
+                    self.piece(at, format_args!("{NAMED}["))?;
                 }
                 ']' if depth > 0 => {
                     (self.at, depth, ended) = (at + 1, depth - 1, Some(at + 1));
@@ -190,15 +211,20 @@ impl<'t> Words<'t> {
                 }
                 _ => {
                     let word = self.operand()?;
-                    if word.is_empty() {
+                    if word.is_empty() && range.is_none() {
                         return self.fail(format!("`{first}` cannot stand here"));
                     }
-                    operators |= Op::word(word).is_some();
-                    if piped && operators {
-                        return Err(Mistake::at(at, "operators stand before filters, not behind"));
+                    if word.is_empty() {
+                        break;
                     }
-                    ended = Some(self.at);
+                    let is_operator = Op::word(word).is_some();
+                    operator = is_operator || before.is_some();
+                    (ended, begun) = ((!is_operator).then_some(self.at), true);
                 }
+            }
+            operators |= operator;
+            if operator && (piped || range.is_some()) {
+                return Err(Mistake::at(at, "a value has ended here; only `|` and a filter may follow"));
             }
         }
         match range {
