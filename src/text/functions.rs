@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use sha2::{Digest, Sha512};
+
 use super::js;
 use super::moment::{INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
@@ -154,7 +156,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "sha512",
         doc: "SHA-512 over the UTF-8 of the text, in hex",
         args: OF,
-        run: |args| Ok(Value::text(super::sha512::hex(text(args).as_bytes()))),
+        run: |args| Ok(Value::text(Sha512::digest(text(args).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>())),
     },
     Function {
         name: "split",

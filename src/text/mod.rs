@@ -19,6 +19,5 @@ pub mod pattern;
 mod schema;
 pub mod script;
 pub mod seedrandom;
-pub mod sha512;
 pub mod story;
 pub mod tokens;

@@ -1,0 +1,223 @@
+//! The house rules that a compiler does not hold: which room may look at which, what the engine may not know, where
+//! files and clocks may be touched, and tables that must agree.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod circles;
+mod dependencies;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use tapster::diag::Code;
+use tapster::kinds::KINDS;
+
+/// Products whose rules are data. The engine knows none of them.
+const PRODUCTS: &[&str] = &["sillytavern", "risuai", "storyforge", "talespinner", "vibetavern"];
+
+/// Which rooms a room may look at. Nothing looks at `cli`, the outermost door, and it may look at everything.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("diag", &[]),
+    ("model", &["diag"]),
+    ("text", &["diag", "model"]),
+    ("store", &["diag", "model"]),
+    ("terms", &["diag", "model", "text"]),
+    ("verbs", &["diag", "model", "text", "terms"]),
+    ("program", &["diag", "model", "text", "terms", "verbs"]),
+    ("kinds", &["diag", "model", "text", "terms", "verbs", "program"]),
+    ("pack", &["diag", "model", "terms", "program", "kinds"]),
+    ("build", &["diag", "model", "text", "terms", "verbs", "program", "kinds", "pack"]),
+    // a dialect is a program, run over the finished plan by the same runner and state as a build
+    ("emit", &["diag", "model", "text", "terms", "verbs", "program", "kinds", "pack", "build"]),
+    ("import", &["diag", "model", "text", "terms", "verbs", "program", "kinds", "pack"]),
+];
+
+/// Files over 500 lines, and why they stay whole.
+const LONG: &[(&str, &str)] = &[("tests/all/text.rs", "one table of cases a text language")];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All files below a folder, as paths from the root with `/`, and their texts.
+fn files(folder: &str) -> Vec<(String, String)> {
+    let mut open: Vec<PathBuf> = vec![root().join(folder)];
+    let mut found = Vec::new();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(std::fs::read_dir(path).unwrap().map(|e| e.unwrap().path()));
+        } else if let Ok(text) = std::fs::read_to_string(&path) {
+            let name = path.strip_prefix(root()).unwrap().display().to_string().replace('\\', "/");
+            found.push((name, text));
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "nothing in {folder}");
+    found
+}
+
+fn rust(folder: &str) -> Vec<(String, String)> {
+    files(folder).into_iter().filter(|(name, _)| name.ends_with(".rs")).collect()
+}
+
+/// The lines of a source file that are code, with their numbers.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(n, line)| (n + 1, line)).filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+#[track_caller]
+fn none(mut wrong: Vec<String>) {
+    wrong.sort();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_engine_names_no_product() {
+    let engine = ["src", "schemas", "grammar", "rules/base"].into_iter().flat_map(files);
+    let engine = engine.filter(|(name, _)| !name.starts_with("src/import/"));
+    let mut wrong = Vec::new();
+    for (name, text) in engine {
+        for (n, line) in text.lines().enumerate() {
+            let line = line.to_lowercase();
+            wrong.extend(PRODUCTS.iter().filter(|p| line.contains(**p)).map(|p| format!("{name}:{}: `{p}`", n + 1)));
+        }
+    }
+    none(wrong);
+}
+
+#[test]
+fn rooms_look_only_where_they_may() {
+    let rooms: BTreeSet<String> = std::fs::read_dir(root().join("src"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.is_dir())
+        .map(|p| p.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let known: BTreeSet<String> = ARROWS.iter().map(|(room, _)| (*room).to_owned()).chain(["cli".to_owned()]).collect();
+    assert_eq!(rooms, known, "every room stands in the table");
+    let mut wrong = Vec::new();
+    for (name, text) in rust("src") {
+        let Some((room, inside)) = name.strip_prefix("src/").and_then(|n| n.split_once('/')) else { continue };
+        let Some((_, may)) = ARROWS.iter().find(|(r, _)| *r == room) else { continue };
+        for (n, line) in code(&text) {
+            for after in line.split("crate::").skip(1) {
+                let seen: String = after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                if seen.is_empty() {
+                    wrong.push(format!("{name}:{n}: write one `crate::` path a line"));
+                }
+                let own = seen == room && (room != "kinds" || inside == "mod.rs");
+                // `pub(crate) x: …` is no path; macros at the root have no room
+                if !own && rooms.contains(&seen) && !may.contains(&seen.as_str()) {
+                    wrong.push(format!("{name}:{n}: `{room}` looks at `{seen}`"));
+                }
+                if !rooms.contains(&seen) && !seen.is_empty() {
+                    wrong.push(format!("{name}:{n}: `crate::{seen}` names no room"));
+                }
+            }
+        }
+    }
+    none(wrong);
+}
+
+/// The table of `docs/architecture.md` says which room may look at which in the words of [`ARROWS`].
+#[test]
+fn the_page_has_the_same_rooms() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `src/")).map(|row| {
+        let room = row.split('`').next().unwrap_or_default();
+        let may = row.trim_end_matches(['|', ' ']).rsplit(" | ").next().unwrap_or_default();
+        format!("{room}: {may}")
+    });
+    let rules = ARROWS.iter().map(|(room, may)| if may.is_empty() { format!("{room}: –") } else { format!("{room}: {}", may.join(", ")) });
+    let rules: Vec<String> = rules.chain(["cli: every room".to_owned()]).collect();
+    assert_eq!(rows.collect::<Vec<_>>(), rules, "the rows of docs/architecture.md (left) are those of ARROWS (right)");
+}
+
+#[test]
+fn every_file_says_its_idea_and_keeps_its_size() {
+    let mut wrong = Vec::new();
+    for (name, text) in ["src", "tests", "benches"].into_iter().flat_map(rust) {
+        if !text.starts_with("//!") {
+            wrong.push(format!("{name}: does not begin with `//!`"));
+        }
+        let lines = text.lines().count();
+        if lines > 500 && !LONG.iter().any(|(long, why)| *long == name && !why.is_empty()) {
+            wrong.push(format!("{name}: {lines} lines"));
+        }
+        if name.ends_with("/utils.rs") {
+            wrong.push(format!("{name}: a room without an idea"));
+        }
+    }
+    none(wrong);
+}
+
+#[test]
+fn only_the_command_line_prints() {
+    let quiet = rust("src").into_iter().filter(|(name, _)| !name.starts_with("src/cli/") && name != "src/main.rs");
+    let mut wrong = Vec::new();
+    for (name, text) in quiet {
+        for (n, line) in code(&text) {
+            let loud = ["println!", "eprintln!", "print!(", "dbg!", "todo!", "unimplemented!"].iter().find(|w| line.contains(**w));
+            wrong.extend(loud.map(|w| format!("{name}:{n}: `{w}`")));
+        }
+    }
+    none(wrong);
+}
+
+#[test]
+fn files_clocks_and_the_environment_stay_at_the_doors() {
+    let doors = ["src/cli/", "src/main.rs", "src/pack/files.rs", "src/store/folder.rs"];
+    let pure = rust("src").into_iter().filter(|(name, _)| !doors.iter().any(|door| name.starts_with(door)));
+    let world = [
+        "std::fs",
+        "std::env",
+        "std::time",
+        "std::net",
+        "std::process",
+        "SystemTime",
+        "Instant::now",
+        "thread::",
+        "Zoned::now",
+        "Timestamp::now",
+    ];
+    let mut wrong = Vec::new();
+    for (name, text) in pure {
+        for (n, line) in code(&text) {
+            wrong.extend(world.iter().filter(|w| line.contains(**w)).map(|w| format!("{name}:{n}: `{w}`")));
+        }
+    }
+    none(wrong);
+}
+
+#[test]
+fn kinds_schemas_and_pages_agree() {
+    let kinds: BTreeSet<String> = KINDS.iter().map(|(kind, _)| (*kind).to_owned()).collect();
+    let stem = |name: &str| name.rsplit('/').next().unwrap().split('.').next().unwrap().to_owned();
+    let schemas: BTreeSet<String> = files("schemas").iter().map(|(name, _)| stem(name)).filter(|s| s != "terms").collect();
+    assert_eq!(kinds, schemas, "a schema a kind");
+    let pages: BTreeSet<String> = files("docs").iter().map(|(name, _)| stem(name)).collect();
+    let missing: Vec<&String> = kinds.difference(&pages).collect();
+    assert!(missing.is_empty(), "kinds without a page: {missing:?}");
+}
+
+#[test]
+fn codes_are_unique_and_well_formed() {
+    let mut seen = BTreeSet::new();
+    for code in Code::ALL {
+        assert!(seen.insert(code.as_str()), "`{}` stands for two things", code.as_str());
+        assert!(code.as_str().bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'.' | b'_')), "`{}`", code.as_str());
+        assert!(!code.doc().is_empty() && !code.doc().ends_with('.'), "`{}`", code.as_str());
+    }
+}
+
+#[test]
+fn every_example_is_whole() {
+    let Ok(folders) = std::fs::read_dir(root().join("examples")) else { return };
+    let folders = folders.map(|e| e.unwrap().path()).filter(|p| p.is_dir());
+    let wanted = ["README.md", "scene.toml", "expected.json"];
+    none(
+        folders
+            .flat_map(|f| wanted.iter().filter(|w| !f.join(w).is_file()).map(|w| format!("{}: no {w}", f.display())).collect::<Vec<_>>())
+            .collect(),
+    );
+}
