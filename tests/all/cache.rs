@@ -5,10 +5,13 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 use tapster::model::Block;
 use tapster::{Plan, Ruleset, Scene, Value, bring, build, emit, unchanged, unchanged_payload};
+
+use crate::shipped::{BASE, EXACT};
 
 const TURNS: usize = 200;
 
@@ -16,10 +19,10 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/cache-friendly").join(name)).unwrap()
 }
 
-fn rules(overlay: bool) -> Ruleset {
-    let text = read("cache.toml");
-    let overlays = [("cache.toml", text.as_str())];
-    Ruleset::open_with("sillytavern-exact", if overlay { &overlays } else { &[] }).unwrap_or_else(|e| panic!("{e}"))
+fn rules(overlay: bool) -> &'static Ruleset {
+    static FRIENDLY: LazyLock<Ruleset> =
+        LazyLock::new(|| Ruleset::open_with("sillytavern-exact", &[("cache.toml", &read("cache.toml"))]).unwrap_or_else(|e| panic!("{e}")));
+    if overlay { &FRIENDLY } else { &EXACT }
 }
 
 /// The example's scene, with all of its chat.
@@ -99,7 +102,7 @@ fn shares(rules: &Ruleset) -> Shares {
 
 #[test]
 fn most_of_each_request_is_as_it_was() {
-    let (default, friendly) = (shares(&rules(false)), shares(&rules(true)));
+    let (default, friendly) = (shares(rules(false)), shares(rules(true)));
     for (name, s) in [("sillytavern-exact", &default), ("with cache.toml", &friendly)] {
         let (plans, payloads) = (Shares::percent(s.plans), Shares::percent(s.payloads));
         println!(
@@ -122,7 +125,7 @@ fn nothing_is_kept_from_the_model() {
         (key, entry["content"].as_str().unwrap().to_owned())
     });
     let mut woken = [0; 5];
-    play(&rules(true), |n, plan| {
+    play(rules(true), |n, plan| {
         let sent: Vec<String> = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.text("text")).collect();
         let line = plan.blocks.iter().rfind(|b| b.text("role") == "user").unwrap().text("text");
         assert!(sent.contains(&line), "turn {n}");
@@ -190,7 +193,7 @@ fn who_broke_it_is_named() {
 /// A payload is read in the provider's order, not in that of its keys: Google reads the system text before the chat.
 #[test]
 fn a_payload_is_read_in_the_providers_order() {
-    let rules = Ruleset::open_with("base", &[]).unwrap();
+    let rules = &*BASE;
     let plan = Plan { scene: Value::from(&json!({ "context": { "tokenizer": "words" } })), ..Plan::default() };
     let payload = |system: &str, chat: &str| {
         let block = |role: &str, text: &str| Block {
@@ -199,10 +202,10 @@ fn a_payload_is_read_in_the_providers_order() {
             history: Vec::new(),
         };
         let plan = Plan { blocks: vec![block("system", system), block("user", chat)], ..plan.clone() };
-        emit(&rules, &plan, "google").unwrap().payload
+        emit(rules, &plan, "google").unwrap().payload
     };
     let before = payload("one two", "three four");
-    let found = |now: &Json| unchanged_payload(&rules, &plan, "google", now, &before).unwrap();
+    let found = |now: &Json| unchanged_payload(rules, &plan, "google", now, &before).unwrap();
     let (chat, system) = (found(&payload("one two", "three five")), found(&payload("one three", "three four")));
     assert_eq!(chat.differs.map(|d| d.id).as_deref(), Some("contents.0.parts.0.text"));
     assert_eq!(system.differs.map(|d| d.id).as_deref(), Some("systemInstruction.parts.0.text"));
@@ -220,7 +223,7 @@ fn what_is_sent_is_declared() {
     };
     let plan = Plan { blocks: vec![block("calm")], ..Plan::default() };
     let differs = |rules: &Ruleset| unchanged(rules, &plan, &[block("angry")]).unwrap().differs.is_some();
-    assert!(!differs(&Ruleset::open_with("base", &[]).unwrap()));
+    assert!(!differs(&BASE));
     let overlay = "kind = \"overlay\"\nversion = 1\nfield = [{ name = \"message/meta.mood\", type = \"text\", sent = true }]\n";
     assert!(differs(&Ruleset::open_with("base", &[("mood.toml", overlay)]).unwrap()));
 }

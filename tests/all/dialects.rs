@@ -2,13 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
-use std::sync::LazyLock;
-
 use serde_json::{Value as Json, json};
 use tapster::model::Block;
 use tapster::{Plan, Ruleset, Value, emit};
 
-static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open_with("base", &[]).unwrap_or_else(|e| panic!("{e}")));
+use crate::shipped::BASE;
 
 fn sent(dialect: &str, scene: &Json, messages: &Json) -> (Json, Json) {
     let block = |m: &Json| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() };

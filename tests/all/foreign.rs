@@ -6,12 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tapster::{Ruleset, Scene, bring, build, emit};
+use tapster::{Scene, bring, build, emit};
 
-fn rules(pack: &str) -> Ruleset {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules").join(pack);
-    Ruleset::open(folder.to_str().unwrap(), &[]).unwrap_or_else(|rejected| panic!("{pack}:\n{rejected}"))
-}
+use crate::shipped::EXACT;
 
 /// The folder of recorded data, or nothing (with a notice) where there is none.
 fn shared() -> Option<PathBuf> {
@@ -26,7 +23,7 @@ fn shared() -> Option<PathBuf> {
 
 #[test]
 fn each_format_brings_what_its_sample_says() {
-    let rules = rules("sillytavern-exact");
+    let rules = &*EXACT;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/foreign");
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path()).collect();
     files.sort();
@@ -34,7 +31,7 @@ fn each_format_brings_what_its_sample_says() {
     for file in files {
         let sample: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        let brought = bring(&rules, None, &sample["document"]).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let brought = bring(rules, None, &sample["document"]).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(brought.format, sample["format"].as_str().unwrap(), "{name}");
         let scene = brought.scene.to_json();
         assert_eq!(scene, sample["scene"], "{name}:\n{}", serde_json::to_string_pretty(&scene).unwrap());
@@ -48,19 +45,19 @@ fn each_format_brings_what_its_sample_says() {
 fn hello_is_sent_as_the_real_program_sends_it() {
     let Some(shared) = shared() else { return };
     let real = shared.join("real/sillytavern");
-    let rules = rules("sillytavern-exact");
+    let rules = &*EXACT;
     let mut scene = Scene::default();
     for file in ["default_Seraphina.png", "openai/Default.json"] {
         let bytes = std::fs::read(real.join(file)).unwrap();
         let imported = tapster::import::read(file, &bytes).unwrap();
-        scene.merge(bring(&rules, None, &imported.main().unwrap().json).unwrap().scene);
+        scene.merge(bring(rules, None, &imported.main().unwrap().json).unwrap().scene);
     }
     let persona = json!({ "name": "Alex", "description": "", "position": 0, "depth": 2, "role": 0 });
-    scene.merge(bring(&rules, None, &persona).unwrap().scene);
+    scene.merge(bring(rules, None, &persona).unwrap().scene);
     scene.merge((&json!({ "input": "Hello", "chat": { "greeting": 0 } })).into());
-    let plan = build(&rules, &scene).unwrap_or_else(|e| panic!("{e}"));
+    let plan = build(rules, &scene).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(plan.warnings, []);
-    let sent = emit(&rules, &plan, "openai").unwrap().payload;
+    let sent = emit(rules, &plan, "openai").unwrap().payload;
     let expected: Value = serde_json::from_slice(&std::fs::read(real.join("expected-hello.json")).unwrap()).unwrap();
     let (sent, expected) = (sent["messages"].as_array().unwrap(), expected["messages"].as_array().unwrap());
     for (n, (sent, expected)) in sent.iter().zip(expected).enumerate() {
@@ -71,10 +68,10 @@ fn hello_is_sent_as_the_real_program_sends_it() {
 
 #[test]
 fn a_report_names_the_field_that_a_value_came_from() {
-    let rules = rules("sillytavern-exact");
+    let rules = &*EXACT;
     let document =
         json!({ "openai_max_context": 10, "prompts": [], "prompt_order": [{ "character_id": 100001, "order": [] }], "top_k": 1 });
-    let brought = bring(&rules, None, &document).unwrap();
+    let brought = bring(rules, None, &document).unwrap();
     let told: Vec<_> = brought.fields.iter().map(|f| (f.field.as_str(), f.to.as_str())).collect();
     let expected =
         [("openai_max_context", "context.window"), ("prompt_order", "preset.entries"), ("prompts", "preset.main"), ("top_k", "rest.top_k")];
@@ -84,7 +81,7 @@ fn a_report_names_the_field_that_a_value_came_from() {
 
 /// Texts and roles of the chat after the turn, its length, and the user's turns.
 fn turn(data: &Value) -> (Vec<String>, Value, Value) {
-    let outcome = tapster::run(&rules("sillytavern-exact"), "turn", &Scene::new(data), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = tapster::run(&EXACT, "turn", &Scene::new(data), &[]).unwrap_or_else(|e| panic!("{e}"));
     let shown = |m: &tapster::Value| format!("{}: {}", m.at("role").unwrap().to_text(), m.at("text").unwrap().to_text());
     let texts = outcome.list("history").iter().map(shown).collect();
     (texts, outcome.get("chat.length").to_json(), outcome.get("turn_count").to_json())

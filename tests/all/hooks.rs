@@ -9,15 +9,12 @@ use serde_json::{Value as Json, json};
 use tapster::{HookView, Ruleset, Scene, Value};
 
 use crate::own;
+use crate::shipped::{SILLYTAVERN, shipped};
 
 /// A pack over `base` with a script `mine.rhai` and a rule file of kind `hooks`.
 fn pack(script: &str, rules: &str) -> Ruleset {
     let rules = format!("kind = \"hooks\"\nversion = 1\n{rules}");
     own::pack("[limits]\nscript_operations = 20_000\n", &[("scripts/mine.rhai", script), ("hooks.toml", &rules)]).unwrap()
-}
-
-fn contract() -> Ruleset {
-    Ruleset::open("sillytavern", &[]).unwrap()
 }
 
 fn chat() -> Scene {
@@ -37,7 +34,7 @@ fn a_hook_before_changes_inputs_and_one_behind_changes_blocks() {
     let scene = chat()
         .hook("after_build", "last", |view: &mut HookView<'_>| view.add_block(usize::MAX, Value::from(&json!({ "text": "{{char}}" }))))
         .hook("before_build", "first", |view: &mut HookView<'_>| view.set("card.description", Value::text("A cave.")));
-    assert_eq!(texts(&tapster::build(&contract(), &scene).unwrap()), ["A cave.", "Hi", "{{char}}"]);
+    assert_eq!(texts(&tapster::build(&SILLYTAVERN, &scene).unwrap()), ["A cave.", "Hi", "{{char}}"]);
 }
 
 #[test]
@@ -54,14 +51,14 @@ fn a_hook_before_sees_no_blocks_and_one_behind_changes_no_inputs() {
         }
     };
     let scene = chat().hook("before_build", "b", note("before")).hook("after_build", "a", note("after"));
-    tapster::build(&contract(), &scene).unwrap();
+    tapster::build(&SILLYTAVERN, &scene).unwrap();
     assert_eq!(*seen.lock().unwrap(), [("before", true, false, false, 0), ("after", false, true, false, 3)]);
 }
 
 #[test]
 fn a_path_that_nobody_declares_is_an_error_with_a_remedy() {
     let scene = chat().hook("before_build", "typo", |view: &mut HookView<'_>| view.set("turn_coun", Value::Int(1)));
-    let error = tapster::build(&contract(), &scene).unwrap_err();
+    let error = tapster::build(&SILLYTAVERN, &scene).unwrap_err();
     assert_eq!((error.kind(), error.stage.as_deref()), ("pipeline", Some("hooks")));
     assert!(error.message.contains("typo") && error.message.contains("turn_count"), "{}", error.message);
 }
@@ -70,7 +67,7 @@ fn a_path_that_nobody_declares_is_an_error_with_a_remedy() {
 fn a_hook_of_the_application_that_fails_ends_every_build() {
     for pack in ["base", "sillytavern"] {
         let scene = chat().hook("after_build", "h", |_: &mut HookView<'_>| Err("boom".into()));
-        let error = tapster::build(&Ruleset::open(pack, &[]).unwrap(), &scene).unwrap_err();
+        let error = tapster::build(shipped(pack), &scene).unwrap_err();
         assert_eq!((error.kind(), error.stage.as_deref()), ("pipeline", Some("hooks")), "{pack}: {error}");
     }
 }
@@ -89,7 +86,7 @@ fn strict_stops_at_the_first_warning() {
             Ok(())
         });
     scene.strict = true;
-    let error = tapster::build(&contract(), &scene).unwrap_err();
+    let error = tapster::build(&SILLYTAVERN, &scene).unwrap_err();
     assert_eq!((error.kind(), error.stage.as_deref()), ("strict_mode", Some("hooks")));
     assert_eq!(ran.load(Ordering::Relaxed), 0);
 }
@@ -105,7 +102,7 @@ fn what_is_noted_for_the_trace_is_worked_out_only_for_a_trace() {
             Ok(())
         });
         scene.trace = trace;
-        let plan = tapster::build(&contract(), &scene).unwrap();
+        let plan = tapster::build(&SILLYTAVERN, &scene).unwrap();
         assert_eq!(count.load(Ordering::Relaxed), wanted);
         let noted = plan.trace.map(|t| t.stats.iter().any(|s| s.stage == "hooks" && s.name == "dear"));
         assert_eq!(noted, trace.then_some(true));
@@ -198,7 +195,7 @@ fn an_event_ends_with_the_program_that_has_it() {
 fn a_trace_has_stages_and_hooks_in_order() {
     let mut scene = chat().hook("after_build", "a", |_: &mut HookView<'_>| Ok(()));
     scene.trace = true;
-    let steps = serde_json::to_value(tapster::build(&contract(), &scene).unwrap().trace.unwrap().steps).unwrap();
+    let steps = serde_json::to_value(tapster::build(&SILLYTAVERN, &scene).unwrap().trace.unwrap().steps).unwrap();
     let steps = steps.as_array().unwrap();
     assert_eq!((steps.first(), steps.last()), (Some(&json!({ "stage": "hooks" })), Some(&json!({ "hook": "a" }))));
 }

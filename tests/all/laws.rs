@@ -8,6 +8,8 @@ use serde_json::{Value as Json, json};
 use std::sync::LazyLock;
 use tapster::{Plan, Ruleset, Scene, build, emit};
 
+use crate::shipped::{EXACT, SILLYTAVERN};
+
 /// A pass that looks at every block makes the whole history be read, and changes nothing.
 const WHOLE: &str = "kind = \"overlay\"\nversion = 1\nname = \"whole\"\n\
     [[pass]]\nname = \"pinned/whole\"\ndo = \"order\"\nlist = \"blocks\"\nby = [\"index\"]\nafter = \"history\"\n";
@@ -16,7 +18,7 @@ fn open(pack: &str, overlays: &[(&str, &str)]) -> Ruleset {
     Ruleset::open_with(pack, overlays).unwrap_or_else(|e| panic!("{e}"))
 }
 
-static LAZY: LazyLock<Vec<Ruleset>> = LazyLock::new(|| vec![open("sillytavern", &[]), open("sillytavern-exact", &[])]);
+static LAZY: LazyLock<Vec<Ruleset>> = LazyLock::new(|| vec![SILLYTAVERN.clone(), EXACT.clone()]);
 static EAGER: LazyLock<Vec<Ruleset>> =
     LazyLock::new(|| vec![open("sillytavern", &[("whole.toml", WHOLE)]), open("sillytavern-exact", &[("whole.toml", WHOLE)])]);
 

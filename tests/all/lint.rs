@@ -4,14 +4,12 @@
 
 #![expect(clippy::panic, reason = "a test that panics has failed")]
 
-use std::sync::LazyLock;
-
 use serde_json::{Value as Json, json};
 use tapster::model::Block;
 use tapster::model::plan::Warning;
 use tapster::{Plan, Ruleset, Value, emit};
 
-static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open("base", &[]).unwrap_or_else(|e| panic!("{e}")));
+use crate::shipped::BASE;
 
 fn lint(dialect: &str, model: &str, messages: &[Json]) -> Vec<Warning> {
     let block = |m: &Json| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() };

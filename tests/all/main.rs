@@ -30,6 +30,7 @@ mod passes;
 mod planted;
 mod presets;
 mod replay;
+mod shipped;
 mod store;
 mod tasks;
 mod template_render;

@@ -8,6 +8,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tapster::{Ruleset, Scene};
 
+use crate::shipped::{BASE, SILLYTAVERN};
+
 #[test]
 fn every_shipped_pack_compiles() {
     for name in tapster::pack::library::shipped_names() {
@@ -20,13 +22,13 @@ fn every_shipped_pack_compiles() {
 
 /// The reasons of entry `id` in a build of the pack `base` with these entries and draws: codes and details.
 fn reasons(entries: &Value, draws: &[f64], id: &str) -> Vec<(String, Value)> {
-    let rules = Ruleset::open("base", &[]).unwrap();
+    let rules = &*BASE;
     let mut scene = Scene::new(&json!({
         "history": [{ "role": "user", "text": "A lamp." }], "books": [{ "id": "a", "entries": entries }],
     }));
     scene.draws = Some(draws.to_vec());
     scene.trace = true;
-    let plan = tapster::build(&rules, &scene).unwrap();
+    let plan = tapster::build(rules, &scene).unwrap();
     let trace = plan.trace.unwrap();
     trace.reasons.iter().filter(|r| r.id == id).map(|r| (r.because.clone(), r.detail.to_json())).collect()
 }
@@ -88,24 +90,24 @@ fn the_reason_codes_are_a_closed_documented_set() {
 /// A misspelt path is told by every build, with what was probably meant; a table that the pack declares may hold anything.
 #[test]
 fn what_no_rule_reads_is_told() {
-    let rules = Ruleset::open("base", &[]).unwrap();
+    let rules = &*BASE;
     let scene = |data: &serde_json::Value| Scene { strict: false, ..Scene::new(data) };
     let data = serde_json::json!({ "context": { "windo": 9 }, "zzzz": { "a": 1, "b": 2 }, "provider": { "odd": 1 } });
-    let plan = tapster::build(&rules, &scene(&data)).unwrap();
+    let plan = tapster::build(rules, &scene(&data)).unwrap();
     let told: Vec<_> = plan.warnings.iter().map(|w| (w.code.as_str(), w.message.as_str())).collect();
     let near = "no rule of pack `base` reads `context.windo`; did you mean `context.window`?";
     assert_eq!(told, [("scene.field", near), ("scene.field", "no rule of pack `base` reads `zzzz`")]);
     let strict = Scene { strict: true, ..scene(&data) };
-    assert_eq!(tapster::build(&rules, &strict).unwrap_err().kind, "strict_mode");
+    assert_eq!(tapster::build(rules, &strict).unwrap_err().kind, "strict_mode");
 }
 
 /// A script that cannot be used is told once, however many texts and passes it would have run on.
 #[test]
 fn a_script_that_cannot_be_used_is_told_once() {
-    let rules = Ruleset::open("sillytavern", &[]).unwrap();
+    let rules = &*SILLYTAVERN;
     let turn = |role: &str| serde_json::json!({ "role": role, "text": "Hi" });
     let script = serde_json::json!({ "name": "odd", "find": "/(/g", "with": "", "placement": ["user", "reply"], "prompt_only": true });
     let data = serde_json::json!({ "history": [turn("user"), turn("assistant"), turn("user")], "scripts": [script] });
-    let plan = tapster::build(&rules, &Scene::new(&data)).unwrap();
+    let plan = tapster::build(rules, &Scene::new(&data)).unwrap();
     assert_eq!(plan.warnings.iter().filter(|w| w.code == "regex.bad").count(), 1, "{:?}", plan.warnings);
 }

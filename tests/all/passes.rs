@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use tapster::{Ruleset, Scene, Texts, Value, expand_texts};
 
 use crate::own;
+use crate::shipped::EXACT;
 
 fn load(rows: &str) -> Result<Ruleset, String> {
     let rules = format!("kind = \"macros\"\nversion = 1\n[macro_engine]\nflavour = \"passes\"\n{rows}");
@@ -124,16 +125,16 @@ fn rows_that_cannot_be_used_are_refused() {
 
 #[test]
 fn a_scene_may_ask_for_the_other_flavour() {
-    let pack = Ruleset::open("sillytavern-exact", &[]).unwrap();
+    let pack = &*EXACT;
     let scene = |flavour: &str| json!({ "names": { "user": "Ilse" }, "macro_flavour": flavour });
-    let both = |flavour: &str| run(&pack, scene(flavour), "{{setvar::a::{{user}}}}{{getvar::a}}", Json::Null).texts[0].to_string();
+    let both = |flavour: &str| run(pack, scene(flavour), "{{setvar::a::{{user}}}}{{getvar::a}}", Json::Null).texts[0].to_string();
     assert_eq!(both("nested"), "Ilse");
     assert_eq!(both("passes"), "}}{{user");
 }
 
 #[test]
 fn older_macros_of_the_exact_pack() {
-    let pack = Ruleset::open("sillytavern-exact", &[]).unwrap();
+    let pack = &*EXACT;
     let scene = json!({
         "names": { "user": "Ilse", "char": "Brom" },
         "now": "2024-03-05T14:07:09Z",
@@ -156,17 +157,17 @@ fn older_macros_of_the_exact_pack() {
         ("a\r\n{{trim}}\n\nb{{getvar::{{random:a}}}}", "ab}}"),
         ("{{USER}<BOT>{{char", "{{USER}Brom{{char"),
     ] {
-        assert_eq!(run(&pack, scene.clone(), text, Json::Null).texts[0].as_ref(), gives, "{text}");
+        assert_eq!(run(pack, scene.clone(), text, Json::Null).texts[0].as_ref(), gives, "{text}");
     }
 }
 
 #[test]
 fn hostile_texts_end_with_a_warning() {
-    let pack = Ruleset::open("sillytavern-exact", &[]).unwrap();
+    let pack = &*EXACT;
     let run = |scene: Json, text: &str| {
         let mut scene = scene;
         scene.as_object_mut().unwrap().insert("macro_flavour".into(), "passes".into());
-        run(&pack, scene, text, Json::Null)
+        run(pack, scene, text, Json::Null)
     };
     // a value that grows with every pass it goes through
     let name = "{{char}}".repeat(20_000);

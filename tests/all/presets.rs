@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 use tapster::{Ruleset, Scene, Value};
 
+use crate::shipped::EXACT;
+
 /// The presets of a folder, by their file's name.
 fn presets(folder: &Path) -> Vec<(String, Json)> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
@@ -58,8 +60,8 @@ fn every_pair_of_shipped_presets_gives_a_prompt() {
         println!("skipped: {} is not here (set TAPSTER_REAL)", real.display());
         return;
     }
-    let pack = Ruleset::open_with("sillytavern-exact", &[]).expect("the pack compiles");
-    let bring = |format: &str, file: &Json| tapster::bring(&pack, Some(format), file).expect(format).scene.to_json();
+    let pack = &*EXACT;
+    let bring = |format: &str, file: &Json| tapster::bring(pack, Some(format), file).expect(format).scene.to_json();
     let part = |folder: &str, format: &str| -> Vec<(String, Json)> {
         presets(&real.join(folder)).iter().map(|(name, file)| (name.clone(), bring(format, file))).collect()
     };
@@ -70,7 +72,7 @@ fn every_pair_of_shipped_presets_gives_a_prompt() {
             let mut data = scene();
             lay(&mut data, c);
             lay(&mut data, i);
-            let (size, stops, problem) = built(&pack, &data);
+            let (size, stops, problem) = built(pack, &data);
             writeln!(table, "{context}\t{instruct}\t{size}\t{stops}\t{problem}").unwrap();
             if !problem.is_empty() {
                 wrong.push(format!("{context} with {instruct}: {problem}"));

@@ -2,14 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
-use std::sync::LazyLock;
-
 use serde_json::{Value as Json, json};
 use tapster::emit::dialects;
 use tapster::model::Block;
 use tapster::{Emitted, Plan, Ruleset, Value, emit};
 
-static BASE: LazyLock<Ruleset> = LazyLock::new(|| Ruleset::open_with("base", &[]).unwrap_or_else(|e| panic!("{e}")));
+use crate::shipped::BASE;
 
 fn emitted(rules: &Ruleset, dialect: &str, scene: &Json, messages: &Json) -> Emitted {
     let block = |m: &Json| Block { fields: Value::from(m), tokens: 0.0, history: Vec::new() };

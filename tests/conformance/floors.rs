@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::suites::Tally;
 
 const HEAD: &str = "# What share of each suite must pass: passed/total when the floor was set. Floors may only rise:
-# `cargo test --release --test conformance -- --raise` writes better results here. A suite without a line has floor 0.
+# `cargo test --test conformance -- --raise` writes better results here. A suite without a line has floor 0.
 
 ";
 

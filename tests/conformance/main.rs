@@ -1,6 +1,6 @@
 //! The proof harness: runs every recorded case under `$TAPSTER_CONFORMANCE` and holds each suite to its floor.
 //!
-//! `cargo test --release --test conformance` prints one line a suite (`suite: passed/total`), writes
+//! `cargo test --test conformance` prints one line a suite (`suite: passed/total`), writes
 //! `target/conformance.json`, and fails if a suite is below its floor in `floors.toml`. A suite is a case file.
 //! Adapters (`adapters/`) turn a recorded form into a scene and an outcome back into the recorded form: they rename
 //! fields and never decide anything. Which adapter runs is told by a case's `kind` alone.

@@ -1,22 +1,13 @@
 //! Messages that no provider takes, through every dialect of every pack: a payload or a clear error, and never a panic;
 //! where the model is named, what is wrong is warned of.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 use tapster::emit::dialects;
-use tapster::{Emitted, Plan, Ruleset, blocks_of, emit};
+use tapster::{Emitted, Plan, blocks_of, emit};
+
+use crate::shipped::shipped;
 
 pub(super) const PACKS: &[&str] = &["base", "sillytavern", "sillytavern-exact"];
-
-/// The rules of a pack, opened once for all tests.
-pub(super) fn rules(pack: &str) -> &'static Ruleset {
-    static OPEN: LazyLock<Vec<Ruleset>> = LazyLock::new(|| {
-        let open = |pack: &&str| Ruleset::open(pack, &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
-        PACKS.iter().map(open).collect()
-    });
-    OPEN.iter().find(|rules| &*rules.pack().name == pack).unwrap()
-}
 
 /// A finished plan of these messages, for a model.
 pub(super) fn plan(messages: &[Value], dialect: &str, model: &str) -> Plan {
@@ -33,7 +24,7 @@ pub(super) fn call(id: &str, arguments: &str) -> Value {
 pub(super) fn everywhere(messages: &[Value]) -> Vec<Emitted> {
     let mut all = Vec::new();
     for pack in PACKS {
-        let rules = rules(pack);
+        let rules = shipped(pack);
         for dialect in dialects(rules) {
             match emit(rules, &plan(messages, &dialect, "claude-opus-4-6"), &dialect) {
                 Ok(emitted) => {
@@ -126,7 +117,7 @@ fn thousands_of_calls() {
     };
     let messages: Vec<Value> = (0..5_000).flat_map(of).collect();
     for pack in ["base", "sillytavern-exact"] {
-        let rules = rules(pack);
+        let rules = shipped(pack);
         let emitted = emit(rules, &plan(&messages, "google", "gemini-3-pro-preview"), "google").unwrap();
         for (n, content) in emitted.payload["contents"].as_array().unwrap().iter().enumerate().filter(|(n, _)| n % 2 == 1) {
             assert_eq!(content["parts"][0]["functionResponse"]["name"], json!(format!("f{}", n / 2)), "{pack}");

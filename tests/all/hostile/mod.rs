@@ -9,18 +9,19 @@ mod presets;
 mod wire;
 
 use serde_json::{Value, json};
-use tapster::{Plan, Ruleset, Scene, bring, build};
+use tapster::{Plan, Scene, bring, build};
+
+use crate::shipped::EXACT;
 
 fn built(documents: &[Value]) -> Plan {
-    let rules = Ruleset::open("sillytavern-exact", &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
     let mut scene = Scene { trace: true, ..Default::default() };
     scene.merge(
         (&json!({ "history": [{ "role": "user", "name": "U", "text": "A lamp, a boat. aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!" }] })).into(),
     );
     for document in documents {
-        scene.merge(bring(&rules, None, document).unwrap_or_else(|e| panic!("{e}: {document}")).scene);
+        scene.merge(bring(&EXACT, None, document).unwrap_or_else(|e| panic!("{e}: {document}")).scene);
     }
-    build(&rules, &scene).unwrap_or_else(|e| panic!("{e}"))
+    build(&EXACT, &scene).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn entry(uid: usize, more: &Value) -> Value {
@@ -43,8 +44,7 @@ fn prompt(plan: &Plan) -> String {
 
 /// What bringing a document warns of.
 fn told(document: &Value) -> Vec<String> {
-    let rules = Ruleset::open("sillytavern-exact", &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
-    bring(&rules, None, document).unwrap_or_else(|e| panic!("{e}: {document}")).warnings
+    bring(&EXACT, None, document).unwrap_or_else(|e| panic!("{e}: {document}")).warnings
 }
 
 /// Whether one of the warnings holds all of these words.

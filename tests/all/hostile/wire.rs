@@ -6,7 +6,8 @@ use tapster::emit::dialects;
 use tapster::model::Block;
 use tapster::{Plan, Scene, emit};
 
-use super::dialects::{PACKS, call, everywhere, plan, rules};
+use super::dialects::{PACKS, call, everywhere, plan};
+use crate::shipped::shipped;
 
 /// A table with ten thousand lists, each in the next, under one key. (`json!` would walk them.)
 fn deep(table: Value, key: &str) -> Value {
@@ -30,7 +31,7 @@ fn nested_ten_thousand_deep() {
         let message = deep(json!({ "role": "assistant", "text": "a" }), field);
         let block = Block { fields: (&message).into(), tokens: 0.0, history: Vec::new() };
         for pack in PACKS {
-            let rules = rules(pack);
+            let rules = shipped(pack);
             for dialect in dialects(rules) {
                 let plan = Plan { blocks: vec![block.clone()], ..plan(&[], &dialect, "m") };
                 let error = emit(rules, &plan, &dialect).unwrap_err();
@@ -56,7 +57,7 @@ fn a_scene_nested_ten_thousand_deep() {
     scene.set("provider.model", "m".into());
     scene.set("provider.tools", (&Value::Array(vec![tool])).into());
     for pack in PACKS {
-        let rules = rules(pack);
+        let rules = shipped(pack);
         for dialect in dialects(rules) {
             let plan = Plan { scene: scene.data.clone(), ..plan(&[json!({ "role": "user", "text": "a" })], &dialect, "m") };
             match emit(rules, &plan, &dialect) {
