@@ -13,6 +13,8 @@ use tapster::{Plan, Ruleset, Scene, Value, build, emit, import_document, unchang
 
 use crate::shipped::{BASE, EXACT};
 
+use crate::shipped::{BASE, EXACT};
+
 const TURNS: usize = 200;
 
 fn read(name: &str) -> String {

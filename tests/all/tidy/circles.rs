@@ -109,7 +109,7 @@ fn read(tokens: TokenStream, here: &[String], found: &mut Vec<Module>) {
                 at += 2;
             }
             TokenTree::Ident(word) if (word == "crate" || word == "super" || word == "self") && is_path(&tokens, at + 1) => {
-                path(&tokens[at..], here.to_vec(), found);
+                at += path(&tokens[at..], here.to_vec(), found);
             }
             TokenTree::Group(group) => read(group.stream(), here, found),
             _ => {}
@@ -118,8 +118,8 @@ fn read(tokens: TokenStream, here: &[String], found: &mut Vec<Module>) {
     }
 }
 
-/// The paths that these tokens begin with: one, or those of a group `a::{b, c::d}`.
-fn path(tokens: &[TokenTree], from: Module, found: &mut Vec<Module>) {
+/// The paths that these tokens begin with: one, or those of a group `a::{b, c::d}`. Returns where their last token is.
+fn path(tokens: &[TokenTree], from: Module, found: &mut Vec<Module>) -> usize {
     let mut path = from;
     let mut at = 0;
     loop {
@@ -132,7 +132,10 @@ fn path(tokens: &[TokenTree], from: Module, found: &mut Vec<Module>) {
                 let Some(inside) = block(group) else { break };
                 let inside: Vec<TokenTree> = inside.into_iter().collect();
                 let pieces = inside.split(|t| matches!(t, TokenTree::Punct(p) if p.as_char() == ','));
-                return pieces.filter(|piece| !piece.is_empty()).for_each(|piece| self::path(piece, path.clone(), found));
+                for piece in pieces.filter(|piece| !piece.is_empty()) {
+                    self::path(piece, path.clone(), found);
+                }
+                return at;
             }
         }
         if !is_path(tokens, at + 1) {
@@ -141,6 +144,7 @@ fn path(tokens: &[TokenTree], from: Module, found: &mut Vec<Module>) {
         at += 3;
     }
     found.push(path);
+    at
 }
 
 /// Whether `::` stands there.
