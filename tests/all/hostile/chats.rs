@@ -34,7 +34,7 @@ fn messages_of_unknown_shape_are_told() {
     let lines: Vec<Value> = imported.documents.into_iter().map(|d| d.json).collect();
     let chat = json!({ "lines": lines });
     let warnings = told(&chat);
-    assert!(says(&warnings, &["no messages", "`Y`"]) && says(&warnings, &["is_user", "`maybe`"]), "{warnings:?}");
+    assert!(says(&warnings, &["not messages", "`Y`"]) && says(&warnings, &["is_user", "`maybe`"]), "{warnings:?}");
     assert!(prompt(&built(&[chat])).contains("odd"), "who cannot be told to be the user is the character");
 }
 

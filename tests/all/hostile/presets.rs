@@ -31,7 +31,7 @@ fn the_first_of_two_prompts_with_one_identifier_counts() {
     assert!(sent.contains("First.") && !sent.contains("Second."), "{sent}");
     assert_eq!(sent.matches("A lamp").count(), 1, "a slot that is listed twice is filled once");
     let warnings = told(&document);
-    assert!(says(&warnings, &["first of each", "`main`"]) && says(&warnings, &["more than once", "`chatHistory`"]), "{warnings:?}");
+    assert!(says(&warnings, &["only the first one", "`main`"]) && says(&warnings, &["more than once", "`chatHistory`"]), "{warnings:?}");
 }
 
 #[test]
