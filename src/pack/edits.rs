@@ -19,13 +19,16 @@ struct Edit<'e> {
     change: &'e Node,
 }
 
+/// Why a change cannot be made; boxed, because it is the rare result.
+type Refused = Box<Diagnostic>;
+
 /// Makes the changes of `edit` in the fields of a row; complains of those that cannot be made.
 pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowed>, complain: &mut dyn FnMut(Diagnostic)) {
     for edit in edits(edit) {
         let old = edit.path.first().and_then(|term| fields.get(*term)).map(|term| term.node.span);
         let result = match list(fields, &edit.path) {
             Ok(field) => changed(field, edit.change).map(|list| field.node = Node { span: edit.change.span, data: Data::List(list) }),
-            Err(missing) => Err(missing.at(edit.key)),
+            Err(missing) => Err(Box::new(missing.at(edit.key))),
         };
         let term = edit.path.first().and_then(|term| fields.get_mut(*term));
         match (result, term) {
@@ -35,7 +38,7 @@ pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowe
                 term.node.span = edit.change.span;
             }
             (Ok(()), None) => {}
-            (Err(complaint), _) => complain(complaint),
+            (Err(complaint), _) => complain(*complaint),
         }
     }
 }
@@ -72,25 +75,25 @@ fn is_change(table: &Table) -> bool {
 }
 
 /// The list at a path of a row.
-fn list<'f>(fields: &'f mut Table, path: &[&str]) -> Result<&'f mut Field, Diagnostic> {
+fn list<'f>(fields: &'f mut Table, path: &[&str]) -> Result<&'f mut Field, Refused> {
     let (last, above) = path.split_last().ok_or_else(|| Diagnostic::new(Code::PatchesNothing, "an edit names no term"))?;
     let whole = path.join(".");
     let mut at = fields;
     for part in above {
         at = match at.get_mut(*part).map(|f| &mut f.node.data) {
             Some(Data::Table(table)) => table,
-            _ => return Err(no_list(&whole, part, None)),
+            _ => return Err(no_list(&whole, part, None).into()),
         };
     }
     let known: Vec<String> = at.iter().filter(|(_, f)| f.node.as_list().is_some()).map(|(key, _)| key.to_string()).collect();
     match at.get_mut(*last) {
         Some(field) if field.node.as_list().is_some() => Ok(field),
-        Some(field) => Err(no_list(&whole, last, Some((&field.node, &known)))),
+        Some(field) => Err(no_list(&whole, last, Some((&field.node, &known))).into()),
         None => {
             let near = suggest::help(last, known.iter().map(String::as_str));
             let help = near.unwrap_or_else(|| format!("write the whole list: `{whole} = […]`"));
             let message = format!("`edit` changes `{whole}`, which the row below does not have");
-            Err(Diagnostic::new(Code::PatchesNothing, message).label("no such list below").missing(whole).help(help))
+            Err(Diagnostic::new(Code::PatchesNothing, message).label("no such list below").missing(whole).help(help).into())
         }
     }
 }
@@ -106,7 +109,7 @@ fn no_list(whole: &str, part: &str, found: Option<(&Node, &[String])>) -> Diagno
 }
 
 /// The elements of a list after one change.
-fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Diagnostic> {
+fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Refused> {
     let mut list = field.node.as_list().unwrap_or(&[]).to_vec();
     let word = |key: &str| change.get(key);
     if let Some(new) = word("insert") {
@@ -125,17 +128,17 @@ fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Diagnostic> {
         let at = place(&list, old)?;
         let Some(new) = word("with") else {
             let complaint = Diagnostic::new(Code::TermMissing, "`replace` does not say what stands in its place").at(old.span);
-            return Err(complaint.label("needs `with`").help("add `with = …`"));
+            return Err(complaint.label("needs `with`").help("add `with = …`").into());
         };
         list.splice(at..=at, elements(new));
     } else {
         let message = "a change of a list is one of `insert`, `remove` and `replace`";
         let help = "write `{ insert = …, before = … }`, `{ remove = … }` or `{ replace = …, with = … }`";
-        return Err(Diagnostic::new(Code::TermType, message).at(change.span).help(help));
+        return Err(Diagnostic::new(Code::TermType, message).at(change.span).help(help).into());
     }
     if list.len() > MAX_ELEMENTS {
         let message = format!("the list would have more than {MAX_ELEMENTS} elements");
-        return Err(Diagnostic::new(Code::BoundExceeded, message).at(change.span).help("insert fewer elements"));
+        return Err(Diagnostic::new(Code::BoundExceeded, message).at(change.span).help("insert fewer elements").into());
     }
     Ok(list)
 }
@@ -147,7 +150,7 @@ fn elements(node: &Node) -> Vec<Node> {
 
 /// The place of the element that `named` means: a whole number is a place, a table an element that equals it, a text the
 /// name of an element.
-fn place(list: &[Node], named: &Node) -> Result<usize, Diagnostic> {
+fn place(list: &[Node], named: &Node) -> Result<usize, Refused> {
     let found: Vec<usize> = match &named.data {
         Data::Int(place) => usize::try_from(*place).ok().filter(|n| *n < list.len()).into_iter().collect(),
         Data::Text(text) => (0..list.len()).filter(|n| list.get(*n).is_some_and(|e| name(e).as_deref() == Some(text))).collect(),
@@ -158,11 +161,11 @@ fn place(list: &[Node], named: &Node) -> Result<usize, Diagnostic> {
     };
     match found.as_slice() {
         [one] => Ok(*one),
-        [] => Err(unknown(list, named)),
+        [] => Err(unknown(list, named).into()),
         [first, ..] => {
             let message = format!("the list below has {} elements of that name", found.len());
             let complaint = Diagnostic::new(Code::MoveUnknown, message).at(named.span).label("which of them?");
-            Err(complaint.help(format!("name it by its place, from 0 (the first is {first}), or write it out")))
+            Err(complaint.help(format!("name it by its place, from 0 (the first is {first}), or write it out")).into())
         }
     }
 }
