@@ -1,3 +1,5 @@
+//! Tapster: a declarative rules engine for LLM prompts.
+//!
 #![doc = include_str!("../README.md")]
 // behind the door the rooms look at each other, and tests at all of them
 #![cfg_attr(not(feature = "unstable_machinery"), expect(unreachable_pub, reason = "rooms are public to tests only"))]

@@ -10,8 +10,8 @@ use crate::diag::{Code, Diagnostic, Node, Report, Span, inside, suggest};
 use crate::model::{Fields, Pack};
 use crate::text::pattern::Pattern;
 
+use crate::terms::cells::Cell;
 use crate::terms::expr::{Expr, FieldRef, Path, Root, Seg};
-use crate::terms::memo::Cell;
 use crate::terms::names::{self as declared, Names};
 use crate::terms::rules::ListInfo;
 use crate::terms::{Cond, Library, Select};

@@ -6,6 +6,7 @@
 
 mod absent;
 pub mod calc;
+pub mod cells;
 pub mod cond;
 mod data_condition;
 pub mod draws;

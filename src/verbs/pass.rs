@@ -6,8 +6,8 @@ use crate::diag::{Span, Table};
 use crate::model::{FieldId, Item};
 use crate::syntax::CompileContext;
 use crate::syntax::context::Scope;
+use crate::terms::cells::Cell;
 use crate::terms::ledger::Headroom;
-use crate::terms::memo::Cell;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Env, Fault, Memo, Select, State};
 

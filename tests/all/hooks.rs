@@ -59,7 +59,7 @@ fn a_hook_before_sees_no_blocks_and_one_behind_changes_no_inputs() {
 fn a_path_that_nobody_declares_is_an_error_with_a_remedy() {
     let scene = chat().hook("before_build", "typo", |view: &mut HookView<'_>| view.set("turn_coun", Value::Int(1)));
     let error = tapster::build(&SILLYTAVERN, &scene).unwrap_err();
-    assert_eq!((error.kind(), error.stage.as_deref()), ("pipeline", Some("hooks")));
+    assert_eq!((error.kind().as_str(), error.stage.as_deref()), ("pipeline", Some("hooks")));
     assert!(error.message.contains("typo") && error.message.contains("turn_count"), "{}", error.message);
 }
 
@@ -68,7 +68,7 @@ fn a_hook_of_the_application_that_fails_ends_every_build() {
     for pack in ["base", "sillytavern"] {
         let scene = chat().hook("after_build", "h", |_: &mut HookView<'_>| Err("boom".into()));
         let error = tapster::build(shipped(pack), &scene).unwrap_err();
-        assert_eq!((error.kind(), error.stage.as_deref()), ("pipeline", Some("hooks")), "{pack}: {error}");
+        assert_eq!((error.kind().as_str(), error.stage.as_deref()), ("pipeline", Some("hooks")), "{pack}: {error}");
     }
 }
 
@@ -87,7 +87,7 @@ fn strict_stops_at_the_first_warning() {
         });
     scene.strict = true;
     let error = tapster::build(&SILLYTAVERN, &scene).unwrap_err();
-    assert_eq!((error.kind(), error.stage.as_deref()), ("strict_mode", Some("hooks")));
+    assert_eq!((error.kind().as_str(), error.stage.as_deref()), ("strict_mode", Some("hooks")));
     assert_eq!(ran.load(Ordering::Relaxed), 0);
 }
 

@@ -98,7 +98,7 @@ fn what_no_rule_reads_is_told() {
     let near = "no rule of pack `base` reads `context.windo`; did you mean `context.window`?";
     assert_eq!(told, [("scene.field", near), ("scene.field", "no rule of pack `base` reads `zzzz`")]);
     let strict = Scene { strict: true, ..scene(&data) };
-    assert_eq!(tapster::build(rules, &strict).unwrap_err().kind, "strict_mode");
+    assert_eq!(tapster::build(rules, &strict).unwrap_err().kind().as_str(), "strict_mode");
 }
 
 /// A script that cannot be used is told once, however many texts and passes it would have run on.

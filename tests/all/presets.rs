@@ -63,7 +63,7 @@ fn every_pair_of_shipped_presets_gives_a_prompt() {
     let pack = &*EXACT;
     let bring = |format: &str, file: &Json| tapster::import_document(pack, Some(format), file).expect(format).scene.to_json();
     let part = |folder: &str, format: &str| -> Vec<(String, Json)> {
-        presets(&real.join(folder)).iter().map(|(name, file)| (name.clone(), import_document(format, file))).collect()
+        presets(&real.join(folder)).iter().map(|(name, file)| (name.clone(), bring(format, file))).collect()
     };
     let (contexts, instructs) = (part("context", "st_context"), part("instruct", "st_instruct"));
     let (mut table, mut wrong) = (String::from("context\tinstruct\tcharacters\tstops\tproblem\n"), Vec::new());

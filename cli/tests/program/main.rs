@@ -1,6 +1,6 @@
 //! The program as a process: its exit codes, its streams, and every command that the pages show.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
 mod console;
 #[path = "../../../tests/all/docs/pages.rs"]

@@ -43,7 +43,7 @@ pub struct Add {
     /// The template asks for the place of its element.
     index: bool,
     /// What the memo cells of the template hold.
-    cells: Vec<crate::terms::memo::Cell>,
+    cells: Vec<crate::terms::cells::Cell>,
     /// What has been made of long elements; nothing where that may depend on more than the element and some values.
     remembered: Option<Remembered>,
 }

@@ -9,7 +9,7 @@ mod presets;
 mod wire;
 
 use serde_json::{Value, json};
-use tapster::{Plan, Scene, import_document, build};
+use tapster::{Plan, Scene, build, import_document};
 
 use crate::shipped::EXACT;
 
