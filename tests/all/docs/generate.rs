@@ -27,6 +27,7 @@ const TESTS: &[(&str, &str)] = &[
     ("nonempty", "is there and not empty; with `false`: is missing or empty"),
     ("given", "is in the data, also as null; with `false`: is not in the data. Only this test distinguishes null and missing"),
     ("every", "is positive and a multiple of this number, which must be greater than 0: every nth turn"),
+    ("between", "is a number from the first bound to the second, both included; a bound that is missing is open"),
 ];
 
 /// Rows of a schema that mean the same everywhere.

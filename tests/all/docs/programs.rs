@@ -8,7 +8,8 @@ use tapster::pack::library::shipped_names;
 
 use super::pages::{read, updating};
 
-/// The tables of a pack: one for each program, its passes in the order in which they run.
+/// The tables of a pack: one for each program that the pack changes, its passes in the order in which they run, and
+/// the names of the programs that it takes over as they are.
 pub(crate) fn block(pack: &str) -> String {
     let rules = Ruleset::open(pack, &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
     let (rows, sources) = (&rules.pack().tables, &rules.pack().sources);
@@ -16,9 +17,17 @@ pub(crate) fn block(pack: &str) -> String {
         let row = rows.get(table).and_then(|rows| rows.get(name));
         row.and_then(|row| row.fields.get(key)?.node.as_text()).unwrap_or_default().replace('|', "\\|")
     };
-    let mut out = String::new();
-    for program in &rules.programs().list {
-        if program.passes.is_empty() {
+    // where a pass is written, or patched last
+    let place = |id: &str| {
+        let row = rows.get("pass").and_then(|rows| rows.get(id)).unwrap_or_else(|| panic!("{id}: no row"));
+        let place = sources.place(*row.patched.last().unwrap_or(&row.span)).unwrap_or_else(|| panic!("{id}: no place"));
+        (place.file.to_owned(), place.line)
+    };
+    let own = format!("rules/{pack}/");
+    let (mut out, mut taken) = (String::new(), Vec::new());
+    for program in rules.programs().list.iter().filter(|program| !program.passes.is_empty()) {
+        if !program.passes.iter().any(|pass| place(&pass.id).0.starts_with(&own)) {
+            taken.push(format!("`{}`", program.name));
             continue;
         }
         let about = text("program", &program.name, "about");
@@ -27,11 +36,13 @@ pub(crate) fn block(pack: &str) -> String {
         out.push_str("| pass | verb | what it is for | where |\n| --- | --- | --- | --- |\n");
         for pass in &program.passes {
             let short = pass.id.rsplit_once('/').map_or(pass.id.as_ref(), |(_, name)| name);
-            let place = sources.place(pass.span).unwrap_or_else(|| panic!("{}: no place", pass.id));
-            let (file, line) = (place.file, place.line);
+            let (file, line) = place(&pass.id);
             let about = text("pass", &pass.id, "about");
-            writeln!(out, "| `{short}` | `{}` | {about} | [{file}:{line}](../../{file}#L{line}) |", pass.info.name).unwrap();
+            writeln!(out, "| `{short}` | `{}` | {about} | [{file}:{line}](../../{file}) |", pass.info.name).unwrap();
         }
+    }
+    if !taken.is_empty() {
+        write!(out, "\n## Taken over unchanged\n\nFrom the packs that it extends: {}.\n", taken.join(", ")).unwrap();
     }
     out.push('\n');
     out
