@@ -19,8 +19,8 @@ use super::context::{CompileContext, Scope};
 /// Values inside values deeper than this are refused.
 const MAX_DEPTH: usize = 96;
 
-/// The keys of each value form, its own key first.
-const FORMS: &[(&str, &[&str])] = &[
+/// The keys of each value form, its own key first; calls, queries and forms by name are read by themselves.
+pub const FORMS: &[(&str, &[&str])] = &[
     ("lookup", &["in", "by", "get", "else"]),
     ("first", &[]),
     ("over", &[]),

@@ -5,7 +5,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::pack::KINDS;
 use crate::pack::{Ruleset, Schemas, Start};
-use crate::syntax::{conditions, selections, steps};
+use crate::syntax::{conditions, selections, steps, values};
 use crate::terms::calc;
 use crate::terms::names::Declared;
 use crate::text::functions::FUNCTIONS;
@@ -22,6 +22,7 @@ use crate::cli::stop::Stop;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster ops --verbs                     what a pass can do
+  tapster ops --values                    what a value can be
   tapster ops --scene --pack base         what a scene may hold
   tapster ops --rows --format json        the fields of items, for tools")]
 pub(in crate::cli) struct Ops {
@@ -31,6 +32,9 @@ pub(in crate::cli) struct Ops {
     /// The terms of a pass.
     #[arg(long)]
     terms: bool,
+    /// The forms of values.
+    #[arg(long)]
+    values: bool,
     /// The functions of values, and those of `calc`.
     #[arg(long)]
     functions: bool,
@@ -65,11 +69,17 @@ type Make = fn() -> Vec<Section>;
 
 impl Ops {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let flags = [self.verbs, self.terms, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds];
+        let flags = [self.verbs, self.terms, self.values, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds];
         let all = !flags.contains(&true);
         let mut sections = Vec::new();
-        let fixed: [(bool, Make); 5] =
-            [(self.verbs, verbs), (self.terms, terms), (self.tests, tests), (self.functions, functions), (self.steps, shape_steps)];
+        let fixed: [(bool, Make); 6] = [
+            (self.verbs, verbs),
+            (self.terms, terms),
+            (self.tests, tests),
+            (self.values, forms),
+            (self.functions, functions),
+            (self.steps, shape_steps),
+        ];
         for (wanted, make) in fixed {
             if wanted || all {
                 sections.extend(make());
@@ -133,6 +143,12 @@ fn tests() -> Vec<Section> {
     vec![section("tests", conditions::TESTS.iter().map(|name| json!({ "name": name, "doc": test_doc(name) })))]
 }
 
+fn forms() -> Vec<Section> {
+    let by_themselves: [(&str, &[&str]); 3] = [("of", &[]), ("fn", &[]), ("form", &[])];
+    let row = |(word, others): &(&str, &[&str])| json!({ "name": word, "with": others, "doc": form_doc(word) });
+    vec![section("forms of values", by_themselves.iter().chain(values::FORMS).map(row))]
+}
+
 fn functions() -> Vec<Section> {
     let args =
         |args: &[(&str, bool)]| -> Vec<String> { args.iter().map(|(n, must)| format!("{n}{}", if *must { "" } else { "?" })).collect() };
@@ -191,6 +207,19 @@ fn term_doc(definition: &str, term: &str) -> String {
     let schema = Schemas::shipped().get("terms.v1.json");
     let at = |path: &str| schema.and_then(|s| s.pointer(path)).and_then(Json::as_str);
     at(&format!("/definitions/{definition}/properties/{term}/description")).unwrap_or("").to_owned()
+}
+
+/// What the schema says of a form of values, by the word that it is known by.
+fn form_doc(word: &str) -> String {
+    let definition = match word {
+        "of" => "query",
+        "form" => "as_form",
+        "table" => "as_table",
+        "value" => "as_value",
+        own => own,
+    };
+    let schema = Schemas::shipped().get("terms.v1.json");
+    schema.and_then(|s| s.pointer(&format!("/definitions/{definition}/description"))).and_then(Json::as_str).unwrap_or("").to_owned()
 }
 
 /// The description of a test, wherever the schema of tests keeps it.

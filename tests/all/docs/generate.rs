@@ -27,13 +27,13 @@ const TESTS: &[(&str, &str)] = &[
     ("nonempty", "is there and not empty; with `false`: is missing or empty"),
     ("given", "is in the data, also as null; with `false`: is not in the data. Only this test distinguishes null and missing"),
     ("every", "is positive and a multiple of this number, which must be greater than 0: every nth turn"),
-    ("between", "is a number from the first bound to the second, both included; a bound that is missing is open"),
+    ("between", "is a number from the first bound of a list to the second, both included; a bound that is missing or not written is open"),
 ];
 
 /// Rows of a schema that mean the same everywhere.
-const LAYERING: &[&str] = &["remove", "replace", "before", "after", "expects", "about"];
+const LAYERING: &[&str] = &["remove", "replace", "edit", "before", "after", "expects", "about"];
 /// Keys of a file that mean the same in every kind.
-const COMMON: &[&str] = &["$schema", "kind", "version", "about", "program", "pass", "round", "fact", "field", "arrange"];
+const COMMON: &[&str] = &["$schema", "kind", "version", "about", "program", "pass", "round", "fact", "value", "field", "arrange"];
 
 /// The block called `what`.
 pub(crate) fn block(what: &str) -> String {
