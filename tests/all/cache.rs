@@ -157,9 +157,9 @@ fn two(rules: &Ruleset, n: usize, change: impl Fn(&mut Scene, bool)) -> (Plan, P
 #[test]
 fn who_broke_it_is_named() {
     let (default, friendly) = (rules(false), rules(true));
-    let compared = |plan: &Plan, previous: &[Block]| unchanged(&default, plan, previous).unwrap();
+    let compared = |plan: &Plan, previous: &[Block]| unchanged(default, plan, previous).unwrap();
     // lore in front of the character
-    let (earlier, later) = two(&default, 5, |_, _| {});
+    let (earlier, later) = two(default, 5, |_, _| {});
     let differs = compared(&later, &earlier.blocks).differs.unwrap();
     assert_eq!((differs.id.as_str(), differs.what), ("world_info_before", "changed"));
     assert_eq!((differs.pass.as_deref(), differs.from.as_deref()), (Some("pinned/blocks"), Some("$lore.before")));
@@ -168,7 +168,7 @@ fn who_broke_it_is_named() {
         scene.set("preset.main", Value::text("It is {{time}}. Write on."));
         scene.set("now", Value::text(if late { "2026-01-10T13:00:00Z" } else { "2026-01-10T12:00:00Z" }));
     };
-    let (earlier, later) = two(&default, 3, clock);
+    let (earlier, later) = two(default, 3, clock);
     let found = compared(&later, &earlier.blocks);
     let differs = found.differs.unwrap();
     assert_eq!(
@@ -176,14 +176,14 @@ fn who_broke_it_is_named() {
         ("main_prompt", Some("time"), Some("expand/text"))
     );
     assert!(found.tokens > 0.0 && found.blocks == 0, "{} tokens", found.tokens);
-    let (earlier, later) = two(&friendly, 3, clock);
+    let (earlier, later) = two(friendly, 3, clock);
     assert!(compared(&later, &earlier.blocks).blocks > 5);
     // the oldest message is trimmed, and the note stands deeper
     let alone = |scene: &mut Scene, _: bool| scene.set("books", Value::list(Vec::new()));
-    let (earlier, later) = two(&default, 150, alone);
+    let (earlier, later) = two(default, 150, alone);
     let differs = compared(&later, &earlier.blocks).differs.unwrap();
     assert_eq!((differs.what, differs.pass.as_deref()), ("gone", Some("admission/history")));
-    let (earlier, later) = two(&default, 9, alone);
+    let (earlier, later) = two(default, 9, alone);
     let differs = compared(&later, &earlier.blocks).differs.unwrap();
     assert_eq!((differs.id.as_str(), differs.what, differs.pass.as_deref()), ("2_floating_prompt", "moved", Some("inject/in_chat")));
     // nothing
