@@ -11,6 +11,9 @@ use crate::model::pack::Shadowed;
 /// Longest list that an edit may leave behind.
 const MAX_ELEMENTS: usize = 10_000;
 
+/// Why a change cannot be made.
+type Refused = Box<Diagnostic>;
+
 /// A list in a row, by the path to it, and one change of it.
 struct Edit<'e> {
     path: Vec<&'e str>,
@@ -18,9 +21,6 @@ struct Edit<'e> {
     key: Span,
     change: &'e Node,
 }
-
-/// Why a change cannot be made; boxed, because it is the rare result.
-type Refused = Box<Diagnostic>;
 
 /// Makes the changes of `edit` in the fields of a row; complains of those that cannot be made.
 pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowed>, complain: &mut dyn FnMut(Diagnostic)) {
@@ -76,36 +76,36 @@ fn is_change(table: &Table) -> bool {
 
 /// The list at a path of a row.
 fn list<'f>(fields: &'f mut Table, path: &[&str]) -> Result<&'f mut Field, Refused> {
-    let (last, above) = path.split_last().ok_or_else(|| Diagnostic::new(Code::PatchesNothing, "an edit names no term"))?;
+    let (last, above) = path.split_last().ok_or_else(|| Box::new(Diagnostic::new(Code::PatchesNothing, "an edit names no term")))?;
     let whole = path.join(".");
     let mut at = fields;
     for part in above {
         at = match at.get_mut(*part).map(|f| &mut f.node.data) {
             Some(Data::Table(table)) => table,
-            _ => return Err(no_list(&whole, part, None).into()),
+            _ => return Err(no_list(&whole, part, None)),
         };
     }
     let known: Vec<String> = at.iter().filter(|(_, f)| f.node.as_list().is_some()).map(|(key, _)| key.to_string()).collect();
     match at.get_mut(*last) {
         Some(field) if field.node.as_list().is_some() => Ok(field),
-        Some(field) => Err(no_list(&whole, last, Some((&field.node, &known))).into()),
+        Some(field) => Err(no_list(&whole, last, Some((&field.node, &known)))),
         None => {
             let near = suggest::help(last, known.iter().map(String::as_str));
             let help = near.unwrap_or_else(|| format!("write the whole list: `{whole} = […]`"));
             let message = format!("`edit` changes `{whole}`, which the row below does not have");
-            Err(Diagnostic::new(Code::PatchesNothing, message).label("no such list below").missing(whole).help(help).into())
+            Err(Box::new(Diagnostic::new(Code::PatchesNothing, message).label("no such list below").missing(whole).help(help)))
         }
     }
 }
 
-fn no_list(whole: &str, part: &str, found: Option<(&Node, &[String])>) -> Diagnostic {
+fn no_list(whole: &str, part: &str, found: Option<(&Node, &[String])>) -> Refused {
     let message = match found {
         Some((node, _)) => format!("`edit` changes `{whole}`, but `{part}` of the row below is {}", node.kind()),
         None => format!("`edit` changes `{whole}`, but the row below has no table `{part}`"),
     };
     let near = found.and_then(|(_, known)| suggest::help(part, known.iter().map(String::as_str)));
     let help = near.unwrap_or_else(|| format!("write the whole term: `{} = …`", whole.split('.').next().unwrap_or(whole)));
-    Diagnostic::new(Code::PatchesNothing, message).label("not a list below").help(help)
+    Box::new(Diagnostic::new(Code::PatchesNothing, message).label("not a list below").help(help))
 }
 
 /// The elements of a list after one change.
@@ -128,17 +128,17 @@ fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Refused> {
         let at = place(&list, old)?;
         let Some(new) = word("with") else {
             let complaint = Diagnostic::new(Code::TermMissing, "`replace` does not say what stands in its place").at(old.span);
-            return Err(complaint.label("needs `with`").help("add `with = …`").into());
+            return Err(Box::new(complaint.label("needs `with`").help("add `with = …`")));
         };
         list.splice(at..=at, elements(new));
     } else {
         let message = "a change of a list is one of `insert`, `remove` and `replace`";
         let help = "write `{ insert = …, before = … }`, `{ remove = … }` or `{ replace = …, with = … }`";
-        return Err(Diagnostic::new(Code::TermType, message).at(change.span).help(help).into());
+        return Err(Box::new(Diagnostic::new(Code::TermType, message).at(change.span).help(help)));
     }
     if list.len() > MAX_ELEMENTS {
         let message = format!("the list would have more than {MAX_ELEMENTS} elements");
-        return Err(Diagnostic::new(Code::BoundExceeded, message).at(change.span).help("insert fewer elements").into());
+        return Err(Box::new(Diagnostic::new(Code::BoundExceeded, message).at(change.span).help("insert fewer elements")));
     }
     Ok(list)
 }
@@ -161,16 +161,16 @@ fn place(list: &[Node], named: &Node) -> Result<usize, Refused> {
     };
     match found.as_slice() {
         [one] => Ok(*one),
-        [] => Err(unknown(list, named).into()),
+        [] => Err(unknown(list, named)),
         [first, ..] => {
             let message = format!("the list below has {} elements of that name", found.len());
             let complaint = Diagnostic::new(Code::MoveUnknown, message).at(named.span).label("which of them?");
-            Err(complaint.help(format!("name it by its place, from 0 (the first is {first}), or write it out")).into())
+            Err(Box::new(complaint.help(format!("name it by its place, from 0 (the first is {first}), or write it out"))))
         }
     }
 }
 
-fn unknown(list: &[Node], named: &Node) -> Diagnostic {
+fn unknown(list: &[Node], named: &Node) -> Refused {
     let names: Vec<String> = list.iter().filter_map(name).collect();
     let written = named.as_text().map_or_else(|| named.to_json().to_string(), str::to_owned);
     let written: String = written.chars().take(60).collect();
@@ -181,7 +181,8 @@ fn unknown(list: &[Node], named: &Node) -> Diagnostic {
     let near = suggest::help(&written, names.iter().map(String::as_str)).filter(|_| named.as_text().is_some());
     let all =
         || if names.is_empty() { "name it by its place, from 0".to_owned() } else { format!("its elements are `{}`", names.join("`, `")) };
-    Diagnostic::new(Code::MoveUnknown, message).at(named.span).label("no such element").missing(written).help(near.unwrap_or_else(all))
+    let complaint = Diagnostic::new(Code::MoveUnknown, message).at(named.span).label("no such element").missing(written);
+    Box::new(complaint.help(near.unwrap_or_else(all)))
 }
 
 /// What an element is called: itself, or of a table its `name`, else its `key`, else its first key but `when`.

@@ -17,12 +17,6 @@
 
 use crate::model::Value;
 
-/// The rule language: whatever is not missing, `false`, 0 or empty. A compiled rule part counts as true.
-#[must_use]
-pub fn rules(value: &Value) -> bool {
-    value.truthy()
-}
-
 /// `calc`, where truth is a number: whatever is not 0.
 #[must_use]
 pub fn calc(number: f64) -> bool {

@@ -713,7 +713,7 @@ mod ground {
             (json!(-0.5), [true, true, true, true]),
         ] {
             let v = Value::from(&value);
-            let told = [truth::rules(&v), truth::javascript(&v), truth::handlebars(&v), truth::liquid(&v)];
+            let told = [v.truthy(), truth::javascript(&v), truth::handlebars(&v), truth::liquid(&v)];
             assert_eq!(told, [rules, javascript, handlebars, liquid], "{value}");
         }
         assert!(truth::calc(-1.0) && !truth::calc(0.0));
