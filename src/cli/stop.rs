@@ -43,7 +43,7 @@ impl Stop {
 
     /// Something that was named is not there, or cannot be used: exit 2.
     pub(super) fn could_not(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::new(Exit::CouldNot, Diagnostic::new(code, message).help(help))
+        Self::new(Exit::CouldNot, Diagnostic::error(code, message).help(help))
     }
 
     /// Several complaints.

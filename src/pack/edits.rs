@@ -136,6 +136,11 @@ fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Refused> {
         let help = "write `{ insert = …, before = … }`, `{ remove = … }` or `{ replace = …, with = … }`";
         return Err(Box::new(Diagnostic::new(Code::TermType, message).at(change.span).help(help)));
     }
+    if list.is_empty() {
+        let message = "the change leaves the list empty, which is not the same as no list";
+        let help = "write the whole term in place of the edit, or remove the row";
+        return Err(Box::new(Diagnostic::new(Code::TermMissing, message).at(change.span).help(help)));
+    }
     if list.len() > MAX_ELEMENTS {
         let message = format!("the list would have more than {MAX_ELEMENTS} elements");
         return Err(Box::new(Diagnostic::new(Code::BoundExceeded, message).at(change.span).help("insert fewer elements")));

@@ -185,7 +185,10 @@ impl<'a> Merger<'a> {
     fn check_edit(&mut self, new: &Incoming) {
         let edited = new.edit.as_ref().and_then(|f| f.node.as_table()).map(|edit| edits::terms(edit).collect::<Vec<_>>());
         for (term, field) in edited.unwrap_or_default() {
-            let complaint = if new.replace {
+            let complaint = if new.remove {
+                let message = format!("{} is removed, and yet its `{term}` is edited", new.title());
+                Diagnostic::new(Code::SchemaValue, message).help("keep one of them: `remove` or `edit`")
+            } else if new.replace {
                 let message = format!("{} is taken whole, and yet `{term}` of the row below is edited", new.title());
                 Diagnostic::new(Code::SchemaValue, message).help("write the whole term, or take `replace` out")
             } else if let Some(whole) = new.fields.get(&term) {
@@ -221,6 +224,7 @@ impl<'a> Merger<'a> {
     }
 
     fn remove(&mut self, row: &Incoming) {
+        self.check_edit(row);
         let rows = self.merged.tables.get_mut(&row.table);
         let Some(old) = rows.and_then(|rows| rows.shift_remove(&row.name)) else {
             if self.complete {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Node, suggest};
+use crate::diag::{Code, Node, Table, suggest};
 
 use crate::terms::rewrite::Scripts;
 use crate::terms::steps::{Step, What};
@@ -26,11 +26,19 @@ pub const STEPS: &[(&str, &str)] = &[
     ("run", "calls a Rhai function with the text"),
 ];
 
-/// Words of a step that do not say what it does.
-const BESIDE: &[&str] = &["name", "when", "with", "then", "values", "unknown"];
+/// The words that may stand beside what a step does.
+fn beside(action: &str) -> &'static [&'static str] {
+    match action {
+        "expand" => &["name", "when", "with", "values", "unknown"],
+        "run" => &["name", "when", "with"],
+        "scripts" => &["name", "when", "then"],
+        "override" => &["name", "when", "holds", "times"],
+        _ => &["name", "when"],
+    }
+}
 
 impl CompileContext<'_> {
-    /// A list of steps: `with` and `when` look at the item at hand.
+    /// A list of steps: `with` and `when` look at the current item.
     pub fn steps(&mut self, node: &Node) -> Box<[Step]> {
         match node.as_list() {
             Some(list) => list.iter().filter_map(|n| step(self, n)).collect(),
@@ -49,11 +57,7 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
         cx.fail(Code::TermType, node.span, format!("a step is a table, not {}", node.kind()), help);
         return None;
     };
-    let word = table.keys().find(|k| !BESIDE.contains(&k.as_ref()));
-    let Some((word, own)) = word.and_then(|w| Some((w.as_ref(), &table.get(w)?.node))) else {
-        cx.fail(Code::TermType, node.span, "a step needs one key that says what it does", Some("for example `{ trim = \"both\" }`".into()));
-        return None;
-    };
+    let (word, own) = action(cx, table, node)?;
     let when = table.get("when").map(|f| {
         let c = cx.cond(&f.node, Mode::Item);
         cx.sealed_cond(c)
@@ -91,15 +95,35 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
         "parts" => What::Parts(
             own.as_table().into_iter().flatten().map(|(k, f)| (k.clone(), cx.within(Scope::Any, |cx| cx.expr(&f.node)))).collect(),
         ),
-        _ => {
-            let help = suggest::help(word, STEPS.iter().map(|(name, _)| *name));
-            cx.fail(Code::TermType, node.span, format!("there is no step `{word}`"), help);
-            return None;
-        }
+        _ => return None,
     };
     let said = |key: &str| table.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
     let (values, unknown) = (said("values"), said("unknown"));
     Some(Step { when, with, values, unknown, what })
+}
+
+/// The one key that says what a step does, and its value; reports every key that has no meaning beside it.
+fn action<'n>(cx: &mut CompileContext<'_>, table: &'n Table, node: &Node) -> Option<(&'static str, &'n Node)> {
+    let named = |key: &str| STEPS.iter().map(|(name, _)| *name).find(|name| *name == key);
+    let Some((word, own)) = table.iter().find_map(|(key, field)| Some((named(key)?, &field.node))) else {
+        let unknown = table.iter().find(|(key, _)| !matches!(key.as_ref(), "name" | "when"));
+        let message = match unknown {
+            Some((key, _)) => format!("there is no step `{key}`"),
+            None => "a step needs one key that says what it does".to_owned(),
+        };
+        let help = unknown.and_then(|(key, _)| suggest::help(key, STEPS.iter().map(|(name, _)| *name)));
+        let help = help.or_else(|| Some("for example `{ trim = \"both\" }`; `tapster ops` lists the steps".into()));
+        cx.fail(Code::TermType, unknown.map_or(node.span, |(_, field)| field.key), message, help);
+        return None;
+    };
+    for (key, field) in table.iter().filter(|(key, _)| key.as_ref() != word && !beside(word).contains(&key.as_ref())) {
+        let (message, help) = match named(key) {
+            Some(other) => (format!("a step does one thing, but this one says `{word}` and `{other}`"), "write two steps".to_owned()),
+            None => (format!("`{key}` has no meaning beside `{word}`"), format!("`{word}` takes {}", beside(word).join(", "))),
+        };
+        cx.fail(Code::TwoMeanings, field.key, message, Some(help));
+    }
+    Some((word, own))
 }
 
 fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {

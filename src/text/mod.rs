@@ -1,7 +1,7 @@
 //! What can be done with a text, and nothing about why: the ground that verbs stand on.
 //!
 //! Each file is one primitive that a rule file may call by name: counting tokens, matching patterns as
-//! JavaScript means them, the library of pure functions, macros, scripts, story strings. None knows a pack, a
+//! JavaScript means them, the library of pure functions, macros, Handlebars, Liquid, scripts. None knows a pack, a
 //! message or a product; all treat their input as hostile, so each has a bound and an answer for reaching it.
 
 pub mod dice;

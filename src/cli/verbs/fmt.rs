@@ -90,7 +90,7 @@ impl Fmt {
                     let result = tally.sources.add(&name, "", &formatted.text);
                     for line in &formatted.long {
                         let message = format!("a line stays longer than {} characters", Layout::default().width);
-                        let help = "it holds one key, one word or one literal text; shorten it by hand";
+                        let help = "it holds nested inline tables or one long text; name a part as a `[[value]]`, or shorten it";
                         let span = Span::new(result, line.start, line.end);
                         tally.report.push(Diagnostic::new(Code::FormatLong, message).at(span).help(help));
                     }

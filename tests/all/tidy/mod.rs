@@ -227,3 +227,44 @@ fn every_example_is_whole() {
             .collect(),
     );
 }
+
+/// A file of `src/verbs` that declares itself as a verb stands in the table of verbs.
+#[test]
+fn every_verb_stands_in_the_table() {
+    let table = std::fs::read_to_string(root().join("src/verbs/table.rs")).unwrap();
+    let verbs = rust("src/verbs").into_iter().filter(|(_, text)| text.contains("pub const INFO: Info"));
+    let rooms = verbs.map(|(name, _)| name.trim_start_matches("src/verbs/").trim_end_matches("/mod.rs").trim_end_matches(".rs").to_owned());
+    let missing: Vec<String> = rooms.filter(|verb| !table.contains(&format!("&{verb}::INFO,"))).collect();
+    assert!(missing.is_empty(), "verbs that are not in the table: {missing:?}");
+}
+
+/// Rule files are read by people: no line is longer than 120 characters.
+#[test]
+fn lines_of_rule_files_are_short() {
+    let mut wrong = Vec::new();
+    for (name, text) in files("rules").into_iter().filter(|(name, _)| name.ends_with(".toml")) {
+        wrong.extend(text.lines().enumerate().filter(|(_, l)| l.chars().count() > 120).map(|(n, _)| format!("{name}:{}", n + 1)));
+    }
+    none(wrong);
+}
+
+/// `cargo install --path X` on a page names a package that has a program.
+#[test]
+fn pages_install_a_package_with_a_program() {
+    let mut wrong = Vec::new();
+    let pages = files("docs")
+        .into_iter()
+        .chain(files("examples"))
+        .chain([("README.md".to_owned(), std::fs::read_to_string(root().join("README.md")).unwrap())]);
+    for (name, text) in pages {
+        for path in
+            text.split("cargo install --path ").skip(1).filter_map(|rest| rest.split(|c: char| c.is_whitespace() || c == '`').next())
+        {
+            let manifest = std::fs::read_to_string(root().join(path).join("Cargo.toml")).unwrap_or_default();
+            if !manifest.contains("[[bin]]") {
+                wrong.push(format!("{name}: `cargo install --path {path}` names no package with a program"));
+            }
+        }
+    }
+    none(wrong);
+}
