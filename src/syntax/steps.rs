@@ -26,11 +26,11 @@ pub const STEPS: &[(&str, &str)] = &[
     ("run", "calls a Rhai function with the text"),
 ];
 
-/// Words of a step that do not say what it does.
+/// Keys of a step that do not name its operation.
 const BESIDE: &[&str] = &["name", "when", "with", "then", "values", "unknown"];
 
 impl CompileContext<'_> {
-    /// A list of steps: `with` and `when` look at the item at hand.
+    /// A list of steps: `with` and `when` refer to the current item.
     pub fn steps(&mut self, node: &Node) -> Box<[Step]> {
         match node.as_list() {
             Some(list) => list.iter().filter_map(|n| step(self, n)).collect(),
@@ -113,7 +113,7 @@ fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
         return None;
     };
     let find = cx.pattern(find);
-    // where no item is at hand, `@1` is the match all the same
+    // even without a current item, `@1` refers to the match
     let with = if cx.has_item() { cx.expr(with) } else { cx.within(Scope::Open, |cx| cx.expr(with)) };
     let with = cx.sealed(with);
     let times = own.get("times").and_then(|n| if let crate::diag::Data::Int(i) = n.data { usize::try_from(i).ok() } else { None });
