@@ -1,4 +1,4 @@
-//! `{ fn = "template", of = id, … }`: what can be said about a call before there is a state to run it over.
+//! `{ fn = "template", of = id, … }`: the checks of a call that are possible at compile time.
 
 use crate::diag::{Code, Node, Table, suggest};
 
@@ -10,7 +10,7 @@ use super::context::CompileContext;
 const ARGUMENTS: [&str; 5] = ["of", "task", "budget", "ruler", "data"];
 
 impl CompileContext<'_> {
-    /// Complains about arguments that there are not, and about templates, tasks and rulers that no row defines.
+    /// Reports unknown arguments, and templates, tasks and rulers that no row defines.
     pub(super) fn check_template(&mut self, table: &Table) {
         for (key, field) in table {
             if key.as_ref() != "fn" && !ARGUMENTS.contains(&key.as_ref()) {
@@ -33,7 +33,7 @@ impl CompileContext<'_> {
     }
 }
 
-/// A text that is no reference and holds none.
+/// A text that is not a reference and contains none.
 fn literal(node: &Node) -> Option<&str> {
     node.as_text().filter(|text| !is_reference(text) && !text.contains("{{") && !text.starts_with('$'))
 }

@@ -12,7 +12,7 @@ use crate::terms::names::{self, Type};
 
 use super::context::CompileContext;
 
-/// What a bare path means.
+/// The meaning of a bare path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// A path of the scene (`when`, `that`).
@@ -145,7 +145,7 @@ impl CompileContext<'_> {
                 }
                 for (word, field) in deeper {
                     let help = suggest::help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", "))));
-                    // or a longer path that nothing declares
+                    // or a longer path that is not declared
                     self.fail_for(word, Code::ConditionType, field.key, format!("there is no test `{word}`"), help);
                 }
                 return Cond::Const(false);
@@ -162,14 +162,14 @@ impl CompileContext<'_> {
         Cond::test(subject, test, condition)
     }
 
-    /// Whether `key.word` names something, so that a table below `key` is meant as a longer path.
+    /// Whether `key.word` is a declared name, so that a table under `key` is meant as a longer path.
     fn plausible(&self, deeper: &[(&Arc<str>, &crate::diag::Field)], key: &str, mode: Mode) -> bool {
         let bare = key.trim_start_matches(['$', '@']);
         let scene = key.starts_with('$') || (mode == Mode::Scene && !key.starts_with('@'));
         deeper.iter().all(|(word, _)| if scene { self.names.knows_path(&format!("{bare}.{word}")) } else { bare.starts_with("meta") })
     }
 
-    /// A test; `kind` is what the subject is declared to hold.
+    /// A test; `kind` is the declared type of the subject.
     pub fn test(&mut self, node: &Node, kind: Option<Type>) -> Test {
         match &node.data {
             Data::Bool(b) => Test::Is(*b),
@@ -183,13 +183,13 @@ impl CompileContext<'_> {
         }
     }
 
-    /// A compared value; a constant is held against the declared names where the subject holds such a name.
+    /// A compared value; a constant is checked against the declared names if the subject holds such a name.
     pub fn operand(&mut self, node: &Node, kind: Option<Type>) -> Expr {
         self.check_constant(node, kind);
         self.expr(node)
     }
 
-    /// Slots and budget groups that are named must exist.
+    /// Reports slots and budget groups that do not exist.
     pub fn check_constant(&mut self, node: &Node, kind: Option<Type>) {
         let Some(text) = node.as_text().filter(|t| !t.is_empty() && !t.starts_with(['$', '@']) && !t.contains("{{")) else { return };
         match kind {
@@ -257,7 +257,7 @@ impl CompileContext<'_> {
         }
     }
 
-    /// `between = [low, high]`: a bound that is missing, or that is not written, is open.
+    /// `between = [low, high]`: a bound that is missing or not written is open.
     fn between(&mut self, node: &Node) -> Test {
         let bounds = node.as_list().unwrap_or(&[]);
         let help = || Some("write `between = [low, high]`, or `between = [low]` for no upper bound".to_owned());

@@ -1,6 +1,6 @@
-//! The compile context: what names mean where a term stands, and where complaints go.
+//! The compile context: what names mean where a term stands, and where diagnostics are collected.
 //!
-//! It complains and goes on: every mistake of a pack is told in one run, each placed at the character.
+//! It reports an error and continues: one run reports every error of a pack, each at its exact position.
 
 use std::sync::Arc;
 
@@ -19,32 +19,32 @@ use crate::terms::{Cond, Library, Select};
 use super::dependencies::Dependencies;
 use super::named::{self, Named, Open};
 
-/// What `@` means at a place.
+/// What `@` means at a position.
 #[derive(Debug, Clone)]
 pub enum Scope {
-    /// Nothing: there is no item.
+    /// There is no item.
     None,
     /// An item of one of these row types.
     Rows(Vec<Arc<str>>),
-    /// An item of a list value, whose fields no row type fixes.
+    /// An item of a list value, whose fields are not declared by a row type.
     Open,
-    /// A foreign document: any field may be in it.
+    /// A foreign document, which may have any field.
     Any,
     /// A table of arguments: these names and no others.
     Args(Arc<[Arc<str>]>),
 }
 
-/// Compiling one pack.
+/// The state of compiling one pack.
 pub struct CompileContext<'p> {
     /// The merged text.
     pub pack: &'p Pack,
-    /// Complaints so far.
+    /// Diagnostics so far.
     pub report: Report,
     /// Field numbers.
     pub fields: Fields,
     /// Declared names.
     pub names: Names,
-    /// Values and rows that look at the item at hand.
+    /// Which values and rows depend on the current item.
     pub dependencies: Dependencies,
     /// The lists.
     pub lists: Vec<ListInfo>,
@@ -60,32 +60,32 @@ pub struct CompileContext<'p> {
     pub values: IndexMap<Arc<str>, Named>,
     /// The pack's scripts.
     pub scripts: Library,
-    /// The rule at hand, for messages: `pass lore/print, from layer base`.
+    /// The current rule, for messages: `pass lore/print, from layer base`.
     pub rule: String,
-    /// What `@`, `@outer` … mean; the last is `@`.
+    /// What `@`, `@outer` … mean; the last element is `@`.
     pub scopes: Vec<Scope>,
-    /// Memo cells handed out in the pass at hand; `None` outside of passes.
+    /// Memo cells allocated in the current pass; `None` outside of passes.
     pub memo: Option<u32>,
     /// Compiled cells.
     pub exprs: Vec<Expr>,
     /// Compiled condition cells.
     pub conds: Vec<Cond>,
-    /// Lists that the pass at hand reads through queries.
+    /// Lists that the current pass reads through queries.
     pub reads: Vec<usize>,
-    /// The pass at hand asks what is left of an account, which counts the whole list.
+    /// The current pass asks what is left of an account, which requires the cost of the whole list.
     pub reads_account: bool,
-    /// The pass at hand asks for the place of an item in its list.
+    /// The current pass asks for the index of an item in its list.
     pub reads_index: bool,
-    /// Queries of the pass at hand that look only at the newest end of a list.
+    /// Queries of the current pass that read only the newest end of a list.
     pub tails: Vec<(usize, Select)>,
-    /// What the memo cells of the pass at hand hold.
+    /// What the memo cells of the current pass hold.
     pub cells: Vec<Cell>,
-    /// The facts and values that are being compiled, each inside the one before it.
+    /// The facts and values that are being compiled, each inside the previous one.
     pub(super) open: Vec<Open>,
-    /// Values and conditions that were compiled inside facts and named values.
+    /// How many values and conditions were compiled inside facts and named values.
     pub(super) spent: usize,
     pub(super) depth: usize,
-    /// How many branches of `if` stand around the place at hand.
+    /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
 }
 
@@ -132,12 +132,12 @@ impl<'p> CompileContext<'p> {
         }
     }
 
-    /// Complains at a place.
+    /// Reports an error at a position.
     pub fn fail(&mut self, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
         self.push(Diagnostic::new(code, message).at(span), help);
     }
 
-    /// The same about a name that an unreadable file may define.
+    /// The same for a name that an unreadable file may define.
     pub fn fail_for(&mut self, missing: &str, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
         self.push(Diagnostic::new(code, message).at(span).missing(missing), help);
     }
@@ -149,31 +149,32 @@ impl<'p> CompileContext<'p> {
         if let Some(help) = help {
             d = d.help(help);
         }
-        // what is wrong inside a name is told at the row that has it, and not again for each use
+        // an error inside a named row is reported at the row, and not again for each use
         let same = |told: &Diagnostic| told.code == d.code && told.span == d.span && told.message == d.message;
         if self.open.is_empty() || !self.report.items().iter().any(same) {
             self.report.push(d);
         }
     }
 
-    /// Complains about a name that nothing defines.
+    /// Reports a name that nothing defines.
     pub fn unknown<'a>(&mut self, what: &str, name: &str, span: Span, known: impl IntoIterator<Item = &'a str>) {
         let help = suggest::help(name, known).or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is")));
         self.fail_for(name, Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
     }
 
-    /// The number of a list; complains if there is none, and gives a number that no list has: what its items hold is not asked.
+    /// The number of a list. If there is none, reports an error and returns a number that no list has, so that
+    /// nothing about its items is checked.
     pub fn list(&mut self, name: &str, span: Span) -> usize {
         if let Some(n) = self.lists.iter().position(|l| l.name.as_ref() == name) {
             return n;
         }
         let known: Vec<Arc<str>> = self.lists.iter().map(|l| l.name.clone()).collect();
         self.unknown("list", name, span, known.iter().map(AsRef::as_ref));
-        // no list at all: the first one's rows would make further mistakes out of this one
+        // not the first list: its rows would cause further errors about this one
         self.lists.len()
     }
 
-    /// The place of a name in a list of names; complains if it is not there.
+    /// The index of a name in a list of names; reports an error if it is missing.
     pub fn named(&mut self, what: &str, names: &[Arc<str>], name: &str, span: Span) -> usize {
         if let Some(n) = names.iter().position(|a| a.as_ref() == name) {
             return n;
@@ -188,7 +189,7 @@ impl<'p> CompileContext<'p> {
         self.lists.get(list).map_or(Scope::Open, |l| Scope::Rows(l.rows.clone()))
     }
 
-    /// Runs `f` with `@` meaning something new; the old meaning becomes `@outer`.
+    /// Runs `f` with a new meaning of `@`; the old one becomes `@outer`.
     pub fn within<T>(&mut self, scope: Scope, f: impl FnOnce(&mut Self) -> T) -> T {
         self.scopes.push(scope);
         let result = f(self);
@@ -204,7 +205,7 @@ impl<'p> CompileContext<'p> {
         result
     }
 
-    /// A memo cell for an expression, if this place has any.
+    /// A memo cell for an expression, if memo cells are available here.
     pub fn remember(&mut self, expr: Expr) -> Expr {
         let Some(slot) = self.memo else { return expr };
         self.memo = Some(slot + 1);
@@ -212,7 +213,7 @@ impl<'p> CompileContext<'p> {
         Expr::Memo(slot, Box::new(expr))
     }
 
-    /// A memo cell for a condition, if this place has any.
+    /// A memo cell for a condition, if memo cells are available here.
     pub fn remember_cond(&mut self, cond: Cond) -> Cond {
         let Some(slot) = self.memo else { return cond };
         self.memo = Some(slot + 1);
@@ -238,7 +239,7 @@ impl<'p> CompileContext<'p> {
         }
     }
 
-    /// A reference `$…` or `@…`; `node` and `offset` say where it stands.
+    /// A reference `$…` or `@…`; `node` and `offset` say its position.
     pub fn reference(&mut self, word: &str, node: &Node, offset: usize) -> Expr {
         let span = inside::place_in_text(&self.pack.sources, node, offset);
         let span =
@@ -292,7 +293,7 @@ impl<'p> CompileContext<'p> {
         Expr::Path(Arc::new(Path::new(text.into(), root, segs, looks)))
     }
 
-    /// The list whose name a path begins with, longest first, and how many steps the name takes.
+    /// The longest list name that is a prefix of a path, and how many steps the name takes.
     fn list_prefix(&self, names: &[Arc<str>]) -> Option<(usize, usize)> {
         (1..=names.len()).rev().find_map(|n| {
             let name = names.get(..n)?.join(".");
@@ -325,13 +326,13 @@ impl<'p> CompileContext<'p> {
         self.scopes.iter().rev().nth(usize::from(up)).filter(|s| !matches!(s, Scope::None))
     }
 
-    /// Whether an item is at hand that `@` could mean.
+    /// Whether there is an item that `@` can refer to.
     #[must_use]
     pub fn has_item(&self) -> bool {
         self.scope(0).is_some()
     }
 
-    /// Whether items here may have a field; complains if not.
+    /// Whether items here may have a field; reports an error if not.
     pub fn check_field(&mut self, up: u8, name: &str, span: Span) {
         self.reads_index |= name == "index";
         let types = match self.scope(up) {
@@ -366,7 +367,7 @@ impl<'p> CompileContext<'p> {
         }
     }
 
-    /// The row types in scope, for types of fields.
+    /// The row types in scope, for the types of fields.
     #[must_use]
     pub fn types(&self) -> Option<Vec<Arc<str>>> {
         match self.scopes.last() {
@@ -375,7 +376,7 @@ impl<'p> CompileContext<'p> {
         }
     }
 
-    /// Steps of a path: names, and computed ones in `[…]`.
+    /// The steps of a path: names, and computed ones in `[…]`.
     fn segs(&mut self, text: &str, node: &Node, offset: usize) -> Vec<Seg> {
         let mut out = Vec::new();
         let mut rest = text;
@@ -394,7 +395,7 @@ impl<'p> CompileContext<'p> {
     }
 }
 
-/// The declared lists; a list named like the row type of each program always exists.
+/// The declared lists; a list named after the row type of each program always exists.
 fn lists(pack: &Pack) -> Vec<ListInfo> {
     let text = |fields: &crate::diag::Table, key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
     let mut lists: Vec<ListInfo> = Vec::new();

@@ -1,7 +1,7 @@
-//! Which values and rows of a pack look at the item at hand, so that no pass works them out once for all items.
+//! Which values and rows of a pack depend on the current item, so that no pass evaluates them once for all items.
 //!
-//! `@` in such a cell means the item of whoever reads the cell. Cells are looked at as they are written, before any is
-//! compiled: a cell may read another that stands behind it.
+//! `@` in such a cell means the item of the term that reads the cell. Cells are analysed in their source form before
+//! any is compiled, because a cell may refer to another one that is defined later.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::terms::names::{is_form, is_reference};
 use super::named::names_a_value;
 use super::values::is_pipe;
 
-/// Values inside values deeper than this were refused when they were read.
+/// Values nested deeper than this have already been refused by the reader.
 const MAX_DEPTH: usize = 96;
 
-/// Cells read through cells further than this are refused when they are worked out.
+/// Chains of cells longer than this are refused when they are evaluated.
 const MAX_ROUNDS: usize = 48;
 
-/// How far cells look: 1 at the item at hand, 2 at the one around it.
+/// The maximum dependency level of a cell: 1 for the current item, 2 for the item around it.
 #[derive(Debug, Default)]
 pub struct Dependencies {
     values: FxHashMap<String, u8>,
@@ -37,13 +37,13 @@ enum Name {
     Value(Arc<str>),
 }
 
-/// What one cell is made of.
+/// The dependencies of one cell.
 #[derive(Default)]
 struct Cell {
     own: u8,
-    /// The `$` paths in it, and how many queries stand around each.
+    /// The `$` paths in it, and how many queries enclose each.
     reads: Vec<(String, u8)>,
-    /// The named conditions and values in it, likewise.
+    /// The named conditions and values in it, and how many queries enclose each.
     names: Vec<(Name, u8)>,
 }
 
@@ -94,14 +94,14 @@ impl Dependencies {
         found
     }
 
-    /// How far a scene path looks: the value there, or the furthest of those below.
+    /// The dependency level of a scene path: that of the value there, or the highest of those below.
     #[must_use]
     pub fn path(&self, path: &str) -> u8 {
         let below = |value: &str| path.is_empty() || value.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         self.values.iter().filter(|(value, _)| below(value)).map(|(_, far)| *far).max().unwrap_or(0)
     }
 
-    /// How far the rows of a table look.
+    /// The dependency level of the rows of a table.
     #[must_use]
     pub fn table(&self, name: &str) -> u8 {
         self.tables.get(name).copied().unwrap_or(0)
@@ -139,7 +139,7 @@ impl Cell {
         cell
     }
 
-    /// `within`: how many queries stand around the node.
+    /// `within`: how many queries enclose the node.
     fn add(&mut self, node: &Node, within: u8, level: usize) {
         if level > MAX_DEPTH {
             return;
@@ -179,7 +179,7 @@ impl Cell {
         }
     }
 
-    /// A condition whose bare paths are fields of the `item`, or else paths of the scene.
+    /// A condition whose bare paths are fields of the `item`, or otherwise paths of the scene.
     fn condition(&mut self, node: &Node, item: bool, within: u8, level: usize) {
         let Some(table) = node.as_table().filter(|_| level <= MAX_DEPTH) else { return };
         if table.contains_key("of") {

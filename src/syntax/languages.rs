@@ -1,4 +1,4 @@
-//! Text languages where a rule file names them: `{ expand = NAME }` and `{ fn = "render", lang = NAME, … }`.
+//! Text languages that a rule file names: `{ expand = NAME }` and `{ fn = "render", lang = NAME, … }`.
 
 use crate::diag::{Code, Node, Span, Table, suggest};
 use crate::text::{Language, functions};
@@ -8,12 +8,12 @@ use super::context::CompileContext;
 /// The arguments of `render`.
 const ARGUMENTS: [&str; 6] = ["fn", "of", "lang", "with", "values", "unknown"];
 
-/// What can become of names that a Handlebars template does not have.
+/// How a Handlebars template may treat names that it does not know.
 const UNKNOWN: [&str; 2] = ["macro", "stays"];
 
 impl CompileContext<'_> {
-    /// The language that `node` names, and complaints about what `table` says beside it: `values` is for macros, and
-    /// `unknown` for Handlebars. Any other name is a mistake.
+    /// The language that `node` names. Reports options in `table` that do not belong to it: `values` is for macros,
+    /// `unknown` for Handlebars. Any other name is an error.
     pub fn language(&mut self, node: &Node, table: &Table) -> Option<Language> {
         let name = self.literal(node, "a text language");
         let language = Language::named(&name);
@@ -40,7 +40,7 @@ impl CompileContext<'_> {
         Some(language)
     }
 
-    /// The language of a call of `render`, and complaints about its other arguments.
+    /// The language of a call of `render`; reports errors in its other arguments.
     pub(super) fn language_of_call(&mut self, table: &Table, span: Span) -> Option<Language> {
         for (key, field) in table {
             if !ARGUMENTS.contains(&key.as_ref()) {
@@ -60,7 +60,7 @@ impl CompileContext<'_> {
         self.language(&lang.node, table)
     }
 
-    /// Complains about a name that is not that of a library function which takes nothing but a text.
+    /// Reports a name that is not a library function which takes only a text.
     fn pure_function(&mut self, node: &Node) {
         let name = self.literal(node, "a function's name");
         if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {

@@ -1,7 +1,7 @@
 //! Reading rule files: from the tree of a document to the compiled terms of the room `terms`.
 //!
-//! Everything here runs once, when a pack is compiled. It resolves every name ([`context`]), finds out what each part
-//! depends on ([`dependencies`]), and complains at the character; evaluation never looks at this room.
+//! Everything here runs once, when a pack is compiled. It resolves every name ([`context`]), computes what each part
+//! depends on ([`dependencies`]), and reports errors at their exact position; evaluation never uses this room.
 
 pub mod calls;
 pub mod conditions;

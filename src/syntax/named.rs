@@ -1,7 +1,7 @@
-//! Facts and values: conditions and values that a row names once, compiled where they are used.
+//! Facts and values: conditions and values that a row names once, and that are compiled at each use.
 //!
-//! What `@` means in them is decided where they are used, so each use is compiled by itself. Rows that name each other
-//! in a circle are told once, and how much may come of names inside names is bounded.
+//! The meaning of `@` in them depends on the place of use, so each use is compiled separately. Rows that refer to
+//! each other in a circle are reported once, and the total size of nested uses is bounded.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use indexmap::IndexMap;
 use super::conditions::Mode;
 use super::context::{CompileContext, Scope};
 
-/// Most values and conditions that all uses of names in one pack may come to.
+/// Maximum number of values and conditions that all uses of names in one pack may expand to.
 const MOST: usize = 1_000_000;
 
-/// What a row of table `fact` or `value` names.
+/// The content of a row of table `fact` or `value`.
 #[derive(Debug, Clone)]
 pub struct Named {
     /// The condition or value.
@@ -69,7 +69,7 @@ impl CompileContext<'_> {
         Cond::All(all.into())
     }
 
-    /// The condition of the fact `name`. A bare path in it is a field of the item if the fact says what it is over.
+    /// The condition of the fact `name`. A bare path in it is a field of the item if the fact has `over`.
     pub fn named_fact(&mut self, name: &Arc<str>, fact: &Named) -> Cond {
         let Some(is) = &fact.is else { return Cond::Const(false) };
         self.open.push(Open::Fact(name.clone()));
@@ -102,7 +102,7 @@ impl CompileContext<'_> {
         self.named_value(&name, &value)
     }
 
-    /// The value of the row `name`. Without `over` it is about the scene, and no item is at hand in it.
+    /// The value of the row `name`. Without `over` it is about the scene, and there is no current item in it.
     pub fn named_value(&mut self, name: &Arc<str>, value: &Named) -> Expr {
         let Some(is) = &value.is else { return Expr::Const(Value::Null) };
         self.open.push(Open::Value(name.clone()));
@@ -111,7 +111,7 @@ impl CompileContext<'_> {
         expr
     }
 
-    /// One more value or condition that stands inside a name.
+    /// Counts one more value or condition inside a name.
     pub(super) fn spend(&mut self) {
         self.spent += usize::from(!self.open.is_empty());
     }
@@ -125,8 +125,8 @@ impl CompileContext<'_> {
         self.spent > MOST
     }
 
-    /// Whether a name is being compiled already: then rows name each other in a circle, which `span` closes. Each circle
-    /// is met from all of its rows and told once, from the first by name.
+    /// Whether a name is being compiled already: then rows refer to each other in a circle, which `span` closes. Each
+    /// circle is found from all of its rows and reported once, from the first by name.
     fn is_open(&mut self, name: &Open, span: Span) -> bool {
         let Some(at) = self.open.iter().position(|open| open == name) else { return false };
         let chain = self.open.get(at..).unwrap_or(&[]);

@@ -1,7 +1,7 @@
 //! The scripts of a pack, compiled: every `scripts/*.rhai`.
 //!
-//! A script that does not compile, and a function that no script has, are mistakes of the pack, reported when it is
-//! loaded. A script may import those whose names come before its own.
+//! A script that does not compile and a call of an unknown function are errors of the pack, reported when it is
+//! loaded. A script may import the scripts whose names sort before its own.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::text::script::{ScriptError, ScriptLimits, Scripts};
 
 use super::context::CompileContext;
 
-/// How many arguments a function of a pack takes: what it works on, and what it may look at.
+/// The number of arguments of a pack's function: the value that it changes, and the data that it may read.
 const ARGUMENTS: usize = 2;
 
-/// Compiles all scripts of a pack; complains about those that do not.
+/// Compiles all scripts of a pack; reports those that do not compile.
 pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
     let mut found: Vec<(&str, SourceId)> =
         cx.pack.assets.iter().filter_map(|(path, id)| Some((path.strip_prefix("scripts/")?.strip_suffix(".rhai")?, *id))).collect();
@@ -46,7 +46,7 @@ pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
 }
 
 impl CompileContext<'_> {
-    /// Complains about a script at the place of its mistake.
+    /// Reports an error in a script at its position.
     fn script_bad(&mut self, id: SourceId, error: &ScriptError) {
         let text = self.pack.sources.get(id).map_or("", |s| s.text.as_ref());
         let start = offset(text, error.line, error.column);
@@ -56,7 +56,7 @@ impl CompileContext<'_> {
         self.rule = rule;
     }
 
-    /// Complains if the pack has no function of that name with two arguments.
+    /// Reports an error if the pack has no function of that name with two arguments.
     pub fn function(&mut self, function: &str, span: Span) {
         let (file, name) = parts(function);
         let files: Vec<Arc<str>> = self.scripts.scripts().keys().cloned().collect();
@@ -84,7 +84,7 @@ impl CompileContext<'_> {
     }
 }
 
-/// The byte at which a line and a column (in characters, both from 1) stand; the start where there is none.
+/// The byte offset of a line and a column (in characters, both from 1); 0 if there is none.
 fn offset(text: &str, line: usize, column: usize) -> usize {
     let Some(above) = line.checked_sub(1) else { return 0 };
     let start: usize = text.split_inclusive('\n').take(above).map(str::len).sum();

@@ -1,4 +1,4 @@
-//! Memo cells: every part of a term that looks at no item is wrapped, so that a pass evaluates it once.
+//! Memo cells: every part of a term that depends on no item is wrapped, so that a pass evaluates it once.
 
 use crate::model::Value;
 use crate::terms::cond::{Cond, Test};
@@ -9,7 +9,7 @@ use crate::terms::steps::Pipe;
 use super::context::CompileContext;
 
 impl CompileContext<'_> {
-    /// Wraps what looks at no item into memo cells, as high up as possible.
+    /// Wraps the parts that depend on no item into memo cells, as high up in the tree as possible.
     pub fn sealed(&mut self, expr: Expr) -> Expr {
         let trivial = matches!(expr, Expr::Const(_) | Expr::Field(_) | Expr::Form(_));
         if trivial {
@@ -44,7 +44,7 @@ impl CompileContext<'_> {
                 Expr::Fn(Box::new(Call { function, args }))
             }
             Expr::Is(c) => Expr::Is(Box::new(self.sealed_cond(*c))),
-            // the steps were sealed as they were read
+            // the steps were sealed when they were read
             Expr::Pipe(p) => Expr::Pipe(Box::new(Pipe { of: self.sealed(p.of), steps: p.steps })),
             Expr::Query(q) => Expr::Query(Box::new(self.sealed_query(*q))),
             other => other,

@@ -13,7 +13,7 @@ use crate::terms::select::{Draw, End, Select, Take};
 use super::conditions::Mode;
 use super::context::{CompileContext, Scope};
 
-/// The terms of a selection, in the order they work.
+/// The terms of a selection, in the order in which they are applied.
 pub const WORDS: &[&str] = &["since", "while", "where", "per", "by", "draw", "stream", "from", "skip", "take", "others", "off"];
 
 impl CompileContext<'_> {

@@ -137,7 +137,7 @@ fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
         return None;
     };
     let find = cx.pattern(find);
-    // where no item is at hand, `@1` is the match all the same
+    // even without a current item, `@1` refers to the match
     let with = if cx.has_item() { cx.expr(with) } else { cx.within(Scope::Open, |cx| cx.expr(with)) };
     let with = cx.sealed(with);
     let times = own.get("times").and_then(|n| if let crate::diag::Data::Int(i) = n.data { usize::try_from(i).ok() } else { None });

@@ -1,6 +1,7 @@
 //! Values and queries: from a node of a rule file to the compiled form.
 //!
-//! [`CompileContext::sealed`] then wraps every part that looks at no item into a memo cell, so that a pass evaluates it once.
+//! [`CompileContext::sealed`] then wraps every part that depends on no item into a memo cell, so that a pass
+//! evaluates it once.
 
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use crate::terms::{calc, names};
 use super::conditions::Mode;
 use super::context::{CompileContext, Scope};
 
-/// Values inside values deeper than this are refused.
+/// Values nested deeper than this are refused.
 const MAX_DEPTH: usize = 96;
 
-/// The keys of each value form, its own key first; calls, queries and forms by name are read by themselves.
+/// The keys of each value form, its own key first; calls, queries and forms by name are read separately.
 pub const FORMS: &[(&str, &[&str])] = &[
     ("lookup", &["in", "by", "get", "else"]),
     ("first", &[]),
@@ -36,7 +37,7 @@ pub const FORMS: &[(&str, &[&str])] = &[
 /// The keys of a query, beside those of a selection.
 const QUERY: &[&str] = &["of", "get", "form", "steps", "after", "join", "trim", "count", "is", "depth"];
 
-/// Whether a table is a value through steps: `of` and `steps` alone, and as a condition a test of what comes out.
+/// Whether a table is a value with steps: only `of` and `steps`, and in a condition a test of the result.
 pub(super) fn is_pipe(table: &Table) -> bool {
     table.contains_key("of") && table.contains_key("steps") && table.keys().all(|key| matches!(key.as_ref(), "of" | "steps" | "is"))
 }
@@ -286,7 +287,7 @@ impl CompileContext<'_> {
         Expr::Fn(Box::new(Call { function, args }))
     }
 
-    /// A query `{ of = … }`; `None` after a complaint.
+    /// A query `{ of = … }`; `None` after a reported error.
     pub fn query(&mut self, table: &Table) -> Option<Query> {
         let of = &table.get("of")?.node;
         let (source, scope) = self.source(of);
@@ -298,7 +299,7 @@ impl CompileContext<'_> {
         }
         let select = self.select(table, scope.clone());
         if let Source::List(id) = source {
-            // a query that counts from the newest end needs no more of a long list than that end
+            // a query that counts from the newest end needs only that end of a long list
             if select.is_tail() && !select.refers(1) {
                 self.tails.push((id, select.clone()));
             } else if !self.reads.contains(&id) {
@@ -351,7 +352,7 @@ impl CompileContext<'_> {
                         }
                         _ => Scope::Open,
                     },
-                    // what lies inside a foreign document is foreign too
+                    // everything inside a foreign document is foreign too
                     _ if matches!(self.scopes.last(), Some(Scope::Any)) => Scope::Any,
                     _ => Scope::Open,
                 };

@@ -1,5 +1,5 @@
-//! Nothing and null. The language holds them for one thing; who answers questions about foreign data must tell them apart,
-//! and so do the test `given` and the keys of a form that are `given`.
+//! Distinguishes a missing value from null. The rule language treats both alike; an import report about foreign data,
+//! the test `given` and the `given` keys of a form must distinguish them.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef, Lookup, Seg};
 
 impl Env<'_> {
-    /// Works an expression out: `None` is nothing at all, `Some(Null)` a null that the data itself says where a reference
-    /// or a lookup leads to.
+    /// Evaluates an expression. `None` means that there is no value; `Some(Null)` is a null that the data itself
+    /// contains at the end of a reference or a lookup.
     pub fn present(&self, expr: &Expr) -> Result<Option<Value>, Fault> {
         let value = self.eval(expr)?;
         if !value.is_null() {

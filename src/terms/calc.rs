@@ -17,7 +17,7 @@ use crate::text::{Limits, TextError, truth};
 use super::eval::{Env, Fault};
 use super::expr::Expr;
 
-/// How far an expression may go.
+/// The limits on one expression.
 const LIMITS: Limits = Limits::CALC;
 
 #[derive(pest_derive::Parser)]
@@ -95,7 +95,7 @@ pub const NAMES: &[(&str, Name)] = &[
 ];
 
 impl Calc {
-    /// Whether any reference looks at the item `depth` levels up.
+    /// Whether any reference depends on the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         match self {
@@ -107,7 +107,7 @@ impl Calc {
         }
     }
 
-    /// The result: a whole number where it is one.
+    /// The result: an integer if the number is whole.
     pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
         let n = self.number(env)?;
         #[allow(clippy::cast_possible_truncation)]
@@ -169,7 +169,7 @@ fn call(name: Name, args: &[Calc], env: &Env<'_>) -> Result<f64, Fault> {
     })
 }
 
-/// Which operators bind how strongly, the weakest first.
+/// The precedence of the operators, weakest first.
 static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
     let left = |rule| Precedence::infix(rule, Assoc::Left);
     PrattParser::new()
@@ -182,8 +182,7 @@ static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
 /// Parses an expression; `reference` compiles a `$x` or `@x` at a byte offset.
 ///
 /// # Errors
-/// A text that is not an expression, a function that there is not or that takes another number of values, and a limit
-/// that is reached.
+/// The text is not an expression, a function is unknown or has the wrong number of arguments, or a limit is reached.
 pub fn parse(text: &str, reference: &mut dyn FnMut(&str, usize) -> Expr) -> Result<Calc, TextError> {
     bounded(text)?;
     let mut calc = Grammar::parse(Rule::calc, text).map_err(|error| {
@@ -196,7 +195,7 @@ pub fn parse(text: &str, reference: &mut dyn FnMut(&str, usize) -> Expr) -> Resu
     Compiler { text, reference }.expression(expression.into_inner())
 }
 
-/// Refuses what would nest too deep, for the parser or once compiled.
+/// Refuses text that would nest too deeply, either for the parser or in the compiled form.
 fn bounded(text: &str) -> Result<(), TextError> {
     TextError::refuse_long(text, LIMITS.length)?;
     let (mut depth, mut signs, mut steps) = (0_usize, 0_usize, 0_usize);
@@ -206,7 +205,7 @@ fn bounded(text: &str) -> Result<(), TextError> {
             ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        // signs in a row nest like brackets
+        // consecutive signs nest like brackets
         signs = if c == '-' { signs + 1 } else { signs * usize::from(c.is_whitespace()) };
         steps += usize::from("+-*/<>=!,(".contains(c));
         if depth > LIMITS.depth || signs > LIMITS.depth {
@@ -219,11 +218,11 @@ fn bounded(text: &str) -> Result<(), TextError> {
     Ok(())
 }
 
-/// The error at a place where the grammar could not go on; `wanted` are the rules that it tried there.
+/// The error at a position where parsing failed; `wanted` are the grammar rules that were tried there.
 fn unexpected(text: &str, at: usize, wanted: &[Rule]) -> TextError {
     let rest = text.get(at..).unwrap_or_default();
     let word = word(rest);
-    // a rule of which no part fits at its start stands for its parts
+    // if no part of a rule matches at its start, the rule itself represents its parts
     let operands = [Rule::calc, Rule::expression, Rule::neg, Rule::number, Rule::reference, Rule::call];
     if wanted.iter().any(|rule| operands.contains(rule)) {
         return match word {
@@ -241,7 +240,7 @@ fn unexpected(text: &str, at: usize, wanted: &[Rule]) -> TextError {
     }
 }
 
-/// The word in front of the innermost bracket that is still open; an empty one where there is none.
+/// The word before the innermost bracket that is still open; empty if there is none.
 fn open_bracket(before: &str) -> Option<&str> {
     let mut closed = 0_usize;
     let at = before.char_indices().rev().find(|(_, c)| match c {
@@ -277,7 +276,7 @@ fn no_function(text: &str, at: usize, word: &str) -> TextError {
     TextError::at(text, at, format!("`{word}` is not a number, reference or function; {known}"))
 }
 
-/// From the parsed text to the compiled form; depth is bounded by [`bounded`].
+/// Converts the parse tree to the compiled form; the depth is bounded by [`bounded`].
 struct Compiler<'t, 'r> {
     text: &'t str,
     reference: &'r mut dyn FnMut(&str, usize) -> Expr,

@@ -1,4 +1,4 @@
-//! Memo cells as compiled: what each holds, so that all of a pass can be filled at once.
+//! Memo cells in compiled form: what each one holds, so that all cells of a pass can be filled at once.
 
 use crate::model::Value;
 
@@ -10,7 +10,7 @@ use super::{Cond, Expr};
 pub struct Cell {
     slot: u32,
     what: What,
-    /// It stands in a branch that may not be chosen.
+    /// It is inside a branch that may not be chosen.
     branch: bool,
 }
 
@@ -33,7 +33,8 @@ impl Cell {
         Self { slot, what: What::Cond(cond), branch }
     }
 
-    /// Evaluates the cell now. What fails in a branch that may not be chosen fails where it is chosen.
+    /// Evaluates the cell now. An error inside a branch that may not be chosen is raised only if the branch is
+    /// chosen.
     pub fn fill(&self, env: &Env<'_>) -> Result<(), Fault> {
         let value = match &self.what {
             What::Expr(e) => env.eval(e),

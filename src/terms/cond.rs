@@ -1,7 +1,7 @@
-//! Conditions as compiled, and how a value is held against a test.
+//! Compiled conditions, and how a value is compared with a test.
 //!
-//! A missing value fails every test but `ne`, `= false`, `exists = false`, `nonempty = false` and `given = false`
-//! (the language page, section "Conditions").
+//! A missing value fails every test except `ne`, `= false`, `exists = false`, `nonempty = false` and `given = false`
+//! (see the section "Conditions" of the language page).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub enum Cond {
         subject: Expr,
         /// The test.
         test: Test,
-        /// The subject is a field of type `condition`: what it holds is worked out first.
+        /// The subject is a field of type `condition`: the condition that it holds is evaluated first.
         condition: bool,
     },
     /// `{ of = …, is = test }`.
@@ -39,14 +39,14 @@ pub enum Cond {
     Rhai(Arc<Script>),
     /// `{ host = "name" }`: a function of the embedding program.
     Host(Arc<str>),
-    /// A part that looks at no item: worked out once a pass.
+    /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Cond>),
 }
 
 /// A compiled test.
 #[derive(Debug, Clone)]
 pub enum Test {
-    /// `true` or `false`: what the value counts as.
+    /// `true` or `false`: compares the truth of the value.
     Is(bool),
     /// Equals.
     Eq(Expr),
@@ -54,7 +54,7 @@ pub enum Test {
     OneOf(Box<[Expr]>),
     /// Several tests in one table.
     And(Box<[Test]>),
-    /// Does not count as, equals none of.
+    /// Its truth differs, or it equals none of these.
     Ne(Box<[Expr]>),
     /// A comparison of numbers.
     Cmp(Cmp, Expr),
@@ -64,21 +64,22 @@ pub enum Test {
     Contains(Expr),
     /// Two lists share an element.
     Meets(Expr),
-    /// A text starts with one of.
+    /// A text starts with one of these.
     Starts(Box<[Expr]>),
     /// A text matches.
     Matches(Arc<Pattern>),
-    /// A text matches a pattern that a row or the scene holds.
+    /// A text matches a pattern that comes from a row or the scene.
     MatchesOf(Expr),
-    /// Is there.
+    /// The value exists.
     Exists(bool),
-    /// Is there and not empty.
+    /// The value exists and is not empty.
     Nonempty(bool),
-    /// Is there, be it as a null that the data says. Stands alone in its condition: only there the subject is known.
+    /// The value exists, even as an explicit null in the data. Must be the only test of its condition, because only
+    /// there the subject is known.
     Given(bool),
     /// Positive and a multiple of n > 0.
     Every(Expr),
-    /// A number from one bound to the other, both included; a bound that is missing is open.
+    /// A number between two bounds, both inclusive; a missing bound is open.
     Between(Box<[Expr; 2]>),
 }
 
@@ -110,7 +111,7 @@ impl Test {
         }
     }
 
-    /// Whether `subject` passes. `raw`: the subject as stored, for the tests of presence.
+    /// Whether `subject` passes. `raw` is the subject as stored, for tests of presence.
     pub fn holds(&self, subject: &Value, env: &Env<'_>) -> Result<bool, Fault> {
         Ok(match self {
             Test::Is(b) => subject.truthy() == *b,
@@ -186,7 +187,7 @@ impl Test {
         })
     }
 
-    /// Whether the test asks only for presence, and so must see a compiled cell as it is.
+    /// Whether the test asks only for presence, and must therefore see a compiled cell unevaluated.
     fn presence(&self) -> bool {
         match self {
             Test::Exists(_) | Test::Nonempty(_) => true,
@@ -196,7 +197,7 @@ impl Test {
     }
 }
 
-/// What a test compares with; a literal is not copied for each item.
+/// The value that a test compares with; a literal is not copied for each item.
 fn worked_out<'e>(e: &'e Expr, env: &Env<'_>) -> Result<Cow<'e, Value>, Fault> {
     Ok(match e {
         Expr::Const(value) => Cow::Borrowed(value),
@@ -217,7 +218,7 @@ fn contains(subject: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Equal; where the expected value is a truth value, what the subject counts as decides.
+/// Equality; if the expected value is a boolean, the truth of the subject is compared.
 fn same(subject: &Value, wanted: &Value) -> bool {
     match wanted {
         Value::Bool(b) => subject.truthy() == *b,
@@ -240,7 +241,7 @@ fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, Fault
 }
 
 impl Cond {
-    /// `path = test`. The test `given` asks about the path and not about its value, so it becomes a condition of its own.
+    /// `path = test`. The test `given` is about the path and not about its value, so it becomes a separate condition.
     #[must_use]
     pub fn test(subject: Expr, test: Test, condition: bool) -> Self {
         match test {

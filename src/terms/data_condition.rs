@@ -1,7 +1,7 @@
-//! Conditions that the data of a scene brings, compiled when they are evaluated.
+//! Conditions that come from the data of a scene, compiled when they are evaluated.
 //!
-//! A rule file's conditions are read by the room `syntax`, which knows places in files and complains at them. Data has
-//! no such places, and nothing in it is read as a reference, so this is a reader of its own over values.
+//! Conditions in rule files are read by the room `syntax`, which reports errors at positions in files. Data has no
+//! such positions, and nothing in it is read as a reference, so this is a separate reader that works on values.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::cond::{Cmp, Cond, Test};
 use super::expr::{Expr, FieldRef, Path, Root, Seg};
 use super::rules::Rules;
 
-/// A condition that a scene's data brings: `path = test`, `{ path, op, value }`, `all`, `any`, `not`, `rhai`, `host`.
+/// A condition from the data of a scene: `path = test`, `{ path, op, value }`, `all`, `any`, `not`, `rhai`, `host`.
 /// Its values are data: nothing in them is read as a reference.
 pub(super) fn compile(value: &Value, rules: &Rules) -> Result<Cond, String> {
     part(value, rules, 0)

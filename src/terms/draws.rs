@@ -1,7 +1,7 @@
-//! Chance: named, seeded streams of draws, or one scripted list that serves all streams in order.
+//! Random draws: named, seeded streams, or one scripted list that serves all streams in order.
 //!
-//! A draw is a number in [0, 1). Streams are independent of each other, so that a new pass that draws
-//! does not change what the others get. Generator: ChaCha8, seeded with blake3 over seed and stream name.
+//! A draw is a number in [0, 1). Streams are independent of each other, so that a new pass that draws does not change
+//! the numbers of other streams. Generator: ChaCha8, seeded with blake3 over seed and stream name.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Seeded streams; with a `script` its numbers come first, for whichever stream asks.
+    /// Seeded streams. The numbers of `script`, if any, are used first, whichever stream asks.
     #[must_use]
     pub fn new(seed: &str, script: Option<Vec<f64>>) -> Self {
         Self { seed: seed.into(), script: script.map(Into::into), streams: FxHashMap::default(), taken: Vec::new() }
@@ -54,7 +54,7 @@ impl Draws {
         k.min(n.saturating_sub(1))
     }
 
-    /// Fisher-Yates from the end: n draws, the last one without effect.
+    /// Fisher-Yates shuffle from the end: n draws, of which the last has no effect.
     pub fn shuffle<T>(&mut self, stream: &Arc<str>, items: &mut [T]) {
         for k in (1..=items.len()).rev() {
             let j = self.pick(stream, k);
@@ -62,19 +62,19 @@ impl Draws {
         }
     }
 
-    /// How many scripted numbers are left.
+    /// How many scripted numbers remain.
     #[must_use]
     pub fn left(&self) -> usize {
         self.script.as_ref().map_or(0, std::collections::VecDeque::len)
     }
 
-    /// The scripted numbers that are left, for a run that goes on from this one.
+    /// The remaining scripted numbers, for a run that continues from this one.
     #[must_use]
     pub fn rest(&self) -> Option<Vec<f64>> {
         self.script.as_ref().map(|script| script.iter().copied().collect())
     }
 
-    /// Every draw so far, with the stream that asked.
+    /// Every draw so far, with its stream.
     #[must_use]
     pub fn taken(&self) -> &[(Arc<str>, f64)] {
         &self.taken

@@ -1,7 +1,7 @@
-//! Working expressions out: what `$` and `@` reach from where an expression stands.
+//! Evaluates expressions: what `$` and `@` refer to at the place of an expression.
 //!
-//! An [`Env`] is one item at hand inside the items of enclosing queries, over the [`State`] of a build.
-//! It only reads; draws and warnings go through cells of the state, so that evaluation can borrow lists.
+//! An [`Env`] is the current item, inside the items of enclosing queries, over the [`State`] of a build. It only
+//! reads; draws and warnings go through cells of the state, so that evaluation can borrow lists.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::memo::Memo;
 use super::select::Seq;
 use super::{Cond, Rendering, State};
 
-/// Why something could not be worked out at run time.
+/// Why an evaluation failed at run time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
     /// What went wrong.
     pub message: String,
-    /// The kind of error that it becomes where nothing forgives it.
+    /// The kind of error that is reported if nothing handles the failure.
     pub kind: FaultKind,
 }
 
@@ -30,9 +30,9 @@ pub struct Fault {
 pub enum FaultKind {
     /// A script, a filter or a function failed.
     Failed,
-    /// A text of a text language cannot be read.
+    /// A text in a text language cannot be parsed.
     Template,
-    /// A limit was reached: never forgiven.
+    /// A limit was reached. This error is never handled by a pass.
     Bound,
     /// The caller asked for something that the pack does not have.
     Call,
@@ -44,7 +44,7 @@ impl Fault {
         Self { message: message.into(), kind: FaultKind::Failed }
     }
 
-    /// A text of a text language that cannot be read.
+    /// A text in a text language cannot be parsed.
     pub fn template(message: impl Into<String>) -> Self {
         Self { message: message.into(), kind: FaultKind::Template }
     }
@@ -59,47 +59,47 @@ impl Fault {
         Self { message: message.into(), kind: FaultKind::Call }
     }
 
-    /// Whether a limit was reached, which no pass forgives.
+    /// Whether a limit was reached, which no pass may handle.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         self.kind == FaultKind::Bound
     }
 }
 
-/// The item at hand.
+/// The current item.
 #[derive(Clone, Copy)]
 pub enum Current<'a> {
-    /// None: the scene alone.
+    /// No item: only the scene.
     None,
-    /// An item of a list, and its place in it.
+    /// An item of a list, and its index there.
     Item(&'a Item, usize),
-    /// An element of a list value, and its place.
+    /// An element of a list value, and its index.
     Value(&'a Value, usize),
 }
 
-/// Where an expression is worked out.
+/// The environment in which an expression is evaluated.
 #[derive(Clone, Copy)]
 pub struct Env<'a> {
-    /// What the build holds.
+    /// The state of the build.
     pub st: &'a State,
-    /// The item at hand.
+    /// The current item.
     pub cur: Current<'a>,
     /// The environment of the enclosing query or pass.
     pub outer: Option<&'a Env<'a>>,
-    /// What this pass has worked out already.
+    /// What this pass has evaluated already.
     pub memo: &'a Memo,
-    /// The items of the part that a pass with `per` looks at.
+    /// The items of the part that a pass with `per` is processing.
     pub part: Option<Seq<'a>>,
 }
 
 impl<'a> Env<'a> {
-    /// The same place with another item at hand; this one becomes `@outer`.
+    /// The same environment with another current item; the previous one becomes `@outer`.
     #[must_use]
     pub fn inner<'b>(&'b self, cur: Current<'b>) -> Env<'b> {
         Env { st: self.st, cur, outer: Some(self), memo: self.memo, part: self.part }
     }
 
-    /// Works an expression out.
+    /// Evaluates an expression.
     pub fn eval(&self, expr: &Expr) -> Result<Value, Fault> {
         expr.eval(self)
     }
@@ -109,7 +109,7 @@ impl<'a> Env<'a> {
         cond.holds(self)
     }
 
-    /// A failing filter spares its item when the pass says so; everything else goes up.
+    /// If the pass says so, a filter that fails keeps its item; every other error is returned.
     pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
         if self.st.sparing.get() && !fault.is_bound() {
             let id = self.whole().at("id").map(Value::to_text).unwrap_or_default();
@@ -150,7 +150,7 @@ impl<'a> Env<'a> {
         self.walk(value, &r.rest)
     }
 
-    /// The item at hand as a value.
+    /// The current item as a value.
     #[must_use]
     pub fn whole(&self) -> Value {
         match self.cur {
@@ -160,7 +160,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Follows steps below a value.
+    /// Follows the steps of a path from a value.
     fn walk(&self, mut value: Value, segs: &[Seg]) -> Result<Value, Fault> {
         for seg in segs {
             let name = self.seg(seg)?;
@@ -172,7 +172,7 @@ impl<'a> Env<'a> {
         self.settle(value)
     }
 
-    /// A compiled cell of the pack's own values, worked out.
+    /// A compiled cell of the pack's own values, evaluated.
     fn settle(&self, value: Value) -> Result<Value, Fault> {
         match value {
             Value::Rule(RuleRef::Expr(n)) if self.st.nesting.deeper() => {
@@ -218,7 +218,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Whether `subject` is an element of a list; a list that looks at no item is hashed once a pass.
+    /// Whether `subject` is an element of a list; a list that depends on no item is hashed once per pass.
     pub fn is_in(&self, subject: &Value, list: &Expr) -> Result<bool, Fault> {
         if let Expr::Memo(slot, inner) = list {
             let set = match self.memo.set(*slot) {
@@ -244,7 +244,7 @@ impl<'a> Env<'a> {
         })
     }
 
-    /// A condition that the scene's own data brings, as `path = test` or `{ path, op, value }`.
+    /// A condition from the scene's data, as `path = test` or `{ path, op, value }`.
     pub fn foreign_condition(&self, value: &Value) -> Result<bool, Fault> {
         let cond = super::data_condition::compile(value, &self.st.rules).map_err(Fault::failed)?;
         cond.holds(self)
@@ -282,7 +282,7 @@ fn step(value: &Value, name: &str) -> Value {
 }
 
 impl Expr {
-    /// Works the expression out where `env` stands.
+    /// Evaluates the expression in `env`.
     pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
         Ok(match self {
             Expr::Const(v) => v.clone(),
@@ -368,7 +368,7 @@ fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, Fault> {
     Ok(Value::map(out))
 }
 
-/// Tables laid over each other: a later field wins where it is there.
+/// Merges tables: a later field replaces an earlier one if it is present.
 fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for e in list {
@@ -409,7 +409,7 @@ impl Lookup {
         }
     }
 
-    /// A plain `$table.NAME` looked up by name: answered from the index.
+    /// A plain `$table.NAME` that is looked up by name, answered from the index.
     fn named_table(&self) -> Option<&Arc<str>> {
         match &self.table {
             Expr::Path(p) => match &p.root {

@@ -1,7 +1,7 @@
-//! Value expressions as compiled: references resolved, holes cut out, queries ready to run.
+//! Compiled value expressions: references are resolved, holes are parsed, queries are ready to run.
 //!
-//! Source of the forms: the language page, section "Values". An expression never changes; what it
-//! refers to at run time is reached through an [`super::Env`].
+//! The forms are described in the section "Values" of the language page. An expression is immutable; what it refers
+//! to at run time is read through an [`super::Env`].
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub enum Expr {
     Lookup(Box<Lookup>),
     /// `{ first = […] }`: the first value that is not empty.
     First(Box<[Expr]>),
-    /// `{ over = […] }`: tables laid over each other.
+    /// `{ over = […] }`: tables merged, later ones over earlier ones.
     Over(Box<[Expr]>),
     /// `{ calc = "…" }`.
     Calc(Box<Calc>),
@@ -48,29 +48,30 @@ pub enum Expr {
     Fn(Box<Call>),
     /// `{ form = name }`: the item in the shape of a form.
     Form(usize),
-    /// `{ table = name, value = cell }`: one cell of each row of a table, by the row's name; how far the rows look, as in [`Path::looks`].
+    /// `{ table = name, value = cell }`: one cell of each row of a table, by the row's name. The number says how many
+    /// levels of items the rows depend on, as in [`Path::looks`].
     Cells(Arc<str>, Arc<str>, u8),
-    /// A part that looks at no item: worked out once a pass.
+    /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Expr>),
 }
 
 /// A `$path`.
 #[derive(Debug)]
 pub struct Path {
-    /// As written, without the `$`.
+    /// The path as written, without the `$`.
     pub text: Arc<str>,
-    /// Where it leads.
+    /// The root that it starts from.
     pub root: Root,
     /// The steps below the root.
     pub segs: Box<[Seg]>,
-    /// How far what it leads to looks by itself: 0 at no item, 1 at the item at hand, 2 at the one around it.
+    /// How many levels of items its target depends on: 0 for none, 1 for the current item, 2 for the item around it.
     pub looks: u8,
-    /// The steps of a path of the scene that computes none of them.
+    /// The steps, if this is a path of the scene without computed steps.
     names: Option<Box<[Arc<str>]>>,
 }
 
 impl Path {
-    /// A path as it was read.
+    /// A path as it was parsed.
     #[must_use]
     pub fn new(text: Arc<str>, root: Root, segs: Box<[Seg]>, looks: u8) -> Self {
         let name = |seg: &Seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None };
@@ -78,22 +79,23 @@ impl Path {
         Self { text, root, segs, looks, names }
     }
 
-    /// The names along a path of the scene that computes none of them.
+    /// The names along a path of the scene, if none of its steps is computed.
     #[must_use]
     pub fn names(&self) -> Option<&[Arc<str>]> {
         self.names.as_deref()
     }
 }
 
-/// Where a `$path` begins.
+/// The root of a `$path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Root {
-    /// What the build has set, then the scene, then the pack's values; `list`: a list of that name in between.
+    /// What the build has set, then the scene, then the pack's values; `list` is a list of that name, which is read
+    /// between the scene and the values.
     Scene {
         /// A list whose name the path begins with, and how many steps that name takes.
         list: Option<(usize, usize)>,
     },
-    /// `$given.PATH`: the scene as it was handed in, whatever passes have made of it.
+    /// `$given.PATH`: the scene as it was passed in, whatever passes have changed since.
     Given,
     /// `$table.NAME`.
     Table(Arc<str>),
@@ -115,7 +117,7 @@ pub enum Seg {
 /// An `@field` reference.
 #[derive(Debug, Clone)]
 pub struct FieldRef {
-    /// 0: the item at hand; 1: the item of the enclosing query.
+    /// 0 is the current item, 1 the item of the enclosing query.
     pub up: u8,
     /// The field; `None` is the item itself.
     pub field: Option<(FieldId, Arc<str>)>,
@@ -123,12 +125,12 @@ pub struct FieldRef {
     pub rest: Box<[Seg]>,
 }
 
-/// What a query draws its items from.
+/// Where a query takes its items from.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// A list of the build.
     List(usize),
-    /// The part that a pass with `per` is looking at.
+    /// The part that a pass with `per` is processing.
     Part,
     /// Any value that is a list.
     Value(Expr),
@@ -139,25 +141,25 @@ pub enum Source {
 pub struct Query {
     /// Where the items come from.
     pub of: Source,
-    /// Which of them.
+    /// The selection.
     pub select: Select,
-    /// What of each.
+    /// The value that is taken of each item.
     pub get: Option<Expr>,
-    /// The JSON shape of each.
+    /// The JSON form of each item.
     pub form: Option<usize>,
     /// What is then done to each.
     pub steps: Box<[Step]>,
-    /// A list that stands before the result.
+    /// A list that the result is appended to.
     pub after: Option<Expr>,
-    /// Join to one text.
+    /// Joins the result to one text.
     pub join: Option<Expr>,
-    /// Trim the joined text: at its start, at its end.
+    /// Trims the joined text: at its start, at its end.
     pub trim: (bool, bool),
-    /// How many instead of which.
+    /// Returns the number of items instead of the items.
     pub count: bool,
     /// `take = 1` without `per`: the one item instead of a list.
     pub one: bool,
-    /// Stands outside of a pass, which would have had its list read: it has that done itself.
+    /// The query is not inside a pass, which would have read the list for it, so it reads the list itself.
     pub alone: bool,
 }
 
@@ -168,22 +170,22 @@ pub struct Lookup {
     pub key: Expr,
     /// A table of rows (by name), a map (by key) or a list (by index).
     pub table: Expr,
-    /// Which field of a row is its key.
+    /// The field of a row that is its key.
     pub by: Arc<str>,
-    /// Which field of the found row is wanted; the whole row otherwise.
+    /// The field of the found row that is returned; without it the whole row.
     pub get: Option<Arc<str>>,
-    /// When nothing is found.
+    /// The value if nothing is found.
     pub default: Option<Expr>,
 }
 
-/// `{ if, then, else? }`. Only the value that is chosen is evaluated.
+/// `{ if, then, else? }`. Only the chosen value is evaluated.
 #[derive(Debug, Clone)]
 pub struct Choice {
     /// The condition.
     pub cond: Cond,
-    /// The value where it holds.
+    /// The value if it holds.
     pub then: Expr,
-    /// The value where it does not; nothing if none is written.
+    /// The value if it does not hold; nothing if none is written.
     pub other: Expr,
 }
 
@@ -201,7 +203,7 @@ pub struct Call {
 pub enum Function {
     /// A pure function of the text library.
     Text(usize),
-    /// `cost`: what a text costs by a ruler.
+    /// `cost`: what a text costs on a ruler.
     Cost,
     /// `render`: a text through one of the text languages.
     Render(Language),
@@ -216,7 +218,7 @@ impl Expr {
         Expr::Const(Value::text(text))
     }
 
-    /// Whether the expression looks at the item `depth` levels up from where it stands.
+    /// Whether the expression depends on the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         let any = |list: &[Expr]| list.iter().any(|e| e.refers(depth));
@@ -238,7 +240,7 @@ impl Expr {
         }
     }
 
-    /// Whether working it out may take a draw, which must happen each time and in order.
+    /// Whether evaluation may take a draw, so that it must happen each time and in order.
     #[must_use]
     pub fn draws(&self) -> bool {
         match self {
@@ -262,7 +264,7 @@ impl Seg {
 }
 
 impl Query {
-    /// Whether any part of the query looks at the item `depth` levels up from where the query stands.
+    /// Whether any part of the query depends on the item `depth` levels up from the query.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         let of = match &self.of {
@@ -285,7 +287,7 @@ impl Query {
 }
 
 impl Cond {
-    /// Whether the condition looks at the item `depth` levels up.
+    /// Whether the condition depends on the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         match self {
@@ -298,7 +300,7 @@ impl Cond {
         }
     }
 
-    /// Whether holding it against an item may take a draw.
+    /// Whether evaluating it for an item may take a draw.
     #[must_use]
     pub fn draws(&self) -> bool {
         match self {

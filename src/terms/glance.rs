@@ -1,5 +1,5 @@
-//! Looking at a field of the item at hand without a copy, and without following a pointer where the item itself can tell:
-//! a pass over a long list asks this of every item.
+//! Reads a field of the current item without copying it, and without following a reference if the item itself has the
+//! answer: a pass over a long list does this for every item.
 
 use crate::model::{Value, item::core};
 
@@ -7,7 +7,7 @@ use super::eval::{Current, Env};
 use super::expr::FieldRef;
 
 impl<'a> Env<'a> {
-    /// The value of a field as the item at hand holds it, where it does: for looking at it without a copy.
+    /// A reference to the value of a field that the current item holds itself, so that nothing is copied.
     pub(super) fn held(&self, r: &FieldRef) -> Option<&'a Value> {
         let (Some((id, name)), 0, true) = (&r.field, r.up, r.rest.is_empty()) else { return None };
         match self.cur {
@@ -18,7 +18,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Whether a field of the item at hand surely does not count as true: most items of a long list say no to most questions.
+    /// Whether a field of the current item is certainly not true, which is the answer for most items of a long list.
     pub(super) fn is_off(&self, r: &FieldRef) -> bool {
         let (Some((id, _)), Current::Item(item, _), 0, true) = (&r.field, self.cur, r.up, r.rest.is_empty()) else { return false };
         let lacks = || item.lacks(*id) && self.st.rules.is_off_by_default(item.list, *id);

@@ -1,7 +1,7 @@
 //! Sort keys: `by = ["field", "-field", { field = ranks }, { key = "field", collate = "utf16" }]`.
 //!
-//! Numbers sort as numbers, texts by code point (or UTF-16 unit, where a pack must agree with JavaScript);
-//! missing sorts like 0 or an empty text. Sorting is stable, and keys are worked out once an item.
+//! Numbers sort as numbers, texts by code point (or by UTF-16 unit, if a pack must agree with JavaScript). A missing
+//! value sorts like 0 or an empty text. Sorting is stable, and keys are evaluated once per item.
 
 use std::cmp::Ordering;
 
@@ -22,38 +22,39 @@ pub struct Key {
     pub descending: bool,
 }
 
-/// How two values of a key compare.
+/// How two values of a key are compared.
 #[derive(Debug, Clone)]
 pub enum How {
     /// Numbers as numbers, texts by code point.
     Plain,
     /// Texts by UTF-16 code unit.
     Utf16,
-    /// By place in a rank list; a nested list is one rank; unknown is last; a list field takes its best.
+    /// By position in a list of ranks. A nested list is one rank, an unknown value sorts last, and a list field takes
+    /// its best rank.
     Ranks(Expr),
 }
 
 /// A key's value for one item, ready to compare.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sort {
-    /// A number; missing is 0.
+    /// A number; a missing value is 0.
     Number(f64),
     /// A text.
     Text(Box<str>),
     /// A text as UTF-16 units.
     Units(Box<[u16]>),
-    /// Nothing at all.
+    /// No value.
     Missing,
 }
 
 impl Key {
-    /// Whether the key's ranks look at the item `depth` levels up.
+    /// Whether the key's ranks depend on the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         matches!(&self.how, How::Ranks(e) if depth > 0 && e.refers(depth)) || self.field.up >= depth
     }
 
-    /// The value to sort one element by.
+    /// The value by which one element is sorted.
     pub fn value(&self, cur: Current<'_>, outer: &Env<'_>) -> Result<Sort, Fault> {
         let env = outer.inner(cur);
         let value = env.field(&self.field)?;
@@ -95,7 +96,7 @@ fn rank_of(value: &Value, ranks: &[Value]) -> usize {
     }
 }
 
-/// A rank of `""` also stands for a missing value.
+/// A rank of `""` also represents a missing value.
 fn matches(wanted: &Value, value: &Value) -> bool {
     wanted == value || (value.is_null() && wanted.as_str() == Some(""))
 }
@@ -138,7 +139,7 @@ pub fn sort(part: &mut Vec<usize>, keys: &[Key], seq: Seq<'_>, outer: &Env<'_>) 
     Ok(())
 }
 
-/// A text that is equal for equal values: what parts and sets are keyed by.
+/// A text that is equal for equal values: the key of parts and sets.
 #[must_use]
 pub fn canonical(value: &Value) -> String {
     match value {

@@ -1,7 +1,8 @@
-//! Spending: what an item costs (rulers), how much may be spent (accounts), and what has been.
+//! Spending: what an item costs (rulers), how much may be spent (accounts), and what has been spent.
 //!
-//! A ruler's cost is `tokens` by its estimator plus `each`, plus the role's tokens, plus the name's tokens and `named`
-//! where there is a name; an item without text costs `empty`. Costs are never negative, which trimming relies on.
+//! A ruler's cost is `tokens` by its estimator plus `each`, plus the tokens of the role, plus the tokens of the name
+//! and `named` if there is a name. An item without text costs `empty`. Costs are never negative, which trimming
+//! relies on.
 
 use std::sync::Arc;
 
@@ -12,58 +13,58 @@ use super::eval::{Current, Env, Fault};
 use super::expr::Expr;
 use super::rules::Rules;
 
-/// What counts where nothing names an estimator.
+/// The estimator that is used if none is named.
 pub const DEFAULT: &str = "chars/4";
 
-/// What may be spent on something.
+/// A compiled `[[account]]`: a budget from which items are paid.
 #[derive(Debug)]
 pub struct Account {
     /// Its name.
     pub name: Arc<str>,
-    /// How much there is.
+    /// Its size.
     pub size: Expr,
-    /// At most so much, if positive.
+    /// An upper bound on the size, if positive.
     pub cap: Option<Expr>,
-    /// What an item costs.
+    /// The ruler that says what an item costs.
     pub ruler: usize,
-    /// What an error about it calls the whole window.
+    /// The size of the whole window, for error messages.
     pub window: Option<Expr>,
-    /// What an error about it calls the room kept for the answer.
+    /// The part of the window that is reserved for the answer, for error messages.
     pub reserve: Option<Expr>,
 }
 
-/// What an error says about room: that of an account, and what was to stand in it.
+/// The numbers in an error about a budget: those of the account, and how much was to be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Headroom {
-    /// The whole window, where the account says.
+    /// The size of the whole window, if the account says it.
     pub window: Option<f64>,
-    /// What of it is kept for the answer, where the account says.
+    /// The part that is reserved for the answer, if the account says it.
     pub reserve: Option<f64>,
     /// What was to be sent.
     pub estimated: f64,
 }
 
-/// What one item costs.
+/// A compiled `[[ruler]]`: what one item costs.
 #[derive(Debug)]
 pub struct Ruler {
     /// Its name.
     pub name: Arc<str>,
-    /// The text that is counted, or a number that is the count.
+    /// The text that is counted, or a number that is used as the count.
     pub tokens: Expr,
-    /// Which estimator counts.
+    /// The estimator that counts tokens.
     pub estimator: Expr,
     /// Added for every item.
     pub each: Expr,
-    /// Added, with the tokens of the name, where there is a name.
+    /// Added, with the tokens of the name, if there is a name.
     pub named: Option<Expr>,
     /// The tokens of the role are added.
     pub role: bool,
-    /// What an item without text and name costs.
+    /// The cost of an item without text and name.
     pub empty: Option<f64>,
 }
 
 impl Ruler {
-    /// Whether what is counted is plainly the text of the item at hand.
+    /// Whether the counted text is simply the text of the current item.
     #[must_use]
     pub fn counts_the_text(&self) -> bool {
         let field = if let Expr::Field(field) = &self.tokens {
@@ -75,7 +76,7 @@ impl Ruler {
     }
 }
 
-/// One item that was taken out of its list, or a stretch of an unread list.
+/// One item that was evicted from its list, or an unread stretch of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The item's id.
@@ -84,11 +85,11 @@ pub struct Record {
     pub tokens: f64,
     /// Its budget group.
     pub group: String,
-    /// It was taken out as part of a bundle.
+    /// It was evicted as part of a bundle.
     pub group_eviction: bool,
-    /// The pass that took it out.
+    /// The pass that evicted it.
     pub pass: String,
-    /// How many elements there are in a stretch that was never read.
+    /// How many elements an unread stretch has.
     pub unread: Option<usize>,
 }
 
@@ -96,39 +97,39 @@ pub struct Record {
 #[derive(Debug, Default)]
 pub struct Ledger {
     spent: Vec<f64>,
-    /// What was taken out, in order.
+    /// What was evicted, in order.
     pub records: Vec<Record>,
-    /// The lists that were trimmed, each with what did it last.
+    /// The lists that were trimmed, each with the pass that trimmed it last.
     trimmed: Vec<Trimmed>,
 }
 
-/// What trimmed a list.
+/// How a list was trimmed.
 #[derive(Debug, Clone)]
 pub struct Trimmed {
     /// The list.
     pub list: usize,
-    /// The account that it was trimmed to.
+    /// The account whose size it was trimmed to.
     pub account: usize,
-    /// The pass that did it.
+    /// The pass that trimmed it.
     pub pass: Arc<str>,
-    /// The stage that it did it in.
+    /// The stage in which it was trimmed.
     pub stage: Arc<str>,
 }
 
 impl Ledger {
-    /// Nothing spent yet.
+    /// A ledger in which nothing is spent.
     #[must_use]
     pub fn new(rules: &Rules) -> Self {
         Self { spent: vec![0.0; rules.accounts.len()], ..Self::default() }
     }
 
-    /// Notes that a pass trims a list.
+    /// Records that a pass trims a list.
     pub fn trim(&mut self, by: Trimmed) {
         self.trimmed.retain(|t| t.list != by.list);
         self.trimmed.push(by);
     }
 
-    /// What trimmed a list last; nothing where no pass did.
+    /// How a list was trimmed last; `None` if it was not trimmed.
     #[must_use]
     pub fn trimmed(&self, list: usize) -> Option<&Trimmed> {
         self.trimmed.iter().find(|t| t.list == list)
@@ -148,7 +149,7 @@ impl Ledger {
     }
 }
 
-/// How much an account holds, its cap applied.
+/// The size of an account, with its upper bound applied.
 pub fn size(env: &Env<'_>, account: usize) -> Result<f64, Fault> {
     let Some(account) = env.st.rules.accounts.get(account) else { return Ok(0.0) };
     let size = env.eval(&account.size)?.as_f64().unwrap_or(0.0);
@@ -159,7 +160,7 @@ pub fn size(env: &Env<'_>, account: usize) -> Result<f64, Fault> {
     Ok(cap.map_or(size, |cap| size.min(cap)))
 }
 
-/// What an error says about an account in which `estimated` tokens were to stand.
+/// The numbers for an error about an account to which `estimated` tokens were to be charged.
 pub fn headroom(env: &Env<'_>, account: usize, estimated: f64) -> Result<Headroom, Fault> {
     let account = env.st.rules.accounts.get(account);
     let number = |e: Option<&Expr>| e.map(|e| env.eval(e)).transpose().map(|v| v.and_then(|v| v.as_f64()));
@@ -193,7 +194,7 @@ pub fn cost(env: &Env<'_>, account: usize, item: &Item) -> Result<f64, Fault> {
     ruler_cost(&env.inner(Current::Item(item, 0)), ruler)
 }
 
-/// What the item at hand costs by a ruler.
+/// What the current item costs on a ruler.
 pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
     let Some(ruler) = env.st.rules.rulers.get(ruler) else { return Ok(0.0) };
     let (role, name) = match env.cur {
@@ -230,7 +231,7 @@ fn tokens(counter: &Counter, text: &str) -> f64 {
     counter.count(text) as f64
 }
 
-/// What counts texts on an account: the estimator of its ruler.
+/// The token counter of an account: the estimator of its ruler.
 pub fn counter_of(env: &Env<'_>, account: usize) -> Result<Arc<Counter>, Fault> {
     let ruler = env.st.rules.accounts.get(account).map_or(0, |a| a.ruler);
     match env.st.rules.rulers.get(ruler) {

@@ -1,7 +1,8 @@
-//! The scripts of a pack: every `scripts/*.rhai`, compiled when the pack is, its functions found by `file::function`.
+//! The scripts of a pack: every `scripts/*.rhai`, compiled together with the pack; functions are found by
+//! `file::function`.
 //!
-//! A script that does not compile, and a function that no script has, are mistakes of the pack, told at load. A
-//! script may import those whose names come before its own.
+//! A script that does not compile and a call of an unknown function are errors of the pack, reported when it is
+//! loaded. A script may import the scripts whose names sort before its own.
 
 use std::sync::Arc;
 
@@ -13,11 +14,11 @@ use crate::text::script::Script;
 /// The compiled scripts of a pack.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// By name without folder and ending; nothing for one that does not compile.
+    /// The scripts by name without folder and extension; `None` for one that does not compile.
     scripts: FxHashMap<Arc<str>, Option<Script>>,
 }
 
-/// `file.rhai::function` or `file::function`; a bare function is one of `main`.
+/// `file.rhai::function` or `file::function`; a bare function name refers to `main`.
 pub fn parts(function: &str) -> (&str, &str) {
     let (file, name) = function.rsplit_once("::").unwrap_or(("main", function));
     let file = file.strip_prefix("scripts/").unwrap_or(file);
@@ -28,14 +29,14 @@ impl Library {
     /// Calls a function.
     ///
     /// # Errors
-    /// No such function, a limit, or what the script throws, with its file and line.
+    /// The function is unknown, a limit is reached, or the script throws an error, which names its file and line.
     pub fn call(&self, function: &str, args: &[Value]) -> Result<Value, String> {
         let (file, name) = parts(function);
         let Some(Some(script)) = self.scripts.get(file) else { return Err(format!("the pack has no script `scripts/{file}.rhai`")) };
         script.call(name, args).map_err(|e| format!("`{file}.rhai::{name}`: {e}"))
     }
 
-    /// A library of scripts by name; nothing stands for one that does not compile.
+    /// A library of scripts by name; `None` is a script that does not compile.
     #[must_use]
     pub fn new(scripts: FxHashMap<Arc<str>, Option<Script>>) -> Self {
         Self { scripts }

@@ -1,8 +1,8 @@
 //! The lists of a build, and the history that is read only as far as it is needed.
 //!
-//! A list is its items, plus at most one unread stretch of a long source (the chat) at one gap. What passes
-//! say about the stretch is queued as steps and applied to each message when it is read, newest first; what is
-//! known of all its messages alike (`Shape`) answers most conditions without reading any.
+//! A list is its items, plus at most one unread stretch of a long source (the chat) at one gap. Changes that passes
+//! make to the stretch are queued as steps and applied to each message when it is read, newest first. What all unread
+//! messages have in common (`Shape`) answers most conditions without reading any.
 //! INVARIANT: reading one message changes no other item of the list.
 
 use std::rc::Rc;
@@ -25,31 +25,31 @@ pub struct List {
     pub items: Vec<Item>,
     /// An unread stretch.
     pub lazy: Option<Lazy>,
-    /// Where the item stands that was read last.
+    /// The index of the item that was read last.
     pub gap: usize,
-    /// The list has been filled from its scene path, and hides it from now on.
+    /// The list has been filled from its scene path and is used instead of that path from now on.
     pub loaded: bool,
 }
 
 /// An unread stretch of a long source, in front of `items[at]`.
 #[derive(Clone)]
 pub struct Lazy {
-    /// The gap it stands in.
+    /// The gap in which it lies.
     pub at: usize,
     /// The source's elements.
     pub source: Arc<Vec<Value>>,
-    /// How many elements, from the oldest, have not been read.
+    /// How many elements, counted from the oldest, have not been read.
     pub remaining: usize,
-    /// What happens to each element when it is read.
+    /// The steps that are applied to each element when it is read.
     pub steps: Vec<(Rc<dyn Local>, Rc<Memo>)>,
-    /// What is known of all unread items alike.
+    /// What all unread items have in common.
     pub shape: Shape,
-    /// Whether any unread text holds a macro that writes or draws; found out when first asked.
+    /// Whether any unread text contains a macro that writes or draws; computed when it is first needed.
     pub effects: std::cell::OnceCell<bool>,
 }
 
 impl Lazy {
-    /// Whether unread elements may come to nothing, so that those behind them move up.
+    /// Whether unread elements may yield no item, so that the indices of later items change.
     #[must_use]
     pub fn leaves_out(&self) -> bool {
         let unread = self.source.get(..self.remaining).unwrap_or(&[]);
@@ -57,20 +57,20 @@ impl Lazy {
     }
 }
 
-/// Something that happens to one item, looking only at it and at the scene.
+/// A change of one item that depends only on the item and the scene.
 pub trait Local {
-    /// The item that comes of it; nothing if it is dropped.
+    /// The resulting item; `None` if it is dropped.
     fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault>;
 }
 
-/// What is known of all unread items alike.
+/// What all unread items have in common.
 #[derive(Debug, Clone, Default)]
 pub struct Shape {
-    /// Fields that all have with this value.
+    /// Fields that have this value in all items.
     pub known: Item,
     /// Fields that differ from item to item.
     pub varies: Vec<FieldId>,
-    /// Any other field may be there too.
+    /// Any other field may be present too.
     pub open: bool,
 }
 
@@ -81,7 +81,7 @@ impl List {
         self.lazy.as_ref().map(|l| l.at)
     }
 
-    /// Puts items into gaps (index in the list as it is now), keeping the order given within one gap.
+    /// Inserts items at gaps (indices into the list as it is now); the order of items for one gap is kept.
     pub fn insert(&mut self, mut placed: Vec<(Gap, Item)>) {
         for (_, item) in &mut placed {
             item.list = self.id;
@@ -104,7 +104,7 @@ impl List {
         self.items.extend(new.map(|(_, item)| item));
     }
 
-    /// Puts items behind all others.
+    /// Appends items at the end.
     pub fn append(&mut self, items: impl IntoIterator<Item = Item>) {
         let id = self.id;
         self.items.extend(items.into_iter().map(|mut item| {
@@ -113,7 +113,7 @@ impl List {
         }));
     }
 
-    /// Takes the items at these indices (ascending) out of the list.
+    /// Removes the items at these indices (ascending) from the list.
     pub fn remove(&mut self, indices: &[usize]) -> Vec<Item> {
         if let Some(lazy) = &mut self.lazy {
             lazy.at -= indices.iter().filter(|n| **n < lazy.at).count();
@@ -133,7 +133,7 @@ impl List {
 }
 
 impl Shape {
-    /// Whether a condition holds for all unread items, for none, or (`None`) that depends.
+    /// Whether a condition holds for all unread items or for none; `None` if that depends on the item.
     pub fn judge(&self, cond: &Cond, env: &Env<'_>) -> Result<Option<bool>, Fault> {
         Ok(match cond {
             Cond::Const(b) => Some(*b),
@@ -153,7 +153,8 @@ impl Shape {
         })
     }
 
-    /// All (`over = false`) or any (`over = true`): one that decides settles it, else all must be known.
+    /// Combines results with "all" (`over = false`) or "any" (`over = true`): one result may decide, otherwise all
+    /// must be known.
     fn fold(&self, list: &[Cond], over: bool, env: &Env<'_>) -> Result<Option<bool>, Fault> {
         let mut all_known = true;
         for c in list {
@@ -171,7 +172,7 @@ impl Shape {
         field.is_some_and(|f| f != core::INDEX && !self.varies.contains(&f) && (!self.open || self.known.get(f).is_some()))
     }
 
-    /// From now on a field differs from item to item.
+    /// Records that a field differs from item to item from now on.
     pub fn vary(&mut self, field: FieldId) {
         if !self.varies.contains(&field) {
             self.varies.push(field);
@@ -180,7 +181,7 @@ impl Shape {
     }
 }
 
-/// The first step of a list that is filled from the scene: the element as it is.
+/// The first step of a list that is filled from the scene: the unchanged element.
 pub struct Load;
 
 impl Local for Load {

@@ -1,4 +1,4 @@
-//! Memo cells: the parts of a pass that look at no item are evaluated once per pass, when they are first needed.
+//! Memo cells: the parts of a pass that depend on no item are evaluated once per pass, when they are first needed.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::model::Value;
 
-/// What is evaluated once per pass: values of parts that look at no item, and sets made of lists.
+/// What is evaluated once per pass: the values of parts that depend on no item, and sets that are built from lists.
 #[derive(Debug, Default)]
 pub struct Memo {
     cells: RefCell<Vec<Option<Value>>>,
@@ -25,13 +25,13 @@ impl Memo {
         put(&self.cells, slot, value);
     }
 
-    /// The set made of the list in a cell, if it has been made.
+    /// The set built from the list in a cell, if it has been built.
     pub(super) fn set(&self, slot: u32) -> Option<Arc<FxHashSet<String>>> {
         self.sets.borrow().get(slot as usize).cloned().flatten()
     }
 }
 
-/// Puts a value at a slot, which the cells grow to hold.
+/// Stores a value at a slot; the cells grow as needed.
 pub(super) fn put<T: Clone>(cells: &RefCell<Vec<Option<T>>>, slot: u32, value: T) {
     let mut cells = cells.borrow_mut();
     let slot = slot as usize;

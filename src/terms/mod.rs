@@ -1,8 +1,8 @@
-//! The terms of the rule language: what every pass is written in, whatever its verb.
+//! The terms of the rule language: the parts that every pass is written in, whatever its verb.
 //!
-//! A term has one spelling in files, one compiled form and one meaning: values ([`expr`]), conditions
-//! ([`cond`]), selections ([`select`]), places ([`place`]). Compiling ([`cx`]) resolves every name once;
-//! running only reads what a build holds ([`state`]). Nothing here knows verbs, stages or products.
+//! A term has one spelling in files, one compiled form and one meaning: values ([`expr`]), conditions ([`cond`]),
+//! selections ([`select`]), places ([`place`]). The room `syntax` compiles terms and resolves every name once;
+//! evaluation only reads what a build holds ([`state`]). Nothing here knows verbs, stages or products.
 
 mod absent;
 pub mod calc;

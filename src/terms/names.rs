@@ -1,7 +1,7 @@
-//! Every name that a pack declares: what references are checked against, and what `tapster ops` prints.
+//! Every name that a pack declares: references are checked against these names, and `tapster ops` prints them.
 //!
-//! Paths come from `[[path]]` and `[[state]]` rows, from the pack's values, and from passes that set them;
-//! fields from `[[field]]` rows (`rowtype/field`). A reference to anything else is an error with a suggestion.
+//! Paths come from `[[path]]` and `[[state]]` rows, from the pack's values, and from passes that set them; fields
+//! come from `[[field]]` rows (`rowtype/field`). A reference to any other name is an error with a suggestion.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::diag::{Data, Node, Table};
 use crate::model::Pack;
 
-/// Tables that may be read although no layer has given them a row yet.
+/// Tables that may be read even if no layer has added a row to them.
 pub const TABLES: &[&str] = &[
     "slot",
     "position",
@@ -49,11 +49,11 @@ pub enum Type {
     Boolean,
     /// List.
     List,
-    /// Table: anything below it is known.
+    /// A table; any path below it is known.
     Table,
-    /// Anything.
+    /// Any value.
     Any,
-    /// A condition, as rule files or scene data bring it.
+    /// A condition, from rule files or scene data.
     Condition,
     /// The name of a slot or region.
     Slot,
@@ -76,7 +76,7 @@ impl Type {
         }
     }
 
-    /// The word for it in files.
+    /// The word for it in rule files.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -100,9 +100,9 @@ impl Type {
 /// A declared path or field.
 #[derive(Debug, Clone)]
 pub struct Declared {
-    /// What it holds.
+    /// The type of its value.
     pub kind: Type,
-    /// What it is for; empty where a pass or a value declares it.
+    /// Its description; empty if a pass or a value declares it.
     pub doc: Arc<str>,
 }
 
@@ -119,7 +119,7 @@ pub struct Names {
     pub streams: BTreeMap<Arc<str>, Arc<str>>,
     /// Budget groups.
     pub groups: BTreeMap<Arc<str>, Arc<str>>,
-    /// Slot names that are no row of table `slot`.
+    /// Slot names that have no row in table `slot`.
     pub regions: BTreeMap<Arc<str>, Arc<str>>,
 }
 
@@ -177,7 +177,7 @@ impl Names {
             Some(open) => (open, Type::Table),
             None => (path, kind),
         };
-        // a declaration says more than a pass that happens to set the path
+        // a declaration has more detail than a pass that happens to set the path
         if self.paths.get(path).is_none_or(|d| d.doc.is_empty()) {
             self.paths.insert(path.into(), Declared { kind, doc });
         }
@@ -238,7 +238,7 @@ impl Names {
         false
     }
 
-    /// Whether a field is known: of one of these row types; without types, of any row type or table.
+    /// Whether a field is known: declared for one of these row types; if none are given, for any row type or table.
     #[must_use]
     pub fn knows_field(&self, types: Option<&[Arc<str>]>, field: &str) -> bool {
         if matches!(field, "index" | "_" | "enabled" | "admitted" | "hits") || field.parse::<usize>().is_ok() {
@@ -250,7 +250,7 @@ impl Names {
         }
     }
 
-    /// What a field holds, if all row types that have it agree.
+    /// The type of a field, if all row types that have it agree.
     #[must_use]
     pub fn field_type(&self, types: Option<&[Arc<str>]>, field: &str) -> Option<Type> {
         let mut found = self
@@ -262,25 +262,25 @@ impl Names {
         found.all(|t| t == first).then_some(first)
     }
 
-    /// The fields of these row types, or all there are: for suggestions.
+    /// The fields of these row types, or all fields, for suggestions.
     pub fn field_names<'a>(&'a self, types: Option<&'a [Arc<str>]>) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter(move |(t, _)| types.is_none_or(|types| types.contains(t))).flat_map(|(_, f)| f.keys().map(AsRef::as_ref))
     }
 
-    /// All paths: for suggestions.
+    /// All paths, for suggestions.
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
         self.paths.keys().map(AsRef::as_ref)
     }
 }
 
-/// Whether a table in a value position is an expression (`{ lookup = … }`) and no table of values.
+/// Whether a table in a value position is an expression (`{ lookup = … }`) instead of a table of values.
 #[must_use]
 pub fn is_form(table: &Table) -> bool {
     let alone = || table.len() == 1 && (table.contains_key("is") || table.get("value").is_some_and(|f| f.node.as_text().is_some()));
     ["of", "lookup", "first", "over", "if", "calc", "read", "fn", "none", "form", "table"].iter().any(|k| table.contains_key(*k)) || alone()
 }
 
-/// Whether a text is a reference as a whole: `$` or `@` and a name, or `@` alone.
+/// Whether a whole text is one reference: `$` or `@` and a name, or `@` alone.
 #[must_use]
 pub fn is_reference(text: &str) -> bool {
     let Some(name) = text.strip_prefix('$').or_else(|| text.strip_prefix('@')) else { return false };

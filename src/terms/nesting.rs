@@ -1,36 +1,37 @@
-//! How deep values and texts lie inside one another, so that none refers to itself without end.
+//! Bounds the nesting of values and texts, so that none refers to itself without end.
 
 use std::cell::Cell;
 
-/// Values and texts inside one another.
+/// Maximum depth of nested values and texts.
 const DEEPEST: u32 = 48;
 
-/// Texts that may be expanded inside one text.
+/// Maximum number of texts that may be expanded inside one text.
 const MOST_TEXTS: u32 = 10_000;
 
-/// What is being worked out at the moment.
+/// How deep the current evaluation is nested.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
     depth: Cell<u32>,
-    /// Texts whose macros are being expanded, one inside another, and how many there have been inside the outermost.
+    /// How many texts are being expanded inside one another, and how many have been expanded inside the outermost
+    /// one.
     texts: Cell<(u32, u32)>,
 }
 
 impl Nesting {
-    /// One level of values that refer to values deeper; false when that is too deep.
+    /// Enters one level of values that refer to values; false if that is too deep.
     pub(crate) fn deeper(&self) -> bool {
         let fine = self.depth.get() < DEEPEST;
         self.depth.set(self.depth.get() + u32::from(fine));
         fine
     }
 
-    /// One level up again.
+    /// Leaves one level.
     pub(crate) fn shallower(&self) {
         self.depth.set(self.depth.get().saturating_sub(1));
     }
 
-    /// Begins to expand a text; says whether it is inside another one whose macros are being expanded. Nothing when
-    /// that is too deep, or when there have been too many inside one text.
+    /// Begins to expand a text. Returns whether it is inside another text whose macros are being expanded, or `None`
+    /// if the nesting is too deep or too many texts have been expanded inside one text.
     pub(crate) fn begin_text(&self) -> Option<bool> {
         let (open, all) = match self.texts.get() {
             (0, _) => (0, 0),
@@ -42,7 +43,7 @@ impl Nesting {
         })
     }
 
-    /// Ends the text that was begun last.
+    /// Ends the expansion that was begun last.
     pub(crate) fn end_text(&self) {
         let (open, all) = self.texts.get();
         self.texts.set((open.saturating_sub(1), all));

@@ -1,7 +1,8 @@
-//! Patterns that data brings: each is compiled once a build, and one that ran away is not tried again.
+//! Patterns that come from data: each is compiled once per build, and a pattern that exceeded its bound is not tried
+//! again.
 //!
-//! One attempt is bounded by its engine. What bounds the build is kept here: after 50 patterns that ran
-//! away, those that could do so too are refused untried.
+//! One attempt is bounded by its engine. The bound on the whole build is kept here: after 50 patterns that exceeded
+//! their bound, other patterns that could do so are refused without a try.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,10 +13,10 @@ use crate::text::pattern::{Bound, Pattern, PatternError};
 
 use super::{Fault, State};
 
-/// Most patterns that may run away in one build.
+/// Maximum number of patterns that may exceed their bound in one build.
 const MOST_GIVEN_UP: usize = 50;
 
-/// What a build knows of the patterns that data brings.
+/// What a build has recorded about the patterns from data.
 #[derive(Default)]
 pub(super) struct Patterns {
     known: FxHashMap<String, Result<Pattern, PatternError>>,
@@ -24,11 +25,11 @@ pub(super) struct Patterns {
 }
 
 impl State {
-    /// A pattern that data brings, compiled once a build. With `flags` the text is a bare pattern; without, it may be
+    /// A pattern from data, compiled once per build. With `flags` the text is a bare pattern; without, it may be
     /// `/pattern/flags` or a plain text.
     ///
     /// # Errors
-    /// A text that is no pattern, or one that cannot be matched in bounded time.
+    /// The text is not a pattern, or it cannot be matched in bounded time.
     pub fn pattern(&self, text: &str, flags: Option<&str>) -> Result<Pattern, PatternError> {
         let key = flags.map_or_else(|| text.to_owned(), |flags| format!("/{text}/{flags}\0"));
         if let Some(found) = self.patterns.borrow().known.get(&key) {
@@ -39,10 +40,11 @@ impl State {
         made
     }
 
-    /// Calls a function of the library; a bound that a text reaches is a warning, and the text stays as it is.
+    /// Calls a function of the library. If a text reaches a bound, a warning is raised and the text is returned
+    /// unchanged.
     ///
     /// # Errors
-    /// What the function cannot work out.
+    /// The error that the function returns.
     pub fn called(&self, function: &Function, args: &Map) -> Result<Value, Fault> {
         (function.run)(args).or_else(|refusal| match refusal {
             Refusal::Failed(why) => Err(Fault::failed(why)),
@@ -53,7 +55,7 @@ impl State {
         })
     }
 
-    /// Whether the text holds a match of a pattern that data brings.
+    /// Whether the text contains a match of a pattern from data.
     ///
     /// # Errors
     /// A bound that was reached, now or earlier in this build.
@@ -74,19 +76,19 @@ impl State {
         found
     }
 
-    /// Warns of the key of an item, once a build: the message names the item and its book.
+    /// Warns about the key of an item, once per build; the message names the item and its book.
     pub fn warn_of_key(&self, code: Code, item: &Item, key: &str, what: &str) {
         self.warn_once(code, format!("key `{}` of {} {what}", short::word(key), self.named(item)));
     }
 
-    /// Raises a warning that has not been raised in this build, whichever pass is the next to find it.
+    /// Raises a warning unless the same warning was already raised in this build by any pass.
     pub fn warn_once(&self, code: Code, message: String) {
         if self.patterns.borrow_mut().told.insert((code, message.clone())) {
             self.warn(code, message);
         }
     }
 
-    /// An item as a message names it: by its id, its name and its book, as far as it has them.
+    /// The name of an item in messages: its id, its name and its book, as far as it has them.
     fn named(&self, item: &Item) -> String {
         let word = |name: &str| {
             let value = self.rules.fields.id(name).and_then(|f| item.get(f)).map(Value::to_text).unwrap_or_default();

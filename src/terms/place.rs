@@ -1,7 +1,7 @@
-//! Where items go: one placement for slots, notes, persona, lore and everything else.
+//! Where items are placed: one kind of placement for slots, notes, persona, lore and everything else.
 //!
-//! A place is a gap of a list: gap n is in front of the nth item. All gaps of a pass are found on the list
-//! as it was when the pass began, unless it says `against = "now"`.
+//! A place is a gap of a list: gap n is before the nth item. All gaps of a pass are computed on the list as it was
+//! when the pass began, unless the pass says `against = "now"`.
 
 use super::Cond;
 use super::eval::{Env, Fault};
@@ -11,49 +11,49 @@ use super::select::{Seq, count};
 /// A compiled place.
 #[derive(Debug, Clone)]
 pub enum Place {
-    /// In front of everything.
+    /// Before all items.
     Start,
-    /// Behind everything.
+    /// After all items.
     End,
-    /// In front of the first item that meets the condition.
+    /// Before the first item that meets the condition.
     Before(Cond, Lost),
-    /// Behind the last item that meets the condition.
+    /// After the last item that meets the condition.
     After(Cond, Lost),
-    /// In front of the nth item, counted from the end, of those that meet `of`; 0 is behind the last.
+    /// Before the nth item, counted from the end, of those that meet `of`; 0 is after the last.
     Depth {
-        /// How deep.
+        /// The depth.
         depth: Expr,
-        /// Which items count.
+        /// Which items are counted.
         of: Cond,
-        /// When none counts.
+        /// The place if no item is counted.
         lost: Lost,
     },
-    /// In front of the nth item from the start, of those that meet `of`.
+    /// Before the nth item from the start of those that meet `of`.
     Index(Expr, Cond, Lost),
 }
 
-/// A gap between items. An unread stretch stands in a gap too: `early` is in front of it.
+/// A gap between items. An unread stretch lies in a gap too: `early` is before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// In front of the item of this index.
+    /// Before the item of this index.
     pub at: usize,
-    /// In front of an unread stretch in the same gap, if there is one; behind it otherwise.
+    /// Before an unread stretch in the same gap, if there is one; otherwise after it.
     pub early: bool,
 }
 
 impl Gap {
-    /// Behind an item, and so in front of what is unread behind it.
+    /// After an item, and so before an unread stretch that follows it.
     fn behind(n: usize) -> Self {
         Self { at: n + 1, early: true }
     }
 
-    /// In front of an item, and so behind what is unread in front of it.
+    /// Before an item, and so after an unread stretch that precedes it.
     fn ahead_of(n: usize) -> Self {
         Self { at: n, early: false }
     }
 }
 
-/// What happens when a place is not there.
+/// What happens if a place does not exist.
 #[derive(Debug, Clone, Default)]
 pub enum Lost {
     /// The item is dropped, which is reported.
@@ -66,7 +66,7 @@ pub enum Lost {
 }
 
 impl Place {
-    /// The gap for an item in list `id`; `None` when the place is lost and the item is to be dropped.
+    /// The gap for an item in list `id`; `None` if the place does not exist and the item is to be dropped.
     pub fn gap(&self, id: usize, env: &Env<'_>) -> Result<Option<Gap>, Fault> {
         match self {
             Place::Start => Ok(Some(Gap { at: 0, early: true })),
@@ -103,7 +103,7 @@ fn meets(id: usize, n: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault>
     env.inner(Seq::Items(&list.items).cur(n)).holds(cond)
 }
 
-/// The first item that meets a condition. The unread part of a history is read only when it may hold it.
+/// The first item that meets a condition. The unread part of a history is read only if it may contain that item.
 fn first(id: usize, cond: &Cond, env: &Env<'_>) -> Result<Option<usize>, Fault> {
     let (lazy, length) = {
         let list = env.st.list(id);
@@ -127,7 +127,7 @@ fn first(id: usize, cond: &Cond, env: &Env<'_>) -> Result<Option<usize>, Fault> 
     Ok(None)
 }
 
-/// The place in front of the nth item that meets a condition, counted from the start; the end if there are fewer.
+/// The gap before the nth item that meets a condition, counted from the start; the end if there are fewer.
 fn nth_first(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
     let length = env.st.list(id).items.len();
     let mut seen = 0;
@@ -149,7 +149,7 @@ fn nth_last(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Opti
     loop {
         let at = env.st.list(id).lazy_at();
         if at == Some(n) && env.st.lazy_may_meet(id, cond, env)? {
-            // all that stands behind the unread part has been looked at: read one more message
+            // every item after the unread part has been checked: read one more message
             if env.st.read_one(id)? {
                 best = best.map(|k: usize| k + 1);
                 n += 1;

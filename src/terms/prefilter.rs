@@ -1,7 +1,8 @@
-//! What an item must have to meet a condition, found out before a long list is gone through: most items lack it, and
-//! are passed over without working the condition out.
+//! What an item must have to meet a condition, computed before a long list is processed: most items lack it and are
+//! skipped without evaluating the condition.
 //!
-//! Only what comes before anything that might fail is looked at, so that a condition that fails still does.
+//! Only the tests before the first one that might fail with an error are used, so that such an error is still
+//! reported.
 
 use crate::model::item::{Wanted, core};
 use crate::model::{FieldId, Item};
@@ -10,19 +11,19 @@ use super::cond::Cmp;
 use super::expr::{Expr, FieldRef};
 use super::{Cond, Rules, Test};
 
-/// What an item must have; an item that has it may still fail.
+/// What an item must have. An item that has it may still fail the condition.
 #[derive(Debug, Default)]
 pub(super) struct Prefilter {
-    /// The list that was asked about.
+    /// The list that the requirement is for.
     list: u16,
     wanted: Wanted,
-    /// Of each of these, one.
+    /// For each of these, the item must match one alternative.
     one_of: Vec<Vec<Prefilter>>,
-    /// Anything is wanted at all.
+    /// There is at least one requirement.
     some: bool,
 }
 
-/// Which list the items are in: what its fields are when they do not say depends on that.
+/// The list of the items, which decides the defaults of their fields.
 struct Reader<'a> {
     rules: &'a Rules,
     list: u16,
@@ -36,7 +37,7 @@ impl Prefilter {
         prefilter
     }
 
-    /// Whether the item may meet the condition: no only where that is sure.
+    /// Whether the item may meet the condition; false only if it certainly does not.
     pub(super) fn may_be_met_by(&self, item: &Item) -> bool {
         item.list != self.list || self.may_hold(item)
     }
@@ -47,7 +48,8 @@ impl Prefilter {
 }
 
 impl Reader<'_> {
-    /// Adds what a condition requires. False if evaluating it may fail: what follows it is then not looked at.
+    /// Adds what a condition requires. Returns false if evaluating it may fail: conditions after it are then not
+    /// used.
     fn read(&self, cond: &Cond, prefilter: &mut Prefilter) -> bool {
         match cond {
             Cond::Const(_) => true,
@@ -87,7 +89,7 @@ impl Reader<'_> {
         } else if !passes_when_missing(test) {
             self.wants(prefilter, field, false);
         }
-        // a pattern may run away
+        // a pattern may exceed its bound
         !matches!(test, Test::Matches(_))
     }
 
@@ -102,13 +104,13 @@ impl Reader<'_> {
     }
 }
 
-/// The field, if it is one that an item holds itself.
+/// The field, if the item holds it itself.
 fn of_the_item(field: &FieldRef) -> Option<FieldId> {
     let (id, _) = field.field.as_ref()?;
     (field.up == 0 && field.rest.is_empty() && *id != core::INDEX && *id != core::SELF).then_some(*id)
 }
 
-/// Whether only what counts as true passes.
+/// Whether the test accepts only true values.
 fn wants_true(test: &Test) -> bool {
     match test {
         Test::Is(wanted) => *wanted,

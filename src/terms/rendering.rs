@@ -1,4 +1,5 @@
-//! What a state asks of the text languages, which lie above the terms and are handed in.
+//! The interface through which a state renders text languages; the implementation lies in a room above and is passed
+//! in.
 
 use std::rc::Rc;
 
@@ -11,13 +12,13 @@ use super::state::State;
 /// What is to be rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rendering {
-    /// A text in one of the text languages: `of`, `with`, and what the language takes besides.
+    /// A text in one of the text languages: `of`, `with`, and the options of the language.
     Text(Language),
     /// A template of slots and layout, by its id.
     Template,
-    /// A function of a script, on a text and an item.
+    /// A function of a script, called with a text and an item.
     Script,
 }
 
-/// Renders, over the arguments of a call.
+/// Renders with the arguments of a call.
 pub type Renderer = Rc<dyn Fn(Rendering, &Map, &State) -> Result<Value, Fault>>;

@@ -1,8 +1,9 @@
-//! Rewriting scripts: rows of data (a pattern, what to put instead), run over a text one after another.
+//! Rewriting scripts: rows of data (a pattern and its replacement) that are applied to a text one after another.
 //!
-//! The numbers in a replacement count what JavaScript gives to the function that replaces: the match, its groups, its
-//! offset, the whole text. Which scripts run, and what macros mean in them, is the pack's to say: a query chooses the rows and
-//! may change them, and `then` lists steps on what each match puts in.
+//! The numbers in a replacement refer to the arguments that JavaScript passes to a replacement function: the match,
+//! its groups, its offset, the whole text. The pack decides which scripts run and how macros in them are read: a
+//! query chooses the rows and may change them, and `then` lists steps that are applied to the text inserted for each
+//! match.
 
 use std::sync::Arc;
 
@@ -19,22 +20,22 @@ use super::{Env, Expr, Fault};
 pub struct Scripts {
     /// The scripts: rows with `find` and `with`.
     pub rows: Expr,
-    /// Steps on what each match puts in.
+    /// Steps that are applied to the text inserted for each match.
     pub then: Vec<Step>,
 }
 
 impl Scripts {
-    /// Whether the rows or a step looks at the item `depth` levels up.
+    /// Whether the rows or a step depend on the item `depth` levels up.
     pub(super) fn refers(&self, depth: u8) -> bool {
         self.rows.refers(depth) || self.then.iter().any(|step| step.refers(depth))
     }
 
-    /// Whether what a match puts in is read for macros.
+    /// Whether the inserted text is read for macros.
     pub(super) fn expands_macros(&self) -> bool {
         self.then.iter().any(Step::expands_macros)
     }
 
-    /// The text after all scripts. One that cannot be used is a warning, and leaves the text as it was.
+    /// The text after all scripts. A script that cannot be used raises a warning and leaves the text unchanged.
     pub(super) fn rewrite(&self, mut text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
         let rows = env.eval(&self.rows)?;
         for row in rows.as_list().unwrap_or(&[]) {
@@ -95,14 +96,14 @@ impl Scripts {
     }
 }
 
-/// One script as its row says it.
+/// One script, read from its row.
 struct Script {
     name: Arc<str>,
     find: Arc<str>,
-    /// `find` is a bare pattern with these flags; else it may be `/pattern/flags`.
+    /// `find` is a bare pattern with these flags; otherwise it may be `/pattern/flags`.
     flags: Option<Arc<str>>,
     with: Arc<str>,
-    /// Texts that are taken out of what a match gives.
+    /// Texts that are removed from each captured text.
     trim: Vec<Arc<str>>,
 }
 
@@ -115,7 +116,7 @@ impl Script {
         Self { name: field("name"), find: field("find"), flags, with: field("with"), trim }
     }
 
-    /// The script for a text whose UTF-16 halves are characters.
+    /// The script for a text in which each UTF-16 half is one character.
     fn by_halves(&self) -> Self {
         let (find, flags) = match (&self.flags, Pattern::split(&self.find)) {
             (Some(flags), _) => (halves::pattern(&self.find), Some(flags.clone())),
@@ -130,7 +131,7 @@ impl Script {
         env.st.pattern(&self.find, self.flags.as_deref()).map_err(|e| e.reason)
     }
 
-    /// What is put in place of a match: `$1`, `$<name>`, `{{match}}` filled.
+    /// The replacement for a match, with `$1`, `$<name>` and `{{match}}` filled in.
     fn filled(&self, found: &Found<'_>) -> String {
         let mut out = String::with_capacity(self.with.len());
         let mut rest: &str = &self.with;
@@ -152,9 +153,9 @@ impl Script {
     }
 }
 
-/// Something in a replacement that a match fills.
+/// A part of a replacement that is filled in from the match.
 enum Mark<'t> {
-    /// `$` and all digits behind it.
+    /// `$` and all following digits.
     Number(&'t str),
     /// `$<name>`.
     Name(&'t str),
@@ -174,7 +175,7 @@ impl Mark<'_> {
     }
 }
 
-/// The first mark in a text, and where it is.
+/// The first such part in a text, and its position.
 fn next_mark(text: &str) -> Option<(usize, Mark<'_>)> {
     text.char_indices().filter(|(_, c)| matches!(c, '$' | '{')).find_map(|(at, _)| Some((at, mark(text.get(at..)?)?)))
 }
@@ -191,7 +192,7 @@ fn mark(text: &str) -> Option<Mark<'_>> {
     (digits > 0).then(|| Mark::Number(rest.get(..digits).unwrap_or_default()))
 }
 
-/// A match, as JavaScript hands it to a function that replaces.
+/// A match, as JavaScript passes it to a replacement function.
 struct Found<'t> {
     text: &'t str,
     found: &'t Captures,
@@ -199,7 +200,7 @@ struct Found<'t> {
 }
 
 impl Found<'_> {
-    /// The argument of that number: the match, a group, then the offset (nothing where it is 0), then the text.
+    /// The argument of that number: the match, a group, then the offset (nothing if it is 0), then the text.
     fn numbered(&self, digits: &str) -> String {
         let groups = self.found.groups.len();
         match digits.parse::<usize>() {

@@ -1,7 +1,7 @@
 //! Everything of a pack that is compiled below the level of programs: tables, values, accounts, forms, facts.
 //!
-//! Immutable and shared by all builds of a ruleset; the token counters are its only inner change, and they
-//! remember only what any build would count again.
+//! Immutable and shared by all builds of a ruleset. Only the caches change: they keep results that every build would
+//! compute again.
 
 use std::sync::{Arc, Mutex};
 
@@ -41,7 +41,7 @@ pub struct Rules {
     pub forms: Vec<Form>,
     /// Names of macros that write or draw (rows of table `macro` with `effects = true`), in lower case.
     pub effect_macros: rustc_hash::FxHashSet<Arc<str>>,
-    /// What a field of an item of a list is when the item does not say.
+    /// The value of a field for items of a list that do not set it.
     pub defaults: FxHashMap<(u16, crate::model::FieldId), Value>,
     /// The pack's scripts.
     pub scripts: super::Library,
@@ -51,9 +51,9 @@ pub struct Rules {
     pub counters: Counters,
     /// Compiled lore keys by content.
     pub key_sets: crate::text::keys::KeySets,
-    /// Which long sources hold macros with effects.
+    /// Whether each long source contains macros with effects.
     pub classified: Classified,
-    /// What names the pack knows: for conditions that a scene brings.
+    /// The names that the pack declares, for conditions that come from a scene.
     pub names: Names,
 }
 
@@ -64,9 +64,9 @@ pub struct ListInfo {
     pub name: Arc<str>,
     /// The row types that its items may have.
     pub rows: Vec<Arc<str>>,
-    /// The scene path that fills it when it is first used.
+    /// The scene path from which it is filled when it is first used.
     pub from: Option<Arc<str>>,
-    /// What it is for.
+    /// Its description.
     pub doc: Arc<str>,
 }
 
@@ -88,9 +88,9 @@ pub struct Form {
     pub keys: Vec<(Arc<str>, Expr)>,
     /// Keys that stay even when empty.
     pub keep: Vec<Arc<str>>,
-    /// Keys that stay when their value is empty, but not when there is none.
+    /// Keys that stay if their value is empty, but not if it is missing.
     pub present: Vec<Arc<str>>,
-    /// Keys that stay when the data says something there, be it null.
+    /// Keys that stay if the data sets them, even to null.
     pub given: Vec<Arc<str>>,
 }
 
@@ -115,8 +115,8 @@ impl Default for Limits {
     }
 }
 
-/// What has been found out about the texts of long sources, as long as somebody holds them: a chat that is built
-/// from again and again is looked through once.
+/// Results about the texts of long sources, kept as long as the source is in use: a chat that is built from
+/// repeatedly is examined once.
 #[derive(Debug, Default)]
 pub struct Classified {
     known: Mutex<Vec<(std::sync::Weak<Vec<Value>>, bool)>>,
@@ -126,11 +126,11 @@ impl Classified {
     /// Most sources that are remembered.
     const MOST: usize = 16;
 
-    /// Whether a source's texts have effects; `look` finds out the first time.
+    /// Whether a source's texts have effects; `look` computes it the first time.
     pub fn get(&self, source: &Arc<Vec<Value>>, look: impl FnOnce() -> bool) -> bool {
         let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         known.retain(|(held, _)| held.strong_count() > 0);
-        // a held source cannot be changed in place, since this is one more reference to it
+        // a source in this cache cannot be changed in place, because the cache holds one more reference to it
         if let Some((_, found)) = known.iter().find(|(held, _)| std::ptr::eq(held.as_ptr(), Arc::as_ptr(source))) {
             return *found;
         }
@@ -143,7 +143,7 @@ impl Classified {
     }
 }
 
-/// Token counters, made when first asked for.
+/// Token counters, created when they are first needed.
 #[derive(Debug, Default)]
 pub struct Counters {
     made: Mutex<FxHashMap<String, Arc<Counter>>>,
@@ -152,7 +152,7 @@ pub struct Counters {
 impl Counters {
     /// The counter of an estimator: `cl100k`, `o200k`, `words`, `chars/4` …
     pub fn get(&self, name: &str) -> Result<Arc<Counter>, String> {
-        // a poisoned lock only means that another build stopped while counting; the map is whole
+        // a poisoned lock only means that another build panicked while counting; the map is complete
         let mut made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(counter) = made.get(name) {
             return Ok(counter.clone());
@@ -190,7 +190,7 @@ impl Rules {
         self.conds.get(n as usize).unwrap_or(&ALWAYS)
     }
 
-    /// Whether a field of an item of a list does not count as true where the item does not say.
+    /// Whether a field of an item of a list is not true by default.
     #[must_use]
     pub fn is_off_by_default(&self, list: u16, field: crate::model::FieldId) -> bool {
         field != crate::model::item::core::ENABLED && self.defaults.get(&(list, field)).is_none_or(|value| !value.truthy())
@@ -202,7 +202,7 @@ impl Rules {
         self.lists.iter().position(|l| l.name.as_ref() == name)
     }
 
-    /// The item at hand in the shape of a form: keys whose value is empty are left out unless they stay.
+    /// The current item in a form: keys with an empty value are omitted unless they must stay.
     pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, Fault> {
         let Some(form) = self.forms.get(n) else { return Ok(Value::Null) };
         let mut out = Map::default();

@@ -1,4 +1,4 @@
-//! Which items: the one selection that every verb and every query shares, chance included.
+//! Which items: the one kind of selection that every verb and every query shares, including random choice.
 //!
 //! In this order: `since`, `while`, `where`, then for each part (`per`): `by`, `draw`, `from`, `skip`, `take`;
 //! last `others`. The result is in visiting order; verbs that keep the list's order sort it again.
@@ -14,7 +14,7 @@ use super::memo::Memo;
 use super::prefilter::Prefilter;
 use super::{Cond, State};
 
-/// From this many items on it is worth finding out what a condition needs.
+/// From this number of items on, computing a prefilter for a condition pays off.
 const LONG: usize = 32;
 
 /// Which end a selection starts at.
@@ -30,27 +30,27 @@ pub enum End {
 /// A compiled selection.
 #[derive(Debug, Clone, Default)]
 pub struct Select {
-    /// Only what follows the last item that meets this.
+    /// Only what follows the last item that meets this condition.
     pub since: Option<Cond>,
-    /// The longest run at the `from` end.
+    /// The longest run of items, at the `from` end, that meet this condition.
     pub run: Option<Cond>,
-    /// Only items that meet this.
+    /// Only items that meet this condition.
     pub filter: Option<Cond>,
     /// One part for each value of this.
     pub per: Option<Expr>,
     /// Order of visiting.
     pub by: Box<[Key]>,
-    /// Chance.
+    /// Random choice.
     pub draw: Option<Draw>,
     /// The stream of draws.
     pub stream: Arc<str>,
-    /// Which end.
+    /// The end at which the selection starts.
     pub from: End,
-    /// How many to pass over.
+    /// How many items to skip.
     pub skip: Option<Expr>,
-    /// How many to take.
+    /// How many items to take.
     pub take: Option<Take>,
-    /// What was *not* chosen among `where`.
+    /// Selects those of `where` that were *not* chosen.
     pub others: bool,
     /// Also items that are switched off.
     pub off: bool,
@@ -59,20 +59,20 @@ pub struct Select {
 /// How many a selection takes.
 #[derive(Debug, Clone)]
 pub enum Take {
-    /// So many.
+    /// This many.
     Count(Expr),
-    /// The first, and all that tie with it in this key.
+    /// The first, and all that have an equal value of this key.
     Ties(Key),
 }
 
-/// How chance takes part.
+/// How items are chosen randomly.
 #[derive(Debug, Clone)]
 pub enum Draw {
     /// All, in a drawn order: n draws.
     Shuffle,
     /// One of them: one draw, none if there are none.
     One,
-    /// Each by itself: one draw an item; kept if the draw is at most (or below) the value.
+    /// Each item independently: one draw per item; kept if the draw is at most (or below) the value.
     Roll {
         /// The chance in 0..1.
         chance: Expr,
@@ -111,7 +111,7 @@ impl<'a> Seq<'a> {
         self.len() == 0
     }
 
-    /// The element at a place.
+    /// The element at an index.
     #[must_use]
     pub fn cur(self, n: usize) -> Current<'a> {
         match self {
@@ -130,13 +130,13 @@ impl<'a> Seq<'a> {
 }
 
 impl Select {
-    /// Whether it takes everything, untouched.
+    /// Whether it selects everything, in the original order.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.filter.is_none() && self.is_local()
     }
 
-    /// Whether each item is judged by itself: no ends, parts, orders or chance.
+    /// Whether each item is judged independently: without ends, parts, orders or chance.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.since.is_none()
@@ -149,14 +149,14 @@ impl Select {
             && !self.others
     }
 
-    /// Whether it can be worked out from the newest end without reading the whole list.
+    /// Whether it can be evaluated from the newest end without reading the whole list.
     #[must_use]
     pub fn is_tail(&self) -> bool {
         let ends = self.since.is_some() || (self.from == End::Last && (self.take.is_some() || self.run.is_some()));
         ends && self.per.is_none() && self.by.is_empty() && self.draw.is_none() && !self.others
     }
 
-    /// Whether one item, looked at alone, passes `where`; items that are switched off only with `off`.
+    /// Whether one item, considered alone, passes `where`; disabled items pass only with `off`.
     pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, Fault> {
         if !enabled && !self.off {
             return Ok(false);
@@ -170,7 +170,7 @@ impl Select {
         }
     }
 
-    /// Whether any part looks at the item `depth` levels up.
+    /// Whether any part depends on the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         let cond = |c: &Option<Cond>| c.as_ref().is_some_and(|c| c.refers(depth));
@@ -196,14 +196,14 @@ impl Select {
 
     /// The chosen elements of each part (one part without `per`).
     pub fn parts(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {
-        // taken at once: the queries inside this selection tell nothing
+        // taken at once, so that queries inside this selection give no reasons
         let telling = outer.st.telling.take();
         let candidates = self.candidates(seq, outer)?;
         let mut parts = self.split(seq, &candidates, outer)?;
         for part in &mut parts {
             let all = if telling { part.clone() } else { Vec::new() };
             self.pick(seq, part, outer, telling)?;
-            // a roll decides about each item by itself: nobody wins
+            // each item is decided independently by its own draw, so no item wins over another
             if telling && !matches!(self.draw, Some(Draw::Roll { .. })) {
                 outer.st.tell_losers(seq, &all, part);
             }
@@ -262,7 +262,7 @@ impl Select {
         Ok(list)
     }
 
-    /// What items must have to pass `where`, for a list that is long enough for the question to pay.
+    /// What items must have to pass `where`, if the list is long enough for a prefilter to pay off.
     fn prefilter(&self, seq: Seq<'_>, outer: &Env<'_>) -> Option<Prefilter> {
         let (filter, Current::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
         let alone = self.since.is_none() && self.run.is_none();
@@ -361,7 +361,7 @@ impl Select {
     }
 }
 
-/// A count from data: negative and missing are 0, infinity is everything.
+/// A count from data: a negative or missing one is 0, infinity means everything.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(crate) fn count(value: &Value) -> usize {
     match value {

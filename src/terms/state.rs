@@ -1,7 +1,8 @@
-//! What one build holds while it runs: the scene, what passes have set, the lists, the accounts, the draws.
+//! What one build holds while it runs: the scene, the values that passes have set, the lists, the accounts, the
+//! draws.
 //!
-//! `$path` is answered here: what this build has set, then the scene, then a list of that name, then the pack's
-//! values; tables of several of them are laid over each other leaf by leaf.
+//! `$path` is resolved here: in the values set by this build, then the scene, then a list of that name, then the
+//! pack's values. If several of them are tables, they are merged leaf by leaf.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
@@ -20,10 +21,11 @@ use super::memo::Memo;
 use super::patterns::Patterns;
 use super::{Cond, Renderer, Rendering, Rules};
 
-/// Most parts of a value that a pass may set.
+/// Maximum number of parts of a value that a pass may set.
 const MAX_NODES: usize = 4_000_000;
 
-/// From this many elements on, a source is read lazily; below it the bookkeeping would cost more than it saves.
+/// Sources with at least this many elements are read lazily; for shorter ones the bookkeeping costs more than it
+/// saves.
 const LAZY_FROM: usize = 48;
 
 pub use super::trail::{Because, Event, Reason, Stat};
@@ -31,39 +33,39 @@ pub use super::trees::put;
 pub(super) use super::trees::walk;
 use super::trees::{decides, elements, is_place};
 
-/// Visits that each element of the scene's lists allows beyond the pack's bound.
+/// How many visits each element of the scene's lists adds to the pack's bound.
 const VISITS_PER_ELEMENT: u64 = 200;
-/// How deep in the scene's tables lists are looked for.
+/// How deep in the scene's tables lists are counted.
 const MOST_LEVELS: u32 = 4;
 
-/// What one build holds.
+/// The state of one build.
 pub struct State {
     /// The compiled rules.
     pub rules: Arc<Rules>,
     /// The scene's data.
     pub scene: Value,
-    /// What passes and macros have set.
+    /// Values that passes and macros have set.
     pub set: RefCell<Value>,
     pub(super) lists: Vec<RefCell<List>>,
-    /// Chance.
+    /// Random draws.
     pub draws: RefCell<Draws>,
     /// Accounts and counters.
     pub ledger: RefCell<Ledger>,
     /// Warnings so far.
     pub warnings: RefCell<Vec<Diagnostic>>,
-    /// The list of the program that is running: what `$account.x.left` looks at.
+    /// The list of the running program, which `$account.x.left` refers to.
     pub current: Cell<usize>,
     /// The pass that is running.
     pub pass: RefCell<Arc<str>>,
-    /// A failing filter spares its item.
+    /// A filter that fails keeps its item.
     pub sparing: Cell<bool>,
-    /// Warnings are errors.
+    /// Warnings are treated as errors.
     pub strict: bool,
-    /// The stage that is running: the pass of the outermost program.
+    /// The running stage: the pass of the outermost program.
     pub stage: RefCell<Arc<str>>,
     /// Stages and hooks, in order, when tracing.
     pub steps: RefCell<Vec<Step>>,
-    /// What was noted for the trace.
+    /// Values that were recorded for the trace.
     pub notes: RefCell<Vec<Note>>,
     /// Functions of the embedding program.
     pub host: rustc_hash::FxHashMap<String, HostFn>,
@@ -71,31 +73,31 @@ pub struct State {
     pub trail: Option<RefCell<Vec<Event>>>,
     /// Pass numbers, when tracing.
     pub stats: RefCell<Vec<Stat>>,
-    /// Passes that had all of a list read, and how many elements that were, when tracing.
+    /// Passes that caused a whole list to be read, and the number of elements, when tracing.
     pub read_whole: RefCell<Vec<(Arc<str>, usize)>>,
     /// Macros that were evaluated, when tracing.
     pub macros: RefCell<Vec<Expansion>>,
-    /// Media parts that stand in a text as marks (`shape` steps `inline` and `outline`).
+    /// Media parts that are represented by marks in a text (`shape` steps `inline` and `outline`).
     pub marks: RefCell<Vec<(Arc<str>, Value)>>,
-    /// Items that lost their place: id, and the pass that would have placed them.
+    /// Items that lost their place: the id, and the pass that would have placed them.
     pub lost: RefCell<Vec<(String, String)>>,
-    /// What `because` of the running pass says.
+    /// The `because` of the running pass.
     pub because: RefCell<Option<Arc<Because>>>,
     pub(super) facts: super::trail::Facts,
-    /// The next selection is the one of a pass that gives reasons.
+    /// The next selection belongs to a pass that gives reasons.
     pub telling: Cell<bool>,
-    /// Why items fared as they did, when tracing.
+    /// The reasons for what happened to items, when tracing.
     pub reasons: RefCell<Vec<Reason>>,
-    /// What scripts made of texts, in order.
+    /// Texts that scripts changed, in order.
     pub rewrites: RefCell<Vec<Rewrite>>,
-    /// What passes keep for their next run in this build, by pass.
+    /// Data that passes keep for their next run in this build, by pass.
     pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
-    /// Patterns that data brings.
+    /// Patterns that come from data.
     pub(super) patterns: RefCell<Patterns>,
-    /// How often something was set.
+    /// How many times a value was set.
     writes: Cell<u64>,
     visits: Cell<u64>,
-    /// How many visits there may be; worked out from the scene once the pack's own bound is reached.
+    /// The maximum number of visits; computed from the scene when the pack's own bound is reached.
     most_visits: Cell<Option<u64>>,
     pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
@@ -103,7 +105,7 @@ pub struct State {
 }
 
 impl State {
-    /// A fresh state over a scene.
+    /// A new state over a scene.
     #[must_use]
     pub fn new(rules: Arc<Rules>, scene: Value, draws: Draws) -> Self {
         let list = |n: usize| List { id: u16::try_from(n).unwrap_or(u16::MAX), ..List::default() };
@@ -147,12 +149,13 @@ impl State {
         }
     }
 
-    /// Hands in the text languages.
+    /// Sets the renderer for the text languages.
     pub fn set_renderer(&mut self, renderer: Renderer) {
         self.renderer = Some(renderer);
     }
 
-    /// Counts work; an error once the bound is reached: the pack's, and so much more for each element of the scene's lists.
+    /// Counts work. Returns an error when the bound is reached: the pack's bound plus an allowance for each element
+    /// of the scene's lists.
     pub fn visit(&self, items: usize) -> Result<(), Fault> {
         let sum = self.visits.get().saturating_add(items as u64).saturating_add(1);
         self.visits.set(sum);
@@ -183,8 +186,8 @@ impl State {
         self.warn_with(code, message, None, None);
     }
 
-    /// Raises a warning with a code of the registry or of the pack, with what to do about it and the row (`table/name`)
-    /// that it follows from. The place in the pack's files is added where the warning leaves the build.
+    /// Raises a warning with a code of the registry or of the pack, with a remedy and the row (`table/name`) that
+    /// caused it. The position in the pack's files is added when the build returns its warnings.
     pub fn warn_with(&self, code: impl Into<DiagnosticCode>, message: impl Into<String>, help: Option<String>, row: Option<String>) {
         let mut warning = Diagnostic::warning(code, message);
         warning.pass = self.pass.borrow().to_string();
@@ -193,7 +196,7 @@ impl State {
         self.warnings.borrow_mut().push(warning);
     }
 
-    /// Renders a text, a template or what a script makes of a text.
+    /// Renders a text, a template or the result of a script.
     pub fn render(&self, what: Rendering, args: &Map) -> Result<Value, Fault> {
         match &self.renderer {
             Some(renderer) => renderer(what, args, self),
@@ -201,12 +204,12 @@ impl State {
         }
     }
 
-    /// A list, to read.
+    /// A list for reading.
     pub fn list(&self, id: usize) -> Ref<'_, List> {
         self.load(id);
         match self.lists.get(id) {
             Some(list) => list.borrow(),
-            // ids come from compiling, which makes as many lists; the first list stands in for the impossible
+            // the compiler assigns the ids and creates as many lists, so the fallback to the first list is never used
             None => self.spare(),
         }
     }
@@ -216,7 +219,7 @@ impl State {
         self.lists[0].borrow()
     }
 
-    /// A list, to change.
+    /// A list for changing.
     pub fn list_mut(&mut self, id: usize) -> &mut List {
         self.load(id);
         let id = if id < self.lists.len() { id } else { 0 };
@@ -224,7 +227,7 @@ impl State {
         self.lists[id].get_mut()
     }
 
-    /// Fills a held list from its scene path, once.
+    /// Fills a list from its scene path, once.
     fn load(&self, id: usize) {
         let Some(info) = self.rules.lists.get(id) else { return };
         let Some(path) = &info.from else { return };
@@ -245,7 +248,7 @@ impl State {
             list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
             drop(list);
             if remaining < LAZY_FROM {
-                // elements as they are cannot fail to load
+                // unchanged elements cannot fail to load
                 let _ = self.force(id);
             }
         }
@@ -266,7 +269,7 @@ impl State {
         }
     }
 
-    /// Reads the newest unread element of a list. True if an item came of it; false if it was dropped or none is left.
+    /// Reads the newest unread element of a list. True if it yields an item; false if it was dropped or none is left.
     pub fn read_one(&self, id: usize) -> Result<bool, Fault> {
         let Some((value, place, steps)) = self.take_unread(id) else { return Ok(false) };
         let Some(item) = self.run_steps(id, &value, place, &steps)? else { return Ok(false) };
@@ -321,7 +324,7 @@ impl State {
         Ok(made)
     }
 
-    /// Lets a step wait for the unread items of a list; `changes` are the fields that it may change.
+    /// Queues a step for the unread items of a list; `changes` are the fields that it may change.
     pub fn queue(&self, id: usize, step: Rc<dyn super::lists::Local>, memo: Rc<Memo>, changes: &[crate::model::FieldId]) {
         if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok())
             && let Some(lazy) = &mut list.lazy
@@ -333,7 +336,8 @@ impl State {
         }
     }
 
-    /// Whether an unread text holds a macro that writes or draws, so that texts must be expanded whole and oldest first.
+    /// Whether an unread text contains a macro that writes or draws, so that texts must be expanded completely and
+    /// oldest first.
     #[must_use]
     pub fn unread_has_effects(&self, id: usize) -> bool {
         let effects = &self.rules.effect_macros;
@@ -349,7 +353,7 @@ impl State {
         })
     }
 
-    /// Reads all that is unread of a list.
+    /// Reads all unread elements of a list.
     pub fn force(&self, id: usize) -> Result<(), Fault> {
         let mut made = Vec::new();
         let Some(at) = self.list(id).lazy_at() else { return Ok(()) };
@@ -375,7 +379,7 @@ impl State {
         list.items.splice(at..at, made);
         match (fault, &mut list.lazy) {
             (Some(fault), Some(lazy)) => {
-                // what has been read stays, and the message that failed is unread again: nothing is lost
+                // the read messages are kept, and the message that failed is unread again: nothing is lost
                 lazy.remaining += 1;
                 return Err(fault);
             }
@@ -385,7 +389,8 @@ impl State {
         Ok(())
     }
 
-    /// The value along `names`: set, scene, list, the pack's values. `list`: a list whose name the first names make.
+    /// The value along `names`: from the set values, the scene, a list, or the pack's values. `list`: a list whose
+    /// name is a prefix of `names`.
     #[must_use]
     pub fn lookup(&self, names: &[Arc<str>], list: Option<(usize, usize)>) -> Value {
         let mut found = walk(&self.set.borrow(), names);
@@ -411,7 +416,7 @@ impl State {
     }
 
     fn list_value(&self, id: usize, rest: &[Arc<str>]) -> Value {
-        // a list that is being read by its own steps answers with what there is
+        // while the steps of a list read it, the list returns the items that it has so far
         let _ = self.force(id);
         let list = self.list(id);
         match rest.split_first() {
@@ -428,8 +433,8 @@ impl State {
         }
     }
 
-    /// The newest live items of a held list with an unread stretch, oldest first; only what they need is read. Nothing
-    /// for any other list, and for one that `$` does not mean because a pass has set its name.
+    /// The newest live items of a list with an unread stretch, oldest first; only as many as needed are read. `None`
+    /// for any other list, and for a list whose name `$` resolves to a value that a pass has set.
     pub fn newest(&self, id: usize, wanted: usize) -> Result<Option<Vec<Value>>, Fault> {
         let Some(info) = self.rules.lists.get(id) else { return Ok(None) };
         let names: Vec<Arc<str>> = info.name.split('.').map(Arc::from).collect();
@@ -438,7 +443,7 @@ impl State {
             return Ok(None);
         }
         loop {
-            // a binding of its own: the list must be free again when it is read on
+            // a separate binding ends the borrow, so that the list can be read further
             let Some(at) = self.list(id).lazy_at() else { return Ok(None) };
             if self.list(id).items.iter().skip(at).filter(|i| i.enabled()).count() >= wanted {
                 let list = self.list(id);
@@ -449,10 +454,10 @@ impl State {
         }
     }
 
-    /// A copy of a list's items, to be put back later.
+    /// A copy of a list's items, to be restored later.
     #[must_use]
     pub fn snapshot(&self, id: usize) -> Vec<Item> {
-        // reading is what any use of the copied list would do
+        // any use of the copied list would read it anyway
         let _ = self.force(id);
         self.list(id).items.clone()
     }
@@ -465,21 +470,22 @@ impl State {
         list.lazy = None;
     }
 
-    /// Notes that an item lost its place and is gone.
+    /// Records that an item lost its place and was dropped.
     pub fn lose(&self, item: &Item) {
         let id = item.get(crate::model::item::core::ID).map(|v| v.to_text().to_string()).unwrap_or_default();
         self.lost.borrow_mut().push((id, self.pass.borrow().to_string()));
     }
 
-    /// How often something was set: while it stays the same, a path of the scene that leads into no list gives the same.
+    /// How many times a value was set: while this number is unchanged, a path of the scene that leads into no list
+    /// has the same value.
     #[must_use]
     pub fn writes(&self) -> u64 {
         self.writes.get()
     }
 
-    /// Sets a value along `names`; setting nothing removes it.
+    /// Sets a value along `names`; setting null removes it.
     ///
-    /// A value that nests too deeply or has grown too large is refused with a warning, and nothing is set.
+    /// A value that nests too deeply or is too large is refused with a warning, and nothing is set.
     pub fn put(&self, names: &[Arc<str>], value: Value) {
         if value.fits(MAX_DEPTH, MAX_NODES) {
             self.writes.set(self.writes.get() + 1);

@@ -1,6 +1,7 @@
-//! Steps that change a text, one after another: what `shape` does to a field, a pipe to a value, and `match` to keys.
+//! Steps that change a text, one after another: those of `shape` for a field, of a pipe for a value, and of `match`
+//! for keys.
 //!
-//! A step gives a new value for an old one and changes nothing else, except that `inline` and `outline` keep their
+//! A step returns a new value for an old one and changes nothing else, except that `inline` and `outline` keep their
 //! marks in the state of the build.
 
 use std::sync::Arc;
@@ -16,58 +17,58 @@ use super::{Cond, Expr, Rendering, State};
 /// One step.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Only where the item at hand meets this.
+    /// The step applies only if the current item meets this condition.
     pub when: Option<Cond>,
-    /// Local names of a text language.
+    /// Local names for a text language.
     pub with: Option<Expr>,
-    /// Function of the library that every value of a macro goes through.
+    /// The function of the library that is applied to every value of a macro.
     pub values: Option<Arc<str>>,
-    /// What becomes of names that a template does not have.
+    /// How names that a template does not know are treated.
     pub unknown: Option<Arc<str>>,
-    /// What it does.
+    /// The operation.
     pub what: What,
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Debug, Clone)]
 pub enum What {
-    /// Cuts white space at the start, at the end.
+    /// Trims white space at the start, at the end.
     Trim(bool, bool),
-    /// Puts a text in front.
+    /// Prepends a text.
     Prefix(Expr),
-    /// Puts a text behind.
+    /// Appends a text.
     Suffix(Expr),
-    /// Another text instead.
+    /// Replaces the whole text.
     Text(Expr),
     /// Replaces what a pattern matches.
     Replace {
         /// The pattern.
         find: Arc<Pattern>,
-        /// What is put instead; `@1` is the first group of the match.
+        /// The replacement; `@1` is the first group of the match.
         with: Expr,
-        /// How often at most.
+        /// The maximum number of replacements.
         times: Option<usize>,
     },
-    /// Another text unless that is blank.
+    /// Replaces the text by another one, unless that is blank.
     Override {
         /// The other text.
         by: Expr,
-        /// What in it is the text so far.
+        /// The pattern in it that is replaced by the text so far.
         holds: Option<Arc<Pattern>>,
-        /// How often at most; then nothing stands there.
+        /// The maximum number of replacements; further matches become empty.
         times: Option<Expr>,
     },
-    /// Through a text language.
+    /// Renders with a text language.
     Expand(Language),
-    /// Through rewriting scripts.
+    /// Applies rewriting scripts.
     Scripts(Scripts),
-    /// Parts to one text, joined by this.
+    /// Joins parts to one text with this separator.
     Inline(Arc<str>),
-    /// One text back to parts, cut at this.
+    /// Splits one text into parts at this separator.
     Outline(Arc<str>),
-    /// Each part by its type.
+    /// Changes each part by its type.
     Parts(Vec<(Arc<str>, Expr)>),
-    /// Through a function of the pack's scripts.
+    /// Applies a function of the pack's scripts.
     Run(Arc<str>),
 }
 
@@ -86,13 +87,13 @@ impl Pipe {
         let marks = env.st.marks.borrow().len();
         let value = through(&self.steps, self.of.eval(env)?, env)?;
         if self.steps.iter().any(Step::outlines) {
-            // marks that these steps made are all back in their parts
+            // all marks that these steps made have been turned back into parts
             env.st.marks.borrow_mut().truncate(marks);
         }
         Ok(value)
     }
 
-    /// Whether the value or a step looks at the item `depth` levels up from where the pipe stands.
+    /// Whether the value or a step depends on the item `depth` levels up from the pipe.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         self.of.refers(depth) || self.steps.iter().any(|step| step.refers(depth))
@@ -105,13 +106,13 @@ impl Pipe {
     }
 }
 
-/// The text that comes of the steps.
+/// The text that results from the steps.
 pub fn text_through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
     Ok(through(steps, Value::Text(text), env)?.to_text())
 }
 
-/// The value that comes of the steps; of a list, each element by itself. What `with` and `when` look at is the item at
-/// hand, which stays as it is.
+/// The value that results from the steps; for a list, each element is changed by itself. `with` and `when` refer to
+/// the current item, which does not change.
 pub fn through(steps: &[Step], mut value: Value, env: &Env<'_>) -> Result<Value, Fault> {
     for step in steps {
         if step.when.as_ref().map_or(Ok(true), |c| env.holds(c))? {
@@ -127,7 +128,7 @@ pub fn through(steps: &[Step], mut value: Value, env: &Env<'_>) -> Result<Value,
 }
 
 impl Step {
-    /// What it makes of a value.
+    /// The result for a value.
     pub fn changed(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
         let new = self.apply(old, env)?;
         if let Value::Text(text) = &new {
@@ -136,7 +137,7 @@ impl Step {
         Ok(new)
     }
 
-    /// Whether it looks at the item `depth` levels up from where it stands.
+    /// Whether it depends on the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         self.when.as_ref().is_some_and(|c| c.refers(depth))
@@ -146,13 +147,13 @@ impl Step {
                 What::Override { by, times, .. } => by.refers(depth) || times.as_ref().is_some_and(|e| e.refers(depth)),
                 What::Scripts(scripts) => scripts.refers(depth),
                 What::Parts(forms) => forms.iter().any(|(_, e)| e.refers(depth + 1)),
-                // the function is given the item
+                // the function receives the item
                 What::Run(_) => depth == 0,
                 What::Trim(..) | What::Expand(_) | What::Inline(_) | What::Outline(_) => false,
             }
     }
 
-    /// Whether it must be done each time and in order: it may draw, write or keep marks.
+    /// Whether it must be evaluated each time and in order, because it may draw, write or keep marks.
     #[must_use]
     pub fn draws(&self) -> bool {
         self.when.as_ref().is_some_and(Cond::draws)
@@ -176,7 +177,7 @@ impl Step {
         matches!(self.what, What::Outline(_))
     }
 
-    /// Whether it reads a text for macros, which may write or draw.
+    /// Whether it expands macros in a text, which may write or draw.
     #[must_use]
     pub fn expands_macros(&self) -> bool {
         match &self.what {
@@ -186,7 +187,7 @@ impl Step {
         }
     }
 
-    /// Whether what it makes of a text depends on that text alone.
+    /// Whether its result for a text depends on that text alone.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
         let literal = |e: &Expr| matches!(e, Expr::Const(_));
@@ -199,7 +200,7 @@ impl Step {
             }
     }
 
-    /// Whether it does nothing but expand macros.
+    /// Whether it only expands macros.
     #[must_use]
     pub fn expands(&self) -> bool {
         self.when.is_none() && self.values.is_none() && matches!(self.what, What::Expand(Language::Macro))
@@ -274,7 +275,7 @@ impl Step {
     }
 }
 
-/// Whether a replacement mentions a group of the match: `@1`, `@outer.2`.
+/// Whether a replacement refers to a group of the match: `@1`, `@outer.2`.
 fn mentions_groups(with: &Expr) -> bool {
     let number = |f: &super::expr::FieldRef| f.field.as_ref().is_some_and(|(_, name)| name.parse::<usize>().is_ok());
     match with {
@@ -282,14 +283,16 @@ fn mentions_groups(with: &Expr) -> bool {
         Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(mentions_groups),
         Expr::Fn(c) => c.args.iter().any(|(_, e)| mentions_groups(e)),
         Expr::Lookup(l) => mentions_groups(&l.key) || mentions_groups(&l.table),
-        // inside a query the match is one level up; its conditions are not searched, so it is always offered
+        // inside a query the match is one level up; conditions are not searched, so groups are always available to
+        // them
         Expr::Query(_) => true,
         Expr::If(_) | Expr::Is(_) | Expr::Pipe(_) => with.refers(0),
         _ => false,
     }
 }
 
-/// A replacement worked out for each match: the item's fields, and over them the match's groups by number and name.
+/// A replacement that is evaluated for each match: the item's fields, overlaid with the match's groups by number and
+/// name.
 fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &Env<'_>) -> Result<Option<String>, Fault> {
     let own = env.whole();
     let names = find.names();
@@ -323,7 +326,8 @@ fn join(a: &str, b: &str) -> Value {
     Value::text(out)
 }
 
-/// A text that holds another where a pattern matches, at most so many times (always, if it is no number); then nothing.
+/// A text in which matches of a pattern are replaced by another text, at most this many times (without limit if this
+/// is not a number); further matches become empty.
 fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<Option<String>, Fault> {
     let mut left = times.unwrap_or(f64::INFINITY);
     let put = |_: &_, out: &mut String| {
@@ -335,7 +339,7 @@ fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<O
     holds.replace(over, None, put).map_err(|b| Fault::bound(b.to_string()))
 }
 
-/// Parts to one text; what is no text becomes a mark that `outline` finds again.
+/// Joins parts to one text; any part that is not a text becomes a mark that `outline` finds again.
 fn inline(old: &Value, joint: &str, st: &State) -> Value {
     let Value::List(parts) = old else { return Value::Text(old.to_text()) };
     let mut pieces = Vec::with_capacity(parts.len());

@@ -1,4 +1,5 @@
-//! The trail: what passes did to which items, and why. Kept only when tracing; otherwise it costs a look at one flag.
+//! The trail: what passes did to which items, and why. It is kept only when tracing; otherwise it costs one check of
+//! a flag.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,7 +26,7 @@ pub struct Event {
     pub item: u32,
     /// The pass.
     pub pass: Arc<str>,
-    /// What it did: `made`, `set`, `shaped`, `placed`, `dropped`, `merged`, `evicted`, `admitted`.
+    /// What was done to it: `made`, `set`, `shaped`, `placed`, `dropped`, `merged`, `evicted`, `admitted`.
     pub did: &'static str,
 }
 
@@ -38,25 +39,25 @@ pub struct Stat {
     pub items: usize,
 }
 
-/// What a pass says of itself: the code of what it does to items, and what more it tells of each.
+/// The reason that a pass gives: a code for what it does to items, and details about each item.
 #[derive(Debug)]
 pub struct Because {
     /// The code.
     pub code: Arc<str>,
-    /// Worked out for each item that a reason is given for; a table is laid over what the verb tells.
+    /// Evaluated for each item that a reason is given for; a table is merged over the details of the verb.
     pub why: Option<Expr>,
 }
 
-/// What the running pass has found out for its reasons. Only kept when tracing.
+/// What the running pass has recorded for its reasons. Only kept when tracing.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// What has decided about items, by their numbers.
+    /// What decided about items, by their numbers.
     told: RefCell<FxHashMap<u32, Map>>,
-    /// What `why` has worked out.
+    /// The evaluated results of `why`.
     memo: RefCell<Rc<Memo>>,
 }
 
-/// Why something became of an item: the code of a pass, and what it found. Only kept when tracing.
+/// Why something happened to an item: the code of a pass, and its details. Only kept when tracing.
 #[derive(Debug, Clone)]
 pub struct Reason {
     /// The item, by its number: two items may have the same book and id.
@@ -71,7 +72,7 @@ pub struct Reason {
     pub pass: Arc<str>,
     /// The pass's `because`.
     pub because: Arc<str>,
-    /// What the verb knows about it: the key that was found, and where.
+    /// Details from the verb: the key that was found, and where.
     pub detail: Value,
 }
 
@@ -86,7 +87,7 @@ impl State {
         next
     }
 
-    /// Notes what happened to an item, when a trail is kept.
+    /// Records what happened to an item, when a trail is kept.
     pub fn note(&self, item: &Item, did: &'static str) {
         if let Some(trail) = &self.trail {
             trail.borrow_mut().push(Event { item: item.seq, pass: self.pass.borrow().clone(), did });
@@ -94,7 +95,7 @@ impl State {
         }
     }
 
-    /// Notes that a script changed a text, when a trail is kept.
+    /// Records that a script changed a text, when a trail is kept.
     pub fn rewritten(&self, script: &Arc<str>, before: &Arc<str>, after: &Arc<str>) {
         if self.trail.is_some() && self.rewrites.borrow().len() < MOST_REWRITES {
             let (script, before, after) = (script.to_string(), before.to_string(), after.to_string());
@@ -117,7 +118,7 @@ impl State {
         }
     }
 
-    /// Keeps what decided about an item until the running pass gives a reason for it.
+    /// Keeps what decided about an item until the running pass gives a reason for the item.
     pub fn tell<const N: usize>(&self, item: &Item, facts: [(&str, Value); N]) {
         if item.seq != 0 && self.tells() {
             let facts = facts.into_iter().map(|(name, value)| (Arc::from(name), value));
@@ -125,7 +126,7 @@ impl State {
         }
     }
 
-    /// Tells the items of a part that a selection has left out who was chosen first instead.
+    /// Records, for the items of a part that a selection did not choose, which item was chosen first instead.
     pub(super) fn tell_losers(&self, seq: Seq<'_>, part: &[usize], chosen: &[usize]) {
         let Some(Current::Item(winner, _)) = chosen.first().map(|n| seq.cur(*n)) else { return };
         let names = ["book", "id"].into_iter().filter_map(|name| Some((Arc::from(name), winner.get(self.rules.fields.id(name)?)?.clone())));
@@ -138,7 +139,7 @@ impl State {
         }
     }
 
-    /// Notes why, when a trail is kept and the running pass says `because`.
+    /// Records the reason, when a trail is kept and the running pass has `because`.
     pub fn explain(&self, item: &Item, detail: Value) {
         if self.trail.is_none() {
             return;
@@ -153,12 +154,12 @@ impl State {
         self.reasons.borrow_mut().push(reason);
     }
 
-    /// What was told of the item, what the verb says, and what the pass adds, laid over each other.
+    /// Merges the details recorded for the item, those of the verb, and those of the pass.
     fn detail(&self, item: &Item, because: &Because, said: Value) -> Value {
         let mut out: Map = self.facts.told.borrow().get(&item.seq).cloned().unwrap_or_default();
         let memo = self.facts.memo.borrow().clone();
         let env = Env { st: self, cur: Current::None, outer: None, memo: &memo, part: None };
-        // a reason that cannot be worked out must not fail a build that succeeds without a trace
+        // an evaluation error in a reason must not fail a build that succeeds without a trace
         let why = because.why.as_ref().and_then(|why| env.inner(Current::Item(item, 0)).eval(why).ok());
         for part in [Some(said), why].into_iter().flatten() {
             let known = part.as_map().into_iter().flat_map(|m| m.iter()).filter(|(_, value)| !value.is_null());

@@ -1,10 +1,11 @@
-//! Walking and changing trees of tables by the names along a path.
+//! Reads and changes trees of tables by the names along a path.
 
 use std::sync::Arc;
 
 use crate::model::{Map, Value};
 
-/// Whether a value hides what lies below it: a table does not, its leaves are looked for below too.
+/// Whether a value hides the layers below it. A table does not: its missing leaves are looked up in the next layer
+/// too.
 pub(super) fn decides(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Map(_))
 }
@@ -28,7 +29,7 @@ pub(super) fn walk(value: &Value, names: &[Arc<str>]) -> Value {
     at.clone()
 }
 
-/// Sets a value inside a tree of tables; what is no table on the way becomes one.
+/// Sets a value inside a tree of tables; anything on the way that is not a table becomes one.
 pub fn put(tree: &mut Value, names: &[Arc<str>], value: Value) {
     let Some((name, rest)) = names.split_first() else {
         *tree = value;
@@ -64,7 +65,7 @@ pub(super) fn elements(of: &Value, levels: u32) -> u64 {
     }
 }
 
-/// Whether a name below a list's means one of its items or their number.
+/// Whether a name after a list's name means one of its items or their number.
 pub(super) fn is_place(name: &str) -> bool {
     matches!(name, "last" | "count") || name.parse::<usize>().is_ok()
 }

@@ -1,5 +1,5 @@
-//! What a build lets others see and change of itself while it runs: warnings that are errors, stages and hooks in
-//! order, noted values, inputs that a hook sets.
+//! What a running build lets others observe and change: warnings that are errors, stages and hooks in order, recorded
+//! values, inputs that a hook sets.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::lists::List;
 use super::state::{put, walk};
 
 impl State {
-    /// Whether a warning has come up where warnings are errors.
+    /// Whether a warning was raised while warnings are errors.
     #[must_use]
     pub fn refuses(&self) -> bool {
         self.strict && !self.warnings.borrow().is_empty()
     }
 
-    /// Notes a value of the running stage for the trace; it is worked out only when a trace is kept.
+    /// Records a value of the running stage for the trace; it is evaluated only when a trace is kept.
     pub fn instrument(&self, name: &str, value: impl FnOnce() -> Value) {
         if self.trail.is_some() {
             let stage = self.stage.borrow().to_string();
@@ -25,20 +25,20 @@ impl State {
         }
     }
 
-    /// Notes a stage or a hook, when a trace is kept.
+    /// Records a stage or a hook, when a trace is kept.
     pub fn step(&self, step: impl FnOnce() -> Step) {
         if self.trail.is_some() {
             self.steps.borrow_mut().push(step());
         }
     }
 
-    /// Everything that `$` reaches but lists: what was set over the scene over the pack's values.
+    /// Everything that `$` reaches except lists: the set values over the scene over the pack's values.
     #[must_use]
     pub fn whole(&self) -> Value {
         self.set.borrow().clone().over(self.scene.clone()).over(self.rules.values.clone())
     }
 
-    /// Changes an input of the scene; lists that were read from it are read again.
+    /// Changes an input of the scene; lists that were filled from it are read again.
     pub fn change(&mut self, path: &str, value: Value) {
         let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
         if !walk(&self.set.borrow(), &names).is_null() {
