@@ -1,4 +1,4 @@
-//! What a build is made of, as typed: the flags that `build` and `explain` share, laid over a `scene.toml`.
+//! The flags that `build` and `explain` share. They take precedence over the keys of a `scene.toml`.
 
 pub(in crate::cli) mod files;
 pub(in crate::cli) mod library;
@@ -26,7 +26,7 @@ use crate::cli::layout::head;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 
-/// Deepest path that `--set` takes.
+/// The most parts of a path that `--set` accepts.
 const MAX_PATH: usize = 32;
 
 /// The flags of a build.
@@ -93,7 +93,7 @@ pub(in crate::cli) struct Inputs {
 }
 
 impl Inputs {
-    /// Reads everything that the flags name.
+    /// Reads all files that the flags name.
     pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
         let parts = self.parts(show)?;
         let rules = rules_of(&parts, show)?;
@@ -101,17 +101,17 @@ impl Inputs {
         Ok((rules, scene))
     }
 
-    /// What `--previous` names; nothing without it.
+    /// The request that `--previous` names; `None` without the flag.
     pub(in crate::cli) fn previous(&self, show: &mut Show<'_, '_>) -> Result<Option<Previous>, Stop> {
         self.previous.as_deref().map(|file| Previous::read(file, show)).transpose()
     }
 
-    /// The pack and the overlays alone.
+    /// Loads only the pack and the overlays.
     pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
         rules_of(&self.parts(show)?, show)
     }
 
-    /// The flags laid over the scene file.
+    /// The inputs of the scene file, with those of the flags over them.
     fn parts(&self, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
         let mut parts = match &self.scene {
             Some(path) => scene_file::read(path, show)?,

@@ -1,4 +1,4 @@
-//! `tapster import`: a foreign file in the scene's terms, and what became of each of its fields.
+//! `tapster import`: converts a foreign file to the fields of a scene, and reports what happened to each of its fields.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ impl Import {
         Ok(Exit::Done)
     }
 
-    /// The first pack of the library that knows the document, among those that read any format.
+    /// The first pack of the library that recognises the document, among those that read any format.
     fn reader(&self, contents: &Contents, show: &Show<'_, '_>) -> Option<Ruleset> {
         let shelf = shelf(show.io);
         let document = document(contents);

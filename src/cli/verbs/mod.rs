@@ -1,4 +1,4 @@
-//! The verbs, one file each: its flags, and what it does with them.
+//! The verbs. Each file declares the flags of one verb and runs it.
 
 mod build;
 mod check;
@@ -38,7 +38,7 @@ pub(in crate::cli) enum Verb {
 }
 
 impl Verb {
-    /// Does what was asked for.
+    /// Runs the verb.
     pub(in crate::cli) fn run(self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         match self {
             Verb::Build(verb) => verb.run(show),

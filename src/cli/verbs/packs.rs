@@ -39,7 +39,7 @@ impl Packs {
     }
 }
 
-/// What the manifest says.
+/// The description of a pack by its manifest.
 fn about(pack: &PackFiles) -> Json {
     let manifest = pack.files.iter().find(|f| matches!(f.path_in_pack.as_str(), "pack.toml" | "pack.json"));
     let (mut sources, mut report) = (Sources::default(), Report::default());

@@ -23,10 +23,10 @@ use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 use crate::cli::verbs::build::planned;
 
-/// How much of a block's text is shown, in characters.
+/// The most characters that are shown of a block's text.
 const TEXT: usize = 60;
 
-/// How a plan is had.
+/// How to get a plan.
 const PLAN: &str = "write a plan with `tapster build … --dump plan`";
 
 /// Say where each block of a prompt came from: the pass that placed it and that pass's file and line; then what was
@@ -90,7 +90,7 @@ impl Explain {
     }
 }
 
-/// The event that gave a block its place: the last that made or moved it.
+/// The event that placed a block: the last that made or moved it.
 fn placed(block: &Block) -> Option<&Event> {
     block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split"))
 }

@@ -1,4 +1,5 @@
-//! `tapster template`: templates at rest. They are stored as they were authored, and checked anew whenever they are read.
+//! `tapster template`: stored templates. They are stored as they were authored, and checked again whenever they are
+//! read.
 
 mod render;
 mod shelf;
@@ -150,7 +151,7 @@ impl Add {
         Ok(Exit::Done)
     }
 
-    /// Refuses what the store would refuse, before it is read.
+    /// Refuses, before reading it, a file that the store would refuse.
     fn storable(&self, bytes: &[u8]) -> Result<(), Stop> {
         let shown = shown(&self.file);
         if shown.ends_with(".toml") {
@@ -230,7 +231,7 @@ impl Remove {
 }
 
 impl Fitting {
-    /// Checks a template, with the sources of its task where a pack is named.
+    /// Checks a template, also against the sources of its task if a pack is named.
     fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
         let asked = Asked { task: self.task.as_deref(), ..Asked::default() };
         let opened = open_template(file, &asked).map_err(Stop::rejected)?;
@@ -240,7 +241,7 @@ impl Fitting {
         }
     }
 
-    /// The same, and where no pack is named with the one that has the task; that there is none is a remark.
+    /// Like `check`, but if no pack is named, uses the one that has the task. If there is none, a note says so.
     fn admit(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
         let mut opened = self.check(file, show)?;
         if self.pack.is_some() {
@@ -280,7 +281,7 @@ fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, 
     })
 }
 
-/// What a template is, in a few words.
+/// A short description of a template.
 fn about(template: &Template, stored: &Stored) -> Json {
     json!({
         "id": template.id, "name": template.name, "task": template.task, "revision": template.revision.name,
