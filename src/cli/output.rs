@@ -31,10 +31,10 @@ pub(super) struct Globals {
     /// How results are written (`build` writes JSON either way).
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) format: Format,
-    /// How diagnostics are written; `json` is one object a line.
+    /// How diagnostics are written; `json` is one object per line.
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) error_format: ErrorFormat,
-    /// Colour in diagnostics; `auto` asks the terminal and `NO_COLOR`.
+    /// Colour in diagnostics; `auto` depends on the terminal and `NO_COLOR`.
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) color: Color,
 }
@@ -48,12 +48,12 @@ pub(super) enum Format {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum ErrorFormat {
-    /// With the line of the file and carets.
+    /// The message with the line of the file and carets.
     #[default]
     Human,
     /// One line each: `file:line:column: error[code]: message`.
     Plain,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 

@@ -146,8 +146,8 @@ pub(in crate::cli) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Con
     Ok(imported)
 }
 
-/// Reads the document of an opened file by the formats of a pack. `None` as `format` means that the format is
-/// recognised by content.
+/// Reads the document of an opened file by the formats of a pack. Without a pack it must be a document that `tapster
+/// import` has written.
 pub(in crate::cli) fn bring_in(
     file: &Path,
     imported: &Contents,

@@ -24,27 +24,27 @@ use crate::cli::stop::Stop;
 #[command(next_help_heading = "Template")]
 pub(in crate::cli) struct Templated {
     /// The template: its id in the pack, or a file (JSON or TOML); `-` reads it from standard input. Without `--pack`,
-    /// the rules are the pack that the file lies in, else the one that has its task.
+    /// the pack is the one that contains the file, else the one that has its task.
     #[arg(long, value_name = "ID|FILE")]
     template: Option<String>,
     #[command(flatten)]
     given: Given,
-    /// The revision of a template file that names none: base, head [default: base].
+    /// The revision of a template file that does not name one: base, head [default: base].
     #[arg(long, value_name = "NAME", value_parser = revision, requires = "template")]
     revision: Option<&'static Revision>,
 }
 
-/// What a template is rendered with.
+/// The data and the limits that a template is rendered with.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Template")]
 pub(in crate::cli) struct Given {
     /// The kind of task; a template of another one is refused.
     #[arg(long, value_name = "KIND")]
     pub(in crate::cli) task: Option<String>,
-    /// What the template is rendered with (JSON or TOML): the path `data` of the scene; `-` reads it from standard input.
+    /// The data for the template (JSON or TOML), as the path `data` of the scene; `-` reads it from standard input.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Most tokens of the prompt [default: no end].
+    /// The most tokens of the prompt [default: no limit].
     #[arg(long, value_name = "N")]
     max_tokens: Option<u32>,
 }

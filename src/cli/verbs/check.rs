@@ -20,8 +20,8 @@ use crate::cli::stop::only_missing;
 
 /// Check packs (a folder or a name), overlays and single rule files: syntax, schema, layers, names, terms.
 ///
-/// A single file is checked with the pack that it lies in; an overlay over the pack that it extends, or over `--pack`; a
-/// template with the pack that has its task. Where none is known, names that a pack may define are taken as given.
+/// A single file is checked with the pack that contains it; an overlay over the pack that it extends, or over `--pack`;
+/// a template with the pack that has its task. If no pack is known, names that a pack may define are not checked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster check rules/base
@@ -35,7 +35,7 @@ pub(in crate::cli) struct Check {
     /// A pack's folder or name, or a rule file.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
-    /// Lay the files that are named over this pack: a folder or a name.
+    /// Merge the named files over this pack: a folder or a name.
     #[arg(long, visible_alias = "against", value_name = "PACK")]
     pack: Option<String>,
 }

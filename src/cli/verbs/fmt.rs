@@ -16,10 +16,10 @@ use crate::cli::stop::{Exit, Stop};
 const MAX_FILES: usize = 10_000;
 const MAX_FOLDERS: usize = 16;
 
-/// Lay out TOML rule files: lines of at most 120 characters, without a change of their meaning.
+/// Lay out TOML rule files: lines of at most 120 characters, with the same meaning.
 ///
-/// Comments and the blank lines between groups stay. What fits on its line stays as its author wrote it. A table that
-/// does not fit becomes a section below its row, and a list gets a line for each item.
+/// Comments and the blank lines between groups stay. Everything that fits on its line stays as its author wrote it. A
+/// table that does not fit becomes a section below its row, and a list gets a line for each item.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster fmt my-pack                     all TOML files of a folder, and of the folders in it
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Fmt {
     /// Files and folders; `-` is standard input.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Change nothing; name the files that would change.
+    /// Change nothing; only list the files that would change.
     #[arg(long)]
     check: bool,
     /// Print the result instead of writing it; for one file.

@@ -21,7 +21,7 @@ use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
 /// Turn a card, preset, lorebook or chat of another program into JSON: `format`, `scene`, and `rest`, the fields that
-/// no rule reads. Importing that JSON again gives the same.
+/// no rule reads. Importing that JSON again gives the same result.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster import card.png
@@ -37,7 +37,7 @@ pub(in crate::cli) struct Import {
     /// The format, by name; by default it is recognised by content.
     #[arg(long = "as", id = "as", value_name = "FORMAT")]
     known_as: Option<String>,
-    /// Instead of the JSON: what was kept, mapped, approximated or dropped.
+    /// Print, instead of the JSON, what was kept, mapped, approximated or dropped.
     #[arg(long)]
     report: bool,
 }

@@ -26,7 +26,7 @@ use crate::cli::stop::Stop;
   tapster ops --scene --pack base         what a scene may hold
   tapster ops --rows --format json        the fields of items, for tools")]
 pub(in crate::cli) struct Ops {
-    /// The verbs, their own terms, and what they cost.
+    /// The verbs, with their own terms and their cost.
     #[arg(long)]
     verbs: bool,
     /// The terms of a pass.
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Ops {
     /// The kinds of files, and the programs, dialects and foreign formats of a pack.
     #[arg(long)]
     kinds: bool,
-    /// Whose rows and paths [default: base].
+    /// The pack whose rows and paths are listed [default: base].
     #[arg(long)]
     pack: Option<String>,
 }

@@ -47,7 +47,7 @@ pub(in crate::cli) struct Templates {
 enum Verb {
     /// Check a template and store it, byte for byte, by its `id`.
     Add(Add),
-    /// List the stored templates; broken ones are told.
+    /// List the stored templates, and report broken ones.
     List(List),
     /// Print a stored template as it was authored.
     Show(ShowOne),
@@ -57,14 +57,14 @@ enum Verb {
     Render(Render),
 }
 
-/// What a template must fit.
+/// The task and the pack that a template must fit.
 #[derive(Debug, Clone, Args)]
 struct Fitting {
     /// The kind of task that the template must be written for.
     #[arg(long, value_name = "KIND")]
     task: Option<String>,
-    /// A pack whose task the template must fit: it may ask for no source that the task does not offer [default where
-    /// one is added: the pack that has its task].
+    /// A pack whose task the template must fit: it may only ask for sources that the task offers [default of `add`: the
+    /// pack that has its task].
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
 }
