@@ -1,8 +1,8 @@
-//! What can be done with a text, and nothing about why: the ground that verbs stand on.
+//! Operations on texts, which the verbs are built on.
 //!
-//! Each file is one primitive that a rule file may call by name: counting tokens, matching patterns as
-//! JavaScript means them, the library of pure functions, macros, scripts, story strings. None knows a pack, a
-//! message or a product; all treat their input as hostile, so each has a bound and an answer for reaching it.
+//! Each file is one primitive that a rule file can use by name: counting tokens, matching patterns with JavaScript's
+//! meaning, the library of pure functions, macros, scripts, story strings. None depends on packs, messages or products.
+//! All treat their input as hostile, so each has bounds and a defined result for reaching them.
 
 pub mod dice;
 mod error;

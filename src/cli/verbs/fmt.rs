@@ -140,7 +140,7 @@ impl Fmt {
     }
 }
 
-/// The text of a file; `None` if it is not UTF-8.
+/// The text of a file; `None`, with a diagnostic, if it is too large or not UTF-8.
 fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut Tally) -> Option<&'b str> {
     let complaint = match std::str::from_utf8(bytes) {
         Ok(text) if bytes.len() <= crate::import::MAX_FILE => return Some(text),
