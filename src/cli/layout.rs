@@ -1,8 +1,8 @@
-//! Texts as a terminal shows them: tables, one line, a beginning.
+//! The layout of texts for a terminal: tables, texts on one line, and beginnings of texts.
 
 use crate::pack::Ruleset;
 
-/// Rows under each other in columns; the last column is as wide as it likes.
+/// Aligns rows in columns; the width of the last column is not limited.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |n: usize| rows.iter().filter_map(|r| r.get(n)).map(|c| c.chars().count()).max().unwrap_or(0);
@@ -19,7 +19,7 @@ pub(super) fn table(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// A text on one line, without anything that a terminal would obey.
+/// A text on one line, without control characters.
 pub(super) fn one_line(text: &str) -> String {
     let tame = |c: char| match c {
         '\n' => '⏎',

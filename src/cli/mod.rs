@@ -1,7 +1,6 @@
-//! The command line: what a pack author and a prompt maker type. It reads files, calls the library and shows what
-//! comes back; it decides nothing about prompts.
+//! The command line: it reads files, calls the library and shows the results. It decides nothing about prompts.
 //!
-//! Results go to standard output, diagnostics to standard error. Three exit codes: see [`Exit`].
+//! Results go to standard output, diagnostics to standard error. There are three exit codes; see [`Exit`].
 
 mod inputs;
 mod layout;
@@ -49,7 +48,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(run(args, &mut io).code())
 }
 
-/// Runs the program over given streams.
+/// Runs the program with the given streams.
 pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
     let no_color = !colored(Color::Auto, io);
     let command = Cli::command().color(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
@@ -67,11 +66,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
     show.finish(exit)
 }
 
-/// Help and version are results; anything else that the flags are wrong in is a diagnostic.
+/// Help and version are results; any mistake in the flags is a diagnostic.
 fn usage(error: &clap::Error, no_color: bool, io: &mut Io<'_>) -> Exit {
     let text = if no_color { error.render().to_string() } else { error.render().ansi().to_string() };
     if error.use_stderr() {
-        // a closed stream has no one left to tell
+        // nobody can read an error about a closed stream
         let _ = io.err.write_all(text.as_bytes());
         return Exit::CouldNot;
     }

@@ -11,7 +11,7 @@ use crate::diag::{Diagnostic, Report, Sources, render};
 
 use super::stop::{Exit, Stop};
 
-/// What a run may touch of the process around it, so that tests can hand in their own.
+/// The parts of the process that a run may use; tests provide their own.
 pub struct Io<'a> {
     /// Standard input, for `-`.
     pub input: &'a mut dyn Read,
@@ -31,10 +31,10 @@ pub(super) struct Globals {
     /// How results are written (`build` writes JSON either way).
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) format: Format,
-    /// How diagnostics are written; `json` is one object a line.
+    /// How diagnostics are written; `json` is one object per line.
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) error_format: ErrorFormat,
-    /// Colour in diagnostics; `auto` asks the terminal and `NO_COLOR`.
+    /// Colour in diagnostics; `auto` depends on the terminal and `NO_COLOR`.
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) color: Color,
 }
@@ -48,12 +48,12 @@ pub(super) enum Format {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum ErrorFormat {
-    /// With the line of the file and carets.
+    /// The message with the line of the file and carets.
     #[default]
     Human,
     /// One line each: `file:line:column: error[code]: message`.
     Plain,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -65,7 +65,8 @@ pub(super) enum Color {
     Never,
 }
 
-/// Whether diagnostics are coloured: the flag, else `NO_COLOR` and `TERM`, else whether a terminal reads them.
+/// Whether diagnostics are coloured: as the flag says, else as `NO_COLOR` and `TERM` say, else if they go to a
+/// terminal.
 pub(super) fn colored(flag: Color, io: &Io<'_>) -> bool {
     let set = |name: &str| (io.env)(name).is_some_and(|v| !v.is_empty());
     let dumb = (io.env)("TERM").is_some_and(|t| t == "dumb");
@@ -76,7 +77,7 @@ pub(super) fn colored(flag: Color, io: &Io<'_>) -> bool {
     }
 }
 
-/// The streams with the formats that were asked for.
+/// The streams with the requested formats.
 pub(super) struct Show<'a, 'io> {
     pub(super) io: &'a mut Io<'io>,
     format: Format,
@@ -90,31 +91,31 @@ impl<'a, 'io> Show<'a, 'io> {
         Self { io, format: globals.format, errors: globals.error_format, paint, failed: None }
     }
 
-    /// Whether results are asked for as JSON.
+    /// Whether results are requested as JSON.
     pub(super) fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
-    /// Results are JSON from here on, as a verb's own flag says.
+    /// Writes results as JSON from now on, as the verb's own flag requests.
     pub(super) fn set_json(&mut self) {
         self.format = Format::Json;
     }
 
-    /// A result. What cannot be written is told once, at the end.
+    /// Writes a result. A failure to write is reported once, at the end.
     pub(super) fn result(&mut self, text: &str) {
         if self.failed.is_none() {
             self.failed = self.io.out.write_all(text.as_bytes()).err();
         }
     }
 
-    /// A result as indented JSON.
+    /// Writes a result as indented JSON.
     pub(super) fn json(&mut self, value: &Json) {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
         self.result(&text);
         self.result("\n");
     }
 
-    /// Complaints of the library.
+    /// Writes diagnostics of the library.
     pub(super) fn report(&mut self, report: &Report, sources: &Sources) {
         let text = match self.errors {
             ErrorFormat::Human => render::human(report, sources, self.paint),
@@ -127,7 +128,7 @@ impl<'a, 'io> Show<'a, 'io> {
         self.complain(&text);
     }
 
-    /// The warnings of a build; equal warnings are shown once, with their number.
+    /// Writes the warnings of a build; equal warnings are shown once, with their number.
     pub(super) fn warnings(&mut self, warnings: &[Diagnostic], sources: &Sources) {
         type Same<'a> = (&'a str, &'a str, &'a str, Option<&'a str>, Option<&'a str>);
         let mut counted: IndexMap<Same<'_>, (&Diagnostic, usize)> = IndexMap::new();
@@ -143,23 +144,23 @@ impl<'a, 'io> Show<'a, 'io> {
         self.report(&shown.collect(), sources);
     }
 
-    /// Information without a place.
+    /// Writes information that has no place.
     pub(super) fn note(&mut self, note: Diagnostic) {
         self.report(&note.into(), &Sources::default());
     }
 
-    /// Reports why a verb could not go on, and gives the exit code.
+    /// Reports why a verb could not continue, and returns the exit code.
     pub(super) fn stop(&mut self, stop: Stop) -> Exit {
         self.report(&stop.report, &stop.sources);
         stop.exit
     }
 
     fn complain(&mut self, text: &str) {
-        // a closed stream has no one left to tell
+        // nobody can read an error about a closed stream
         let _ = self.io.err.write_all(text.as_bytes());
     }
 
-    /// Flushes. A reader that went away (`| head`) is no failure; a full disk is.
+    /// Flushes the streams. A reader that has closed the pipe (`| head`) is not a failure; a full disk is.
     pub(super) fn finish(mut self, exit: Exit) -> Exit {
         let failed = self.failed.take().or_else(|| self.io.out.flush().err());
         match failed {

@@ -1,4 +1,4 @@
-//! Why a verb could not go on, with the exit code that this means.
+//! Why a verb could not continue, with the resulting exit code.
 
 use crate::diag::{Code, Diagnostic, Report, Sources};
 use crate::engine::{BuildError, ErrorKind};
@@ -9,9 +9,9 @@ use crate::pack::{PackError, Ruleset};
 pub enum Exit {
     /// Done: 0.
     Done,
-    /// It ran, and the answer is no: 1. A check failed, a build was refused, a file is damaged.
+    /// It ran with a negative result: 1. A check failed, a build was refused, or a file is damaged.
     No,
-    /// It could not run: 2. Bad flags, a file or pack that is not there.
+    /// It could not run: 2. The flags are wrong, or a file or pack does not exist.
     CouldNot,
 }
 
@@ -27,7 +27,7 @@ impl Exit {
     }
 }
 
-/// A verb's way out before its end.
+/// Why a verb ends early.
 #[derive(Debug)]
 pub(super) struct Stop {
     pub(super) exit: Exit,
@@ -36,35 +36,35 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// One complaint without a place.
+    /// One diagnostic without a place.
     pub(super) fn new(exit: Exit, diagnostic: Diagnostic) -> Self {
         Self::report(exit, diagnostic.into(), Sources::default())
     }
 
-    /// Something that was named is not there, or cannot be used: exit 2.
+    /// Something that was named does not exist or cannot be used: exit code 2.
     pub(super) fn could_not(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::new(Exit::CouldNot, Diagnostic::error(code, message).help(help))
     }
 
-    /// Several complaints.
+    /// Several diagnostics.
     pub(super) fn report(exit: Exit, report: Report, sources: Sources) -> Self {
         Self { exit, report, sources }
     }
 
-    /// A pack that gave no ruleset: 2 where it is not there, 1 where it is wrong.
+    /// A pack that could not be loaded: 2 if it does not exist, 1 if it has mistakes.
     pub(super) fn rejected(rejected: PackError) -> Self {
         let exit = if only_missing(&rejected.report) { Exit::CouldNot } else { Exit::No };
         Self::report(exit, rejected.report, rejected.sources)
     }
 
-    /// A build that gave no plan: 2 where it was asked for what the pack has not, 1 where it was refused.
+    /// A build that failed: 2 if it was asked for something that the pack does not have, 1 if it was refused.
     pub(super) fn build(error: &BuildError, rules: &Ruleset) -> Self {
         let exit = if matches!(error.kind(), ErrorKind::Call | ErrorKind::UnknownDialect) { Exit::CouldNot } else { Exit::No };
         Self::report(exit, error.diagnostic(rules).into(), rules.sources().clone())
     }
 }
 
-/// Whether all errors say that what was named on the command line is not there: those have no place in a file.
+/// Whether all errors say that something named on the command line does not exist; such errors have no place in a file.
 pub(super) fn only_missing(report: &Report) -> bool {
     let missing = |d: &Diagnostic| d.span.is_none() && matches!(d.code.known(), Some(Code::PackMissing | Code::FileMissing));
     report.has_errors() && report.items().iter().filter(|d| d.severity == crate::diag::Severity::Error).all(missing)

@@ -1,28 +1,29 @@
 //! Changes of single elements of the lists in a row: `edit.by = { insert = "-front", before = "index" }`.
 //!
-//! A patch replaces a term whole, which for a list means that it copies what it does not change, and keeps the copy when
-//! the list below grows. An edit names the elements that it means and leaves the others to the layer below.
+//! A patch replaces a whole term. A patch of a list therefore copies the elements that it does not change, and the copy
+//! stays as it is when the list of the lower layer grows. An edit names single elements and leaves the others to the
+//! lower layer.
 
 use std::sync::Arc;
 
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, suggest};
 use crate::model::pack::Shadowed;
 
-/// Longest list that an edit may leave behind.
+/// The most elements that a list may have after an edit.
 const MAX_ELEMENTS: usize = 10_000;
 
-/// Why a change cannot be made.
+/// The diagnostic about a change that cannot be made.
 type Refused = Box<Diagnostic>;
 
-/// A list in a row, by the path to it, and one change of it.
+/// One change of a list in a row, with the path to the list.
 struct Edit<'e> {
     path: Vec<&'e str>,
-    /// Where the last part of the path stands.
+    /// The place of the last part of the path.
     key: Span,
     change: &'e Node,
 }
 
-/// Makes the changes of `edit` in the fields of a row; complains of those that cannot be made.
+/// Applies the changes of `edit` to the fields of a row; reports those that cannot be applied.
 pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowed>, complain: &mut dyn FnMut(Diagnostic)) {
     for edit in edits(edit) {
         let old = edit.path.first().and_then(|term| fields.get(*term)).map(|term| term.node.span);
@@ -33,7 +34,7 @@ pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowe
         let term = edit.path.first().and_then(|term| fields.get_mut(*term));
         match (result, term) {
             (Ok(()), Some(term)) => {
-                // a term stands where the newest change of it is written
+                // the place of a term is that of its newest change
                 shadowed.push(Shadowed { by: edit.change.span, old: old.unwrap_or(edit.key), edited: true });
                 term.node.span = edit.change.span;
             }
@@ -148,13 +149,13 @@ fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Refused> {
     Ok(list)
 }
 
-/// One element, or several in a list.
+/// A single element, or the elements of a list.
 fn elements(node: &Node) -> Vec<Node> {
     node.as_list().map_or_else(|| vec![node.clone()], <[Node]>::to_vec)
 }
 
-/// The place of the element that `named` means: a whole number is a place, a table an element that equals it, a text the
-/// name of an element.
+/// The index of the element that `named` refers to: a whole number is an index, a table is an element that equals it,
+/// and a text is the name of an element.
 fn place(list: &[Node], named: &Node) -> Result<usize, Refused> {
     let found: Vec<usize> = match &named.data {
         Data::Int(place) => usize::try_from(*place).ok().filter(|n| *n < list.len()).into_iter().collect(),
@@ -190,7 +191,8 @@ fn unknown(list: &[Node], named: &Node) -> Refused {
     Box::new(complaint.help(near.unwrap_or_else(all)))
 }
 
-/// What an element is called: itself, or of a table its `name`, else its `key`, else its first key but `when`.
+/// The name of an element: a text is its own name; the name of a table is its `name`, else its `key`, else its first
+/// key other than `when`.
 fn name(element: &Node) -> Option<String> {
     match &element.data {
         Data::Text(text) => Some(text.to_string()),

@@ -2,8 +2,8 @@
 
 use crate::diag::{Report, Sources};
 
-/// Why a pack gave no ruleset. `Display` gives one line per diagnostic; [`render`](crate::diag::render) gives them with
-/// the source lines, or as JSON.
+/// Why a pack could not be loaded or compiled. `Display` gives one line per diagnostic; [`render`](crate::diag::render)
+/// gives them with the source lines, or as JSON.
 #[derive(Debug)]
 pub struct PackError {
     /// All diagnostics, errors and warnings.

@@ -1,4 +1,4 @@
-//! Which packs take part, lowest first: reads manifests and follows `extends`, each pack once.
+//! Determines the packs of a build, lowest first: reads manifests and follows `extends`, each pack once.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use super::schemas::Schemas;
 use super::unread::Unread;
 use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, suggest};
 
-/// Most packs that one pack may stand on.
+/// The most packs that one pack may extend, directly and indirectly.
 const MAX_PACKS: usize = 64;
 
-/// One layer as read: a pack's documents, or an overlay's only one.
+/// One layer as read: the documents of a pack, or the single document of an overlay.
 pub(super) struct LayerDocs {
     pub(super) name: String,
     pub(super) release: Version,
@@ -33,7 +33,7 @@ pub(super) struct Resolver<'a> {
     pub(super) report: &'a mut Report,
     /// Packs read, lowest first.
     pub(super) done: Vec<LayerDocs>,
-    /// Whether every pack is there with all its files; some of them may be unreadable.
+    /// Whether every pack exists with all its files; some of them may be unreadable.
     pub(super) complete: bool,
     /// Rule files that could not be read.
     pub(super) unread: Unread,
@@ -44,7 +44,7 @@ pub(super) struct Resolver<'a> {
 /// A pack whose `extends` is being followed.
 struct Open {
     name: String,
-    /// The entry that is followed: the name and where it stands.
+    /// The entry that is being followed: the name and its place.
     next: Option<(String, Span)>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Resolver<'a> {
         Resolver { library, schemas, sources, report, done: Vec::new(), complete: true, unread: Unread::default(), chain: Vec::new() }
     }
 
-    /// Reads a pack after everything that it extends. Recursion is bounded by [`MAX_PACKS`].
+    /// Reads everything that a pack extends, then the pack itself. Recursion is bounded by [`MAX_PACKS`].
     pub(super) fn visit(&mut self, pack: PackFiles) {
         let manifests: Vec<&RuleFile> = pack.files.iter().filter(|f| is_manifest(&f.path_in_pack)).collect();
         let Some(file) = manifests.first() else {
@@ -72,7 +72,7 @@ impl<'a> Resolver<'a> {
         };
         let name = read::peek(file, "name").unwrap_or_else(|| pack.name.clone());
         let Some(manifest) = self.read(file, &name) else {
-            // what the pack stands on is not known
+            // the packs that it extends are not known
             self.complete = false;
             return;
         };
@@ -91,7 +91,7 @@ impl<'a> Resolver<'a> {
         self.done.push(layer);
     }
 
-    /// The rest of a pack, once its foundations are read.
+    /// Reads the rest of a pack after the packs that it extends.
     fn layer(&mut self, pack: PackFiles, name: String, release: Version, manifest: Document) -> LayerDocs {
         let mut docs = vec![manifest];
         for file in pack.files.iter().filter(|f| !is_manifest(&f.path_in_pack)) {
@@ -101,7 +101,7 @@ impl<'a> Resolver<'a> {
                     let complaint = Diagnostic::new(Code::PackManifest, format!("a second manifest in pack `{name}`")).at(doc.root.span);
                     self.report.push(complaint.help("a pack is one folder with one `pack.toml`; move the inner pack beside it"));
                 }
-                // rule tests are read by those who run them
+                // rule tests are read by the code that runs them
                 "case" => {}
                 _ => docs.push(doc),
             }
@@ -217,7 +217,7 @@ impl<'a> Resolver<'a> {
         self.report.push(complaint.help("use another release of it, or widen the range"));
     }
 
-    /// Checks the manifest's own texts; gives the pack's release (`0.0.0` when it has no readable one).
+    /// Checks the texts of the manifest itself; returns the release of the pack (`0.0.0` if it has no readable one).
     fn check_manifest(&mut self, doc: &Document, name: &str) -> Version {
         let root = &doc.root;
         if !library::is_name(name) || root.get("name").is_none() {
@@ -272,7 +272,7 @@ impl<'a> Resolver<'a> {
         let list = root.get("extends").and_then(Node::as_list).unwrap_or(&[]);
         let mut out = Vec::new();
         for item in list {
-            // a bare name is a pack of any release
+            // a name alone means any release of the pack
             let named = item.as_text().map(|t| (t, item.span)).or_else(|| item.get("name").and_then(|n| Some((n.as_text()?, n.span))));
             let Some((name, span)) = named else { continue };
             let range = item.get("release").and_then(|n| Some((n.span, n.as_text()?))).and_then(|(at, text)| self.range(at, text));

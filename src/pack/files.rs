@@ -1,7 +1,7 @@
 //! Reading folders and files: the only place of this room that touches a disk.
 //!
-//! A pack may come from anyone, so every size is bounded and checked before a byte is read, special files are
-//! not opened, and nothing outside of the pack's own folder is followed.
+//! A pack may come from anyone, so every size is bounded and checked before a byte is read, special files are not
+//! opened, and links that lead out of the pack's own folder are not followed.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ pub const MAX_FILES: usize = 2_000;
 pub const MAX_TOTAL: u64 = 64 << 20;
 /// Deepest folder inside a pack.
 pub const MAX_FOLDERS: usize = 16;
-/// Most folder entries that are looked at, whatever they are.
+/// The most folder entries of any kind that are examined.
 pub const MAX_ENTRIES: usize = 20_000;
 
 /// One rule file as read.
@@ -37,20 +37,20 @@ pub struct RuleFile {
 /// All files of one pack as read: by folder, the pack's own folder first, then by name.
 #[derive(Debug, Clone, Default)]
 pub struct PackFiles {
-    /// The folder, where the pack was read from one; packs beside it can be extended by name.
+    /// The folder that the pack was read from, if any; packs beside it can be extended by name.
     pub folder: Option<PathBuf>,
-    /// How the pack was named when it was looked for.
+    /// The name by which the pack was searched.
     pub name: String,
     /// The rule files, `pack.toml` among them.
     pub files: Vec<RuleFile>,
-    /// Rule tests: the rule files under `cases/`, which are no part of the rules.
+    /// Rule tests: the rule files under `cases/`, which are not part of the rules.
     pub cases: Vec<RuleFile>,
-    /// Scripts (`*.rhai`) and what else than rule files lies under `templates/`, by path inside the pack.
+    /// Scripts (`*.rhai`), and files under `templates/` that are not rule files, by path inside the pack.
     pub assets: IndexMap<String, RuleFile>,
 }
 
 impl PackFiles {
-    /// A pack whose files are at hand already: paths inside the pack, with `/`, and what they hold.
+    /// A pack whose files have already been read: paths inside the pack, with `/`, and their contents.
     #[must_use]
     pub fn of(name: &str, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
         let mut pack = Self { name: name.to_owned(), ..Self::default() };
@@ -61,7 +61,7 @@ impl PackFiles {
         pack
     }
 
-    /// Puts a file where its path says that it belongs; a file of no known sort is left out.
+    /// Adds a file to the list that its path says; a file of an unknown sort is left out.
     pub(super) fn sort_in(&mut self, file: RuleFile) {
         match role(&file.path_in_pack) {
             Role::Rules => self.files.push(file),
@@ -80,7 +80,7 @@ impl PackFiles {
     }
 }
 
-/// Folder and name: the files of a folder come before those of the folders in it.
+/// The folder and the name of a path. Sorting by them puts the files of a folder before those of its subfolders.
 fn in_order(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
@@ -133,13 +133,13 @@ pub fn is_folder(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// The folder that holds a folder.
+/// The parent folder of a folder.
 #[must_use]
 pub fn parent(folder: &Path) -> Option<PathBuf> {
     if folder.file_name().is_some() {
         return folder.parent().map(Path::to_owned);
     }
-    // `.` and `..` have no last part to take away
+    // `.` and `..` have no last part to remove
     fs::canonicalize(folder).ok()?.parent().map(Path::to_owned)
 }
 
@@ -150,7 +150,7 @@ pub fn folder_name(folder: &Path) -> String {
     real.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_else(|| folder.display().to_string())
 }
 
-/// Reads one file, at most [`MAX_FILE`] bytes. `None` with a complaint when it cannot be read.
+/// Reads one file, at most [`MAX_FILE`] bytes. `None`, with a diagnostic, if it cannot be read.
 #[must_use]
 pub fn read_file(path: &Path, report: &mut Report) -> Option<RuleFile> {
     let shown = shown(path);
@@ -159,8 +159,8 @@ pub fn read_file(path: &Path, report: &mut Report) -> Option<RuleFile> {
     Some(RuleFile { name: shown, path_in_pack, bytes })
 }
 
-/// Reads a pack's folder with all folders in it. `None` with a complaint when there is no such folder.
-/// Hidden files and folders (`.git`) are passed over.
+/// Reads a pack's folder with all folders in it. `None`, with a diagnostic, if there is no such folder. Hidden files
+/// and folders (`.git`) are skipped.
 #[must_use]
 pub fn read_folder(folder: &Path, report: &mut Report) -> Option<PackFiles> {
     let root = match fs::canonicalize(folder) {
@@ -181,7 +181,7 @@ pub fn read_folder(folder: &Path, report: &mut Report) -> Option<PackFiles> {
     Some(walk.pack)
 }
 
-/// The complaint about a file where a pack's folder is wanted.
+/// The diagnostic about a file where the folder of a pack is expected.
 pub(super) fn no_folder(path: &str) -> Diagnostic {
     Diagnostic::new(Code::FileMissing, format!("`{path}` is a file, not the folder of a pack")).help(
         "a pack is a folder with a `pack.toml`; a single rule file ends in `.toml` or `.json`, and other files are for `tapster import`",
@@ -224,7 +224,8 @@ impl Walk<'_> {
         }
     }
 
-    /// What lies in a folder: path inside the pack, and whether it is a folder. Sorted, so that a run repeats.
+    /// The entries of a folder: the path inside the pack, and whether it is a folder. They are sorted, so that every
+    /// run gives the same result.
     fn entries_of(&mut self, inside: &str) -> Vec<(String, bool)> {
         let path = if inside.is_empty() { self.base.to_owned() } else { self.base.join(inside) };
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
@@ -253,7 +254,7 @@ impl Walk<'_> {
         found
     }
 
-    /// Whether an entry is a folder; `None` for what is not read: special files, and links that lead outside.
+    /// Whether an entry is a folder; `None` for entries that are not read: special files, and links that lead outside.
     fn sort_of(&mut self, entry: &fs::DirEntry, inner: &str) -> Option<bool> {
         let kind = entry.file_type().ok()?;
         if !kind.is_symlink() {
@@ -268,7 +269,7 @@ impl Walk<'_> {
                 None
             }
             Err(error) => {
-                // a dead link matters only where a rule file would be
+                // a broken link is only reported in the place of a rule file
                 if !matches!(role(inner), Role::Other) {
                     missing(&shown(&path), &error, self.report);
                 }
@@ -277,7 +278,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads one file of the pack; `false` when the pack as a whole is too large to go on.
+    /// Reads one file of the pack; `false` if the whole pack has become too large to continue.
     fn file(&mut self, inner: String) -> bool {
         if matches!(role(&inner), Role::Other) {
             return true;
@@ -307,7 +308,7 @@ impl Walk<'_> {
     }
 }
 
-/// Reads a file of at most `limit` bytes; its size is asked before it is opened, and checked again while reading.
+/// Reads a file of at most `limit` bytes; its size is checked before it is opened, and again while reading.
 fn read_bounded(path: &Path, shown: &str, limit: u64, report: &mut Report) -> Option<Vec<u8>> {
     let size = match fs::metadata(path) {
         Ok(data) if data.is_file() => data.len(),

@@ -54,7 +54,7 @@ pub fn of_pack(
     hash.finalize().to_hex().to_string()
 }
 
-/// Texts with their lengths, so that no two different lists of texts hash the same bytes.
+/// Hashes texts with their lengths, so that two different lists of texts never hash the same bytes.
 fn part(hash: &mut blake3::Hasher, texts: &[&str]) {
     for text in texts {
         hash.update(&(text.len() as u64).to_le_bytes());
@@ -62,7 +62,7 @@ fn part(hash: &mut blake3::Hasher, texts: &[&str]) {
     }
 }
 
-/// Nesting is bounded by the readers of TOML and JSON.
+/// Writes a node. Nesting is bounded by the readers of TOML and JSON.
 fn node(value: &Node, out: &mut String) {
     match &value.data {
         Data::Null => out.push_str("null"),
@@ -89,7 +89,7 @@ fn node(value: &Node, out: &mut String) {
     }
 }
 
-/// The fields and the closing bracket.
+/// Writes the fields and the closing bracket.
 fn table(fields: &Table, out: &mut String) {
     let mut keys: Vec<_> = fields.iter().collect();
     keys.sort_by(|a, b| a.0.cmp(b.0));

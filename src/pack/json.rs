@@ -1,17 +1,17 @@
-//! JSON text to a tree of [`Node`]s, each knowing its place. Strict JSON: no comments, no trailing commas.
+//! Parses JSON text to a tree of [`Node`]s with their places. Strict JSON: no comments, no trailing commas.
 //!
-//! Written here because no JSON crate keeps places and reports a key that is written twice. The first syntax
-//! error ends the reading; duplicate keys are reported and the later one counts, as in JavaScript.
+//! This is our own parser because no JSON crate both keeps places and reports duplicate keys. The first syntax error
+//! ends parsing; duplicate keys are reported, and the later one counts, as in JavaScript.
 
 use std::sync::Arc;
 
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Severity, SourceId, Span, Table};
 use crate::model::value::MAX_DEPTH;
 
-/// Complaints that do not end the reading (duplicate keys, half surrogates) and are reported for one text.
+/// The most diagnostics for one text that do not end parsing (duplicate keys, lone surrogates).
 const MAX_COMPLAINTS: usize = 20;
 
-/// Reads a whole text. `None` when it is not JSON; the reason is in the report.
+/// Parses a whole text. `None` if it is not JSON; the report says why.
 #[must_use]
 pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
     let mut reader = Reader { source, text, at: 0, depth: 0, told: 0, report };
@@ -25,7 +25,7 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> 
     }
 }
 
-/// Boxed, because it is the rare way out of every function here.
+/// Boxed, because it is the rare result.
 type Read<T> = Result<T, Box<Diagnostic>>;
 
 struct Reader<'a> {
@@ -62,7 +62,7 @@ impl Reader<'_> {
         Span::new(self.source, start, self.at)
     }
 
-    /// A complaint about the character at hand.
+    /// The diagnostic about the current character.
     fn wrong(&self, message: &str, help: &str) -> Box<Diagnostic> {
         let width = self.text.get(self.at..).and_then(|t| t.chars().next()).map_or(0, char::len_utf8);
         let span = Span::new(self.source, self.at, self.at + width);
@@ -154,7 +154,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether another element follows; eats the comma or the closing bracket.
+    /// Whether another element follows; consumes the comma or the closing bracket.
     fn more(&mut self, close: u8, help: &str) -> Read<bool> {
         self.space();
         if self.take(close) {
@@ -229,7 +229,7 @@ impl Reader<'_> {
         if self.digits() == 0 { Err(self.wrong(message, "numbers look like `1`, `-0.5` or `1e3`")) } else { Ok(()) }
     }
 
-    /// The text at the opening quote, decoded.
+    /// Parses and decodes the string that begins at the current quote.
     fn string(&mut self) -> Read<String> {
         let open = self.at;
         self.at += 1;
@@ -293,7 +293,7 @@ impl Reader<'_> {
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    /// The number of one `\uXXXX`, which begins at the place at hand.
+    /// The number of one `\uXXXX` at the current position.
     fn unit(&mut self) -> Read<u32> {
         let hex = self.text.get(self.at + 2..self.at + 6).filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
         let Some(code) = hex.and_then(|h| u32::from_str_radix(h, 16).ok()) else {

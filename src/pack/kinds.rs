@@ -1,6 +1,6 @@
 //! The kinds of rule files: each is one word that a file begins with (`kind = "lore"`).
 
-/// Every kind, and what its files decide. A file's schema is `schemas/<kind>.v<version>.json`.
+/// Every kind, with a description of its files. A file's schema is `schemas/<kind>.v<version>.json`.
 pub const KINDS: &[(&str, &str)] = &[
     ("pack", "name, release, engine range, licence, authors, what it extends, entry points, limits"),
     ("pipeline", "the stages of a build, in order"),

@@ -1,9 +1,9 @@
-//! Lays layers over each other: rows merge by name, values key by key, everything keeps its place.
+//! Merges layers: rows merge by name, values key by key, and everything keeps its source place.
 //!
-//! Within one layer the order of files does not decide what a row may be put next to: first all rows are added
-//! and patched, then moved, then removed, then arranged. A *term is one value*: a patch replaces a key of a row
-//! whole and never merges into it, since half of an old condition under half of a new one is unreadable. The keys of
-//! a form are terms each, and merge one by one.
+//! Within one layer, a row can be moved next to any other row, whatever the order of files is: all rows are first added
+//! and patched, then moved, then removed, then arranged. A *term is one value*: a patch replaces the whole value of a
+//! key and never merges into it, because a mixture of an old and a new condition would be unreadable. Each key of a
+//! form is a term of its own, so forms merge key by key.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::template;
 
 /// Most rows of one layer.
 const MAX_ROWS: usize = 20_000;
-/// Complaints about layering that are reported; the rest would be echo.
+/// The most diagnostics about layering that are reported; further ones are mostly consequences of these.
 const MAX_COMPLAINTS: usize = 200;
-/// Names compared for "did you mean" in all; comparing is slow, and nobody reads the thousandth guess.
+/// The most names that are compared for "did you mean" in total, because comparing is slow.
 const MAX_COMPARED: usize = 50_000;
-/// Longest text of a row shown in a complaint, in characters.
+/// The longest text of a row that a diagnostic shows, in characters.
 const MAX_SHOWN: usize = 300;
 
-/// What all layers say together.
+/// The merged layers.
 #[derive(Debug, Default)]
 pub(super) struct Merged {
     pub(super) tables: IndexMap<Arc<str>, Rows>,
@@ -36,8 +36,8 @@ pub(super) struct Merged {
     pub(super) shadowed: Vec<Shadowed>,
 }
 
-/// Merges layers, lowest first. `complete` says that every file could be read: only then a name that no layer
-/// has is a mistake of the one who wrote it.
+/// Merges layers, lowest first. `complete` says that every file could be read; only then is a name that no layer
+/// defines a mistake.
 pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -> Merged {
     let mut merger = Merger {
         merged: Merged::default(),
@@ -61,10 +61,10 @@ struct Merger<'a> {
     merged: Merged,
     report: &'a mut Report,
     complete: bool,
-    /// What overlays decided: table, row and key (or a value's path), to which overlay and where.
+    /// What overlays have set: from table, row and key (or the path of a value) to the overlay and the place.
     decided: HashMap<[Arc<str>; 3], (usize, Field)>,
     layer: &'a str,
-    /// The number of the layer at hand, if it is an overlay.
+    /// The number of the current layer, if it is an overlay.
     overlay: Option<usize>,
     complaints: usize,
     /// Names compared so far.
@@ -107,7 +107,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// A row that its layer names twice counts as written first.
+    /// If a layer has a row twice, only the first one counts.
     fn drop_twice(&mut self, incoming: &mut Vec<Incoming>) {
         let mut first: HashMap<(Arc<str>, Arc<str>), Span> = HashMap::new();
         incoming.retain(|row| {
@@ -123,7 +123,7 @@ impl<'a> Merger<'a> {
         });
     }
 
-    /// A program that is replaced whole takes the passes and rounds of all lower layers with it.
+    /// Replacing a whole program removes its passes and rounds of all lower layers.
     fn drop_programs(&mut self, incoming: &[Incoming]) {
         for program in incoming.iter().filter(|row| &*row.table == "program" && row.replace) {
             let prefix = format!("{}/", program.name);
@@ -151,7 +151,7 @@ impl<'a> Merger<'a> {
         let stale = new.expects.as_ref().and_then(|expects| stale(expects, &new, old));
         let verb = changed_verb(&new, old);
         let old_span = old.span;
-        // a pass keeps its verb, so that the terms below it are not complained of too
+        // a pass keeps its verb, so that its terms are not reported too
         let keeps_verb = verb.is_some();
         stale.into_iter().chain(verb).for_each(|complaint| self.complain(complaint));
         self.conflicts(&new);
@@ -181,7 +181,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// A term is either written whole or edited, and a row that is taken whole has nothing to edit.
+    /// Reports edits of terms that the row also sets, and edits in a row that replaces the whole lower one.
     fn check_edit(&mut self, new: &Incoming) {
         let edited = new.edit.as_ref().and_then(|f| f.node.as_table()).map(|edit| edits::terms(edit).collect::<Vec<_>>());
         for (term, field) in edited.unwrap_or_default() {
@@ -248,11 +248,11 @@ impl<'a> Merger<'a> {
         self.merged.shadowed.push(Shadowed { by: row.span, old: old.span, edited: false });
     }
 
-    /// Moves rows in the order written, but a row after the one that it is to stand next to, if that moves too.
+    /// Moves rows in the order written, except that a row moves after its anchor if the anchor moves too.
     fn moves(&mut self, table: &str, moves: &[(Arc<str>, Move)]) {
         let Some(rows) = self.merged.tables.get(table) else { return };
         let mut order = Order::of(rows.len());
-        // by index of the row that moves; a row that could not be added was complained of already
+        // by index of the row that moves; a row that could not be added has already been reported
         let mut pending: IndexMap<usize, &Move> = IndexMap::new();
         let mut lost = Vec::new();
         for (name, place) in moves {
@@ -307,7 +307,7 @@ impl<'a> Merger<'a> {
     fn values(&mut self, doc: &Table, kind: &str) {
         let fields = doc.iter().filter(|(key, field)| !rows::is_meta(key, kind) && !rows::is_rows(&field.node));
         for (key, field) in fields {
-            // an empty list is a table of no rows where rows of that name exist
+            // an empty list is a table without rows if rows of that name exist
             let no_rows = field.node.as_list().is_some_and(<[Node]>::is_empty) && self.merged.tables.contains_key(key);
             if !no_rows {
                 let mut hidden = Vec::new();
@@ -321,7 +321,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// `[arrange]`: the order of named rows, among the places that they hold.
+    /// `[arrange]`: reorders the named rows among the positions that they occupy.
     fn arrange(&mut self, arrange: &Table) {
         for (table, field) in arrange {
             if let Some(order) = field.node.as_list() {
@@ -359,7 +359,7 @@ impl<'a> Merger<'a> {
         rows.sort_by_cached_key(|name, _| target.get(name).or_else(|| now.get(name)).copied());
     }
 
-    /// Warns when an earlier overlay decided something else about the same keys.
+    /// Warns if an earlier overlay has set the same keys differently.
     fn conflicts(&mut self, new: &Incoming) {
         if self.overlay.is_some() {
             for (key, field) in &new.fields {
@@ -371,7 +371,7 @@ impl<'a> Merger<'a> {
                     self.decide([new.table.clone(), new.name.clone(), key.clone()], field.clone());
                 }
             }
-            // an edit keeps what others decided, but is lost when a later overlay writes the term whole
+            // an edit keeps what other overlays have set, but is lost if a later overlay sets the whole term
             for (term, field) in new.edit.iter().filter_map(|f| f.node.as_table()).flat_map(edits::terms) {
                 let number = self.overlay.unwrap_or_default();
                 self.decided.insert([new.table.clone(), new.name.clone(), term], (number, field.clone()));
@@ -408,7 +408,7 @@ impl<'a> Merger<'a> {
         format!("{table} {name}, from layer `{}`", self.layer)
     }
 
-    /// "Did you mean" among the rows of a table, as long as the names compared stay few.
+    /// The nearest name among the rows of a table for "did you mean", until too many names have been compared.
     fn near(&mut self, table: &str, name: &str) -> Option<String> {
         let rows = self.merged.tables.get(table)?;
         self.compared += rows.len();
@@ -419,7 +419,7 @@ impl<'a> Merger<'a> {
     }
 
     fn complain(&mut self, complaint: Diagnostic) {
-        // the schema may have missed the name already
+        // the schema check may have reported the missing name already
         let told = |d: &Diagnostic| d.code == Code::SchemaMissingKey && d.span == complaint.span;
         if complaint.code == Code::LayerNoName && self.report.items().iter().any(told) {
             return;
@@ -431,12 +431,13 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// Whether a key of a table's rows holds terms of its own, so that a patch merges into it: the keys of a form.
+/// Whether a key of a table's rows holds terms of its own, as the keys of a form do, so that a patch merges into it.
 fn merges(table: &str, key: &str) -> bool {
     (table, key) == ("form", "keys")
 }
 
-/// Lays the keys of a form over those of the form below: a key that is set to nothing goes, others keep their places.
+/// Merges the keys of a form over those of the lower layer: a key that is set to nothing is removed, the others keep
+/// their positions.
 fn patch_keys(below: &mut Table, patch: &Table, shadowed: &mut Vec<Shadowed>) {
     for (key, field) in patch {
         let none = field.node.as_table().and_then(|table| table.get("none")).is_some_and(|f| f.node.as_bool() == Some(true));
@@ -447,7 +448,7 @@ fn patch_keys(below: &mut Table, patch: &Table, shadowed: &mut Vec<Shadowed>) {
     }
 }
 
-/// Lays `field` over the value `key` of `low`. Recursion is bounded by the readers of TOML and JSON.
+/// Merges `field` over the value `key` of `low`. Recursion is bounded by the readers of TOML and JSON.
 fn over(low: &mut Table, key: &Arc<str>, field: &Field, hidden: &mut Vec<Shadowed>, leaves: &mut Vec<(String, Field)>, path: &str) {
     if let (Some(Field { node: Node { data: Data::Table(below), .. }, .. }), Data::Table(top)) = (low.get_mut(key), &field.node.data) {
         for (inner, value) in top {

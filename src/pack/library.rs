@@ -1,6 +1,6 @@
-//! Where packs are found by name: in search folders, then among those that ship inside the program.
+//! Finds packs by name: in search folders, then among the shipped packs.
 //!
-//! Shipped packs take the same road as anyone's: the same files, checks and layering.
+//! Shipped packs are treated as all others: with the same files, checks and layering.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 
 /// Something that finds packs by name.
 pub trait Library {
-    /// The files of the pack `name`, if it is here. Complaints about its files go to the report.
+    /// The files of the pack `name`, if the library has it. Diagnostics about its files go to the report.
     fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles>;
 
-    /// The names of all packs here, for "did you mean".
+    /// The names of all packs of the library, for "did you mean".
     fn names(&self) -> Vec<String>;
 }
 
-/// The usual library: folders that hold packs by name, first come first found, then the shipped packs.
+/// The usual library: folders that hold packs by name, searched in order, then the shipped packs.
 #[derive(Debug, Clone, Default)]
 pub struct Shelf {
     /// Folders that hold pack folders.
@@ -46,7 +46,7 @@ impl Library for Shelf {
     }
 }
 
-/// The pack `name` inside `folder`. A name is one word: it cannot lead anywhere else.
+/// The pack `name` inside `folder`. A name is one word, so it cannot lead to another folder.
 pub(super) fn find_in(folder: &Path, name: &str, report: &mut Report) -> Option<PackFiles> {
     let path = folder.join(name);
     if !is_name(name) || !files::is_pack(&path) {
@@ -69,8 +69,8 @@ pub fn shipped_names() -> Vec<String> {
     names
 }
 
-/// The names of the shipped packs that say how files of other programs are read, sorted; packs that stand on them
-/// read the same.
+/// The names of the shipped packs that say how files of other programs are read, sorted; packs that extend them can
+/// read the same files.
 #[must_use]
 pub fn shipped_readers() -> Vec<String> {
     let reads = |name: &String| {

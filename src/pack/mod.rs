@@ -1,7 +1,7 @@
-//! From files to one [`Pack`]: read, check each document against its schema, lay the layers over each other.
+//! From files to one [`Pack`]: reads them, checks each document against its schema, and merges the layers.
 //!
-//! Nothing here stops at the first mistake, so that an author sees all of them in one run. The text of every
-//! value keeps its file, line and column to the end. Reading ([`files`]) is the only part that touches a disk.
+//! Nothing here stops at the first mistake, so that an author sees all of them in one run. Every value keeps its file,
+//! line and column to the end. Reading ([`files`]) is the only part that touches a disk.
 
 pub mod error;
 pub mod files;
@@ -56,7 +56,7 @@ pub enum Start {
 }
 
 impl Start {
-    /// What a person typed: a folder if there is one of that path or if it holds a `/`, a name otherwise.
+    /// Reads what a person typed: a folder if that path is one or if the text holds a `/`, otherwise a name.
     #[must_use]
     pub fn typed(text: &str) -> Start {
         let path = Path::new(text);
@@ -65,23 +65,23 @@ impl Start {
     }
 }
 
-/// A file to lay over the pack.
+/// A file that is merged over the pack.
 #[derive(Debug, Clone)]
 pub enum Overlay {
     /// A file on disk.
     Path(PathBuf),
-    /// A file that is at hand already.
+    /// A file that has already been read.
     File(RuleFile),
 }
 
-/// What loading gave.
+/// The result of loading.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The merged pack. `None` when a pack or a file is missing, or a manifest is unreadable: whatever follows would
-    /// complain of what is only missing. It may still hold mistakes, and lack what an unreadable file says: look at
-    /// the report.
+    /// The merged pack. `None` if a pack or a file is missing or a manifest is unreadable, because most further
+    /// diagnostics would only be consequences of that. It may still hold mistakes, and lack the contents of an
+    /// unreadable file; the report says so.
     pub pack: Option<Pack>,
-    /// Rule files that could not be read: complaints that they may be the cause of are to be kept back.
+    /// Rule files that could not be read; diagnostics that they may have caused must be held back.
     pub unread: Unread,
     /// All mistakes, by file and place.
     pub report: Report,
@@ -89,7 +89,7 @@ pub struct Loaded {
     pub sources: Sources,
 }
 
-/// Loads a pack with all that it extends, and lays `overlays` over it in their order.
+/// Loads a pack with everything that it extends, and merges `overlays` over it in their order.
 #[must_use]
 pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Loaded {
     load_with(start, overlays, library, Schemas::shipped())
@@ -101,7 +101,7 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let files = open(start, library, &mut report);
     let overlay_files: Vec<Option<RuleFile>> = overlays.iter().map(|overlay| overlay_file(overlay, &mut report)).collect();
-    // a file that is not there leaves a gap
+    // without the file the rules would be incomplete
     let sound = files.is_some() && !report.has_errors();
     let mut resolver = Resolver::new(library, schemas, &mut sources, &mut report);
     resolver.complete = sound;
@@ -117,21 +117,21 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     Loaded { pack, unread, report, sources }
 }
 
-/// What is wrong with the rule tests of a pack, the files under its `cases/`. Those of the packs it extends are not among them.
+/// Checks the rule tests of a pack, the files under its `cases/`, but not those of the packs that it extends.
 #[must_use]
 pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (Report, Sources) {
     let (mut sources, mut report) = (Sources::default(), Report::default());
-    // mistakes of the pack's other files are told by `load`
+    // mistakes in the pack's other files are reported by `load`
     let files = open(start, library, &mut Report::default()).unwrap_or_default();
     for file in &files.cases {
-        // only what is wrong with them: nothing here runs them
+        // they are only checked here, not run
         let _ = read::read(file, &files.name, &mut sources, schemas, &mut report);
     }
     report.sort();
     (report, sources)
 }
 
-/// Reads and checks one rule file alone, without laying it over anything.
+/// Reads and checks one rule file alone, without merging it over a pack.
 #[must_use]
 pub fn load_file(path: &Path, schemas: &Schemas) -> (Option<Document>, Report, Sources) {
     let (mut sources, mut report) = (Sources::default(), Report::default());

@@ -9,14 +9,14 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order that the rows have.
+    /// The current order of the rows.
     pub(super) fn of(len: usize) -> Self {
         let next = (1..=len).chain([0]).collect();
         let before = std::iter::once(len).chain(0..len).collect();
         Order { next, before }
     }
 
-    /// Takes `row` out and puts it right before or after another row.
+    /// Moves `row` directly before or after another row.
     pub(super) fn put(&mut self, row: usize, other: usize, is_before: bool) {
         let (left, right) = (at(&self.before, row), at(&self.next, row));
         self.join(left, right);
@@ -26,7 +26,7 @@ impl Order {
         self.join(row, right);
     }
 
-    /// The new place of each row.
+    /// The new position of each row.
     pub(super) fn ranks(&self) -> Vec<usize> {
         let end = self.next.len().saturating_sub(1);
         let mut ranks = vec![0; end];
@@ -54,7 +54,7 @@ fn set(list: &mut [usize], place: usize, value: usize) {
     }
 }
 
-/// The place of the row that a move names. Inside its own program a pass is named without the program.
+/// The index of the row that a move names. Within its own program a pass is named without the program.
 pub(super) fn anchor(rows: &Rows, name: &str, anchor: &str) -> Option<usize> {
     let inside = name.rsplit_once('/').map(|(program, _)| format!("{program}/{anchor}"));
     inside.and_then(|n| rows.get_index_of(n.as_str())).or_else(|| rows.get_index_of(anchor))

@@ -10,10 +10,10 @@ use super::{json, short_names, toml, upgrade};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, suggest};
 use crate::template;
 
-/// One rule file, read and checked. It may break its schema; the report knows.
+/// One rule file, read and checked. It may violate its schema; the report says so.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// Its kind; empty when it names none that is known.
+    /// Its kind; empty if it does not name a known one.
     pub kind: Arc<str>,
     /// Its content, always a table.
     pub root: Node,
@@ -26,8 +26,8 @@ impl Document {
     }
 }
 
-/// Reads a file of `layer` and checks it against the newest schema of its kind. `None` when it cannot be read
-/// at all (encoding, syntax); the report says why. A template is not checked here: it may be laid over another.
+/// Reads a file of `layer` and checks it against the newest schema of its kind. `None` when it cannot be read at all
+/// (encoding, syntax); the report says why. A template is not checked here, because it may be merged over another one.
 pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schemas, report: &mut Report) -> Option<Document> {
     let (_, mut root) = tree(file, layer, false, sources, report)?;
     let kind = match root.as_table() {
@@ -41,7 +41,8 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
     Some(Document { kind: Arc::from(kind.unwrap_or("")), root })
 }
 
-/// The tree of a file, which is a table, without `$schema`. `is_template` says that it is known to be one.
+/// Parses a file to a tree, which is a table, without `$schema`. `is_template` says that the file is known to be a
+/// template.
 pub(super) fn tree(
     file: &RuleFile,
     layer: &str,
@@ -64,7 +65,8 @@ pub(super) fn tree(
     Some((source, root))
 }
 
-/// The top-level text `key` of a file, read without complaints. For a name that is needed before the file is.
+/// The top-level text `key` of a file, read without diagnostics, for a name that is needed before the whole file is
+/// read.
 pub(super) fn peek(file: &RuleFile, key: &str) -> Option<String> {
     let text = std::str::from_utf8(&file.bytes).ok()?;
     let text = text.strip_prefix(BOM).unwrap_or(text);
@@ -72,7 +74,7 @@ pub(super) fn peek(file: &RuleFile, key: &str) -> Option<String> {
     root.get(key)?.as_text().map(str::to_owned)
 }
 
-/// What templates call the tasks that a file declares, read without complaints.
+/// The names that templates use for the tasks that a file declares, read without diagnostics.
 pub(crate) fn tasks_in(file: &RuleFile) -> Vec<String> {
     let Some(root) = std::str::from_utf8(&file.bytes)
         .ok()
@@ -91,7 +93,7 @@ fn parse(file: &RuleFile, source: SourceId, text: &str, report: &mut Report) -> 
     if is_json { json::parse(source, text, report) } else { toml::parse(source, text, report) }
 }
 
-/// The text of a file as a source. `None` with a complaint at the very byte when it is not UTF-8.
+/// The text of a file as a source. `None`, with a diagnostic at the first bad byte, if it is not UTF-8.
 pub(super) fn decode(file: &RuleFile, layer: &str, sources: &mut Sources, report: &mut Report) -> Option<(SourceId, Arc<str>)> {
     let text = match std::str::from_utf8(&file.bytes) {
         Ok(text) => text,
@@ -178,7 +180,7 @@ fn version_of(root: &mut Node, kind: &str, newest: i64, report: &mut Report) -> 
             let span = root.get("version").map_or(root.span, |n| n.span);
             let message = if other.is_some() { "`version` must be a whole number" } else { "the file has no `version`" };
             report.push(Diagnostic::new(Code::SchemaVersion, message).at(span).help(format!("write `version = {newest}`")));
-            // read on as the newest, so that the other mistakes are seen too
+            // it is checked as the newest version, so that other mistakes are found too
             if let Data::Table(table) = &mut root.data {
                 table.insert(Arc::from("version"), Field { key: span, node: Node { span, data: Data::Int(newest) } });
             }

@@ -1,4 +1,4 @@
-//! Rows as a layer writes them: fields, and the layering words that say what is to happen to the row.
+//! Rows as a layer writes them: fields, and the layering keys that say how the row changes the lower layers.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use super::fingerprint;
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table};
 use crate::template;
 
-/// Words of a row that belong to layering and are never its data.
+/// Keys of a row that control layering and are never its data.
 const CONTROL: &[&str] = &["remove", "replace", "edit", "before", "after", "expects"];
-/// Top-level words of every file that are neither rows nor values.
+/// Top-level keys of every file that are neither rows nor values.
 const META: &[&str] = &["kind", "version", "about", "arrange"];
 /// The same, in a pack's manifest.
 const META_PACK: &[&str] = &["name", "release", "engine", "licence", "authors", "extends", "homepage", "repository"];
 /// The same, in an overlay.
 const META_OVERLAY: &[&str] = &["name", "release", "extends", "direction", "licence", "authors"];
 
-/// Whether a top-level word of a file of `kind` is about the file itself. A template is one row as a whole.
+/// Whether a top-level key of a file of `kind` is about the file itself. A template file is one row as a whole.
 pub(super) fn is_meta(key: &str, kind: &str) -> bool {
     let own = match kind {
         template::KIND => return true,
@@ -38,7 +38,7 @@ pub(super) struct Incoming {
     pub(super) name: Arc<str>,
     pub(super) name_span: Span,
     pub(super) span: Span,
-    /// Without `name` and the layering words.
+    /// The fields without `name` and the layering keys.
     pub(super) fields: Table,
     pub(super) remove: bool,
     pub(super) replace: bool,
@@ -64,7 +64,7 @@ pub(super) struct Expects {
 }
 
 impl Incoming {
-    /// What messages call it: `` pass `lore/print` ``.
+    /// Its title in messages: `` pass `lore/print` ``.
     pub(super) fn title(&self) -> String {
         format!("{} `{}`", self.table, self.name)
     }
@@ -83,7 +83,7 @@ pub(super) fn collect(doc: &Table, kind: &str, span: Span, out: &mut Vec<Incomin
     }
 }
 
-/// The row of a template file of a layer; `None`, with a complaint, where it has no `id`.
+/// The row of a template file of a layer; `None`, with a diagnostic, if it has no `id`.
 fn template_row(root: &Table, span: Span, complain: &mut dyn FnMut(Diagnostic)) -> Option<Incoming> {
     let Some((id, id_span)) = root.get("id").and_then(|field| Some((field.node.as_text()?, field.node.span))) else {
         let complaint = Diagnostic::new(Code::LayerNoName, "a template has no `id`").at(span).label("needs `id`");
@@ -106,7 +106,7 @@ fn row(table: &Arc<str>, node: &Node, complain: &mut dyn FnMut(Diagnostic)) -> O
     Some(row)
 }
 
-/// A row with all its fields but the layering words.
+/// A row with all its fields except for the layering keys.
 pub(super) fn incoming(
     table: &Arc<str>,
     (name, name_span): (Arc<str>, Span),

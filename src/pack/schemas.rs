@@ -1,4 +1,4 @@
-//! The JSON Schemas of all kinds, compiled when first asked for and kept for the life of the program.
+//! The JSON Schemas of all kinds, compiled on first use and kept as long as the program runs.
 //!
 //! They live in `schemas/<kind>.v<version>.json` and may refer to each other; nothing is ever fetched.
 
@@ -12,9 +12,9 @@ use serde_json::Value;
 
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 
-/// What schemas without an `$id` of their own are called, so that errors name their place.
+/// The base address of schemas without an `$id` of their own, so that errors can name them.
 const BASE: &str = "https://tapster.dev/schemas/";
-/// How often a look-around pattern of a schema may go back before it is given up.
+/// The most backtracking steps of a look-around pattern of a schema.
 const BACKTRACK: usize = 100_000;
 
 /// A set of schemas by file name.

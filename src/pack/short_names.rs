@@ -1,13 +1,13 @@
 //! Names of passes and rounds in a file that is about one program: `scan` in a file of `program = "lore"` is `lore/scan`.
 //!
-//! Names are spelled out when a file is read, in memory and with the places of the short ones, so that schemas,
-//! layers, fingerprints and messages know full names only.
+//! Names are completed in memory when a file is read, and keep the places of the short names, so that schemas, layers,
+//! fingerprints and messages only see full names.
 
 use std::sync::Arc;
 
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Severity, Span, Table, suggest};
 
-/// Spells out the names of a file's passes and rounds. `[program]` becomes a list of one row.
+/// Completes the names of a file's passes and rounds. `[program]` becomes a list of one row.
 pub(super) fn spell_out(root: &mut Node, report: &mut Report) {
     let Data::Table(table) = &mut root.data else { return };
     let program = program(table);
@@ -28,7 +28,7 @@ pub(super) fn spell_out(root: &mut Node, report: &mut Report) {
     for row in rows_mut(table, "round") {
         for key in ["name", "before", "after"] {
             let Some(Field { node: Node { data: Data::Text(text), .. }, .. }) = row.get_mut(key) else { continue };
-            // `pass/round`; what has no slash stands beside a round of its own pass
+            // `pass/round`; a name without a slash is a round of the same pass
             if let Some(program) = name.as_ref().filter(|_| text.matches('/').count() == 1) {
                 *text = format!("{program}/{text}").into();
                 used = true;
@@ -43,7 +43,7 @@ pub(super) fn spell_out(root: &mut Node, report: &mut Report) {
     }
 }
 
-/// The program that the file is about, and where a bare name of it stands. Anything else is the schema's to refuse.
+/// The program that the file is about, with its place if it is only a name. The schema check refuses anything else.
 fn program(table: &mut Table) -> Option<(Arc<str>, Option<Span>)> {
     let Field { node, .. } = table.get_mut("program")?;
     match &node.data {

@@ -54,12 +54,12 @@ fn compile_file(file: &RuleFile, asked: &Asked<'_>, sources: &mut Sources, repor
     template::checked(&root, asked, None, &|root, report| check(root, Schemas::shipped(), report), report)
 }
 
-/// Holds a whole template against the schema.
+/// Checks a whole template against the schema.
 fn check(root: &Node, schemas: &Schemas, report: &mut Report) {
     validate::check(root, SCHEMA, "", Names::Paths, schemas, report);
 }
 
-/// Checks a template file that stands alone: all that can be said without the task that it is for.
+/// Checks a single template file as far as that is possible without its task.
 pub(super) fn alone(root: &Node, schemas: &Schemas, report: &mut Report) {
     template::checked(root, &Asked::default(), None, &|root, report| check(root, schemas, report), report);
 }

@@ -1,7 +1,8 @@
-//! TOML text to a tree of [`Node`]s, each knowing its place. All mistakes of a file are reported, not only the first.
+//! Parses TOML text to a tree of [`Node`]s with their places. All mistakes of a file are reported, not only the first.
 //!
-//! Places: a key is its own span, a `[table]` and each `[[row]]` is its header, a value is its text with quotes.
-//! Dates become texts. How deep values nest is checked before the parser runs, so that it cannot overflow a stack.
+//! The place of a key is its own span, that of a `[table]` or `[[row]]` is its header, and that of a value is its text
+//! with quotes. Dates become texts. Nesting is checked before the parser runs, so that the parser cannot overflow the
+//! stack.
 
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Span, T
 
 /// Deepest nesting of tables and lists in a TOML file, counting the parts of dotted keys.
 pub const MAX_DEPTH: usize = 64;
-/// Syntax errors reported for one file; what follows is mostly their echo.
+/// The most syntax errors that are reported for one file; further ones are mostly consequences of these.
 const MAX_ERRORS: usize = 20;
 
-/// Reads a whole file. `None` when it is not TOML; every reason is in the report.
+/// Reads a whole file. `None` if it is not TOML; the report has every reason.
 #[must_use]
 pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
     if let Some(at) = too_deep(text) {
@@ -103,7 +104,8 @@ impl Reader<'_> {
     }
 }
 
-/// Where nesting first exceeds [`MAX_DEPTH`]: brackets and the dots of keys, outside of texts and comments.
+/// The offset at which nesting first exceeds [`MAX_DEPTH`], counting brackets and the dots of keys outside of texts and
+/// comments.
 fn too_deep(text: &str) -> Option<usize> {
     let mut scan = Depth { fresh: true, ..Depth::default() };
     let mut at = 0;
@@ -124,16 +126,16 @@ fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-/// Depth of the place that the scan has reached.
+/// The nesting depth at the current position of the scan.
 #[derive(Default)]
 struct Depth {
-    /// Depth of each open bracket's inside.
+    /// The depth inside of each open bracket.
     open: Vec<usize>,
-    /// Depth that the last `[header]` set for the keys after it.
+    /// The depth that the last `[header]` has set for the keys after it.
     header: usize,
     /// Dots since the last bracket, comma or line break.
     dots: usize,
-    /// Whether only white space came since the line break.
+    /// Whether there has only been white space since the line break.
     fresh: bool,
     /// Whether the outermost open bracket is a header's.
     in_header: bool,
@@ -178,7 +180,7 @@ impl Depth {
     }
 }
 
-/// How many bytes the quoted text at the start of `rest` takes; up to the end if it is not closed.
+/// The length in bytes of the quoted text at the start of `rest`; up to the end if it is not closed.
 fn text_length(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     let quote = bytes.first().copied().unwrap_or(b'"');

@@ -1,8 +1,8 @@
 //! Files that could not be read, and what they might have defined.
 //!
-//! A syntax error in one file must not hide the mistakes of the others, nor raise a complaint about every name that
-//! the broken file defines. So the rest of the pack is checked as usual, and a complaint about a missing name is
-//! kept back if the text of an unreadable file mentions that name.
+//! A syntax error in one file must not hide the mistakes of the others, and it must not cause an error about every name
+//! that the broken file defines. The rest of the pack is therefore checked as usual, and a diagnostic about a missing
+//! name is held back if the text of an unreadable file mentions that name.
 
 use crate::diag::{Diagnostic, Report};
 
@@ -21,7 +21,7 @@ impl Unread {
         self.0.is_empty()
     }
 
-    /// Takes complaints out of a report that an unreadable file may be the cause of.
+    /// Removes the diagnostics from a report that an unreadable file may have caused.
     pub fn excuse(&self, report: &mut Report) {
         if !self.is_empty() {
             report.retain(|complaint| !self.explains(complaint));

@@ -1,4 +1,4 @@
-//! Older schema versions: each step lifts a document by one version, in memory, keeping every place.
+//! Older schema versions: each step upgrades a document by one version in memory and keeps every place.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ type Step = (&'static str, i64, fn(&mut Node, &mut Report));
 /// All steps. A kind whose newest schema is version n has one for each of 1..n.
 const STEPS: &[Step] = &[("case", 1, case_1)];
 
-/// Lifts a document from version `from` to `to`. `false` when a step is missing: the version is too old.
+/// Upgrades a document from version `from` to `to`. `false` when a step is missing: the version is too old.
 pub(super) fn upgrade(root: &mut Node, kind: &str, from: i64, to: i64, report: &mut Report) -> bool {
     for version in from..to {
         let Some((_, _, step)) = STEPS.iter().find(|(k, v, _)| *k == kind && *v == version) else { return false };

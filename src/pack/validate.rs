@@ -1,4 +1,4 @@
-//! Puts each violation of a schema back on the file, line and column that it is about, once.
+//! Reports each violation of a schema once, with the file, line and column that it is about.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use jsonschema::{JsonType, ValidationError};
 use super::schemas::Schemas;
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, suggest};
 
-/// Violations reported for one file; a file of the wrong kind would drown everything else.
+/// The most violations that are reported for one file, because a file of the wrong kind would have very many.
 const MAX_VIOLATIONS: usize = 100;
-/// Longest list of alternatives that an error of a choice is looked into.
+/// The most alternatives of a choice that are examined for the cause of an error.
 const MAX_BRANCHES: usize = 64;
 
 /// Most allowed words that are listed as a remedy.
 const MAX_WORDS: usize = 24;
 
-/// How complaints call the values that they are about.
+/// How diagnostics name the values that they are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
     /// By their key, in the named row that they are in.
@@ -25,7 +25,7 @@ pub(super) enum Names {
     Paths,
 }
 
-/// Checks a document against the schema `file`; `layer` is named in the complaints.
+/// Checks a document against the schema `file`; `layer` is named in the diagnostics.
 pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas: &Schemas, report: &mut Report) {
     let validator = match schemas.validator(file) {
         Ok(validator) => validator,
@@ -68,9 +68,9 @@ struct Check<'a> {
 /// The value that an error is about.
 struct Target<'a> {
     node: &'a Node,
-    /// Where its key stands, if it is the field of a table.
+    /// The place of its key, if it is the field of a table.
     key: Option<Span>,
-    /// What it is called: `` `depth` ``, `an element of `keys``.
+    /// Its name in messages: `` `depth` ``, ``an element of `keys` ``.
     name: String,
     /// The named row that it is in, as `pass lore/print`.
     row: Option<String>,
@@ -128,7 +128,7 @@ impl Check<'_> {
         }
     }
 
-    /// The keys that the schema knows where an unknown one was found.
+    /// The keys that the schema knows in the place of an unknown one.
     fn known_keys(&self, error: &ValidationError<'_>) -> Vec<String> {
         let schema = error.absolute_keyword_location().and_then(|at| self.schemas.around(at.as_str()));
         let known = schema.and_then(|s| s.get("properties")).and_then(|p| p.as_object());
@@ -148,7 +148,7 @@ impl Check<'_> {
         self.push(complaint, span, target.row);
     }
 
-    /// One complaint for a value that fits none of several forms: the form that it most likely was meant to have.
+    /// One diagnostic for a value that fits none of several forms, about the form that was most likely intended.
     fn choice(&mut self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) {
         let here = error.instance_path().as_str();
         let wrong_type = |branch: &&Vec<ValidationError<'static>>| {
@@ -259,7 +259,7 @@ impl Check<'_> {
     fn push(&mut self, complaint: Diagnostic, span: Span, row: Option<String>) {
         let mut complaint = complaint.at(span);
         complaint.rule = row.map(|row| format!("{row}, from layer `{}`", self.layer));
-        // branches of one schema may say the same about the same place in different words of help
+        // branches of one schema may report the same about the same place, only with different help
         let same = |d: &Diagnostic| d.code == complaint.code && d.span == complaint.span && d.message == complaint.message;
         if !self.found.iter().any(same) {
             self.found.push(complaint);

@@ -1,9 +1,9 @@
 //! Dice: `2d6+3` rolled with numbers that the caller draws.
 
-/// More dice are not rolled.
+/// The most dice of one roll.
 pub const MOST_DICE: u32 = 10_000;
 
-/// Dice of one kind and what is added to their sum.
+/// Dice of one kind, and the number that is added to their sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dice {
     /// How many, 1 at least.
@@ -14,8 +14,8 @@ pub struct Dice {
     pub plus: i64,
 }
 
-/// Reads `d20`, `2d6`, `2D6+3`, `1d8-1`, or bare sides: `6` is `1d6`. Nothing for any other text, for a zero, for
-/// blanks inside, and for more than [`MOST_DICE`] dice. A count and sides begin with no zero, except in bare sides.
+/// Reads `d20`, `2d6`, `2D6+3`, `1d8-1`, or bare sides: `6` is `1d6`. `None` for any other text, for a zero, for blanks
+/// inside, and for more than [`MOST_DICE`] dice. Count and sides have no leading zeros, except in bare sides.
 #[must_use]
 pub fn parse(text: &str) -> Option<Dice> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -43,7 +43,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 impl Dice {
-    /// The sum. `draw` gives a number in [0, 1), and is asked once a die, in order.
+    /// The sum. `draw` returns a number in [0, 1) and is called once per die, in order.
     #[expect(clippy::cast_possible_truncation, reason = "a face is at most the number of sides")]
     pub fn roll(&self, mut draw: impl FnMut() -> f64) -> i64 {
         let faces = (0..self.count).map(|_| 1 + (draw() * f64::from(self.sides)).floor() as i64);

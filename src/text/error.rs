@@ -19,7 +19,8 @@ pub struct TextError {
 }
 
 impl TextError {
-    /// A mistake at a byte of `text`; an offset beyond its end, or inside a character, is moved back into it.
+    /// A mistake at a byte of `text`. An offset beyond its end or inside a character is moved back to a character
+    /// boundary.
     #[must_use]
     pub fn at(text: &str, offset: usize, message: impl Into<String>) -> Self {
         let offset = text.floor_char_boundary(offset);
@@ -35,10 +36,10 @@ impl TextError {
         Self { bound: true, ..Self::at(text, offset, message) }
     }
 
-    /// Refuses a text of more than `most` bytes before it is read; its start is the place.
+    /// Refuses a text of more than `most` bytes before it is parsed; the error is placed at its start.
     ///
     /// # Errors
-    /// A text that is too long.
+    /// The text is too long.
     pub fn refuse_long(text: &str, most: usize) -> Result<(), Self> {
         if text.len() > most { Err(Self::bound(text, 0, format!("the text is longer than {most} bytes"))) } else { Ok(()) }
     }
@@ -53,7 +54,7 @@ impl TextError {
     }
 }
 
-/// A mistake of which only the offset is known so far; [`Mistake::within`] makes the error of it.
+/// A mistake of which only the offset is known so far; [`Mistake::within`] converts it to the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
     /// Where in the text, in bytes.

@@ -1,7 +1,8 @@
 //! The library of pure functions that values of rule files call: `{ fn = "words", of = "@name" }`.
 //!
-//! One table, [`FUNCTIONS`]: a name, what it does, its arguments, and the function itself. Arguments come evaluated
-//! and by name; `of` is what it is about. A function looks at nothing but its arguments, and none knows a product.
+//! One table, [`FUNCTIONS`]: a name, what it does, its arguments, and the function itself. Arguments are evaluated and
+//! passed by name; `of` is the main one. A function depends on nothing but its arguments, and no function is specific
+//! to a product.
 
 use std::sync::Arc;
 
@@ -18,16 +19,16 @@ const MOST_PATTERN: usize = 10_000;
 /// A function's arguments, evaluated, by name.
 pub type Args = Map;
 
-/// Why a function gives no value of its own.
+/// Why a function returned no value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// It cannot be worked out: a sentence without a full stop.
+    /// It cannot be evaluated: a sentence without a full stop.
     Failed(String),
-    /// A pattern reached its bound on this text. That is the text's doing and no mistake of the rule.
+    /// A pattern reached its bound on this text. The text is the cause, not a mistake in the rule.
     Bound {
         /// A sentence without a full stop.
         why: String,
-        /// What stands in the place of the value: the text as it was, or nothing.
+        /// The value to use instead: the unchanged text, or nothing.
         instead: Value,
     },
 }
@@ -62,9 +63,9 @@ impl From<&str> for Refusal {
 pub struct Function {
     /// Its name in rule files.
     pub name: &'static str,
-    /// What it gives, in one line.
+    /// Its result, in one line.
     pub doc: &'static str,
-    /// Its arguments and whether each must be given.
+    /// Its arguments, and whether each is required.
     pub args: &'static [(&'static str, bool)],
     /// The function; an error is a sentence without a full stop.
     pub run: fn(&Args) -> Result<Value, Refusal>,
@@ -204,7 +205,7 @@ pub fn fingerprint(value: &Value) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-/// Values nest no deeper than what was read from files or given by scripts, which is bounded.
+/// Recursion is bounded, because values come from files or scripts, whose depth is bounded.
 fn canonical(value: &Value, out: &mut String) {
     match value {
         Value::List(list) => {
@@ -232,7 +233,7 @@ fn canonical(value: &Value, out: &mut String) {
     }
 }
 
-/// The fields of a value in the order of JavaScript; none where it is no table.
+/// The fields of a value in JavaScript's order; none if it is not a table.
 fn fields(value: &Value) -> Vec<(&Arc<str>, &Value)> {
     value.as_map().map(js::fields).unwrap_or_default()
 }
@@ -282,7 +283,7 @@ fn bounded(bytes: usize) -> Result<(), String> {
     if bytes > MOST_OUTPUT { Err(format!("the text would be longer than {MOST_OUTPUT} bytes")) } else { Ok(()) }
 }
 
-/// The trimmed text, without a copy where nothing is to trim.
+/// The trimmed text; it is not copied if nothing has to be trimmed.
 fn trimmed(args: &Args, trim: fn(&str) -> &str) -> Result<Value, Refusal> {
     let text = text(args);
     let short = trim(&text);
@@ -344,7 +345,7 @@ fn number(args: &Args) -> Result<Value, Refusal> {
         Value::Bool(b) => f64::from(u8::from(*b)),
         other => other.as_f64().unwrap_or(f64::NAN),
     };
-    // whole numbers stay whole, so that they can count and index
+    // whole numbers stay integers, so that they can be used as counts and indexes
     let value = Value::Num(n);
     Ok(if n.is_nan() { Value::Null } else { value.as_i64().map_or(value, Value::Int) })
 }
@@ -357,7 +358,7 @@ fn parse_json(args: &Args) -> Result<Value, Refusal> {
     Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
 }
 
-/// Lists nest no deeper than what was read from files or given by scripts, which is bounded.
+/// Recursion is bounded, because lists come from files or scripts, whose depth is bounded.
 fn string(value: &Value) -> Arc<str> {
     match value {
         Value::Null => Arc::from("undefined"),

@@ -1,7 +1,8 @@
 //! UTF-16 halves as characters, for patterns that JavaScript matches by units of 16 bits (those without flag `u`).
 //!
-//! A character beyond U+FFFF is two units there, and a pattern may find one of them. Here each half becomes a
-//! character of its own, in a private range that no engine gives a meaning, and afterwards two halves become one again.
+//! In JavaScript, a character beyond U+FFFF is two units, and a pattern can match one of them. Here each half is
+//! replaced by a character of a private range that has no meaning to any engine; afterwards two halves are joined
+//! again.
 
 use std::borrow::Cow;
 
@@ -27,7 +28,8 @@ pub fn apart(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(halves).collect())
 }
 
-/// The source of a pattern that looks at halves: its own characters apart, and escapes such as `\uD83D` as halves.
+/// The source of a pattern for texts of halves: its own characters are split, and escapes such as `\uD83D` become
+/// halves.
 #[must_use]
 pub fn pattern(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
@@ -49,7 +51,7 @@ pub fn pattern(source: &str) -> String {
     out
 }
 
-/// The text with halves that belong together as one character; a lone half cannot be in a text and becomes U+FFFD.
+/// The text with matching halves joined to one character; a lone half cannot be in a text and becomes U+FFFD.
 #[must_use]
 pub fn together(text: &str) -> String {
     let units = text.chars().flat_map(|c| {
@@ -62,7 +64,7 @@ pub fn together(text: &str) -> String {
     char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
-/// The character that stands for a half; nothing for a unit that is a character by itself.
+/// The character that represents a half; `None` for a unit that is a character by itself.
 fn half(unit: u16) -> Option<char> {
     let unit = u32::from(unit);
     HALVES.contains(&unit).then(|| char::from_u32(FIRST + (unit - HALVES.start()))).flatten()

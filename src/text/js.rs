@@ -1,6 +1,6 @@
-//! JavaScript's notions of text that differ from Rust's: what white space is, how long a text is, what is a number.
+//! JavaScript's notions of text that differ from Rust's: white space, length, and numbers.
 //!
-//! Prompts were written against programs in JavaScript, so "trimmed" and "length" mean what they mean there.
+//! Prompts were written against programs in JavaScript, so "trimmed" and "length" have JavaScript's meaning.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub fn length(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
-/// `Number(text)`; NaN where the text is no number.
+/// `Number(text)`; NaN if the text is not a number.
 #[must_use]
 pub fn number(text: &str) -> f64 {
     let text = trim(text);
@@ -68,7 +68,7 @@ fn decimal(text: &str) -> f64 {
     }
 }
 
-/// `Number(value)`: a list is read as the text that its elements make.
+/// `Number(value)`: a list is converted to a text first.
 #[must_use]
 pub fn to_number(value: &Value) -> f64 {
     match value {
@@ -93,21 +93,21 @@ pub fn string(value: &Value) -> String {
     }
 }
 
-/// A number as a value: whole numbers as such, and no negative zero.
+/// A number as a value: whole numbers become integers, and negative zero becomes zero.
 #[must_use]
 pub fn value(number: f64) -> Value {
     let value = Value::Num(number + 0.0);
     value.as_i64().map_or(value, Value::Int)
 }
 
-/// A number as the place of an element.
+/// A number as the index of an element.
 #[must_use]
 pub fn place(number: f64) -> Option<usize> {
     let whole = number >= 0.0 && number.fract() == 0.0;
     whole.then(|| Value::Num(number + 0.0).as_i64()).flatten().and_then(|n| usize::try_from(n).ok())
 }
 
-/// `JSON.parse(text)`; nothing where it is no JSON.
+/// `JSON.parse(text)`; `None` if it is not JSON.
 #[must_use]
 pub fn parse_json(text: &str) -> Option<Value> {
     serde_json::from_str::<serde_json::Value>(text).ok().map(|json| Value::from(&json))

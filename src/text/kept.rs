@@ -1,13 +1,13 @@
-//! What was compiled from a text and is likely to be asked for again.
+//! A cache of values that were compiled from texts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-/// How much is kept, things and bytes of the texts that they were made of; then it begins anew.
+/// The most entries, and the most bytes of their texts; the cache is emptied when either is exceeded.
 const MOST: (usize, usize) = (64, 4 << 20);
 
-/// Compiled things by the text that they were made of.
+/// Compiled values by their text.
 pub(crate) struct Kept<T>(Mutex<Store<T>>);
 
 struct Store<T> {
@@ -22,7 +22,7 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T> Kept<T> {
-    /// What was made of `text`, or what `make` makes of it now. A failure is not kept.
+    /// The value of `text` from the cache, or the result of `make`. A failure is not kept.
     pub(crate) fn get<E>(&self, text: &str, make: impl FnOnce(&str) -> Result<T, E>) -> Result<Arc<T>, E> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
         if let Some(known) = known {

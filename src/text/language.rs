@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Language {
     /// `{{name::argument}}`, by the rows of `macros` files.
     Macro,
-    /// `{{outlet::name}}` alone: the slots that other blocks go into.
+    /// Only `{{outlet::name}}`: the slots that other blocks are inserted into.
     Outlet,
     /// Handlebars over a table of values; with `unknown = "stays"` a story string.
     Handlebars,
@@ -21,7 +21,7 @@ impl Language {
     /// All of them, in the order in which they are listed.
     pub const ALL: [Self; 5] = [Self::Macro, Self::Outlet, Self::Handlebars, Self::Leaf, Self::Liquid];
 
-    /// The language of a name.
+    /// The language with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|language| language.name() == name)
@@ -39,7 +39,7 @@ impl Language {
         }
     }
 
-    /// Whether `text` certainly holds nothing that the language would change: most texts do not, and there are many.
+    /// Whether the language certainly leaves `text` unchanged. This check is cheap, and true for most texts.
     #[must_use]
     pub fn is_plain(self, text: &str) -> bool {
         match self {

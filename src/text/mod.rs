@@ -1,4 +1,4 @@
-//! What can be done with a text, and nothing about why: the ground that verbs stand on.
+//! Operations on texts, which the verbs are built on.
 //!
 //! Each file is one primitive that a rule file may call by name: counting tokens, matching patterns as
 //! JavaScript means them, the library of pure functions, macros, Handlebars, Liquid, scripts. None knows a pack, a

@@ -1,19 +1,18 @@
-//! JSON Schemas as values: references put in place, for providers that follow none.
+//! JSON Schemas as values: resolves references, for providers that do not support them.
 //!
-//! A reference may lead to itself. Whoever writes such a schema gets an error and not an endless value, so depth and
-//! size of what comes out are bounded.
+//! A reference may lead to itself, which is an error. Depth and size of the result are bounded.
 
 use std::sync::Arc;
 
 use crate::model::{Map, Value, value::MAX_DEPTH};
 
-/// More values than this in one schema are refused.
+/// The most values of one schema.
 const MOST_VALUES: usize = 100_000;
-/// Where definitions stand.
+/// The key of the definitions.
 const DEFINITIONS: &str = "$defs";
 
-/// The schema with what each `{ "$ref": "#/$defs/NAME" }` means in its place, and without `$defs`; a reference that
-/// leads nowhere stays.
+/// The schema with each `{ "$ref": "#/$defs/NAME" }` replaced by its definition, and without `$defs`. A reference
+/// without a definition stays.
 ///
 /// # Errors
 /// References lead in a circle, or the schema would grow too large.
@@ -47,7 +46,7 @@ fn inlined(value: &Value, definitions: Option<&Map>, depth: usize, left: &mut us
     }
 }
 
-/// What a reference of a schema means, where a definition of the schema is meant.
+/// The definition that a reference refers to, if it refers to one.
 fn referred<'a>(map: &Map, definitions: Option<&'a Map>) -> Option<&'a Value> {
     let name = map.get("$ref")?.as_str()?.strip_prefix("#/")?.strip_prefix(DEFINITIONS)?.strip_prefix('/')?;
     definitions?.get(name.rsplit('/').next().unwrap_or(name))

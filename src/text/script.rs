@@ -1,8 +1,8 @@
-//! Scripts from strangers: one Rhai engine without a door to the world, and with a limit on everything that grows.
+//! Untrusted scripts: one Rhai engine without access to the outside, and with a limit on everything that grows.
 //!
-//! No file, no clock, no randomness, no `eval`, no waiting; `import` finds only the modules it was given. A
-//! script that asks for more, throws or runs on gives an error with its line; what it prints goes into a log.
-//! Tables come back with their keys sorted, since that is how Rhai keeps them.
+//! No file, no clock, no randomness, no `eval`, no waiting; `import` finds only the modules that the engine was given.
+//! A script that exceeds a limit or throws gives an error with its line; its output is written to a log. Tables come
+//! back with their keys sorted, since that is how Rhai keeps them.
 
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
@@ -15,7 +15,7 @@ use rhai::{AST, CallFnOptions, Dynamic, Engine, EvalAltResult, Position, Scope};
 
 use crate::model::{Map, Value};
 
-/// What a script may use up. All are counted by the interpreter, none by a clock.
+/// The limits of a script. All are counted by the interpreter; none depends on a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptLimits {
     /// Steps of one evaluation.
@@ -33,7 +33,7 @@ pub struct ScriptLimits {
 }
 
 impl Default for ScriptLimits {
-    // operations times text bounds the memory: Rhai does not check every way to fill a table
+    // the product of operations and text bounds the memory, because Rhai does not check every way to fill a table
     fn default() -> Self {
         Self { operations: 100_000, calls: 32, depth: 64, text: 16 << 10, list: 1_000, map: 1_000 }
     }
@@ -75,7 +75,7 @@ impl From<Box<EvalAltResult>> for ScriptError {
     }
 }
 
-/// The mistake itself, and its place in the script at hand (not in a module that it imports).
+/// The innermost error, and its place in this script (not in a module that it imports).
 fn innermost(mut error: EvalAltResult) -> (EvalAltResult, Position) {
     let mut at = error.position();
     let mut here = true;
@@ -238,7 +238,7 @@ fn harden(limits: ScriptLimits) -> Engine {
     BasicMapPackage::new().register_into_engine(&mut engine);
     MoreStringPackage::new().register_into_engine(&mut engine);
     engine.disable_symbol("eval");
-    // the core package can wait, which no limit on steps would notice
+    // the core package has `sleep`, which no limit on steps stops
     engine.register_fn("sleep", |_: i64| no_waiting());
     engine.register_fn("sleep", |_: f64| no_waiting());
     engine.on_print(log);
@@ -271,7 +271,7 @@ fn to_dynamic(value: &Value) -> Dynamic {
     }
 }
 
-/// Deepest nesting of a value that a script gives back.
+/// The deepest nesting of a value that a script returns.
 const DEEPEST: usize = 64;
 
 fn to_value(value: Dynamic) -> Result<Value, ScriptError> {

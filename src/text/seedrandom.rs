@@ -1,7 +1,7 @@
-//! Repeatable chance from a text: the generator and the hash that JavaScript programs use for stable picks.
+//! Repeatable random numbers from a text: the generator and the hash that JavaScript programs use for stable picks.
 //!
 //! The generator is David Bau's seedrandom, which draws from the ARC4 stream cipher; the hash is cyrb53 with another
-//! last step. Neither is for secrets.
+//! last step. Neither is cryptographically secure.
 
 /// The ARC4 key stream over the bytes of a seed.
 struct Arc4 {
@@ -11,7 +11,7 @@ struct Arc4 {
 }
 
 impl Arc4 {
-    /// The cipher under a key; its first 256 bytes are thrown away.
+    /// The cipher with a key; its first 256 bytes are discarded.
     fn new(key: &[u8]) -> Self {
         let key = if key.is_empty() { &[0] } else { key };
         let mut arc4 = Self { i: 0, j: 0, state: std::array::from_fn(|n| u8::try_from(n).unwrap_or_default()) };
@@ -73,7 +73,7 @@ pub fn first_draw_of_number(seed: &str) -> f64 {
     Arc4::new(&key(&format!("{seed}\0"))).unit()
 }
 
-/// The seed's UTF-16 units smeared over at most 256 bytes.
+/// The seed's UTF-16 units mixed into at most 256 bytes.
 fn key(seed: &str) -> Vec<u8> {
     let mut key: Vec<u8> = Vec::new();
     let mut smear = 0_i32;

@@ -1,6 +1,7 @@
-//! Rulers: how long a text is for a model, exactly or by an estimate, counted once for each content.
+//! Token counts: the length of a text for a model, exact or estimated, and counted once for each content.
 //!
-//! An [`Estimator`] is named in a rule file; a [`Counter`] is one with a memory, shared by all threads of a build.
+//! An [`Estimator`] is named in a rule file; a [`Counter`] is an estimator with a cache, shared by all threads of a
+//! build.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -61,7 +62,7 @@ impl Estimator {
         }
     }
 
-    /// Whether counting reads a large table, so that remembering a count is worth while.
+    /// Whether counting uses a large table, so that caching a count is worthwhile.
     fn is_exact(self) -> bool {
         matches!(self, Estimator::Cl100k | Estimator::O200k)
     }
@@ -107,7 +108,7 @@ fn encoded(estimator: Estimator, text: &str) -> usize {
 
 #[cfg(not(feature = "tokens"))]
 fn encoded(_estimator: Estimator, text: &str) -> usize {
-    // only reached by a program that makes the variant itself
+    // only reached by a program that constructs the variant itself
     divided(text.len(), 4.0)
 }
 
@@ -124,10 +125,10 @@ fn encoded_within(estimator: Estimator, text: &str, limit: usize) -> Option<usiz
 
 /// Texts shorter than this are counted faster than they are looked up.
 const SHORT: usize = 32;
-/// More counts than this are not remembered; the memory is then emptied.
+/// The most counts in the cache; when it is full, it is emptied.
 const MOST: usize = 1 << 17;
 
-/// An estimator that remembers what it counted, by content.
+/// An estimator that caches its counts by content.
 #[derive(Debug)]
 pub struct Counter {
     estimator: Estimator,
@@ -135,13 +136,13 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A counter that has counted nothing yet.
+    /// A counter with an empty cache.
     #[must_use]
     pub fn new(estimator: Estimator) -> Self {
         Self { estimator, known: Mutex::default() }
     }
 
-    /// What it counts by.
+    /// Its estimator.
     #[must_use]
     pub fn estimator(&self) -> Estimator {
         self.estimator
@@ -196,7 +197,7 @@ impl Counter {
     }
 }
 
-/// The first half of the content's blake3: a stranger cannot make two texts that share it.
+/// The first half of the content's blake3 hash, for which nobody can construct two texts with the same value.
 fn key_of(text: &str) -> [u8; 16] {
     let mut key = [0; 16];
     for (to, from) in key.iter_mut().zip(blake3::hash(text.as_bytes()).as_bytes()) {

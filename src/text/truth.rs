@@ -17,7 +17,7 @@
 
 use crate::model::Value;
 
-/// `calc`, where truth is a number: whatever is not 0.
+/// `calc`, where truth is a number: any number but 0 is true.
 #[must_use]
 pub fn calc(number: f64) -> bool {
     number != 0.0
@@ -45,7 +45,7 @@ pub fn handlebars(value: &Value) -> bool {
     }
 }
 
-/// Liquid: whatever is neither missing nor `false`.
+/// Liquid: everything that is neither missing nor `false` is true.
 #[must_use]
 pub fn liquid(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))

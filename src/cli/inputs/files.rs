@@ -1,4 +1,4 @@
-//! Files that were named on the command line, read and written.
+//! Reads and writes the files that are named on the command line.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::import;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 
-/// The bytes of a file; `-` is standard input. Bounded like every foreign file.
+/// The bytes of a file; `-` is standard input. The size is limited as for every foreign file.
 pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
     let mut bytes = Vec::new();
     let most = import::MAX_FILE as u64 + 1;
@@ -34,12 +34,12 @@ pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<V
     }
 }
 
-/// A path as it is shown.
+/// A path as messages show it.
 pub(in crate::cli) fn shown(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically: completely or not at all.
 pub(in crate::cli) fn write_file(path: &Path, text: &str) -> Result<(), Stop> {
     let beside = path.with_extension("tmp~");
     let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));

@@ -1,4 +1,4 @@
-//! Where packs are looked for, and `tapster packs`.
+//! Where packs are searched.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use crate::cli::output::Io;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 
-/// The pack that is used where none is named.
+/// The pack that is used if none is named.
 pub(in crate::cli) const DEFAULT_PACK: &str = "base";
 
-/// What `--pack` is, and which of the shipped packs read files of other programs.
+/// The help text of `--pack`, which names the shipped packs that read files of other programs.
 pub(in crate::cli) fn pack_help() -> String {
     let readers: Vec<String> = shipped_readers().iter().map(|name| format!("`{name}`")).collect();
     format!(
@@ -26,12 +26,12 @@ pub(in crate::cli) fn pack_help() -> String {
     )
 }
 
-/// Examples of a verb: `READER` in them is a shipped pack that reads files of other programs.
+/// The examples of a verb. `READER` is replaced by a shipped pack that reads files of other programs.
 pub(in crate::cli) fn examples(text: &str) -> String {
     text.replace("READER", shipped_readers().first().map_or("PACK", String::as_str))
 }
 
-/// The packs here that know a document, each with the format that it knows it as, in the order of their names.
+/// The packs of the library that recognise a document, each with the format that it recognises, sorted by name.
 pub(in crate::cli) fn readers(document: &Json, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
     let shelf = shelf(show.io);
     let read = |name: String| {
@@ -53,10 +53,10 @@ pub(in crate::cli) fn shelf(io: &Io<'_>) -> Shelf {
     Shelf { folders, bare: false }
 }
 
-/// Loads and compiles a pack; what it warns of is shown.
+/// Loads and compiles a pack and shows its warnings.
 pub(in crate::cli) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
     let rules = Ruleset::load(start, overlays, &shelf(show.io)).map_err(Stop::rejected)?;
-    // advice to authors of templates is what `check` is for
+    // advice to template authors is only shown by `check`
     let mut warnings = rules.warnings().clone();
     warnings.retain(|d| !matches!(d.code.known(), Some(Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful)));
     show.report(&warnings, &rules.pack().sources);

@@ -1,4 +1,4 @@
-//! What a build is made of, as typed: the flags that `build` and `explain` share, laid over a `scene.toml`.
+//! The flags that `build` and `explain` share. They take precedence over the keys of a `scene.toml`.
 
 pub(in crate::cli) mod files;
 pub(in crate::cli) mod library;
@@ -26,7 +26,7 @@ use crate::cli::layout::head;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 
-/// Deepest path that `--set` takes.
+/// The most parts of a path that `--set` accepts.
 const MAX_PATH: usize = 32;
 
 /// The flags of a build.
@@ -37,7 +37,7 @@ pub(in crate::cli) struct Inputs {
     scene: Option<PathBuf>,
     #[arg(long, help = library::pack_help())]
     pack: Option<String>,
-    /// Rule files that are laid over the pack, in order.
+    /// Rule files that are merged over the pack, in order.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     overlay: Vec<PathBuf>,
     /// The card of the character who writes: PNG, CHARX or JSON.
@@ -55,10 +55,10 @@ pub(in crate::cli) struct Inputs {
     /// The user's name [default: User].
     #[arg(long, value_name = "NAME", help_heading = "Scene")]
     persona: Option<String>,
-    /// What the user says of themself: a text file, or JSON of a known format.
+    /// The user's description of themselves: a text file, or JSON of a known format.
     #[arg(long, value_name = "FILE", help_heading = "Scene")]
     persona_file: Option<PathBuf>,
-    /// What the user writes now: the new last message of the chat; `-` reads it from standard input.
+    /// The user's new message, which becomes the last of the chat; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Scene")]
     message: Option<String>,
     /// The provider's dialect: `openai`, `anthropic` …; `tapster ops --kinds` lists those of a pack.
@@ -67,25 +67,26 @@ pub(in crate::cli) struct Inputs {
     /// The generation type: normal, continue, impersonate, swipe, regenerate, quiet.
     #[arg(long = "type", value_name = "TYPE", help_heading = "Scene")]
     kind: Option<String>,
-    /// Seeds the draws; the same seed gives the same prompt [default: 0].
+    /// The seed of random draws; the same seed gives the same prompt [default: 0].
     #[arg(long, help_heading = "Scene")]
     seed: Option<String>,
     /// The time of the build, such as 2026-01-31T20:15:00Z [default: the clock].
     #[arg(long, value_name = "TIME", help_heading = "Scene")]
     now: Option<String>,
-    /// Sets one path of the scene; the value is JSON, or a text where it is no JSON.
+    /// Sets one path of the scene; a value that is not JSON is a text.
     #[arg(long, value_name = "PATH=VALUE", help_heading = "Scene")]
     set: Vec<String>,
     /// How tokens are counted: cl100k, o200k, words, chars/4 …
     #[arg(long, value_name = "NAME", help_heading = "Scene")]
     tokenizer: Option<String>,
-    /// The plan of the request before (`--dump plan`), or its payload: tells how much of this one's beginning is as it was.
+    /// The plan (`--dump plan`) or payload of the previous request: reports how much of the beginning of the new
+    /// request is unchanged.
     #[arg(long, value_name = "FILE")]
     previous: Option<PathBuf>,
-    /// The model, as its provider calls it: what it would refuse or change is warned of.
+    /// The model, by its provider's name: warns about everything that it would refuse or change.
     #[arg(long, value_name = "NAME", help_heading = "Scene")]
     model: Option<String>,
-    /// Warnings are errors.
+    /// Treat warnings as errors.
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -93,7 +94,7 @@ pub(in crate::cli) struct Inputs {
 }
 
 impl Inputs {
-    /// Reads everything that the flags name.
+    /// Reads all files that the flags name.
     pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
         let parts = self.parts(show)?;
         let rules = rules_of(&parts, show)?;
@@ -101,17 +102,17 @@ impl Inputs {
         Ok((rules, scene))
     }
 
-    /// What `--previous` names; nothing without it.
+    /// The request that `--previous` names; `None` without the flag.
     pub(in crate::cli) fn previous(&self, show: &mut Show<'_, '_>) -> Result<Option<Previous>, Stop> {
         self.previous.as_deref().map(|file| Previous::read(file, show)).transpose()
     }
 
-    /// The pack and the overlays alone.
+    /// Loads only the pack and the overlays.
     pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
         rules_of(&self.parts(show)?, show)
     }
 
-    /// The flags laid over the scene file.
+    /// The inputs of the scene file, with those of the flags over them.
     fn parts(&self, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
         let mut parts = match &self.scene {
             Some(path) => scene_file::read(path, show)?,

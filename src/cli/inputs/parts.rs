@@ -1,4 +1,4 @@
-//! What a build is made of, after the flags were laid over the scene file and before any file is opened.
+//! The inputs of a build, after the flags have been merged over the scene file and before any file is opened.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::model::Value;
 use crate::pack::{Overlay, RuleFile, Start};
 use crate::template::revision::Revision;
 
-/// A template as it was named: in a scene file, or by a flag.
+/// A template, as a scene file or a flag names it.
 #[derive(Debug, Clone)]
 pub(in crate::cli) enum Named {
     /// By its id.
@@ -25,7 +25,7 @@ impl Named {
     }
 }
 
-/// A build's inputs after the flags were laid over the scene file. Paths are ready to open.
+/// The inputs of a build after the flags have been merged over the scene file. Paths are resolved.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Parts {
     pub(in crate::cli) pack: Option<Start>,
@@ -46,8 +46,8 @@ pub(in crate::cli) struct Parts {
     pub(in crate::cli) task: Option<String>,
     pub(in crate::cli) data: Option<PathBuf>,
     pub(in crate::cli) revision: Option<&'static Revision>,
-    /// Paths of the scene, laid over everything that files bring.
+    /// Values of the scene; they override those of all files.
     pub(in crate::cli) scene: Value,
-    /// Single paths, over the rest.
+    /// Single paths; they override everything else.
     pub(in crate::cli) set: Vec<(String, Value)>,
 }

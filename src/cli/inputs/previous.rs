@@ -1,4 +1,4 @@
-//! The request before, as a file: what is compared with the one that is built now.
+//! The previous request, read from a file, which is compared with the one that is being built.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::cli::inputs::files::shown;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 
-/// The request before.
+/// The previous request.
 pub(in crate::cli) enum Previous {
     /// Its plan.
     Plan(Vec<Block>),
@@ -41,7 +41,7 @@ impl Previous {
         }
     }
 
-    /// What of a plan stands as it was; nothing where the request before is known as a payload.
+    /// What of the plan is unchanged; `None` if the previous request is known as a payload.
     pub(in crate::cli) fn plan(&self, rules: &Ruleset, plan: &Plan) -> Result<Option<Unchanged>, BuildError> {
         match self {
             Self::Plan(blocks) => unchanged(rules, plan, blocks).map(Some),
@@ -49,7 +49,7 @@ impl Previous {
         }
     }
 
-    /// What of a payload stands as it was; nothing where the request before is known as a plan.
+    /// What of the payload is unchanged; `None` if the previous request is known as a plan.
     pub(in crate::cli) fn payload(
         &self,
         rules: &Ruleset,

@@ -1,5 +1,5 @@
 //! From files to a scene: containers are opened, foreign formats are read by the pack's own rules, and the parts are
-//! laid over each other: preset < card < lorebooks < chat < persona < scene file < flags.
+//! merged in this order, later ones over earlier ones: preset < card < lorebooks < chat < persona < scene file < flags.
 //!
 //! The facts that no file holds are filled in here, and only here: names, the time, the new message, counts.
 
@@ -51,7 +51,7 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
     Ok(scene)
 }
 
-/// What the flags say; they win over all files.
+/// Sets the values of the flags, which override all files.
 fn flags(parts: &Parts, scene: &mut Scene) {
     scene.strict = parts.strict;
     // a fixed seed, so that two runs give the same prompt
@@ -63,7 +63,7 @@ fn flags(parts: &Parts, scene: &mut Scene) {
     }
 }
 
-/// What no file holds, as far as the pack asks for it. A value that a file or the scene file has given stays.
+/// Fills in the facts that no file holds, if the pack uses them. A value that a file or the scene file has set stays.
 fn facts(parts: &Parts, rules: &Ruleset, scene: &mut Scene) {
     let names = &rules.programs().rules.names;
     let fill = |scene: &mut Scene, path: &str, value: Value| {
@@ -74,13 +74,13 @@ fn facts(parts: &Parts, rules: &Ruleset, scene: &mut Scene) {
     let card_name = scene.get("card.name");
     fill(scene, "names.char", card_name);
     fill(scene, "names.user", Value::text("User"));
-    // the only look at the clock: a build reads the time from its scene
+    // this is the only place that reads the clock: a build takes the time from its scene
     fill(scene, "now", Value::text(jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()));
     if parts.chat.is_none() {
         fill(scene, "chat.greeting", Value::Int(0));
     }
     if let Some(message) = &parts.message {
-        // how it becomes a message is the pack's to say
+        // the pack decides how it becomes a message
         scene.set("input", Value::text(message.as_str()));
         fill(scene, "turn.is_user_input", Value::Bool(true));
         fill(scene, "turn.activation_text", Value::text(message.as_str()));
@@ -96,7 +96,8 @@ fn count(n: usize) -> Value {
     Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-/// Lays a part over the scene; its lorebooks are kept aside, since lists hide each other where books add up.
+/// Merges a part over the scene. Its lorebooks are collected separately, because a list would replace the list below
+/// it, while books add up.
 fn lay(scene: &mut Scene, books: &mut Vec<Value>, brought: Imported, role: &str, file: &Path) {
     let mut part = brought.scene;
     if let Value::Map(map) = &mut part {
@@ -109,7 +110,7 @@ fn lay(scene: &mut Scene, books: &mut Vec<Value>, brought: Imported, role: &str,
     scene.merge(part);
 }
 
-/// A book with an id and the role of the file that it came in.
+/// A book with an id and the role of the file that contained it.
 fn shelved(book: Value, role: &str, stem: &str) -> Value {
     let mut own = Map::default();
     own.insert("role".into(), Value::text(role));
@@ -137,7 +138,7 @@ fn brought(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Impo
     bring_in(file, &imported, Some(rules), None, show)
 }
 
-/// Opens a foreign file; warnings of the container are shown.
+/// Opens a foreign file and shows the warnings about its container.
 pub(in crate::cli) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Contents, Stop> {
     let bytes = bytes_of(file, show)?;
     let imported = import::read(&shown(file), &bytes).map_err(|report| Stop::report(Exit::No, report, Sources::default()))?;
@@ -145,7 +146,8 @@ pub(in crate::cli) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Con
     Ok(imported)
 }
 
-/// Reads the document of an opened file by the formats of a pack; `None`: it must be one of our own.
+/// Reads the document of an opened file by the formats of a pack. Without a pack it must be a document that `tapster
+/// import` has written.
 pub(in crate::cli) fn bring_in(
     file: &Path,
     imported: &Contents,
@@ -171,7 +173,7 @@ pub(in crate::cli) fn bring_in(
     Ok(brought)
 }
 
-/// Which packs would have read a document that this one does not.
+/// The remedy for a document that this pack cannot read: the packs that can.
 fn another_pack(own: &Ruleset, document: &serde_json::Value, format: Option<&str>, show: &Show<'_, '_>) -> String {
     let readers = library::readers(document, format, show);
     let Some((_, format)) = readers.first() else {
@@ -192,7 +194,7 @@ fn not_known(file: &Path) -> Stop {
     Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help("name a pack with `--pack`; `tapster packs` lists them"))
 }
 
-/// The one document of a file; a file of one object a line is `{ lines }`.
+/// The one document of a file; a file with one object per line becomes `{ lines }`.
 pub(in crate::cli) fn document(imported: &Contents) -> serde_json::Value {
     if imported.container == Container::Jsonl {
         let lines: Vec<_> = imported.documents.iter().map(|d| d.json.clone()).collect();

@@ -1,4 +1,4 @@
-//! `scene.toml`: a build's inputs in a file, with paths relative to it. JSON of the same keys does as well.
+//! `scene.toml`: a build's inputs in a file, with paths relative to it. JSON with the same keys is also accepted.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
-/// The file of an example folder.
+/// The name of the scene file in a folder.
 const NAME: &str = "scene.toml";
 
 /// Every key, in the order of the documentation.
@@ -145,7 +145,7 @@ impl Reader {
         nodes.iter().filter_map(|n| self.file(n)).collect()
     }
 
-    /// A pack's folder beside the scene file, or a name.
+    /// The folder of a pack, relative to the scene file, or the name of a pack.
     fn pack(&self, text: &str) -> Start {
         let beside = self.base.join(text);
         if text.contains(['/', '\\']) || crate::pack::files::is_pack(&beside) {

@@ -24,33 +24,33 @@ use crate::cli::stop::Stop;
 #[command(next_help_heading = "Template")]
 pub(in crate::cli) struct Templated {
     /// The template: its id in the pack, or a file (JSON or TOML); `-` reads it from standard input. Without `--pack`,
-    /// the rules are the pack that the file lies in, else the one that has its task.
+    /// the pack is the one that contains the file, else the one that has its task.
     #[arg(long, value_name = "ID|FILE")]
     template: Option<String>,
     #[command(flatten)]
     given: Given,
-    /// The revision of a template file that names none: base, head [default: base].
+    /// The revision of a template file that does not name one: base, head [default: base].
     #[arg(long, value_name = "NAME", value_parser = revision, requires = "template")]
     revision: Option<&'static Revision>,
 }
 
-/// What a template is rendered with.
+/// The data and the limits that a template is rendered with.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Template")]
 pub(in crate::cli) struct Given {
     /// The kind of task; a template of another one is refused.
     #[arg(long, value_name = "KIND")]
     pub(in crate::cli) task: Option<String>,
-    /// What the template is rendered with (JSON or TOML): the path `data` of the scene; `-` reads it from standard input.
+    /// The data for the template (JSON or TOML), as the path `data` of the scene; `-` reads it from standard input.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Most tokens of the prompt [default: no end].
+    /// The most tokens of the prompt [default: no limit].
     #[arg(long, value_name = "N")]
     max_tokens: Option<u32>,
 }
 
 impl Given {
-    /// Lays the flags over the parts.
+    /// Merges the flags over the parts.
     pub(in crate::cli) fn over(&self, parts: &mut Parts) {
         parts.task = self.task.clone().or_else(|| parts.task.take());
         parts.data = self.data.clone().or_else(|| parts.data.take());
@@ -75,7 +75,7 @@ impl Templated {
     }
 }
 
-/// Reads the template and the data that the parts name, and finds the pack where they name none.
+/// Reads the template and the data that the parts name, and finds the pack if they do not name one.
 pub(in crate::cli) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
     let both = |path: Option<&PathBuf>| path.is_some_and(|path| path == Path::new("-"));
     let of_template = if let Some(Named::File(path)) = &parts.template { Some(path) } else { None };
@@ -97,7 +97,7 @@ pub(in crate::cli) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Res
         }
         None => None,
     };
-    // a task that nobody has is told as that, and not as another one than the template's
+    // a task that no pack has is reported as unknown, not as different from the template's task
     if let (None, Some(task)) = (&parts.pack, task.as_deref()) {
         parts.pack = Some(having(Some(task), show)?);
     }
@@ -123,7 +123,7 @@ pub(in crate::cli) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Res
     Ok(())
 }
 
-/// A name that says what the bytes are, where the path does not.
+/// A file name with an ending that fits the bytes, if the path has none.
 fn name_of(path: &Path, bytes: &[u8]) -> String {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     if [".json", ".toml"].iter().any(|end| name.ends_with(end)) {
@@ -136,13 +136,13 @@ fn is_json(bytes: &[u8]) -> bool {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start().starts_with(b"{")
 }
 
-/// A layer that says the revision of a template.
+/// A layer that sets the revision of a template.
 fn of_revision(id: &str, revision: &Revision) -> RuleFile {
     let row = serde_json::json!({ "kind": "template", "id": id, "revision": revision.name });
     RuleFile { name: "--revision".to_owned(), path_in_pack: "revision.json".to_owned(), bytes: row.to_string().into_bytes() }
 }
 
-/// The data of a file: a table.
+/// Reads a file of data, which must be a table.
 fn data(path: &Path, show: &mut Show<'_, '_>) -> Result<Value, Stop> {
     let bytes = bytes_of(path, show)?;
     let (mut sources, mut report, shown) = (Sources::default(), Report::default(), shown(path));
@@ -170,7 +170,8 @@ fn having(task: Option<&str>, show: &Show<'_, '_>) -> Result<Start, Stop> {
     pack_of(task, &library::shelf(show.io)).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
 }
 
-/// The pack whose own files have the task; with no task, the first that has any. Packs that only stand on it are passed over.
+/// The pack whose own files declare the task; without a task, the first that declares any. Packs that only extend it
+/// are skipped.
 pub(in crate::cli) fn pack_of(task: Option<&str>, library: &dyn Library) -> Result<Start, Box<Diagnostic>> {
     let mut known = Vec::new();
     for name in library.names() {

@@ -87,7 +87,7 @@ pub(in crate::cli) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, St
     crate::build(rules, scene).map_err(|e| Stop::build(&e, rules))
 }
 
-/// The dialect of a scene; `openai` where it names none, as the packs have it.
+/// The dialect of a scene; `openai` if it does not name one, as in the shipped packs.
 fn dialect(scene: &Scene) -> String {
     let named = scene.get("dialect").to_text();
     if named.is_empty() { "openai".to_owned() } else { named.to_string() }

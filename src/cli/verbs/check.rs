@@ -1,4 +1,4 @@
-//! `tapster check`: every mistake of packs, overlays and single rule files in one run.
+//! `tapster check`: reports every mistake of packs, overlays and single rule files in one run.
 
 use std::path::Path;
 
@@ -20,8 +20,8 @@ use crate::cli::stop::only_missing;
 
 /// Check packs (a folder or a name), overlays and single rule files: syntax, schema, layers, names, terms.
 ///
-/// A single file is checked with the pack that it lies in; an overlay over the pack that it extends, or over `--pack`; a
-/// template with the pack that has its task. Where none is known, names that a pack may define are taken as given.
+/// A single file is checked with the pack that contains it; an overlay over the pack that it extends, or over `--pack`;
+/// a template with the pack that has its task. If no pack is known, names that a pack may define are not checked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster check rules/base
@@ -35,12 +35,12 @@ pub(in crate::cli) struct Check {
     /// A pack's folder or name, or a rule file.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
-    /// Lay the files that are named over this pack: a folder or a name.
+    /// Merge the named files over this pack: a folder or a name.
     #[arg(long, visible_alias = "against", value_name = "PACK")]
     pack: Option<String>,
 }
 
-/// What checking one path gave.
+/// The result of checking one path.
 struct Found {
     report: Report,
     sources: Sources,
@@ -72,7 +72,7 @@ impl Check {
         })
     }
 
-    /// What is wrong with a rule file, or with a pack and with the rule tests in its `cases/`.
+    /// Checks a rule file, or a pack with the rule tests in its `cases/`.
     fn path(&self, path: &str, library: &dyn Library) -> Vec<Found> {
         let file = Path::new(path);
         let is_rule_file = file.extension().is_some_and(|e| e == "toml" || e == "json") && !is_folder(file);
@@ -87,7 +87,7 @@ impl Check {
     fn file(&self, path: &Path, library: &dyn Library) -> Found {
         let (doc, report, sources) = load_file(path, Schemas::shipped());
         let mut alone = Found { report, sources };
-        // a file that cannot be read has no more to tell; a manifest and rule tests are no rows
+        // nothing more can be checked in a file that cannot be read; manifests and rule tests have no rows
         let Some(doc) = doc.filter(|d| !matches!(&*d.kind, "pack" | "case")) else { return alone };
         let overlay = [Overlay::Path(path.to_owned())];
         let extends = doc.root.get("extends").and_then(Node::as_text).filter(|_| &*doc.kind == "overlay");
@@ -112,7 +112,7 @@ impl Check {
                 }
             };
         }
-        // laid over nothing: what may only be missing is not complained of
+        // it is compiled without a pack, so missing names are not reported
         let mut found = compiled(&Start::Name(String::from("nothing")), &overlay, &Nothing).of_file(path).unwrap_or(alone);
         found.report.retain(|d| d.missing.is_none());
         found
@@ -134,7 +134,7 @@ impl Library for Nothing {
 }
 
 impl Found {
-    /// What is complained of in one file; nothing if the file is not among those that were read.
+    /// Keeps only the diagnostics about one file; `None` if the file has not been read.
     fn of_file(mut self, path: &Path) -> Option<Self> {
         let own: Vec<SourceId> =
             self.sources.ids().filter(|id| self.sources.get(*id).is_some_and(|s| is_same(Path::new(&*s.name), path))).collect();
@@ -143,12 +143,12 @@ impl Found {
     }
 }
 
-/// Whether two paths lead to one file.
+/// Whether two paths are the same file.
 fn is_same(a: &Path, b: &Path) -> bool {
     a == b || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
-/// Loads, layers and compiles; all complaints.
+/// Loads, merges and compiles, and returns all diagnostics.
 fn compiled(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Found {
     match Ruleset::load(start, overlays, library) {
         Ok(rules) => Found { report: rules.warnings().clone(), sources: rules.pack().sources.clone() },

@@ -16,10 +16,10 @@ use crate::cli::stop::{Exit, Stop};
 const MAX_FILES: usize = 10_000;
 const MAX_FOLDERS: usize = 16;
 
-/// Lay out TOML rule files: lines of at most 120 characters, without a change of their meaning.
+/// Lay out TOML rule files: lines of at most 120 characters, with the same meaning.
 ///
-/// Comments and the blank lines between groups stay. What fits on its line stays as its author wrote it. A table that
-/// does not fit becomes a section below its row, and a list gets a line for each item.
+/// Comments and the blank lines between groups stay. Everything that fits on its line stays as its author wrote it. A
+/// table that does not fit becomes a section below its row, and a list gets a line for each item.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster fmt my-pack                     all TOML files of a folder, and of the folders in it
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Fmt {
     /// Files and folders; `-` is standard input.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Change nothing; name the files that would change.
+    /// Change nothing; only list the files that would change.
     #[arg(long)]
     check: bool,
     /// Print the result instead of writing it; for one file.
@@ -41,7 +41,7 @@ pub(in crate::cli) struct Fmt {
     stdout: bool,
 }
 
-/// What became of the files.
+/// The results for all files.
 #[derive(Default)]
 struct Tally {
     changed: Vec<String>,
@@ -114,7 +114,7 @@ impl Fmt {
             }
             Err(Refusal::Syntax(complaint)) => {
                 tally.refused += 1;
-                // the reader of rule files tells all mistakes and knows their remedies
+                // the reader of rule files reports all mistakes with their remedies
                 let mut report = Report::default();
                 let _ = crate::pack::toml::parse(source, text, &mut report);
                 if !report.has_errors() {
@@ -140,7 +140,7 @@ impl Fmt {
     }
 }
 
-/// The text of a file, if it is one.
+/// The text of a file; `None`, with a diagnostic, if it is too large or not UTF-8.
 fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut Tally) -> Option<&'b str> {
     let complaint = match std::str::from_utf8(bytes) {
         Ok(text) if bytes.len() <= crate::import::MAX_FILE => return Some(text),
@@ -156,7 +156,7 @@ fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut Tally) -> Option<&'b str
 }
 
 /// The files that a path names: itself, or the TOML files of the folder, sorted. Hidden files and links in a folder are
-/// passed over.
+/// skipped.
 fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Stop> {
     let too_many = |what: String| Stop::could_not(Code::FileTooLarge, what, "name the folders one by one");
     if path == Path::new("-") || !path.is_dir() {

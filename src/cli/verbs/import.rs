@@ -1,4 +1,4 @@
-//! `tapster import`: a foreign file in the scene's terms, and what became of each of its fields.
+//! `tapster import`: converts a foreign file to the fields of a scene, and reports what happened to each of its fields.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
 /// Turn a card, preset, lorebook or chat of another program into JSON: `format`, `scene`, and `rest`, the fields that
-/// no rule reads. Importing that JSON again gives the same.
+/// no rule reads. Importing that JSON again gives the same result.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster import card.png
@@ -37,7 +37,7 @@ pub(in crate::cli) struct Import {
     /// The format, by name; by default it is recognised by content.
     #[arg(long = "as", id = "as", value_name = "FORMAT")]
     known_as: Option<String>,
-    /// Instead of the JSON: what was kept, mapped, approximated or dropped.
+    /// Print, instead of the JSON, what was kept, mapped, approximated or dropped.
     #[arg(long)]
     report: bool,
 }
@@ -58,7 +58,7 @@ impl Import {
         Ok(Exit::Done)
     }
 
-    /// The first pack of the library that knows the document, among those that read any format.
+    /// The first pack of the library that recognises the document, among those that read any format.
     fn reader(&self, contents: &Contents, show: &Show<'_, '_>) -> Option<Ruleset> {
         let shelf = shelf(show.io);
         let document = document(contents);

@@ -1,4 +1,4 @@
-//! The verbs, one file each: its flags, and what it does with them.
+//! The verbs. Each file declares the flags of one verb and runs it.
 
 mod build;
 mod check;
@@ -19,13 +19,13 @@ use super::stop::{Exit, Stop};
 pub(in crate::cli) enum Verb {
     /// Build a prompt: the payload, or another link of the chain.
     Build(build::Build),
-    /// Say where each block of a prompt came from, or which rules are in force.
+    /// Show where each block of a prompt came from, or which rules are in force.
     Explain(explain::Explain),
     /// Check a pack, an overlay or single rule files.
     Check(check::Check),
     /// Lay out TOML rule files.
     Fmt(fmt::Fmt),
-    /// Turn a card, preset, lorebook or chat of another program into JSON of this one.
+    /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
     Import(import::Import),
     /// Print the JSON Schema of a kind of rule file.
     Schema(schema::Schema),
@@ -38,7 +38,7 @@ pub(in crate::cli) enum Verb {
 }
 
 impl Verb {
-    /// Does what was asked for.
+    /// Runs the verb.
     pub(in crate::cli) fn run(self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         match self {
             Verb::Build(verb) => verb.run(show),

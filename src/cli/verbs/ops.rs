@@ -1,4 +1,4 @@
-//! `tapster ops`: the vocabulary of rule files, printed from the very tables that drive the engine.
+//! `tapster ops`: the vocabulary of rule files, printed from the tables that the engine itself uses.
 
 use clap::Args;
 use serde_json::{Map as JsonMap, Value as Json, json};
@@ -26,7 +26,7 @@ use crate::cli::stop::Stop;
   tapster ops --scene --pack base         what a scene may hold
   tapster ops --rows --format json        the fields of items, for tools")]
 pub(in crate::cli) struct Ops {
-    /// The verbs, their own terms, and what they cost.
+    /// The verbs, with their own terms and their cost.
     #[arg(long)]
     verbs: bool,
     /// The terms of a pass.
@@ -53,18 +53,18 @@ pub(in crate::cli) struct Ops {
     /// The kinds of files, and the programs, dialects and foreign formats of a pack.
     #[arg(long)]
     kinds: bool,
-    /// Whose rows and paths [default: base].
+    /// The pack whose rows and paths are listed [default: base].
     #[arg(long)]
     pack: Option<String>,
 }
 
-/// A part of the vocabulary: a title, and rows of a name and what there is to say.
+/// A part of the vocabulary: a title, and rows of a name with its description.
 struct Section {
     title: String,
     rows: Vec<Json>,
 }
 
-/// Makes sections that no pack is needed for.
+/// Makes sections that do not need a pack.
 type Make = fn() -> Vec<Section>;
 
 impl Ops {
@@ -202,14 +202,14 @@ fn kinds(rules: &Ruleset) -> Vec<Section> {
     ]
 }
 
-/// What the schema says of a term: the text that editors show.
+/// The description of a term in the schema, which editors show.
 fn term_doc(definition: &str, term: &str) -> String {
     let schema = Schemas::shipped().get("terms.v1.json");
     let at = |path: &str| schema.and_then(|s| s.pointer(path)).and_then(Json::as_str);
     at(&format!("/definitions/{definition}/properties/{term}/description")).unwrap_or("").to_owned()
 }
 
-/// What the schema says of a form of values, by the word that it is known by.
+/// The description of a form of values in the schema, by the word that names the form.
 fn form_doc(word: &str) -> String {
     let definition = match word {
         "of" => "query",
@@ -222,7 +222,7 @@ fn form_doc(word: &str) -> String {
     schema.and_then(|s| s.pointer(&format!("/definitions/{definition}/description"))).and_then(Json::as_str).unwrap_or("").to_owned()
 }
 
-/// The description of a test, wherever the schema of tests keeps it.
+/// The description of a test in the schema of tests.
 fn test_doc(name: &str) -> String {
     let mut open: Vec<&Json> = Schemas::shipped().get("terms.v1.json").and_then(|s| s.pointer("/definitions/test")).into_iter().collect();
     while let Some(node) = open.pop() {

@@ -13,7 +13,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
-/// List the packs that can be named: those of `TAPSTER_PACKS`, of `./rules`, and those inside the program.
+/// List the packs that can be named: those in `TAPSTER_PACKS`, those in `./rules`, and the shipped ones.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster packs
@@ -39,7 +39,7 @@ impl Packs {
     }
 }
 
-/// What the manifest says.
+/// The description of a pack by its manifest.
 fn about(pack: &PackFiles) -> Json {
     let manifest = pack.files.iter().find(|f| matches!(f.path_in_pack.as_str(), "pack.toml" | "pack.json"));
     let (mut sources, mut report) = (Sources::default(), Report::default());

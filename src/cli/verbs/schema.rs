@@ -32,7 +32,7 @@ pub(in crate::cli) struct Schema {
     all: Option<PathBuf>,
 }
 
-/// The schema that the others refer to; no kind of file.
+/// The schema that the others refer to; it is not a kind of file.
 const TERMS: &str = "terms";
 
 impl Schema {

@@ -1,10 +1,10 @@
 //! Handlebars templates as data: blocks, paths and the built-in helpers, over a table of values.
 //!
-//! A template is compiled once and rendered often. Its tags are read by `grammar/handlebars.pest`, one at a time; blocks
-//! are matched by a stack. A name that is neither a helper nor a field is asked of the caller, who may know it as a
-//! macro, or with [`Unknown::Stays`] every tag that is not a field or a condition stays as it is written: such templates
-//! are story strings. Nothing is escaped, nothing is loaded, and no value is read again. What the language has beyond
-//! this (partials, decorators, raw blocks, block parameters) is refused where it stands.
+//! A template is compiled once and rendered often. Its tags are read by `grammar/handlebars.pest`, one at a time;
+//! blocks are matched by a stack. For a name that is neither a helper nor a field, the caller is asked, who may know it
+//! as a macro. With [`Unknown::Stays`] every tag that is not a field or a condition stays as it is written, as in story
+//! strings. Nothing is escaped, nothing is loaded, and tags in values are not evaluated. All other features of the
+//! language (partials, decorators, raw blocks, block parameters) are errors with their place.
 
 mod parse;
 mod render;
@@ -18,15 +18,15 @@ use super::kept::Kept;
 use super::{Limits, TextError};
 use crate::model::Value;
 
-/// How far a template may go.
+/// The limits of a template.
 const LIMITS: Limits = Limits::HANDLEBARS;
 
-/// What becomes of names and tags that the template's table and the language do not have.
+/// How names and tags that neither the template's table nor the language has are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// A name is asked of the caller, and a tag that cannot be read is an error.
+    /// The caller is asked for an unknown name, and a tag that cannot be parsed is an error.
     Asked,
-    /// A tag that is not a field, `if`, `unless` or `else` is text, and so is a field that there is not.
+    /// A tag that is not a field, `if`, `unless` or `else` is text, and so is a field that does not exist.
     Stays,
 }
 
@@ -37,7 +37,7 @@ pub struct Template {
     nodes: Vec<Node>,
 }
 
-/// A piece of a template, with the white space that its tags take already gone.
+/// A piece of a template, after the removal of the white space that its tags strip.
 #[derive(Debug)]
 enum Node {
     Text(Box<str>),
@@ -57,7 +57,7 @@ struct Block {
     otherwise: Option<Vec<Node>>,
 }
 
-/// What stands in a tag: a name or path, and what it is given.
+/// The call in a tag: a name or path, with its arguments.
 #[derive(Debug)]
 struct Call {
     path: Path,
@@ -83,9 +83,9 @@ struct Path {
     data: bool,
     /// One plain name: a helper or a field.
     simple: bool,
-    /// That name is a helper's.
+    /// The name is that of a helper.
     helper: bool,
-    /// As a caller is asked for it.
+    /// The name for which the caller is asked.
     name: Box<str>,
 }
 
@@ -101,7 +101,7 @@ impl Template {
         Ok(Self { source: template.into(), nodes: parse::nodes(parts) })
     }
 
-    /// The compiled template of a text, which is kept for the next time.
+    /// The compiled template of a text, from a cache if possible.
     ///
     /// # Errors
     /// As [`Template::parse`].
@@ -112,7 +112,8 @@ impl Template {
         known.get(template, |template| Self::parse(template, unknown))
     }
 
-    /// Fills the template with the fields of `root`. `unknown` gives the text for a name that is no field and no helper.
+    /// Fills the template with the fields of `root`. `unknown` returns the text for a name that is neither a field nor
+    /// a helper.
     ///
     /// # Errors
     /// A helper that is called wrongly, a field that is called like a helper, and a limit that is reached.

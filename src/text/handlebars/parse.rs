@@ -1,4 +1,4 @@
-//! From a template's text to its parts: content, tags, and blocks with what stands in them.
+//! From a template's text to its parts: content, tags, and blocks with their contents.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::text::{Mistake, TextError};
 use super::tag::{Kind, Strip, Tag, read};
 use super::{Block, Call, LIMITS, Node, Unknown};
 
-/// A part of a template while white space is still to be decided on.
+/// A part of a template before white space is stripped.
 pub(super) enum Part {
     Content(Content),
     Put(Node, Strip),
@@ -20,7 +20,7 @@ pub(super) enum Part {
 pub(super) struct Content {
     /// As written.
     pub original: Box<str>,
-    /// What is left of it.
+    /// The text after stripping.
     pub value: String,
     pub left_stripped: bool,
     pub right_stripped: bool,
@@ -70,7 +70,7 @@ pub(super) fn parts(text: &str, unknown: Unknown) -> Result<Vec<Part>, Mistake> 
     tree.finish()
 }
 
-/// Where the text ends that an escaped tag begins: at the next tag, escaped or not.
+/// The end of the text that an escaped tag begins: the next tag, escaped or not.
 fn end_of_escaped(text: &str, at: usize) -> usize {
     let rest = text.get(at + 2..).unwrap_or_default();
     match rest.find("{{") {
@@ -117,7 +117,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Outside of a block, an `{{else}}` that may stay is text like any other.
+    /// Whether the tag is a tag here. Outside of a block, an `{{else}}` is text if unknown tags stay.
     fn takes(&self, tag: &Tag) -> bool {
         self.unknown == Unknown::Asked || !self.open.is_empty() || !matches!(tag.kind, Kind::Else | Kind::Chain(_))
     }
@@ -200,7 +200,7 @@ impl Open {
     }
 }
 
-/// The parts as they are rendered; depth is bounded while reading.
+/// The nodes that are rendered. Depth has been bounded by the parser.
 pub(super) fn nodes(parts: Vec<Part>) -> Vec<Node> {
     let mut out: Vec<Node> = Vec::with_capacity(parts.len());
     for part in parts {

@@ -1,4 +1,4 @@
-//! Rendering: one walk over the nodes, with the values that blocks step into on a stack.
+//! Rendering: one walk over the nodes, with a stack of the values that blocks enter.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::model::Value;
 use crate::text::truth::handlebars as truthy;
 use crate::text::{Limits, Mistake};
 
-/// What `@key` and its like are in a round of `each`.
+/// The values of `@key` and similar names in an iteration of `each`.
 #[derive(Clone, Default)]
 struct Round {
     key: Value,
@@ -18,7 +18,7 @@ struct Round {
 
 /// One rendering.
 pub(super) struct Render<'r> {
-    /// The values that blocks have stepped into; the fields first.
+    /// The values that blocks have entered; the template's table is the first.
     contexts: Vec<Value>,
     rounds: Vec<Round>,
     /// The template as written.
@@ -27,7 +27,7 @@ pub(super) struct Render<'r> {
     limits: Limits,
     out: String,
     depth: usize,
-    /// Pieces rendered and rounds begun.
+    /// The number of rendered pieces and iterations.
     steps: usize,
 }
 
@@ -81,7 +81,7 @@ impl<'r> Render<'r> {
         Ok(())
     }
 
-    /// Loops in loops may do much with nothing to show for it: both are bounded.
+    /// Counts a step. Nested loops can do much work without output, so work and output are both bounded.
     fn step(&mut self, offset: usize) -> Rendered<()> {
         self.steps += 1;
         let steps = self.limits.steps;
@@ -114,7 +114,7 @@ impl<'r> Render<'r> {
         }
     }
 
-    /// What a call gives where it stands in a text or is handed on.
+    /// The value of a call in a text or as an argument.
     fn call(&mut self, call: &Call) -> Rendered<Value> {
         if !call.args.is_empty() || !call.named.is_empty() {
             return self.helper(call);
@@ -161,7 +161,7 @@ impl<'r> Render<'r> {
         match arg {
             Arg::Path(path) => Ok(self.value(path)),
             Arg::Value(value) => Ok(value.clone()),
-            // a call in brackets is always a helper's
+            // a call in brackets always calls a helper
             Arg::Call(call) => self.helper(call),
         }
     }
@@ -238,7 +238,7 @@ impl<'r> Render<'r> {
         }
     }
 
-    /// Whether the one field that a block asks for is true, where nothing has to be copied to tell.
+    /// Whether the single field that a block tests is true, if that can be found out without a copy.
     fn glance(&self, call: &Call) -> Option<bool> {
         let ([Arg::Path(path)], []) = (&call.args[..], &call.named[..]) else { return None };
         let fields = self.contexts.last()?.as_map().filter(|_| path.simple && !path.data)?;
@@ -282,7 +282,7 @@ impl<'r> Render<'r> {
         Ok(())
     }
 
-    /// A step into the value at hand is none: `..` does not lead back out of it.
+    /// Runs nodes in a value. Entering the current value again adds no level, so `..` does not lead out of it.
     fn within(&mut self, value: Value, nodes: &Option<Vec<Node>>) -> Rendered<()> {
         if self.contexts.last().is_some_and(|now| is_same(now, &value)) {
             return self.branch(nodes);

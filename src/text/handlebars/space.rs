@@ -1,9 +1,9 @@
-//! White space round tags: `~` takes all of it, and a block tag alone on its line takes the line.
+//! White space around tags: `~` strips all of it, and a block tag alone on its line removes the line.
 
 use super::parse::{BlockPart, Content, Part};
 use super::tag::Strip;
 
-/// What a part asks of the text beside it.
+/// What a part strips from the text beside it.
 #[derive(Default)]
 struct Wish {
     strip: Strip,
@@ -12,7 +12,7 @@ struct Wish {
     alone: bool,
 }
 
-/// Takes the white space of a whole template.
+/// Strips the white space of a whole template.
 pub(super) fn control(parts: &mut [Part]) {
     program(parts, true);
 }
@@ -58,7 +58,7 @@ fn first_of(block: &mut BlockPart) -> &mut [Part] {
     block.then.as_mut().or(block.otherwise.as_mut()).map_or(&mut [][..], Vec::as_mut_slice)
 }
 
-/// What stands behind the first `{{else …}}`: in a chain the inside of its first block.
+/// The nodes after the first `{{else …}}`; in a chain, the contents of its first block.
 fn first_inverse(block: &mut BlockPart) -> Option<&mut Vec<Part>> {
     block.then.as_ref()?;
     if block.chained {
@@ -68,7 +68,7 @@ fn first_inverse(block: &mut BlockPart) -> Option<&mut Vec<Part>> {
     block.otherwise.as_mut()
 }
 
-/// What stands in front of the closing tag: in a chain the inside of its last block.
+/// The nodes before the closing tag; in a chain, the contents of its last block.
 fn last_inverse(block: &mut BlockPart) -> Option<&mut Vec<Part>> {
     if !block.chained {
         return block.otherwise.as_mut();
@@ -122,7 +122,7 @@ fn end_left(body: &mut [Part], all: bool) {
     take_left(body, end, all);
 }
 
-/// The text in front of `at` ends a line, or nothing stands there.
+/// Whether the text before `at` ends a line, or there is none.
 fn blank_before(body: &[Part], at: usize, root: bool) -> bool {
     match at.checked_sub(1).and_then(|n| body.get(n)) {
         None => root,
@@ -134,7 +134,7 @@ fn blank_before(body: &[Part], at: usize, root: bool) -> bool {
     }
 }
 
-/// The text behind `at` begins with a line end, or nothing stands there.
+/// Whether the text after `at` begins with a line end, or there is none.
 fn blank_after(body: &[Part], at: usize, root: bool) -> bool {
     match body.get(at + 1) {
         None => root,
@@ -164,7 +164,7 @@ fn content(body: &mut [Part], at: Option<usize>) -> Option<&mut Content> {
     }
 }
 
-/// Takes from the beginning of the text at `at`: all white space, or the rest of a line.
+/// Strips the beginning of the text at `at`: all white space, or the rest of a line.
 fn take_right(body: &mut [Part], at: usize, all: bool) {
     let Some(content) = content(body, Some(at)).filter(|c| all || !c.right_stripped) else { return };
     let rest = if all {
@@ -178,7 +178,7 @@ fn take_right(body: &mut [Part], at: usize, all: bool) {
     content.value = rest.to_owned();
 }
 
-/// Takes from the end of the text in front of `at`: all white space, or what indents a line.
+/// Strips the end of the text before `at`: all white space, or the indentation of a line.
 fn take_left(body: &mut [Part], at: usize, all: bool) {
     let Some(content) = content(body, at.checked_sub(1)).filter(|c| all || !c.left_stripped) else { return };
     let rest = if all { content.value.trim_end() } else { content.value.trim_end_matches([' ', '\t']) };

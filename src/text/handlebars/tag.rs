@@ -1,4 +1,4 @@
-//! One tag of a template, read by `grammar/handlebars.pest`: what kind it is, what it calls, which white space it takes.
+//! One tag of a template, read by `grammar/handlebars.pest`: its kind, its call, and the white space that it strips.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ struct Grammar;
 pub(super) struct Tag {
     pub kind: Kind,
     pub strip: Strip,
-    /// Where it stands, in bytes.
+    /// Its position, in bytes.
     pub range: Range<usize>,
 }
 
@@ -40,14 +40,14 @@ pub(super) enum Kind {
     Close(Box<str>),
 }
 
-/// Which sides a `~` stands on.
+/// The sides that have a `~`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Strip {
     pub open: bool,
     pub close: bool,
 }
 
-/// Reads the tag at `at`; nothing where it is not known and therefore text.
+/// Parses the tag at `at`; `None` if it is unknown and therefore text.
 pub(super) fn read(text: &str, at: usize, unknown: Unknown) -> Result<Option<Tag>, Mistake> {
     match unknown {
         Unknown::Asked => whole(text, at).map(Some),
@@ -100,8 +100,8 @@ fn kind(pair: Pair<'_, Rule>, at: usize) -> Result<Kind, Mistake> {
     })
 }
 
-/// The text up to the end of the tag at its start, whose brackets may be nested so deep and no deeper: the grammar
-/// recurses with them.
+/// The text up to the end of the tag at its start. The nesting of brackets is checked, because the grammar recurses
+/// with them.
 fn bounded(rest: &str, at: usize) -> Result<&str, Mistake> {
     let mut depth = 0_usize;
     let mut until = None;
@@ -122,7 +122,7 @@ fn bounded(rest: &str, at: usize) -> Result<&str, Mistake> {
             }
             (None, b'(') => depth += 1,
             (None, b')') => depth = depth.saturating_sub(1),
-            // no tag goes on behind its braces; up to four of them tell which tag it is
+            // no tag continues after its braces; up to four of them show which tag it is
             (None, b'}') => return Ok(rest.get(..rest.floor_char_boundary(n + 5)).unwrap_or(rest)),
             (None, _) => {}
         }
@@ -147,7 +147,7 @@ fn call(pair: Pair<'_, Rule>, at: usize) -> Result<Call, Mistake> {
     Ok(call)
 }
 
-/// What stands first in a call.
+/// The first part of a call.
 fn callee(pair: &Pair<'_, Rule>, at: usize) -> Result<Path, Mistake> {
     Ok(match pair.as_rule() {
         Rule::path => path(pair.clone(), at)?,
@@ -175,7 +175,7 @@ fn literal(word: &str) -> Value {
     }
 }
 
-/// A quoted text without its quotes. A backslash is one, but in front of the quote.
+/// A quoted text without its quotes. A backslash is literal, except before the quote.
 fn unquoted(written: &str) -> String {
     let quote = written.chars().next().unwrap_or('"');
     let inner = written.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)).unwrap_or_default();
@@ -245,7 +245,7 @@ fn is_helper(name: &str) -> bool {
     ["if", "unless", "each", "with", "lookup", "log", "trim"].contains(&name)
 }
 
-/// A tag that is a field, `if`, `unless` or `else`; nothing for any other.
+/// A tag that is a field, `if`, `unless` or `else`; `None` for any other.
 fn known(text: &str, at: usize) -> Result<Option<Tag>, Mistake> {
     let rest = text.get(at..).unwrap_or_default();
     let Some(tag) = Grammar::parse(Rule::known, braced(rest)).ok().and_then(|mut tags| tags.next()) else { return Ok(None) };
@@ -275,8 +275,8 @@ fn known(text: &str, at: usize) -> Result<Option<Tag>, Mistake> {
     Ok(Some(Tag { kind, strip: Strip::default(), range }))
 }
 
-/// The text up to the braces that end the tag at its start: no known tag holds any. Reading no further keeps the time
-/// for a text full of braces in proportion to its length.
+/// The text up to the braces that end the tag at its start; no known tag contains braces. Reading no further keeps the
+/// time linear for a text full of braces.
 fn braced(rest: &str) -> &str {
     let opened = rest.bytes().take(3).take_while(|b| *b == b'{').count();
     let inside = rest.bytes().skip(opened).position(|b| matches!(b, b'{' | b'}')).map_or(rest.len(), |n| n + opened);

@@ -1,8 +1,8 @@
-//! What sets of keys found in texts, remembered by content: a chat that is built from again and again is searched
-//! for its new messages only.
+//! A cache of what sets of keys found in texts, by content: in a chat that is built repeatedly, only the new messages
+//! are searched.
 //!
-//! Two halves: what is asked for stands in the young one; when that is full it becomes the old one, and the old one is
-//! forgotten. So memory is bounded, and what every build asks for stays.
+//! It has two halves. Entries in use are in the young half; when that is full, it becomes the old half, and the
+//! previous old half is dropped. So memory is bounded, and entries that every build uses stay.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,17 +11,17 @@ use rustc_hash::FxHashMap;
 
 /// Bytes that each half may hold.
 const MOST: usize = 32 << 20;
-/// What remembering a text costs beside its bytes, about.
+/// The approximate overhead of one text, in bytes.
 const OVERHEAD: usize = 128;
 
-/// Where a key first stands in a text.
+/// The first occurrence of a key in a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Find {
     /// The number of the key in its set.
     pub(super) key: u32,
     /// First byte.
     pub(super) start: usize,
-    /// Behind the last byte.
+    /// The end, exclusive.
     pub(super) end: usize,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Finds {
     pub(super) whole: bool,
 }
 
-/// What is remembered, shared by the builds of a ruleset.
+/// The cache, shared by the builds of a ruleset.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     halves: Mutex<Halves>,
@@ -54,7 +54,7 @@ struct Half {
 }
 
 impl Memory {
-    /// What the set found in each of the texts; `search` looks through those that are not known.
+    /// The finds of the set in each of the texts; `search` is called for those that are not cached.
     pub(super) fn get(&self, set: u64, texts: &[Arc<str>], search: impl Fn(&str) -> Finds) -> Vec<Arc<Finds>> {
         // a poisoned lock only means that another build stopped; each entry is whole
         let known: Vec<_> = {

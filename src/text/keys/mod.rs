@@ -1,9 +1,9 @@
 //! Many keys, looked up in growing texts: which key stands in which of the texts of a source, and where first.
 //!
-//! Plain keys go into one automaton for each way of reading letter case; what must stand beside a word is checked at
-//! the hit, so that overlapping keys never hide each other. A text is read once however many keys there are, and
-//! only when it is new: later looks at a source read what has been added. A key without a line break cannot span
-//! two texts, since texts follow each other on lines of their own; other keys and patterns are the caller's to try.
+//! Plain keys go into one automaton for each way of reading letter case; the edges of a word are checked at each match,
+//! so that overlapping keys never hide each other. A text is read once, whatever the number of keys is, and only when
+//! it is new: later searches of a source only read what has been added. A key without a line break cannot span two
+//! texts, since texts follow each other on lines of their own; other keys and patterns are left to the caller.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,18 +19,18 @@ use memory::{Find, Finds, Memory};
 pub enum Edge {
     /// Anything.
     None,
-    /// No ASCII letter, digit or `_`; or an end.
+    /// Anything but an ASCII letter, a digit or `_`; or an end of the text.
     NonWord,
     /// `\b` at both ends.
     Boundary,
-    /// A blank, or an end.
+    /// A blank, or an end of the text.
     Space,
 }
 
-/// A key as it is looked up.
+/// A key to search for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// What is looked for.
+    /// The text to search for.
     pub text: Arc<str>,
     /// Upper and lower case differ.
     pub case: bool,
@@ -38,24 +38,25 @@ pub struct Key {
     pub edge: Edge,
 }
 
-/// Where a key was found: which text of the source, and the bytes in it (of its lower-case form where case does not count).
+/// Where a key was found: which text of the source, and the bytes in it (of its lower-case form if case does not
+/// matter).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// Number of the text.
+    /// The index of the text.
     pub text: usize,
     /// First byte.
     pub start: usize,
-    /// Behind the last byte.
+    /// The end, exclusive.
     pub end: usize,
 }
 
-/// More overlapping finds than this for each byte of a text end the search of that text.
+/// The most overlapping finds per byte of a text; more end the search of that text.
 const MOST_FINDS: usize = 256;
-/// Compiled sets that are kept.
+/// The most compiled sets that are kept.
 const MOST_SETS: usize = 64;
 
 impl Key {
-    /// Whether the key stands in a text, by itself: for keys that the automata cannot hold.
+    /// Whether the text contains the key, searched for alone; for keys that the automata cannot hold.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         if self.case {
@@ -70,7 +71,7 @@ fn stands(text: &str, key: &str, edge: Edge) -> bool {
 }
 
 impl Edge {
-    /// Whether what stands beside `text[start..end]` is what it must be.
+    /// Whether the characters beside `text[start..end]` are as the edge requires.
     #[must_use]
     pub fn fits(self, text: &str, start: usize, end: usize) -> bool {
         if self == Edge::None {
@@ -93,7 +94,7 @@ impl Edge {
     }
 }
 
-/// Compiled keys. Numbers are places in the list it was made from.
+/// Compiled keys. Numbers are indexes of the list that it was made from.
 #[derive(Debug)]
 pub struct KeySet {
     folded: Option<Class>,
@@ -166,7 +167,7 @@ impl Class {
     }
 }
 
-/// Compiled sets by what is in them, and what they found in texts, shared by the builds of a ruleset: a book is compiled
+/// Compiled sets by their keys, and what they found in texts, shared by the builds of a ruleset: a book is compiled
 /// once, and a message searched once.
 #[derive(Debug, Default)]
 pub struct KeySets {
@@ -177,7 +178,7 @@ pub struct KeySets {
 #[derive(Debug, Default)]
 struct Made {
     sets: FxHashMap<[u8; 32], Numbered>,
-    /// Sets made so far: the number of the next.
+    /// The number of sets made so far, which is the number of the next one.
     count: u64,
 }
 
@@ -251,7 +252,7 @@ impl Lookup {
         n
     }
 
-    /// Compiles the keys that have come since, and looks them up in what has been read.
+    /// Compiles the keys that were added since the last call, and searches for them in the texts that have been read.
     ///
     /// # Errors
     /// As [`KeySet::new`].
@@ -270,7 +271,7 @@ impl Lookup {
         Ok(())
     }
 
-    /// Says what the texts of a source are; reads those that are new.
+    /// Sets the texts of a source, and reads those that are new.
     pub fn read(&mut self, source: usize, texts: &[Arc<str>], sets: &KeySets) {
         if self.sources.len() <= source {
             self.sources.resize_with(source + 1, Read::default);
@@ -285,13 +286,13 @@ impl Lookup {
         self.cut_short |= !read.search(from, &self.sets, sets, &mut self.anywhere);
     }
 
-    /// Whether a key stands in any text of any source. May say yes of a text that was there before.
+    /// Whether any text of any source contains a key. It may also return true for a text that has been removed.
     #[must_use]
     pub fn stands(&self, key: u32) -> bool {
         self.anywhere.get(key as usize).copied().unwrap_or(false)
     }
 
-    /// Where a key first stands among the first `count` texts of a source.
+    /// The first occurrence of a key in the first `count` texts of a source.
     #[must_use]
     pub fn found(&self, key: u32, source: usize, count: usize) -> Option<Hit> {
         self.sources.get(source)?.first.get(&key).filter(|hit| hit.text < count).copied()

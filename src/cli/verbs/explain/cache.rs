@@ -1,4 +1,5 @@
-//! `tapster explain --cache` and `--previous`: how much of a request a provider has just seen, and the rule that broke it.
+//! `tapster explain --cache` and `--previous`: how much of a request is the same as in the previous one, and the rule
+//! that made the difference.
 
 use serde_json::{Value as Json, json};
 
@@ -9,10 +10,10 @@ use crate::pack::Ruleset;
 use crate::cli::layout::head;
 use crate::cli::layout::place_of;
 
-/// How much of a text is shown on both sides, in characters.
+/// The most characters that are shown of each of the two texts.
 const TEXT: usize = 100;
 
-/// One line: how much is as it was.
+/// One line that says how much is unchanged.
 pub(in crate::cli) fn line(found: &Unchanged) -> String {
     // rounded to the nearest percent
     let (same, total) = (u128::from(found.tokens), u128::from(found.total));
@@ -50,7 +51,7 @@ pub(in crate::cli) fn as_text(found: &Unchanged, plan: &Plan, rules: &Ruleset) -
     out
 }
 
-/// Who made the difference, the nearest first.
+/// The passes that made the difference, the nearest first.
 fn blame(d: &Difference, plan: &Plan, rules: &Ruleset) -> Vec<String> {
     let placed = |pass: &str| place_of(rules, pass).map_or_else(|| format!("`{pass}`"), |place| format!("`{pass}` ({place})"));
     let mut out = Vec::new();

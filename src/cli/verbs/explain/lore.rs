@@ -1,4 +1,4 @@
-//! `tapster explain --lore`: what became of every lore entry of every book, each at its place.
+//! `tapster explain --lore`: what happened to every lore entry of every book, in the order of the books.
 
 use std::collections::VecDeque;
 
@@ -14,14 +14,15 @@ use crate::cli::layout::one_line;
 use crate::cli::layout::place_of;
 use crate::cli::layout::table;
 
-/// How much of the details is shown in the table, in characters.
+/// The most characters of the details that the table shows.
 const DETAIL: usize = 200;
 
-/// One entry and all that was said of it, in order.
+/// One entry and all reasons about it, in order.
 struct Entry<'a> {
     book: String,
     id: String,
-    /// Which book of the scene, and which entry of it; nothing for an entry that only the build knows.
+    /// The indexes of the book in the scene and of the entry in the book; `None` for an entry that only the build
+    /// knows.
     place: Option<(usize, usize)>,
     reasons: Vec<&'a Reason>,
 }
@@ -30,7 +31,7 @@ struct Entry<'a> {
 type Told<'a> = IndexMap<(String, String), VecDeque<Vec<&'a Reason>>>;
 
 impl Entry<'_> {
-    /// What became of it in the end: the last code; nothing where no rule says.
+    /// Its final state: the last code; `None` if no rule gives one.
     fn code(&self) -> Option<&str> {
         self.reasons.last().map(|r| r.because.as_str())
     }
@@ -41,7 +42,7 @@ fn text(value: &Value, field: &str) -> String {
 }
 
 fn told(plan: &Plan) -> Told<'_> {
-    // a pack may pass entries on through other lists; what has a book is an entry wherever it stands
+    // a pack may move entries to other lists; a reason with a book is about an entry, whatever its list is
     let reasons = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "entries" || !r.book.is_empty());
     let mut items: IndexMap<(&str, &str, u32), Vec<&Reason>> = IndexMap::new();
     for reason in reasons {
@@ -55,7 +56,8 @@ fn told(plan: &Plan) -> Told<'_> {
     told
 }
 
-/// For each book of the scene the reason why all of it was left out. Of books of one id and role the later ones were.
+/// For each book of the scene the reason why the whole book was left out. Of several books with the same id and role,
+/// the later ones are left out.
 fn left_out<'a>(plan: &'a Plan, books: &[Value]) -> Vec<Option<&'a Reason>> {
     let mut reasons: Vec<&Reason> = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "books").collect();
     let mut out: Vec<Option<&Reason>> = books
@@ -94,7 +96,7 @@ fn entries(plan: &Plan) -> Vec<Entry<'_>> {
     all
 }
 
-/// For programs: every entry with its last code and all its reasons.
+/// The report for programs: every entry with its last code and all its reasons.
 pub(in crate::cli) fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
     let reason = |r: &&Reason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
     let entry = |e: &Entry<'_>| {
@@ -106,7 +108,7 @@ pub(in crate::cli) fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
     json!({ "pack": &*rules.pack().name, "entries": entries(plan).iter().map(entry).collect::<Vec<_>>() })
 }
 
-/// For people: one row an entry.
+/// The report for people: one row per entry.
 pub(in crate::cli) fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     let all = entries(plan);
     let mut rows = vec![["book", "#", "entry", "code", "by way of", "rule", "detail"].map(str::to_owned).to_vec()];

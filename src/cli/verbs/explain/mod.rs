@@ -23,13 +23,13 @@ use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 use crate::cli::verbs::build::planned;
 
-/// How much of a block's text is shown, in characters.
+/// The most characters that are shown of a block's text.
 const TEXT: usize = 60;
 
-/// How a plan is had.
+/// How to get a plan.
 const PLAN: &str = "write a plan with `tapster build … --dump plan`";
 
-/// Say where each block of a prompt came from: the pass that placed it and that pass's file and line; then what was
+/// Show where each block of a prompt came from: the pass that placed it, with its file and line. Then list what was
 /// trimmed, what lost its place, and every warning.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -45,15 +45,16 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
 pub(in crate::cli) struct Explain {
     #[command(flatten)]
     inputs: Inputs,
-    /// The merged rules instead: a program, a table, `table/row` or a section of values; without one, all programs.
+    /// Show the merged rules instead: a program, a table, `table/row` or a section of values; without a name, all
+    /// programs.
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     #[allow(clippy::option_option, reason = "clap's way of saying: flag, with or without a value")]
     rules: Option<Option<String>>,
-    /// What became of every lore entry, and why; the codes are in docs/reference/lore.md.
+    /// Show what happened to every lore entry, and why; the codes are in docs/reference/lore.md.
     #[arg(long, conflicts_with = "rules")]
     lore: bool,
-    /// How much of the request stands as in the one before, the first block that differs, and the rule or macro that made
-    /// it differ.
+    /// Show how much of the request is the same as in the previous one, the first block that differs, and the rule or
+    /// macro that caused the difference.
     #[arg(long, requires = "previous", conflicts_with_all = ["rules", "lore"])]
     cache: bool,
 }
@@ -90,7 +91,7 @@ impl Explain {
     }
 }
 
-/// The event that gave a block its place: the last that made or moved it.
+/// The event that placed a block: the last that made or moved it.
 fn placed(block: &Block) -> Option<&Event> {
     block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split"))
 }

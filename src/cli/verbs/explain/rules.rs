@@ -14,10 +14,10 @@ use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
-/// How much of a value is shown on a page, in characters; JSON shows all.
+/// The most characters that a page shows of a value; JSON shows all of it.
 const VALUE: usize = 400;
 
-/// The page of `name`, or the list of programs.
+/// Shows the page of `name`, or the list of programs.
 pub(in crate::cli) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
     let pack = rules.pack();
     let Some(name) = name else {
@@ -76,7 +76,7 @@ fn row_of<'p>(pack: &'p Pack, table: &str, name: &str) -> Option<&'p Row> {
     pack.tables.get(table)?.get(name)
 }
 
-/// The rows that a name means: a program with its passes and rounds, a pass, a table, or `table/row`.
+/// The rows that a name refers to: a program with its passes and rounds, a pass, a table, or `table/row`.
 fn rows_of<'p>(pack: &'p Pack, name: &str) -> Vec<(&'p str, &'p Row)> {
     let below = format!("{name}/");
     if row_of(pack, "program", name).is_some() {
@@ -111,13 +111,14 @@ fn place(pack: &Pack, span: Span) -> Option<String> {
     Some(format!("{layer}{}:{}", place.file, place.line))
 }
 
-/// What a value hides or edits: the text as written, its place, and whether it was edited. A chain of layers is followed down.
+/// The values that a value replaces or edits, through all lower layers: the text as written, its place, and whether it
+/// was edited.
 fn shadowed(pack: &Pack, span: Span) -> Vec<(String, String, bool)> {
     let mut out = Vec::new();
     let mut at = span;
     while let Some(hidden) = pack.shadowed.iter().find(|s| s.by == at) {
         out.push((one_line(pack.sources.snippet(hidden.old)), place(pack, hidden.old).unwrap_or_default(), hidden.edited));
-        // every link goes to an older text; the bound is for a pack that says otherwise
+        // each step leads to an older text; the bound stops a pack in which that is not so
         if out.len() > pack.shadowed.len() {
             break;
         }
@@ -133,7 +134,7 @@ fn row_text(pack: &Pack, kind: &str, row: &Row, page: &mut String) {
     page.push('\n');
 }
 
-/// A value and, below it, what it hides.
+/// A value and, below it, the values that it replaces.
 fn field_lines(pack: &Pack, key: &str, node: &Node) -> Vec<Vec<String>> {
     let value = head(&node.to_json().to_string(), VALUE);
     let mut lines = vec![vec![key.to_owned(), place(pack, node.span).unwrap_or_default(), value]];
@@ -154,7 +155,7 @@ fn field_json(pack: &Pack, key: &str, node: &Node) -> Json {
     json!({ "key": key, "value": node.to_json(), "place": place(pack, node.span), "hidden": hidden })
 }
 
-/// The leaves of a table of values, by path. Rule files are bounded in depth; no recursion all the same.
+/// The leaves of a table of values, by path. It does not recurse, although the depth of rule files is bounded.
 fn leaves<'n>(name: &str, node: &'n Node) -> Vec<(String, &'n Node)> {
     let mut out = Vec::new();
     let mut open = vec![(name.to_owned(), node)];

@@ -1,4 +1,5 @@
-//! `tapster template`: templates at rest. They are stored as they were authored, and checked anew whenever they are read.
+//! `tapster template`: stored templates. They are stored as they were authored, and checked again whenever they are
+//! read.
 
 mod render;
 mod shelf;
@@ -46,7 +47,7 @@ pub(in crate::cli) struct Templates {
 enum Verb {
     /// Check a template and store it, byte for byte, by its `id`.
     Add(Add),
-    /// List the stored templates; broken ones are told.
+    /// List the stored templates, and report broken ones.
     List(List),
     /// Print a stored template as it was authored.
     Show(ShowOne),
@@ -56,14 +57,14 @@ enum Verb {
     Render(Render),
 }
 
-/// What a template must fit.
+/// The task and the pack that a template must fit.
 #[derive(Debug, Clone, Args)]
 struct Fitting {
     /// The kind of task that the template must be written for.
     #[arg(long, value_name = "KIND")]
     task: Option<String>,
-    /// A pack whose task the template must fit: it may ask for no source that the task does not offer [default where
-    /// one is added: the pack that has its task].
+    /// A pack whose task the template must fit: it may only ask for sources that the task offers [default of `add`: the
+    /// pack that has its task].
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
 }
@@ -150,7 +151,7 @@ impl Add {
         Ok(Exit::Done)
     }
 
-    /// Refuses what the store would refuse, before it is read.
+    /// Refuses, before reading it, a file that the store would refuse.
     fn storable(&self, bytes: &[u8]) -> Result<(), Stop> {
         let shown = shown(&self.file);
         if shown.ends_with(".toml") {
@@ -230,7 +231,7 @@ impl Remove {
 }
 
 impl Fitting {
-    /// Checks a template, with the sources of its task where a pack is named.
+    /// Checks a template, also against the sources of its task if a pack is named.
     fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
         let asked = Asked { task: self.task.as_deref(), ..Asked::default() };
         let opened = open_template(file, &asked).map_err(Stop::rejected)?;
@@ -240,7 +241,7 @@ impl Fitting {
         }
     }
 
-    /// The same, and where no pack is named with the one that has the task; that there is none is a remark.
+    /// Like `check`, but if no pack is named, uses the one that has the task. If there is none, a note says so.
     fn admit(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
         let mut opened = self.check(file, show)?;
         if self.pack.is_some() {
@@ -280,7 +281,7 @@ fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, 
     })
 }
 
-/// What a template is, in a few words.
+/// A short description of a template.
 fn about(template: &Template, stored: &Stored) -> Json {
     json!({
         "id": template.id, "name": template.name, "task": template.task, "revision": template.revision.name,

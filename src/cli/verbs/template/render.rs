@@ -1,4 +1,5 @@
-//! `tapster template render`: a stored template with the data of its task, by the rules of a pack that has the task.
+//! `tapster template render`: renders a stored template with the data of its task, by the rules of a pack that has the
+//! task.
 
 use clap::Args;
 use serde_json::{Value as Json, json};
@@ -23,7 +24,7 @@ use crate::cli::verbs::template::shelf::Place;
 use crate::cli::verbs::template::shelf::own;
 use crate::cli::verbs::template::shelf::stored_file;
 
-/// Where a pack's build leaves what the template gave.
+/// The path where a pack's build stores the rendered template.
 const RENDERED: &str = "rendered";
 
 /// Render a stored template with data, and print the conversation.
@@ -53,7 +54,7 @@ impl Render {
             Parts { pack: self.pack.as_deref().map(Start::typed), template: Some(Named::Read(stored_file(&stored))), ..Parts::default() };
         self.given.over(&mut parts);
         templated::read_in(&mut parts, show)?;
-        // what its author should look at was told when it was added
+        // its warnings were shown when it was added
         let start = parts.pack.clone().unwrap_or_else(|| Start::Name(library::DEFAULT_PACK.to_owned()));
         let rules = Ruleset::load(&start, &parts.overlays, &library::shelf(show.io)).map_err(Stop::rejected)?;
         let scene = scene::of(&parts, &rules, show)?;
@@ -76,7 +77,7 @@ impl Render {
     }
 }
 
-/// A conversation for readers: each message under its role, and what it costs.
+/// A conversation for people: each message below its role, and the total cost.
 fn page(rendered: &Value) -> String {
     let text = |message: &Value, key: &str| message.get(key).map(Value::to_text).unwrap_or_default();
     let mut out = String::new();

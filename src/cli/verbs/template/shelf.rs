@@ -14,7 +14,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
-/// The folder of templates where none is named.
+/// The folder of templates if none is named.
 const DEFAULT_STORE: &str = "templates";
 
 /// Where templates are stored.
@@ -35,7 +35,7 @@ pub(in crate::cli) struct Shelf {
 }
 
 impl Place {
-    /// Opens the store, and lets `--json` speak.
+    /// Opens the store and applies `--json`.
     pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Shelf {
         if self.json {
             show.set_json();
@@ -47,7 +47,7 @@ impl Place {
 }
 
 impl Shelf {
-    /// What is stored by an id, unread.
+    /// The stored bytes of an id, not yet parsed.
     pub(in crate::cli) fn read(&self, id: &str) -> Result<Stored, Stop> {
         match self.store.get(id) {
             Ok(Some(stored)) => Ok(stored),
@@ -65,7 +65,7 @@ impl Shelf {
     }
 }
 
-/// Reads a stored template, which must be the one that it is stored as.
+/// Reads a stored template, whose id must be the one that it is stored under.
 pub(in crate::cli) fn own(id: &str, stored: &Stored, asked: &Asked<'_>) -> Result<Opened, Stop> {
     let opened = open_template(&stored_file(stored), asked).map_err(Stop::rejected)?;
     if &*opened.template.id != id {
