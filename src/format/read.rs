@@ -19,10 +19,10 @@ pub(super) fn read(text: &str) -> Option<Document<'_>> {
     if !errors.is_empty() {
         return None;
     }
-    Reader { text, events: &events, at: 0 }.document()
+    LayoutReader { text, events: &events, at: 0 }.document()
 }
 
-struct Reader<'s, 'e> {
+struct LayoutReader<'s, 'e> {
     text: &'s str,
     events: &'e [Event],
     at: usize,
@@ -46,7 +46,7 @@ impl<'s> Between<'s> {
     }
 }
 
-impl<'s> Reader<'s, '_> {
+impl<'s> LayoutReader<'s, '_> {
     fn peek(&self) -> Option<EventKind> {
         self.events.get(self.at).map(Event::kind)
     }

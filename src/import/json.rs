@@ -54,7 +54,7 @@ pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Resu
 
 /// The JSON document `what` in the file `name`; both are used in messages and may be the same.
 pub(super) fn document(name: &str, what: &str, text: &str, report: &mut Report) -> Result<Value, Fault> {
-    let mut reader = Reader::default();
+    let mut reader = JsonScanner::default();
     let result = reader.parse(text);
     reader.notes(name, report);
     result.map_err(|reject| reject.explain(what).into())
@@ -118,20 +118,20 @@ impl Reject {
 }
 
 /// Reads the JSON texts of one file, and counts what is limited or reported once per file.
-pub(super) struct Reader {
+pub(super) struct JsonScanner {
     left: usize,
     twice: Vec<String>,
     mended: usize,
     rounded: usize,
 }
 
-impl Default for Reader {
+impl Default for JsonScanner {
     fn default() -> Self {
         Self { left: MAX_VALUES, twice: Vec::new(), mended: 0, rounded: 0 }
     }
 }
 
-impl Reader {
+impl JsonScanner {
     /// One JSON value and nothing after it.
     pub(super) fn parse(&mut self, text: &str) -> Result<Value, Reject> {
         if text.len() > MAX_JSON {
@@ -178,7 +178,7 @@ impl Reader {
     }
 }
 
-struct Seed<'r>(&'r mut Reader);
+struct Seed<'r>(&'r mut JsonScanner);
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Value;

@@ -1,6 +1,6 @@
 //! Chats of one JSON object per line. A broken line is skipped with a warning; the rest of the chat is read.
 
-use super::json::{self, Reader};
+use super::json::{self, JsonScanner};
 use super::{Container, Contents, Document, failed};
 use crate::diag::{Code, Diagnostic, Report};
 
@@ -14,7 +14,7 @@ const MAX_LISTED: usize = 50;
 /// Reads a chat.
 pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     let mut report = Report::default();
-    let mut reader = Reader::default();
+    let mut reader = JsonScanner::default();
     let (mut documents, mut skipped) = (Vec::new(), 0_usize);
     for (number, line) in (1..).zip(without_bom(name, bytes, &mut report).split(|b| *b == b'\n')) {
         let line = line.trim_ascii();
@@ -58,7 +58,7 @@ fn without_bom<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> &'a [u8]
 }
 
 /// The object on the line, or why there is none.
-fn object(line: &[u8], reader: &mut Reader) -> Result<serde_json::Value, String> {
+fn object(line: &[u8], reader: &mut JsonScanner) -> Result<serde_json::Value, String> {
     if line.len() > MAX_LINE {
         return Err(format!("longer than {} MiB", MAX_LINE >> 20));
     }

@@ -38,11 +38,11 @@ pub(super) struct Resolver<'a> {
     /// Rule files that could not be read.
     pub(super) unread: Unread,
     /// The packs being read: each extends the next.
-    chain: Vec<Open>,
+    chain: Vec<OpenPack>,
 }
 
 /// A pack whose `extends` is being followed.
-struct Open {
+struct OpenPack {
     name: String,
     /// The entry that is being followed: the name and its place.
     next: Option<(String, Span)>,
@@ -82,7 +82,7 @@ impl<'a> Resolver<'a> {
         }
         let release = self.check_manifest(&manifest, &name);
         let near = pack.folder.as_deref().and_then(files::parent);
-        self.chain.push(Open { name: name.clone(), next: None });
+        self.chain.push(OpenPack { name: name.clone(), next: None });
         for entry in self.extends_of(&manifest.root) {
             self.follow(&entry, near.as_ref());
         }
@@ -184,7 +184,7 @@ impl<'a> Resolver<'a> {
         names.push(&entry.name);
         let message = format!("packs extend each other in a circle: {}", names.join(" → "));
         let mut complaint = Diagnostic::new(Code::CyclePack, message).at(entry.span).label("closes the circle");
-        for Open { name, next } in self.chain.iter().skip(at) {
+        for OpenPack { name, next } in self.chain.iter().skip(at) {
             if let Some((other, span)) = next.as_ref().filter(|(_, span)| *span != entry.span) {
                 complaint = complaint.related(*span, format!("`{name}` extends `{other}` here"));
             }

@@ -14,7 +14,7 @@ const MAX_COMPLAINTS: usize = 20;
 /// Parses a whole text. `None` if it is not JSON; the report says why.
 #[must_use]
 pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
-    let mut reader = Reader { source, text, at: 0, depth: 0, told: 0, report };
+    let mut reader = JsonReader { source, text, at: 0, depth: 0, told: 0, report };
     let root = reader.document();
     match root {
         Ok(node) => Some(node),
@@ -28,7 +28,7 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> 
 /// Boxed, because it is the rare result.
 type Read<T> = Result<T, Box<Diagnostic>>;
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     source: SourceId,
     text: &'a str,
     at: usize,
@@ -37,7 +37,7 @@ struct Reader<'a> {
     report: &'a mut Report,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn document(&mut self) -> Read<Node> {
         self.space();
         let root = self.value()?;

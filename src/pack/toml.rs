@@ -28,7 +28,7 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> 
     for error in errors.iter().take(MAX_ERRORS) {
         report.push(complaint(source, text, error));
     }
-    let mut reader = Reader { source, report, sound: errors.is_empty() };
+    let mut reader = TomlReader { source, report, sound: errors.is_empty() };
     let span = reader.span(&root.span());
     let table = reader.table(root.get_ref());
     reader.sound.then_some(Node { span, data: Data::Table(table) })
@@ -58,13 +58,13 @@ fn complaint(source: SourceId, text: &str, error: &::toml::de::Error) -> Diagnos
     Diagnostic::new(code, message).at(span).help(help)
 }
 
-struct Reader<'a> {
+struct TomlReader<'a> {
     source: SourceId,
     report: &'a mut Report,
     sound: bool,
 }
 
-impl Reader<'_> {
+impl TomlReader<'_> {
     fn span(&self, range: &std::ops::Range<usize>) -> Span {
         Span::new(self.source, range.start, range.end)
     }

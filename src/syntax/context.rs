@@ -17,7 +17,7 @@ use crate::terms::rules::ListInfo;
 use crate::terms::{Cond, Library, Select};
 
 use super::dependencies::Dependencies;
-use super::named::{self, Named, Open};
+use super::named::{self, Named, OpenName};
 
 /// What `@` means at a position.
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ pub struct CompileContext<'p> {
     /// What the memo cells of the current pass hold.
     pub cells: Vec<Cell>,
     /// The facts and values that are being compiled, each inside the previous one.
-    pub(super) open: Vec<Open>,
+    pub(super) open: Vec<OpenName>,
     /// How many values and conditions were compiled inside facts and named values.
     pub(super) spent: usize,
     pub(super) depth: usize,
@@ -285,12 +285,12 @@ impl<'p> CompileContext<'p> {
                 (Root::Scene { list }, 0)
             }
         };
-        let looks = match first {
+        let depends = match first {
             "table" | "code" => self.dependencies.table(if first == "code" { first } else { second }),
             _ => self.dependencies.path(&fixed),
         };
         let segs = segs.into_iter().skip(used).collect();
-        Expr::Path(Arc::new(Path::new(text.into(), root, segs, looks)))
+        Expr::Path(Arc::new(Path::new(text.into(), root, segs, depends)))
     }
 
     /// The longest list name that is a prefix of a path, and how many steps the name takes.

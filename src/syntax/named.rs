@@ -30,7 +30,7 @@ pub struct Named {
 
 /// A name that is being compiled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Open {
+pub(super) enum OpenName {
     /// A row of table `fact`.
     Fact(Arc<str>),
     /// A row of table `value`.
@@ -59,7 +59,7 @@ impl CompileContext<'_> {
                 self.unknown("fact", &name, span, known.iter().map(AsRef::as_ref));
                 continue;
             };
-            if self.is_open(&Open::Fact(name.clone()), span) || self.is_too_much(span) {
+            if self.is_open(&OpenName::Fact(name.clone()), span) || self.is_too_much(span) {
                 continue;
             }
             if fact.is.is_some() {
@@ -72,7 +72,7 @@ impl CompileContext<'_> {
     /// The condition of the fact `name`. A bare path in it is a field of the item if the fact has `over`.
     pub fn named_fact(&mut self, name: &Arc<str>, fact: &Named) -> Cond {
         let Some(is) = &fact.is else { return Cond::Const(false) };
-        self.open.push(Open::Fact(name.clone()));
+        self.open.push(OpenName::Fact(name.clone()));
         let cond = self.cond(is, if fact.over { Mode::Item } else { Mode::Scene });
         self.open.pop();
         cond
@@ -91,7 +91,7 @@ impl CompileContext<'_> {
             self.unknown("value", &name, node.span, known.iter().map(AsRef::as_ref));
             return nothing;
         };
-        if self.is_open(&Open::Value(name.clone()), node.span) || self.is_too_much(node.span) {
+        if self.is_open(&OpenName::Value(name.clone()), node.span) || self.is_too_much(node.span) {
             return nothing;
         }
         if value.over && !self.has_item() {
@@ -105,7 +105,7 @@ impl CompileContext<'_> {
     /// The value of the row `name`. Without `over` it is about the scene, and there is no current item in it.
     pub fn named_value(&mut self, name: &Arc<str>, value: &Named) -> Expr {
         let Some(is) = &value.is else { return Expr::Const(Value::Null) };
-        self.open.push(Open::Value(name.clone()));
+        self.open.push(OpenName::Value(name.clone()));
         let expr = if value.over { self.expr(is) } else { self.within(Scope::None, |cx| cx.expr(is)) };
         self.open.pop();
         expr
@@ -127,13 +127,13 @@ impl CompileContext<'_> {
 
     /// Whether a name is being compiled already: then rows refer to each other in a circle, which `span` closes. Each
     /// circle is found from all of its rows and reported once, from the first by name.
-    fn is_open(&mut self, name: &Open, span: Span) -> bool {
+    fn is_open(&mut self, name: &OpenName, span: Span) -> bool {
         let Some(at) = self.open.iter().position(|open| open == name) else { return false };
         let chain = self.open.get(at..).unwrap_or(&[]);
         if chain.iter().any(|other| other < name) {
             return true;
         }
-        let facts = chain.iter().filter(|open| matches!(open, Open::Fact(_))).count();
+        let facts = chain.iter().filter(|open| matches!(open, OpenName::Fact(_))).count();
         let what = if facts == chain.len() {
             "fact"
         } else if facts == 0 {
@@ -141,7 +141,7 @@ impl CompileContext<'_> {
         } else {
             "facts and value"
         };
-        let names: Vec<&str> = chain.iter().map(Open::name).collect();
+        let names: Vec<&str> = chain.iter().map(OpenName::name).collect();
         let message = match names.as_slice() {
             [one] => format!("{what} `{one}` names itself"),
             _ => format!("{what}s name each other in a circle: `{}` → `{}`", names.join("` → `"), name.name()),
@@ -154,10 +154,10 @@ impl CompileContext<'_> {
     }
 }
 
-impl Open {
+impl OpenName {
     fn name(&self) -> &str {
         match self {
-            Open::Fact(name) | Open::Value(name) => name,
+            OpenName::Fact(name) | OpenName::Value(name) => name,
         }
     }
 }

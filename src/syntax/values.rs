@@ -167,8 +167,8 @@ impl CompileContext<'_> {
                     self.unknown("table", &name, own.span, known.iter().map(AsRef::as_ref));
                 }
                 let cell = table.get("value").and_then(|f| f.node.as_text()).unwrap_or("value");
-                let looks = self.dependencies.table(&name);
-                Expr::Cells(name.into(), cell.into(), looks)
+                let depends = self.dependencies.table(&name);
+                Expr::Cells(name.into(), cell.into(), depends)
             }
             "read" => Expr::Read(Box::new(self.expr(own))),
             _ => Expr::Const(Value::Null),

@@ -14,7 +14,7 @@ use crate::model::value::MAX_DEPTH;
 pub(super) fn template(root: &Node, revision: &'static Revision) -> Read<Template> {
     let written = in_order(parts::table(root, "slots")?);
     let places = written.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
-    let reader = Reader { revision, places };
+    let reader = TemplateReader { revision, places };
     let slots: Box<[Slot]> = written.iter().map(|(name, node)| reader.slot(name, node)).collect::<Read<_>>()?;
     let mut order: Vec<usize> = (0..slots.len()).collect();
     order.sort_by_key(|place| slots.get(*place).map(|slot| slot.priority));
@@ -35,12 +35,12 @@ pub(super) fn template(root: &Node, revision: &'static Revision) -> Read<Templat
     })
 }
 
-struct Reader<'a> {
+struct TemplateReader<'a> {
     revision: &'static Revision,
     places: HashMap<&'a str, usize>,
 }
 
-impl Reader<'_> {
+impl TemplateReader<'_> {
     fn slot(&self, name: &str, node: &Node) -> Read<Slot> {
         Ok(Slot {
             name: Arc::from(name),

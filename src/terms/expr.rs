@@ -49,7 +49,7 @@ pub enum Expr {
     /// `{ form = name }`: the item in the shape of a form.
     Form(usize),
     /// `{ table = name, value = cell }`: one cell of each row of a table, by the row's name. The number says how many
-    /// levels of items the rows depend on, as in [`Path::looks`].
+    /// levels of items the rows depend on, as in [`Path::depends`].
     Cells(Arc<str>, Arc<str>, u8),
     /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Expr>),
@@ -65,7 +65,7 @@ pub struct Path {
     /// The steps below the root.
     pub segs: Box<[Seg]>,
     /// How many levels of items its target depends on: 0 for none, 1 for the current item, 2 for the item around it.
-    pub looks: u8,
+    pub depends: u8,
     /// The steps, if this is a path of the scene without computed steps.
     names: Option<Box<[Arc<str>]>>,
 }
@@ -73,10 +73,10 @@ pub struct Path {
 impl Path {
     /// A path as it was parsed.
     #[must_use]
-    pub fn new(text: Arc<str>, root: Root, segs: Box<[Seg]>, looks: u8) -> Self {
+    pub fn new(text: Arc<str>, root: Root, segs: Box<[Seg]>, depends: u8) -> Self {
         let name = |seg: &Seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None };
         let names = if let Root::Scene { .. } = root { segs.iter().map(name).collect() } else { None };
-        Self { text, root, segs, looks, names }
+        Self { text, root, segs, depends, names }
     }
 
     /// The names along a path of the scene, if none of its steps is computed.
@@ -224,8 +224,8 @@ impl Expr {
         let any = |list: &[Expr]| list.iter().any(|e| e.refers(depth));
         match self {
             Expr::Const(_) | Expr::Memo(..) => false,
-            Expr::Cells(_, _, looks) => *looks > depth,
-            Expr::Path(p) => p.looks > depth || p.segs.iter().any(|s| s.refers(depth)),
+            Expr::Cells(_, _, depends) => *depends > depth,
+            Expr::Path(p) => p.depends > depth || p.segs.iter().any(|s| s.refers(depth)),
             Expr::Field(f) => f.up >= depth || f.rest.iter().any(|s| s.refers(depth)),
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => any(l),
             Expr::Table(t) => t.iter().any(|(_, e)| e.refers(depth)),

@@ -24,7 +24,7 @@ pub(super) struct Prefilter {
 }
 
 /// The list of the items, which decides the defaults of their fields.
-struct Reader<'a> {
+struct ConditionReader<'a> {
     rules: &'a Rules,
     list: u16,
 }
@@ -33,7 +33,7 @@ impl Prefilter {
     /// What the items of a list must have to meet a condition.
     pub(super) fn of(cond: &Cond, list: u16, rules: &Rules) -> Self {
         let mut prefilter = Self { list, ..Self::default() };
-        Reader { rules, list }.read(cond, &mut prefilter);
+        ConditionReader { rules, list }.read(cond, &mut prefilter);
         prefilter
     }
 
@@ -47,7 +47,7 @@ impl Prefilter {
     }
 }
 
-impl Reader<'_> {
+impl ConditionReader<'_> {
     /// Adds what a condition requires. Returns false if evaluating it may fail: conditions after it are then not
     /// used.
     fn read(&self, cond: &Cond, prefilter: &mut Prefilter) -> bool {

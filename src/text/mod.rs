@@ -4,13 +4,13 @@
 //! JavaScript means them, the library of pure functions, macros, Handlebars, Liquid, scripts. None knows a pack, a
 //! message or a product; all treat their input as hostile, so each has a bound and an answer for reaching it.
 
+mod cache;
 pub mod dice;
 mod error;
 pub mod functions;
 pub mod halves;
 pub mod handlebars;
 pub mod js;
-mod kept;
 pub mod keys;
 mod language;
 pub mod leaf;

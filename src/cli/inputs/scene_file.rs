@@ -46,7 +46,7 @@ pub(in crate::cli) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts
     let bytes = bytes_of(&file, show)?;
     let base = file.parent().unwrap_or(Path::new("")).to_owned();
     let shown = if path == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
-    let mut reader = Reader { base, sources: Sources::default(), report: Report::default(), parts: Parts::default() };
+    let mut reader = SceneReader { base, sources: Sources::default(), report: Report::default(), parts: Parts::default() };
     reader.document(&shown, &bytes);
     if reader.report.has_errors() {
         return Err(Stop::report(Exit::No, reader.report, reader.sources));
@@ -55,14 +55,14 @@ pub(in crate::cli) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts
     Ok(reader.parts)
 }
 
-struct Reader {
+struct SceneReader {
     base: PathBuf,
     sources: Sources,
     report: Report,
     parts: Parts,
 }
 
-impl Reader {
+impl SceneReader {
     fn document(&mut self, shown: &str, bytes: &[u8]) {
         let Ok(text) = std::str::from_utf8(bytes) else {
             let complaint = Diagnostic::new(Code::FileEncoding, format!("`{shown}` is not valid UTF-8"));

@@ -34,7 +34,7 @@ pub(super) fn queues<'r>(lanes: &[Lane], requests: &'r [Request]) -> Vec<Vec<&'r
 type Anchors = FxHashMap<Arc<str>, Vec<usize>>;
 
 /// The state of the requests with one group id.
-struct Open {
+struct OpenLane {
     /// The group of the last of them.
     group: usize,
     /// Whether the opening text has been placed.
@@ -44,7 +44,7 @@ struct Open {
 }
 
 /// The requests of a lane by group id, in the order in which the ids first occur.
-type Opens = IndexMap<Arc<str>, Open>;
+type Opens = IndexMap<Arc<str>, OpenLane>;
 
 impl Run<'_, '_> {
     /// Reserves what the lanes with requests ask for.
@@ -103,7 +103,7 @@ impl Run<'_, '_> {
         let place = lane.group(id.map(|id| &**id))?;
         let group = place.and_then(|place| lane.groups.get(place));
         if let (Some(id), Some(place)) = (id, place) {
-            open.entry(id.clone()).or_insert(Open { group: place, opened: false, last: None }).group = place;
+            open.entry(id.clone()).or_insert(OpenLane { group: place, opened: false, last: None }).group = place;
         }
         let template =
             given(request.template.as_ref()).or_else(|| group.and_then(|g| g.template.clone()).or_else(|| lane.template.clone()));

@@ -6,15 +6,15 @@
 //! strings. Nothing is escaped, nothing is loaded, and tags in values are not evaluated. All other features of the
 //! language (partials, decorators, raw blocks, block parameters) are errors with their place.
 
-mod parse;
 mod render;
 mod space;
 mod tag;
+mod template_parser;
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use super::kept::Kept;
+use super::cache::Cache;
 use super::{Limits, TextError};
 use crate::model::Value;
 
@@ -96,9 +96,9 @@ impl Template {
     /// Tags that cannot be read, blocks that are not closed or closed by another name, and templates beyond a bound.
     pub fn parse(template: &str, unknown: Unknown) -> Result<Self, TextError> {
         TextError::refuse_long(template, LIMITS.length)?;
-        let mut parts = parse::parts(template, unknown).map_err(|mistake| mistake.within(template))?;
+        let mut parts = template_parser::parts(template, unknown).map_err(|mistake| mistake.within(template))?;
         space::control(&mut parts);
-        Ok(Self { source: template.into(), nodes: parse::nodes(parts) })
+        Ok(Self { source: template.into(), nodes: template_parser::nodes(parts) })
     }
 
     /// The compiled template of a text, from a cache if possible.
@@ -106,8 +106,8 @@ impl Template {
     /// # Errors
     /// As [`Template::parse`].
     pub fn known(template: &str, unknown: Unknown) -> Result<Arc<Self>, TextError> {
-        static ASKED: LazyLock<Kept<Template>> = LazyLock::new(Kept::default);
-        static STAYS: LazyLock<Kept<Template>> = LazyLock::new(Kept::default);
+        static ASKED: LazyLock<Cache<Template>> = LazyLock::new(Cache::default);
+        static STAYS: LazyLock<Cache<Template>> = LazyLock::new(Cache::default);
         let known = if unknown == Unknown::Asked { &ASKED } else { &STAYS };
         known.get(template, |template| Self::parse(template, unknown))
     }

@@ -1,7 +1,7 @@
 //! White space around tags: `~` strips all of it, and a block tag alone on its line removes the line.
 
-use super::parse::{BlockPart, Content, Part};
 use super::tag::Strip;
+use super::template_parser::{BlockPart, Content, Part};
 
 /// What a part strips from the text beside it.
 #[derive(Default)]

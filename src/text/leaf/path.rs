@@ -10,11 +10,11 @@ use super::Scope;
 /// A path, split into steps. Without steps it means all there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Path {
-    steps: Box<[Step]>,
+    steps: Box<[PathStep]>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Step {
+struct PathStep {
     name: Box<str>,
     /// The place in a list that the name is.
     index: Option<u32>,
@@ -49,7 +49,7 @@ impl Path {
     /// A path of these steps; empty ones vanish.
     pub(super) fn of_steps<'t>(steps: impl IntoIterator<Item = &'t str>) -> Self {
         let steps = steps.into_iter().filter(|s| !s.is_empty());
-        Self { steps: steps.map(|s| Step { name: s.into(), index: js::index_key(s) }).collect() }
+        Self { steps: steps.map(|s| PathStep { name: s.into(), index: js::index_key(s) }).collect() }
     }
 
     /// The first step; empty where the path has none.
@@ -99,7 +99,7 @@ impl<'v> Scope<'v> {
     }
 }
 
-fn walk<'v>(steps: &[Step], from: &'v Value) -> Option<Cow<'v, Value>> {
+fn walk<'v>(steps: &[PathStep], from: &'v Value) -> Option<Cow<'v, Value>> {
     let mut at = from;
     for (n, step) in steps.iter().enumerate() {
         at = match (at, step.index) {

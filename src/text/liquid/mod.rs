@@ -30,7 +30,7 @@ use std::sync::{Arc, LazyLock};
 
 use liquid_core::{Error, Language};
 
-use super::kept::Kept;
+use super::cache::Cache;
 use super::{Limits, Mistake, TextError};
 use crate::model::Value;
 use state::State;
@@ -89,7 +89,7 @@ impl Liquid {
     /// # Errors
     /// As [`Liquid::parse`].
     pub fn known(template: &str) -> Result<Arc<Self>, TextError> {
-        static KNOWN: LazyLock<Kept<Liquid>> = LazyLock::new(Kept::default);
+        static KNOWN: LazyLock<Cache<Liquid>> = LazyLock::new(Cache::default);
         KNOWN.get(template, Self::parse)
     }
 

@@ -34,7 +34,7 @@ pub(super) const TAGS: &[&str] = &[
 type Done = Result<(), Mistake>;
 
 /// A block that is not closed yet.
-struct Open {
+struct OpenTag {
     at: usize,
     word: &'static str,
     /// Its `else` was there.
@@ -47,7 +47,7 @@ struct Scan<'t> {
     trims: bool,
     /// Where the comment began that is open.
     comment: Option<usize>,
-    open: Vec<Open>,
+    open: Vec<OpenTag>,
 }
 
 /// A whole template, as the inside of one block.
@@ -194,7 +194,7 @@ impl<'t> Scan<'t> {
             return Err(Mistake::bound(at, format!("blocks are nested deeper than {DEEPEST}")));
         }
         let word = TAGS.iter().find(|tag| **tag == word).copied().unwrap_or_default();
-        self.open.push(Open { at, word, in_else: false });
+        self.open.push(OpenTag { at, word, in_else: false });
         Ok(())
     }
 

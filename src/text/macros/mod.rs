@@ -5,7 +5,7 @@
 //! and not read again. A text without macros is handed back as it came, at the cost of a scan.
 
 pub mod indent;
-pub mod parse;
+pub mod macro_parser;
 pub mod passes;
 pub mod walk;
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::Limits;
 
-pub use parse::{Found, Grammar, Shape, Tree};
+pub use macro_parser::{Found, Grammar, Shape, Tree};
 pub use walk::{Branch, Called, Walk};
 
 /// A place in the text that is expanded, in bytes.
@@ -118,12 +118,14 @@ pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::Ha
     // most messages hold no brace at all, and a long chat has many
     text.contains('{')
         && text.match_indices("{{").any(|(at, _)| {
-            let inside =
-                text.get(at + 2..).unwrap_or_default().trim_start_matches(|c: char| c == '{' || parse::is_flag(c) || c.is_whitespace());
+            let inside = text
+                .get(at + 2..)
+                .unwrap_or_default()
+                .trim_start_matches(|c: char| c == '{' || macro_parser::is_flag(c) || c.is_whitespace());
             let name = match inside.chars().next() {
                 Some('.') => ".".to_owned(),
                 Some('$') => "$".to_owned(),
-                _ => parse::name_of(inside).to_ascii_lowercase(),
+                _ => macro_parser::name_of(inside).to_ascii_lowercase(),
             };
             !name.is_empty() && names.contains(name.as_str())
         })

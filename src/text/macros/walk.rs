@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::indent::dedent;
-use super::parse::{Node, Part, Tree};
+use super::macro_parser::{Node, Part, Tree};
 use super::{MacroHost, MacroResult, Offset};
 use crate::text::{Limits, js};
 

@@ -65,7 +65,8 @@ impl Token<'_> {
 /// The milliseconds since 1970; `local` is the local clock's distance from UTC in minutes.
 pub(super) fn parse(text: &str, local: i64) -> Option<i64> {
     let tokens = tokens(text);
-    let mut reader = Reader { tokens: &tokens, at: 0, days: Vec::new(), month: None, times: Vec::new(), noon: None, zone: Zone::default() };
+    let mut reader =
+        DateReader { tokens: &tokens, at: 0, days: Vec::new(), month: None, times: Vec::new(), noon: None, zone: Zone::default() };
     reader.read()?;
     let date = reader.date()?;
     millis_of(date, reader.time()?, reader.zone.minutes().unwrap_or(local))
@@ -122,7 +123,7 @@ impl Zone {
     }
 }
 
-struct Reader<'t> {
+struct DateReader<'t> {
     tokens: &'t [Token<'t>],
     at: usize,
     /// Numbers that are days, months or years, at most three.
@@ -135,7 +136,7 @@ struct Reader<'t> {
     zone: Zone,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> DateReader<'t> {
     fn peek(&self) -> Option<Token<'t>> {
         self.tokens.get(self.at).copied()
     }

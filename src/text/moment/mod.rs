@@ -4,9 +4,9 @@
 //! clock of its own: what "now" is, and which zone is the local one, is said by the caller. Calendar arithmetic is
 //! jiff's; patterns are in `format`, ISO and mail dates in `parse`, all other notations in `free`.
 
+mod date_parser;
 mod format;
 mod free;
-mod parse;
 mod stamp;
 
 use jiff::civil::{Date, DateTime};
@@ -38,7 +38,7 @@ impl Moment {
     /// Where the text names no zone it is a time of the local clock. Nothing for an invalid text or date.
     #[must_use]
     pub fn parse(text: &str, zone: i32) -> Option<Self> {
-        parse::parse(text, zone.into()).and_then(|ms| Self::new(ms, zone))
+        date_parser::parse(text, zone.into()).and_then(|ms| Self::new(ms, zone))
     }
 
     /// A time stamp of a chat log: what [`Moment::parse`] reads, a count of milliseconds since 1970, a file name's

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use jiff::civil::Date;
 use regex::{Captures, Regex};
 
-use super::{free, millis_of, parse};
+use super::{date_parser, free, millis_of};
 
 static FILE_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let pattern = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2}) ?@([0-9]{1,2})h ?([0-9]{1,2})m ?([0-9]{1,2})s(?: ?([0-9]{1,3})ms)?";
@@ -18,7 +18,7 @@ static HALF_DAY: LazyLock<Option<Regex>> =
 
 /// The milliseconds since 1970; `zone` is the local clock's distance from UTC in minutes.
 pub(super) fn parse(text: &str, zone: i64) -> Option<i64> {
-    if text.len() > parse::MOST {
+    if text.len() > date_parser::MOST {
         return None;
     }
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str, zone: i64) -> Option<i64> {
     if let Some(parts) = HALF_DAY.as_ref().and_then(|p| p.captures(text)) {
         return half_day(&parts, zone);
     }
-    parse::parse(text, zone)
+    date_parser::parse(text, zone)
 }
 
 fn number(parts: &Captures, n: usize) -> i64 {

@@ -8,7 +8,7 @@
 
 mod check;
 mod engine;
-mod parse;
+mod pattern_parser;
 mod print;
 mod tree;
 
@@ -166,7 +166,7 @@ impl Pattern {
     /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `source`.
     pub fn new(source: &str, flags: &str) -> Result<Self, PatternError> {
         let parsed = read_flags(flags, source.len())?;
-        let tree = parse::parse(source, parsed)?;
+        let tree = pattern_parser::parse(source, parsed)?;
         let engines = engine::choose(&tree, source, parsed)?;
         Ok(Self(Arc::new(Inner { text: format!("/{source}/{flags}").into(), flags: parsed, names: tree.names, engines })))
     }

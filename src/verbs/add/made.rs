@@ -102,7 +102,7 @@ fn looks_at(of: &Expr, paths: &mut Vec<Arc<Path>>) -> bool {
         Expr::Field(field) => is_plain(field),
         Expr::Path(path) => {
             paths.push(path.clone());
-            path.root == (Root::Scene { list: None }) && path.looks == 0 && named(&path.segs)
+            path.root == (Root::Scene { list: None }) && path.depends == 0 && named(&path.segs)
         }
         Expr::Text(list) | Expr::List(list) | Expr::First(list) | Expr::Over(list) => list.iter().all(|e| looks_at(e, paths)),
         Expr::Table(table) => table.iter().all(|(_, e)| looks_at(e, paths)),

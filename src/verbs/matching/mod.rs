@@ -26,7 +26,7 @@ mod words;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use super::set::Set;
-use scan::{Kept, Scan};
+use scan::{Scan, ScanCache};
 use words::Words;
 
 /// `match` as the table of verbs knows it.
@@ -172,7 +172,7 @@ impl Verb for Match {
     fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
         let mut hits = Vec::new();
         let kept = st.kept.borrow_mut().remove(&pass.id);
-        let kept: Box<Kept> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
+        let kept: Box<ScanCache> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
         let kept = {
             let env = pass_env(st, memo);
             let chosen = pass.chosen(st, list, memo)?;

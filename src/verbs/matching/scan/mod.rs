@@ -44,7 +44,7 @@ impl Source {
 
 /// What the next run of the pass in the same build may use.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct ScanCache {
     /// One for each matcher, and a last one for texts as they are.
     lookups: Vec<Lookup>,
     profiles: FxHashMap<Profile, usize>,
@@ -64,7 +64,7 @@ pub(super) struct Scan<'a> {
     active: Vec<bool>,
     matchers_on: Vec<bool>,
     /// What earlier runs have found out, and what later ones may use.
-    kept: Kept,
+    kept: ScanCache,
     /// Texts that were prepared for each lookup, so far.
     grown: Vec<Arc<str>>,
     /// Keys of this run alone: patterns, of which each run complains, and macros, which may give something else next time.
@@ -78,7 +78,7 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(of: &'a Match, mut kept: Kept, env: &'a Env<'a>) -> Result<Self, Fault> {
+    pub(super) fn new(of: &'a Match, mut kept: ScanCache, env: &'a Env<'a>) -> Result<Self, Fault> {
         let on = |when: &Option<Cond>| when.as_ref().map_or(Ok(true), |c| env.holds(c));
         let active = of.sources.iter().map(|s| on(&s.when)).collect::<Result<Vec<_>, _>>()?;
         let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
@@ -412,7 +412,7 @@ impl<'a> Scan<'a> {
     }
 
     /// What the next run of the pass may build on.
-    pub(super) fn finish(self) -> Kept {
+    pub(super) fn finish(self) -> ScanCache {
         self.kept
     }
 }

@@ -84,7 +84,7 @@ fn end_of_escaped(text: &str, at: usize) -> usize {
 }
 
 /// An open block.
-struct Open {
+struct OpenSection {
     call: Call,
     offset: usize,
     open: Strip,
@@ -100,7 +100,7 @@ struct Tree<'t> {
     text: &'t str,
     unknown: Unknown,
     done: Vec<Part>,
-    open: Vec<Open>,
+    open: Vec<OpenSection>,
 }
 
 impl Tree<'_> {
@@ -145,7 +145,7 @@ impl Tree<'_> {
             return Err(Mistake::bound(offset, format!("blocks are nested deeper than {}", LIMITS.depth)));
         }
         let middle = Strip::default();
-        self.open.push(Open { call, offset, open, middle, inverted, chained, first: Vec::new(), second: None });
+        self.open.push(OpenSection { call, offset, open, middle, inverted, chained, first: Vec::new(), second: None });
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl Tree<'_> {
     }
 }
 
-impl Open {
+impl OpenSection {
     fn into_part(self, close: Strip) -> Part {
         let chained = matches!(self.second.as_deref(), Some([Part::Block(inner)]) if inner.chain);
         let (then, otherwise) = match (self.inverted, self.second) {

@@ -114,7 +114,7 @@ impl Tree {
     /// Reads a text. Macros nested deeper than `depth` are text.
     #[must_use]
     pub fn parse(text: &str, grammar: &dyn Grammar, depth: usize) -> Self {
-        Reader { text, grammar, depth, frames: Vec::new(), nodes: Vec::new(), ignored: 0, too_deep: false }.run()
+        MacroReader { text, grammar, depth, frames: Vec::new(), nodes: Vec::new(), ignored: 0, too_deep: false }.run()
     }
 }
 
@@ -139,7 +139,7 @@ struct Frame {
     part: Part,
 }
 
-struct Reader<'a> {
+struct MacroReader<'a> {
     text: &'a str,
     grammar: &'a dyn Grammar,
     depth: usize,
@@ -151,7 +151,7 @@ struct Reader<'a> {
     too_deep: bool,
 }
 
-impl Reader<'_> {
+impl MacroReader<'_> {
     fn run(mut self) -> Tree {
         let bytes = self.text.as_bytes();
         let mut at = 0;
@@ -352,7 +352,7 @@ fn variable(text: &str, at: usize) -> Option<([Arc<str>; 2], Mode, usize)> {
 
 /// For each name: the blocks that are open, and beside each the macros that could not take a body.
 #[derive(Default)]
-struct Open {
+struct OpenBlock {
     /// Macros outside of any open block of that name.
     loose: Vec<usize>,
     blocks: Vec<(usize, Vec<usize>)>,
@@ -364,7 +364,7 @@ fn pair(nodes: &mut [Node]) {
         return;
     }
     nodes.iter_mut().for_each(|n| n.closer = None);
-    let mut open: FxHashMap<String, Open> = FxHashMap::default();
+    let mut open: FxHashMap<String, OpenBlock> = FxHashMap::default();
     let mut closers = Vec::new();
     for (n, node) in nodes.iter().enumerate() {
         if !node.is_macro() || node.variable.is_some() {

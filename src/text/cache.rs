@@ -8,20 +8,20 @@ use rustc_hash::FxHashMap;
 const MOST: (usize, usize) = (64, 4 << 20);
 
 /// Compiled values by their text.
-pub(crate) struct Kept<T>(Mutex<Store<T>>);
+pub(crate) struct Cache<T>(Mutex<Store<T>>);
 
 struct Store<T> {
     made: FxHashMap<Box<str>, Arc<T>>,
     bytes: usize,
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for Cache<T> {
     fn default() -> Self {
         Self(Mutex::new(Store { made: FxHashMap::default(), bytes: 0 }))
     }
 }
 
-impl<T> Kept<T> {
+impl<T> Cache<T> {
     /// The value of `text` from the cache, or the result of `make`. A failure is not kept.
     pub(crate) fn get<E>(&self, text: &str, make: impl FnOnce(&str) -> Result<T, E>) -> Result<Arc<T>, E> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
