@@ -1,7 +1,8 @@
-//! Macros as compiled, and what a macro function is given when one of them is called.
+//! Compiled macros, and what a macro function receives when it is called.
 //!
-//! A function gets its arguments by the names that its row declares; what is not given comes from the row's `with`,
-//! then from the argument's default. What a function writes goes into the state of the build, and so into its patch.
+//! A function gets its arguments by the names that its row declares; a missing argument comes from the row's `with`,
+//! then from the argument's default. Values that a function writes go into the state of the build, and so into its
+//! patch.
 
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ pub struct Arg {
 
 /// What a macro gives.
 pub enum Gives {
-    /// A value of the pack, worked out when called.
+    /// A value of the pack, evaluated when called.
     Read(Value),
     /// This text.
     Text(Arc<str>),
@@ -68,9 +69,9 @@ pub struct Row {
     pub when: Option<Value>,
     /// Stream of its draws.
     pub stream: Arc<str>,
-    /// What its draw depends on: a list, or what gives one.
+    /// The list that its draw depends on, or an expression that gives one.
     pub stable: Value,
-    /// What it gives is worked out once for each text.
+    /// Its result is evaluated once per text.
     pub once: bool,
     /// How often it works in one text.
     pub uses: Option<u32>,
@@ -78,7 +79,7 @@ pub struct Row {
     pub cells: Value,
 }
 
-/// What a function may ask about the text that its macro stands in, and of the other macros.
+/// What a function may ask about the text that contains its macro, and about the other macros.
 pub trait Around {
     /// A cell of a row, evaluated.
     ///
@@ -107,7 +108,7 @@ pub struct Call<'a> {
     pub args: &'a [Arc<str>],
     /// Where the macro stands in `source`, in bytes.
     pub at: Offset,
-    /// The text at hand, after it was rewritten beforehand.
+    /// The current text, after the rewrites that come first.
     pub source: &'a Arc<str>,
     /// All macros of the pack, over this text.
     pub macros: &'a dyn Around,

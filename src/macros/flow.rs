@@ -1,4 +1,4 @@
-//! Conditions and what is given for one text.
+//! Conditions, and names that are given for one text.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::text::js;
 use crate::text::macros::indent::dedent;
 use crate::text::macros::{Called, MacroResult};
 
-/// Whether a text means no.
+/// Whether a text counts as false.
 #[must_use]
 pub fn is_off(text: &str) -> bool {
     text.is_empty() || matches!(js::trim(text).to_ascii_lowercase().as_str(), "false" | "off" | "0")

@@ -36,7 +36,7 @@ pub struct Macros<'a> {
     texts: RefCell<Texts>,
     /// How often rows with `uses` have been called.
     used: RefCell<FxHashMap<u32, u32>>,
-    /// The hash of the text, once somebody has asked for it.
+    /// The hash of the text, once it has been computed.
     hash: OnceCell<u64>,
 }
 
@@ -58,13 +58,14 @@ impl<'a> Macros<'a> {
         Self { st, table, with, given: given.clone(), own, through: None, known, texts, used, hash }
     }
 
-    /// Every value goes through this function of the library before it is put in.
+    /// Sets the function of the library that is applied to every value before it is inserted.
     #[must_use]
     pub fn through(self, function: Option<&'static Function>) -> Self {
         Self { through: function, ..self }
     }
 
-    /// A name that is given for this text alone. Nothing and a table are no texts, so that the row of the name counts.
+    /// A name that is given for this text alone. Null and tables are not texts, so the row of that name is used
+    /// instead.
     fn local(&self, name: &str) -> Option<&Value> {
         let found = self.with.as_map().filter(|m| !m.is_empty()).and_then(|m| local(m, name))?;
         (!matches!(found, Value::Null | Value::Map(_) | Value::List(_))).then_some(found)
@@ -98,7 +99,7 @@ impl<'a> Macros<'a> {
     fn literal(&self, row: &Row, cell: &Value) -> Option<Arc<str>> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return None };
         let Expr::Path(path) = self.st.rules.expr(*n) else { return None };
-        // a list may be read on at any time
+        // a list may be read further at any time
         let (Root::Scene { list: None }, Some(names)) = (&path.root, path.names()) else { return None };
         let place = row.id as usize;
         let mut texts = self.texts.borrow_mut();
@@ -122,7 +123,7 @@ impl<'a> Macros<'a> {
         Some(text)
     }
 
-    /// A value of the pack; while it is worked out, `$arg` holds the arguments.
+    /// A value of the pack; while it is evaluated, `$arg` holds the arguments.
     fn read(&self, row: &Row, cell: &Value, args: &[Arc<str>]) -> Result<Value, String> {
         if row.args.is_empty() {
             return self.value(cell);
@@ -236,16 +237,16 @@ impl Grammar for Macros<'_> {
     }
 }
 
-/// Most macros of a build that a trace tells.
+/// Maximum number of macro calls of a build that a trace records.
 const MOST_TOLD: usize = 10_000;
 
-/// As much of a text as a trace tells.
+/// The maximum length of a text in such a record.
 fn cut(text: &Arc<str>) -> String {
     text.chars().take(1000).collect()
 }
 
 impl Macros<'_> {
-    /// Tells the trace of a macro.
+    /// Records a macro call in the trace.
     fn tell(&self, called: &Called<'_>, result: &MacroResult) {
         let mut told = self.st.macros.borrow_mut();
         if told.len() < MOST_TOLD {

@@ -47,7 +47,7 @@ fn given_names(macros: &Macros<'_>, passes: &Passes, flat: &mut Flat) {
     let names = macros.with.as_map().into_iter().flat_map(|map| map.keys());
     let names = names.chain(of_application.iter().filter_map(Value::as_map).flat_map(|map| map.keys()));
     for name in names.filter(|name| !passes.rows.iter().any(|row| row.name == **name)) {
-        // a name that makes no pattern is longer than any macro
+        // a name that cannot become a pattern is longer than any macro
         let Ok(find) = pattern::cached(&format!(r"/\{{\{{{}\}}\}}/gi", escaped(name))) else { continue };
         flat.pass(&find, |_| match macros.with.get(name) {
             Some(value) => call::says(shown(value)),

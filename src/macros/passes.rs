@@ -1,6 +1,6 @@
 //! The ordered flavour of a pack: the rows of table `macro_pass`, each one pass over the text, in their order.
 //!
-//! A row says what is looked for; what is put there is said as in table `macro`, or taken from a row of it.
+//! A row says what to search for; the replacement is written as in table `macro`, or taken from a row of it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::text::pattern::Pattern;
 
 /// One pass.
 pub(super) struct Pass {
-    /// What is looked for; nothing for a row that is only worked out beforehand.
+    /// The pattern to search for; `None` for a row that is only evaluated beforehand.
     pub(super) find: Option<Pattern>,
     /// Which row gives what is put there.
     pub(super) row: usize,
@@ -39,12 +39,12 @@ type Named<'t> = &'t dyn Fn(&str) -> Option<&'t Row>;
 pub struct Passes {
     pub(super) passes: Vec<Pass>,
     pub(super) rows: Vec<Row>,
-    /// Rows that are worked out before the first pass, in that order.
+    /// Rows that are evaluated before the first pass, in that order.
     pub(super) eager: Vec<usize>,
 }
 
 impl Passes {
-    /// Compiles table `macro_pass`, whose rows are numbered behind the `known` ones; complains about those that are wrong.
+    /// Compiles table `macro_pass`, whose rows are numbered after the `known` ones; reports those that are wrong.
     pub(super) fn compile(named: Named<'_>, known: usize, rules: &Rules, pack: &Pack, report: &mut Report) -> Self {
         let mut made = Self::default();
         let all = rules.table("macro_pass");
@@ -75,7 +75,8 @@ impl Passes {
         made
     }
 
-    /// A row that gives what another pass gives gives the very same: worked out once, replaced by the same given name.
+    /// A row that refers to another pass has the same result as that pass: evaluated once, replaced by the same given
+    /// name.
     fn share(&mut self, used: &[&Value]) {
         for (pass, cells) in self.passes.iter_mut().zip(used) {
             let of = cells.get("as").map(Value::to_text);
@@ -101,7 +102,7 @@ impl Passes {
     }
 }
 
-/// What a row gives: what it says itself, else what the macro of that name does, with its own cells on top.
+/// The result of a row: what it says itself, otherwise that of the macro with that name, overlaid with its own cells.
 fn definition(named: Named<'_>, cells: &Value, all: &[Value]) -> Result<Value, Wrong> {
     let own = ["read", "text", "fn", "script", "given"].iter().any(|key| cells.get(key).is_some());
     let of = cells.get("as").or_else(|| cells.get("name")).map(Value::to_text).unwrap_or_default();

@@ -50,7 +50,7 @@ impl Rewrite {
 pub(super) struct Rewrites {
     list: Vec<Rewrite>,
     needs: Vec<String>,
-    /// Finds whether a text holds what any of them needs: few do.
+    /// Finds whether a text contains what any of them needs, which is rare.
     any: Option<AhoCorasick>,
 }
 

@@ -37,7 +37,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Compiles the rows of tables `macro` and `rewrite`; complains about those that are wrong.
+    /// Compiles the rows of tables `macro` and `rewrite`; reports those that are wrong.
     #[must_use]
     pub fn compile(rules: &Rules, pack: &Pack) -> (Self, Report) {
         let engine = rules.values.get("macro_engine");
@@ -82,7 +82,7 @@ impl Table {
         }
     }
 
-    /// A name beats an alias.
+    /// A name takes precedence over an alias.
     fn index(&mut self) {
         let fold = |name: &str| if self.exact { Arc::from(name) } else { Arc::from(name.to_ascii_lowercase()) };
         for row in &self.rows {
@@ -115,7 +115,7 @@ impl Table {
 
     /// A text as it is read, remembered.
     pub fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
-        // a poisoned lock only means that another build stopped while reading; the map is whole
+        // a poisoned lock only means that another build panicked while reading; the map is complete
         if let Some(known) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
             return known.clone();
         }

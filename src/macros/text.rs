@@ -1,4 +1,4 @@
-//! Texts: repeated, turned round, left out, or found somewhere.
+//! Texts: repeated, reversed, omitted, or found in a list.
 
 use std::sync::Arc;
 

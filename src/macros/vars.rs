@@ -58,7 +58,8 @@ impl<'a> Var<'a> {
         self.call.st.put(&path, Value::map(set));
     }
 
-    /// Adds: one more element to a list, else a sum, else a longer text. Gives what the variable is then.
+    /// Adds a value: appends to a list, otherwise adds numbers, otherwise appends text. Returns the new value of the
+    /// variable.
     fn add(&self, by: &Value) -> Result<Value, MacroResult> {
         let old = self.read();
         let old = if truth::javascript(&old) { old } else { Value::Int(0) };
@@ -137,7 +138,7 @@ pub(super) fn get_key(call: &Call<'_>) -> MacroResult {
     let stored = Var::of(call).stored();
     let key = call.text("key").unwrap_or_default();
     let found = match stored.as_ref().map(|v| js::parse_json(&js::string(v))) {
-        // nothing has no fields, but is what is read
+        // a missing value has no fields, but is itself the result
         Some(Some(Value::Null)) => Some(Value::Null),
         Some(Some(parsed)) => {
             let part = element(&parsed, &key);
@@ -245,7 +246,8 @@ pub(super) fn shorthand(call: &Call<'_>) -> MacroResult {
     }
 }
 
-/// Texts are equal or not; numbers are more or less, and what is no number is neither.
+/// Texts are only compared for equality; numbers are ordered, and a value that is not a number is neither less nor
+/// greater.
 fn compare(left: &Value, operator: &str, right: &str) -> MacroResult {
     let (a, b) = (js::to_number(left), js::number(right));
     let holds = match operator {

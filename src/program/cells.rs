@@ -1,4 +1,4 @@
-//! Rows and values of a pack as data: what refers or asks is compiled, the rest is taken as it is.
+//! Rows and values of a pack as data: cells with references or value forms are compiled, all others are literals.
 //!
 //! A cell named `when` or `where` is a condition; a reference, a text with holes or a value form is an
 //! expression; everything else is a literal. Only here can a [`Value::Rule`] come from.
@@ -44,7 +44,7 @@ pub fn value(cx: &mut CompileContext<'_>, node: &Node) -> Value {
     value_in(cx, node, &Scope::Open)
 }
 
-/// The same where `@` means something else than an item of any list.
+/// The same where `@` means something other than an item of a list.
 fn value_in(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Value {
     if !refers(node) {
         return match &node.data {
@@ -62,7 +62,7 @@ fn value_in(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Value {
     Value::Rule(RuleRef::Expr(u32::try_from(cx.exprs.len() - 1).unwrap_or(u32::MAX)))
 }
 
-/// Whether a value is an expression as a whole. A table of values is not, though its cells may be.
+/// Whether a whole value is an expression. A table of values is not, although its cells may be.
 fn refers(node: &Node) -> bool {
     match &node.data {
         Data::Text(t) => is_reference(t) || t.contains("{{$") || t.contains("{{@"),

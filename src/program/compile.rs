@@ -1,4 +1,5 @@
-//! From merged text to programs: declarations first, then tables and values, then every pass; all complaints together.
+//! From merged text to programs: declarations first, then tables and values, then every pass; all errors are reported
+//! together.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::verbs::Pass;
 
 use super::{Program, Programs, cells};
 
-/// Tables that are compiled by rooms of their own and are no data for `$table`.
+/// Tables that are compiled by other rooms and are not data for `$table`.
 const ENGINE_TABLES: &[&str] = &[
     "program",
     "pass",
@@ -40,7 +41,7 @@ const ENGINE_TABLES: &[&str] = &[
     "template",
 ];
 
-/// Compiles a pack. Programs are only to be run when nothing is wrong; else they are there to be looked at for more mistakes.
+/// Compiles a pack. The programs may be run only if there are no errors; otherwise they are used to find more errors.
 #[must_use]
 pub fn compile(pack: &Pack) -> (Programs, Report) {
     let mut cx = CompileContext::new(pack);
@@ -273,7 +274,7 @@ fn forms(cx: &mut CompileContext<'_>) -> Vec<Form> {
     out
 }
 
-/// Facts are compiled where they are used; those that nothing uses are looked at here, so that no mistake hides.
+/// Facts are compiled where they are used; unused ones are checked here, so that no error stays hidden.
 fn check_facts(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
     for row in pack.tables.get("fact").into_iter().flatten().map(|(_, r)| r) {
@@ -284,7 +285,7 @@ fn check_facts(cx: &mut CompileContext<'_>) {
             cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("fact `{}` has no condition", row.name), help);
             continue;
         };
-        // `@outer` in it is whatever stands round the place where it is used, which is checked there
+        // `@outer` in it means the item around the place of use, which is checked there
         cx.within(Scope::Any, |cx| cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &fact)));
     }
 }
@@ -348,7 +349,7 @@ fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
     let pack = cx.pack;
     let mut passes: FxHashMap<&str, Vec<&Row>> = FxHashMap::default();
     for row in pack.tables.get("pass").into_iter().flatten().map(|(_, r)| r) {
-        // a name that says no program was complained of when its file was read
+        // a name that does not start with a program was reported when its file was read
         let Some((program, _)) = row.name.rsplit_once('/') else { continue };
         let known = pack.tables.get("program").is_some_and(|p| p.contains_key(program));
         if !known {
@@ -395,7 +396,7 @@ fn name_node(row: &Row) -> Node {
 /// A program that a pass runs: its number, and where and in which pass.
 type Call = (usize, Span, Arc<str>);
 
-/// Programs that run each other in a circle would never end.
+/// Reports programs that run each other in a circle, which would never end.
 fn check_cycles(cx: &mut CompileContext<'_>, programs: &[Program]) {
     let callees = |n: usize| {
         let passes = programs.get(n).map(|p| p.passes.as_slice()).unwrap_or(&[]);

@@ -1,8 +1,8 @@
 //! Foreign formats: how a JSON document of another program becomes a part of a scene, said in data.
 //!
-//! A `[[format]]` row names a format and says what its documents look like; `[[map]]` rows (`format/name`) say where
-//! each value comes from (`@` is the document below `root`) and which scene path it goes to. What no row reads is
-//! not lost: it is handed back beside the scene.
+//! A `[[format]]` row names a format and describes how its documents are recognized; `[[map]]` rows (`format/name`)
+//! say where each value comes from (`@` is the document below `root`) and which scene path it is written to. Fields
+//! that no row reads are not lost: they are returned beside the scene.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ struct Mapping {
     /// Why the value is only approximated, or dropped.
     approximate: Option<Arc<str>>,
     drop: Option<Arc<str>>,
-    /// What is said of the value, or of each of its elements, in place of putting it anywhere.
+    /// A message about the value, or about each of its elements, instead of a scene path to write it to.
     warn: Option<Arc<str>>,
 }
 
@@ -167,7 +167,7 @@ fn heads(node: &Node) -> Vec<Arc<str>> {
 }
 
 impl Format {
-    /// Whether a document looks like this format.
+    /// Whether a document is in this format.
     pub fn fits(&self, document: &Value, st: &State) -> Result<bool, Fault> {
         let memo = Memo::default();
         match &self.detect {
@@ -176,7 +176,7 @@ impl Format {
         }
     }
 
-    /// Brings a document into the scene's terms.
+    /// Converts the document to scene data.
     pub fn bring(&self, document: &Value, st: &State) -> Result<Imported, Fault> {
         let memo = Memo::default();
         let env = pass_env(st, &memo);
@@ -204,7 +204,7 @@ impl Format {
                 (Value::Null, Some(default)) => env.eval(default)?,
                 _ => value,
             };
-            // a field that the document does not have is no news
+            // a field that the document does not have is not reported
             if !raw.is_null() || !value.is_null() {
                 out.fields.push(map.report(&raw, &value));
             }
@@ -246,7 +246,7 @@ impl Mapping {
     }
 }
 
-/// A warning about what is wrong with a document; nothing where there is nothing to name.
+/// A warning about what is wrong with a document; `None` if there is nothing to report.
 fn told(what: &str, wrong: &Value) -> Option<String> {
     let words: Vec<Arc<str>> = match wrong {
         Value::List(list) => list.iter().map(Value::to_text).collect(),

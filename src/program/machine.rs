@@ -87,7 +87,7 @@ impl<'p> Machine<'p> {
         self.end(mark, compiled.list, st)
     }
 
-    /// Runs what waits for the end of a program: the hooks behind the events that it began, in the order of the passes.
+    /// Runs the hooks that follow the events which the program began, in the order of its passes.
     fn end(&self, mark: usize, list: usize, st: &mut State) -> Result<(), (Halt, Arc<str>)> {
         let begun = self.begun.borrow_mut().split_off(mark);
         for (event, pass, failing) in begun {

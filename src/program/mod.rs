@@ -1,7 +1,7 @@
 //! Programs: ordered passes over lists, compiled once and run over the state of a build.
 //!
 //! [`compile()`] turns a merged [`Pack`](crate::model::Pack) into a [`Program`] table with every name resolved; [`Machine`] runs them.
-//! The road is itself such a program (`build`), so this room knows no stage by name.
+//! The build itself is such a program (`build`), so this room knows no stage by name.
 
 pub mod cells;
 pub mod compile;

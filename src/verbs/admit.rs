@@ -1,7 +1,7 @@
-//! `admit`: lets units in, in visiting order, until one does not fit its account.
+//! `admit`: admits units in visiting order until one does not fit its account.
 //!
-//! With `misfit = "stop"` everything behind the first misfit stays out too; from the newest end that means that
-//! an unread history is read exactly as far as it fits, and one further.
+//! With `misfit = "stop"` everything after the first unit that does not fit stays out too. From the newest end this
+//! means that an unread history is read exactly as far as it fits, plus one message.
 
 use std::sync::Arc;
 
@@ -39,11 +39,11 @@ pub struct Admit {
     leave: bool,
     exempt: Option<Cond>,
     set: Option<Set>,
-    /// The code that a trace gives for what is let in.
+    /// The code that a trace gives for admitted items.
     admitted: Option<Arc<Because>>,
 }
 
-/// What a unit means that does not fit.
+/// What happens when a unit does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Misfit {
     Stop,
@@ -78,7 +78,7 @@ impl Admit {
     fn finish(&self, st: &mut State, list: usize, spent: f64, admitted: &[usize]) {
         let before = st.ledger.borrow().spent(self.account);
         st.ledger.borrow_mut().spend(self.account, spent - before);
-        // `because` is why something is refused
+        // `because` is the reason for a refusal
         let because = st.because.replace(self.admitted.clone());
         for n in admitted {
             if let Some(item) = st.list_mut(list).items.get_mut(*n) {
@@ -90,7 +90,7 @@ impl Admit {
         st.because.replace(because);
     }
 
-    /// Reads an unread history as far as it can be let in, and one message further.
+    /// Reads an unread history as far as it can be admitted, plus one message.
     fn read_what_fits(&self, pass: &Pass, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
         if st.list(list).lazy.is_none() {
             return Ok(());
@@ -101,7 +101,7 @@ impl Admit {
         if super::reach::untouched(pass, st, list, memo)? {
             return Ok(());
         }
-        // what stays unread is left out as a whole, so all of it must be meant
+        // the unread rest is left out as a whole, so the selection must cover all of it
         let all_meant = match &select.filter {
             Some(filter) => {
                 let shape = st.list(list).lazy.as_ref().map(|l| l.shape.clone()).unwrap_or_default();
@@ -193,7 +193,7 @@ impl Verb for Admit {
                 for item in group.members.iter().filter_map(|n| items.items.get(*n)) {
                     st.tell(item, [("needs", Value::Num(cost)), ("left", Value::Num(size - spent)), ("size", Value::Num(size))]);
                 }
-                // an exempt unit is let in whether it fits or not, and costs all the same
+                // an exempt unit is admitted whether it fits or not, and its cost is charged all the same
                 if exempt || (!full && self.fits(cost, size - spent)) {
                     spent += cost;
                     admitted.extend(group.members);

@@ -1,4 +1,4 @@
-//! `evict`: switches units off, one after another, until the list fits its account.
+//! `evict`: disables units, one after another, until the list fits its account.
 //!
 //! Evicting a history from its oldest end keeps exactly the longest newest stretch that fits, so an unread
 //! history is admitted from behind instead: what does not fit is never read (the language page, section "What a
@@ -35,7 +35,7 @@ pub struct Evict {
     spare: Option<Cond>,
 }
 
-/// The account that a pass names; complains if it names none.
+/// The account that a pass names; reports an error if it names none.
 pub(super) fn account(cx: &mut CompileContext<'_>, fields: &Table, span: Span, verb: &str) -> usize {
     let accounts = cx.accounts.clone();
     match fields.get("account") {
@@ -59,7 +59,7 @@ impl Evict {
         Self { account, unit, spare }
     }
 
-    /// After this, nothing unread is a candidate, or it is known to be evicted or kept.
+    /// Afterwards no unread item is a candidate, or it is known whether they are all evicted or all kept.
     fn settle_unread(&self, pass: &Pass, st: &mut State, list: usize, size: f64, memo: &Memo) -> Result<(), Fault> {
         let (candidates, spared) = {
             let env = pass_env(st, memo);
@@ -91,7 +91,7 @@ impl Evict {
         }
     }
 
-    /// Whether a read item in front of the unread stretch would be evicted before it.
+    /// Whether a read item before the unread stretch would be evicted before it.
     fn older_candidates(&self, pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bool, Fault> {
         let items = st.list(list);
         let env = pass_env(st, memo);
@@ -106,7 +106,8 @@ impl Evict {
         Ok(false)
     }
 
-    /// The unread stretch is no candidate but counts: enough is read to know that all candidates must go, or all of it.
+    /// The unread stretch is not a candidate but its cost counts: reads until it is known that all candidates must be
+    /// evicted, or reads everything.
     fn read_until_over(&self, st: &State, list: usize, size: f64, pass: &Pass, memo: &Memo) -> Result<(), Fault> {
         let mut known = 0.0;
         {
@@ -132,7 +133,7 @@ impl Evict {
         Ok(())
     }
 
-    /// Candidates from the oldest end, seen from behind: the longest newest stretch that fits is read, the rest is out.
+    /// Candidates from the oldest end: reads the longest newest stretch that fits; the rest is evicted.
     fn admit_from_behind(&self, pass: &Pass, st: &mut State, list: usize, size: f64, memo: &Memo) -> Result<(), Fault> {
         let mut total = 0.0;
         {
@@ -184,7 +185,7 @@ impl Evict {
             }
             let visited = pass.select.run(Seq::Items(&items.items), &env)?;
             for group in units(&items.items, &visited, self.unit) {
-                // what is still unread is known to be over the size by itself: everything must go
+                // the unread rest alone is known to exceed the size, so all candidates must be evicted
                 if total <= size && items.lazy.is_none() {
                     break;
                 }
@@ -239,7 +240,7 @@ impl Verb for Evict {
     }
 }
 
-/// The last one read did not fit: the bundle that it belongs to goes with it, so that is read to its end.
+/// The item that was read last did not fit: its whole bundle is evicted with it, so the bundle is read to its end.
 fn read_bundle_to_its_end(st: &State, list: usize) -> Result<(), Fault> {
     let Some(bundle) = oldest_read_bundle(st, list) else { return Ok(()) };
     while st.list(list).lazy.is_some() {
@@ -272,13 +273,13 @@ pub(super) fn newest_read(st: &State, list: usize, account: usize, memo: &Memo) 
     }
 }
 
-/// The record of an item that goes.
+/// The record of an evicted item.
 pub(super) fn record(item: &Item, tokens: f64, bundled: bool, pass: &str) -> Record {
     let text = |id| item.get(id).map(|v| v.to_text().to_string()).unwrap_or_default();
     Record { id: text(core::ID), tokens, group: text(core::GROUP), group_eviction: bundled, pass: pass.to_owned(), unread: None }
 }
 
-/// Switches items off and keeps their records.
+/// Disables items and records them.
 pub(super) fn switch_off(st: &mut State, list: usize, off: Vec<(usize, Record)>) {
     for (n, record) in off {
         if let Some(item) = st.list_mut(list).items.get_mut(n) {

@@ -1,5 +1,5 @@
-//! `merge`: of two selected neighbours with equal `same` fields, the later goes into the earlier; with `into`, each
-//! of the selected goes into the last item before it that takes it.
+//! `merge`: of two adjacent selected items with equal `same` fields, the later is merged into the earlier; with
+//! `into`, each selected item is merged into the last item before it that accepts it.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl Merge {
 
     fn fold_all(&self, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
         let mut out: Vec<(Item, bool)> = Vec::with_capacity(items.len());
-        // a run of texts is joined once, when it ends: appending each time would copy it again and again
+        // a run of texts is joined once at its end: appending each time would copy it again and again
         let mut run: Vec<Value> = Vec::new();
         for (n, item) in items.iter().enumerate() {
             let chosen = selected.get(n).copied().unwrap_or(false);
@@ -106,8 +106,8 @@ impl Merge {
         Ok(out.into_iter().map(|(item, _)| item).collect())
     }
 
-    /// Each of the selected goes into the last item before it that meets `into`, as that is by then; one that finds
-    /// none stays.
+    /// Merges each selected item into the last item before it that meets `into`, evaluated on that item's state at
+    /// that time; without such an item it stays.
     fn gather(&self, into: &Cond, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
         let mut out: Vec<(usize, Item)> = Vec::with_capacity(items.len());
         for (n, item) in items.iter().enumerate() {
@@ -201,7 +201,7 @@ impl Verb for Merge {
     }
 }
 
-/// Values as one: lists put together, texts with `join` between them.
+/// Combines values: lists are concatenated, texts are joined with `join`.
 fn joined(run: &[Value], join: &str) -> Value {
     if run.iter().any(|v| matches!(v, Value::List(_))) {
         let parts = run.iter().flat_map(|v| match v {

@@ -1,4 +1,4 @@
-//! Terms that a verb takes, but not in this company: they would be read by nobody, so they are refused.
+//! Terms that a verb knows, but that have no effect in this combination: they are refused.
 
 use crate::diag::{Code, Table};
 use crate::syntax::CompileContext;

@@ -1,4 +1,4 @@
-//! `order`: the selected trade places among themselves; everything else stays where it is.
+//! `order`: sorts the selected items among their own positions; all other items stay where they are.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Verb for Order {
         let chosen = pass.chosen(st, list, memo)?;
         let places = in_list_order(chosen.clone());
         let list = st.list_mut(list);
-        // each is chosen once, so all of them are taken out before any is put back
+        // each is chosen once, so all of them are removed before any is put back
         let sorted: Vec<Option<Item>> = chosen.iter().map(|n| list.items.get_mut(*n).map(std::mem::take)).collect();
         for (place, item) in places.into_iter().zip(sorted) {
             if let (Some(slot), Some(item)) = (list.items.get_mut(place), item) {

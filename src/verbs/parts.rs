@@ -1,7 +1,7 @@
-//! `place` with `field`: elements of a list field move from the selected items to the next item that takes them.
+//! `place` with `field`: elements of a list field move from the selected items to the next item that accepts them.
 //!
-//! Who receives what is found in the list as it was before the pass; what one item receives stands in the order of
-//! its givers.
+//! The receivers are determined on the list as it was before the pass; the elements that one item receives keep the
+//! order of the items they come from.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ pub(super) struct Parts {
     field: FieldId,
     pick: Option<Cond>,
     next: Cond,
-    /// What is added at the end where no item takes them.
+    /// What is appended to the list if no item accepts them.
     otherwise: Option<Expr>,
     front: bool,
 }
 
 impl Parts {
-    /// Reads the terms; `None` where whole items are placed, or after a complaint.
+    /// Reads the terms; `None` if whole items are placed, or after a reported error.
     pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let to = node("to");
@@ -65,7 +65,7 @@ impl Parts {
 
     /// Moves them.
     pub(super) fn run(&self, pass: &Pass, st: &mut State, list: usize, memo: &Memo, copy: bool) -> Result<(), Halt> {
-        // a taker may stand anywhere behind
+        // the receiving item may be anywhere later in the list
         st.force(list)?;
         let chosen = in_list_order(pass.chosen(st, list, memo)?);
         let mut left: Vec<(usize, Vec<Value>)> = Vec::new();
@@ -134,7 +134,7 @@ impl Parts {
         Ok((picked, rest))
     }
 
-    /// The next live item behind the giver that takes them.
+    /// The next live item that accepts them.
     fn taker(&self, giver: usize, seq: Seq<'_>, env: &Env<'_>) -> Result<Option<usize>, Fault> {
         let from = env.inner(seq.cur(giver));
         for n in giver + 1..seq.len() {

@@ -1,4 +1,4 @@
-//! A compiled pass, and what every verb must say of itself.
+//! A compiled pass, and what every verb must declare about itself.
 
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ pub enum Failing {
 pub enum Halt {
     /// `then = "stop"` or `level = "stop"`: no error.
     Stop,
-    /// Something could not be worked out.
+    /// An evaluation failed.
     Fault(Fault),
     /// A warning, where warnings are errors.
     Warned,
-    /// A function of the embedding program failed: its own mistake, which no pass forgives.
+    /// A function of the embedding program failed, which no pass handles.
     Host(String),
     /// A requirement of the pack is not met.
     Refused {
@@ -66,7 +66,7 @@ pub struct Info {
     pub cost: &'static str,
     /// What the trail says that it did to an item.
     pub did: &'static str,
-    /// Reads its terms; `None` after a complaint that leaves nothing to run.
+    /// Reads its terms; `None` after an error that leaves nothing to run.
     pub parse: fn(&mut CompileContext<'_>, &Written<'_>) -> Option<Box<dyn Verb>>,
 }
 
@@ -84,7 +84,7 @@ pub struct Written<'a> {
 pub trait Verb: Send + Sync {
     /// How much of an unread history it needs.
     fn reach(&self, pass: &Pass) -> Reach<'_>;
-    /// Does it. The list has been made ready as far as [`Verb::reach`] asks.
+    /// Runs the verb. The list has been read as far as [`Verb::reach`] requires.
     fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, caller: &dyn Caller) -> Result<(), Halt>;
     /// The program that it runs, by number.
     fn callee(&self) -> Option<usize> {
@@ -118,7 +118,7 @@ pub trait Each {
     fn has_effects(&self) -> bool;
 }
 
-/// Who can run another program: the room above.
+/// Runs other programs; implemented by the room above.
 pub trait Caller {
     /// Runs a program by number, over `list` if given.
     fn program(&self, program: usize, list: Option<usize>, st: &mut State) -> Result<(), Halt>;
@@ -126,7 +126,7 @@ pub trait Caller {
     fn list_of(&self, program: usize) -> usize;
     /// Runs a script of the pack over a list.
     fn script(&self, function: &str, list: usize, st: &mut State) -> Result<(), Halt>;
-    /// Runs the hooks `before_NAME` now, and those of `after_NAME` when the program at hand ends.
+    /// Runs the hooks `before_NAME` now, and those of `after_NAME` when the current program ends.
     fn event(&self, name: &str, pass: &Pass, list: usize, st: &mut State) -> Result<(), Halt>;
 }
 
@@ -138,7 +138,7 @@ pub struct Pass {
     pub span: Span,
     /// Its verb, as the table knows it.
     pub info: &'static Info,
-    /// On the scene: whether it runs at all.
+    /// A condition on the scene that decides whether the pass runs at all.
     pub when: Option<Cond>,
     /// Which items.
     pub select: Select,

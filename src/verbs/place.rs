@@ -90,7 +90,7 @@ impl Verb for Place {
     }
 }
 
-/// Complains about terms that could have no effect.
+/// Reports terms that could have no effect.
 fn check(cx: &mut CompileContext<'_>, fields: &Table) {
     if fields.contains_key("field") {
         refuse(cx, fields, "against", "`against` is about whole items, not about elements of a `field`", "take it out");

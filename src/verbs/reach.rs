@@ -15,7 +15,7 @@ use crate::terms::{Current, Env, Fault, Memo, State};
 use super::pass::{Each, Failing, Pass, Reach};
 use super::reads::read_tail;
 
-/// Makes the list ready for the pass: afterwards its read items are all that the pass will touch now.
+/// Prepares the list for the pass: afterwards the pass only has to process the items that are read.
 pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
     let each = match pass.verb.reach(pass) {
         Reach::Own | Reach::Nothing => return Ok(()),
@@ -25,7 +25,7 @@ pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result
     ready(pass, each, st, list, memo)
 }
 
-/// Has the items read that the selection of a pass takes, whatever its verb reaches for.
+/// Reads the items that the selection of a pass takes, whatever the reach of its verb.
 pub fn selected(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
     ready(pass, None, st, list, memo)
 }
@@ -87,7 +87,7 @@ struct Queued {
 impl Local for Queued {
     fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
         let Current::Item(item, place) = cur else { return Ok(None) };
-        // the pass speaks for itself, although another one has the item read now
+        // the pass gives its own reasons, although another pass has caused the item to be read now
         let st = env.st;
         let (pass, sparing) = (st.pass.replace(self.pass.id.clone()), st.sparing.replace(self.pass.failing == Failing::Spare));
         let result = self.work(item, place, env);

@@ -86,7 +86,7 @@ pub fn read_tail(select: &Select, st: &State, list: usize, memo: &Memo) -> Resul
         if settled || wanted.is_some_and(|w| met >= w) {
             return Ok(());
         }
-        // twice as many each time, so that looking again at what was read stays cheap
+        // twice as many each time, so that checking the read items again stays cheap
         let more = st.list(list).items.len().saturating_sub(at).max(1);
         for _ in 0..more {
             st.read_one(list)?;

@@ -1,4 +1,5 @@
-//! Why a pass does what it does: its code `because`, and `why`, what it tells of each item. Only a trace asks for them.
+//! The reasons of a pass: its code `because`, and the details `why` about each item. They are evaluated only for a
+//! trace.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ impl Reason {
             }
             return None;
         };
-        // its memo is its own: without a trace nothing of it is worked out
+        // it has a separate memo: without a trace nothing of it is evaluated
         cx.memo = Some(0);
         let mut told = |node: &Node| {
             let expr = cx.within(scope.clone(), |cx| cx.expr(node));
@@ -45,7 +46,7 @@ impl Reason {
     }
 }
 
-/// From here on the running pass gives this reason, or none.
+/// Sets the reason of the running pass, or none.
 pub(super) fn begin(reason: Option<&Reason>, st: &State) -> Result<(), Fault> {
     if let (Some(reason), true) = (reason, st.trail.is_some()) {
         reason.reads.ready(st)?;
@@ -54,7 +55,7 @@ pub(super) fn begin(reason: Option<&Reason>, st: &State) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A code that a verb names in a term of its own.
+/// A code that a verb names in one of its own terms.
 pub(super) fn code(node: Option<&Node>) -> Option<Arc<Because>> {
     node.and_then(Node::as_text).map(|code| Arc::new(Because { code: code.into(), why: None }))
 }

@@ -1,4 +1,5 @@
-//! `repeat`: runs a program in rounds; after each, the first `[[round]]` row whose `when` holds says what the next is.
+//! `repeat`: runs a program in rounds; after each round, the first `[[round]]` row whose `when` holds decides how to
+//! continue.
 
 use std::sync::Arc;
 
@@ -97,7 +98,8 @@ impl Verb for Repeat {
             done += 1;
             st.put(&["round".into(), "done".into()], Value::Int(i64::try_from(done).unwrap_or(i64::MAX)));
             let Some(next) = self.next(st)? else { return Ok(()) };
-            // a pass that names its own `max` ends quietly there; without one, rounds without end are an error
+            // a pass with its own `max` ends there without an error; otherwise reaching the limit of rounds is an
+            // error
             if done >= limit && (self.max.is_none() || wanted > limit) {
                 return Err(Fault::bound(format!("more than {limit} rounds of `{}`", pass.id)).into());
             }

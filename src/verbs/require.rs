@@ -1,4 +1,4 @@
-//! `require`: what must hold, or else an error, a warning, or the end of the program.
+//! `require`: a condition that must hold; otherwise it raises an error or a warning, or ends the program.
 //!
 //! Without a selection `that` is tested once; with one, for each selected item (`@field` in `that`).
 
@@ -33,7 +33,7 @@ pub struct Require {
     level: Level,
 }
 
-/// What is said of one failure.
+/// The report of one failure.
 struct Complaint {
     message: String,
     help: Option<String>,
@@ -82,7 +82,7 @@ impl Require {
         Ok(Complaint { message, help: said(&self.help)?, row: said(&self.row)? })
     }
 
-    /// What the live list costs and what there is room for, where the requirement is about an account.
+    /// The cost of the live list and the available size, if the requirement is about an account.
     fn headroom(&self, st: &State, list: usize) -> Result<Option<ledger::Headroom>, Halt> {
         let Some(account) = account_of(&self.that) else { return Ok(None) };
         st.force(list)?;

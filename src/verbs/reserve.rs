@@ -1,4 +1,4 @@
-//! `reserve`: takes from an account, unchecked: the selected items' cost, or a value.
+//! `reserve`: charges an account without a check, either the selected items' cost or a value.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Reserve {
         Self { account: account(cx, fields, span, "reserve"), cost: fields.get("cost").map(|f| cx.expr(&f.node)) }
     }
 
-    /// Whether the cost is a value, so that no item is looked at.
+    /// Whether the cost is a value, so that no item is read.
     pub fn is_given(&self) -> bool {
         self.cost.is_some()
     }

@@ -1,7 +1,7 @@
 //! `run`: runs a program, a script of the pack, or the hooks of an event.
 //!
-//! With `each` the program runs once an element, which `as` names, on an empty list of its own each time.
-//! With `singly` it runs once a selected item, alone in the program's own list, and puts it back.
+//! With `each` the program runs once per element, which `as` names, each time on an empty list of its own. With
+//! `singly` it runs once per selected item, alone in the program's own list, and puts the item back.
 //! A program whose items are of the caller's kind works on the caller's list.
 
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub enum What {
     Event(Arc<str>),
 }
 
-/// The program that a pass names, by number; complains if there is none.
+/// The program that a pass names, by number; reports an error if there is none.
 pub(super) fn program(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<usize> {
     let Some(node) = fields.get("program").map(|f| &f.node) else {
         cx.fail(Code::TermMissing, span, "the pass names no program", Some("add `program = \"…\"`".into()));
@@ -80,7 +80,8 @@ impl Run {
         Some(Self { what, each, name: word("as").unwrap_or_else(|| "each".into()), copy, singly })
     }
 
-    /// Each selected item alone in the program's own list, and back to its place; one that is dropped there stays as it was.
+    /// Runs the program for each selected item alone in the program's own list, and puts it back in its place; an
+    /// item that is dropped there stays unchanged.
     fn run_singly(pass: &Pass, program: usize, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
         st.force(list)?;
         let chosen = pass.chosen(st, list, &Memo::default())?;
@@ -159,7 +160,7 @@ impl Verb for Run {
     }
 }
 
-/// A row of the pack's own tables, its compiled cells worked out.
+/// A row of the pack's own tables, its compiled cells evaluated.
 fn settled(value: &Value, st: &State) -> Result<Value, Halt> {
     let memo = Memo::default();
     let env = pass_env(st, &memo);
@@ -173,7 +174,7 @@ fn settled(value: &Value, st: &State) -> Result<Value, Halt> {
     Ok(Value::map(out))
 }
 
-/// A program that stopped itself has ended; its caller goes on.
+/// A program that stopped itself has ended; its caller continues.
 fn ended(result: Result<(), Halt>) -> Result<(), Halt> {
     match result {
         Err(Halt::Stop) => Ok(()),
@@ -181,7 +182,7 @@ fn ended(result: Result<(), Halt>) -> Result<(), Halt> {
     }
 }
 
-/// Complains about terms that could have no effect.
+/// Reports terms that could have no effect.
 fn check(cx: &mut CompileContext<'_>, fields: &Table) {
     let has = |key: &str| fields.contains_key(key);
     let flag = |key: &str| fields.get(key).and_then(|f| f.node.as_bool()).unwrap_or(false);

@@ -1,4 +1,4 @@
-//! How a pass is run: its gate, then its reads, then its verb; and what a failure means.
+//! How a pass is run: its gate, then its reads, then its verb; and how a failure is handled.
 
 use std::sync::Arc;
 

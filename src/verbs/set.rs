@@ -1,7 +1,7 @@
 //! `set`: fields of the selected items, and `$name` keys of the build.
 //!
-//! All values of one item are worked out before any is stored, so that `{ a = "@b", b = "@a" }` swaps them.
-//! `$name` keys are set once a pass, whether or not any item was selected; with `per`, once a part.
+//! All values of one item are evaluated before any is stored, so that `{ a = "@b", b = "@a" }` swaps them. `$name`
+//! keys are set once per pass, whether or not any item was selected; with `per`, once per part.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub const INFO: Info = Info {
 /// The terms of `set`.
 pub struct Set {
     fields: Vec<(FieldId, Vec<Arc<str>>, Expr)>,
-    /// Gets the place of each selected item in visiting order, from 0.
+    /// The field that is set to the index of each selected item in visiting order, from 0.
     number: Option<FieldId>,
     globals: Vec<(Vec<Step>, Expr)>,
 }
@@ -59,7 +59,7 @@ impl Set {
         Some(set)
     }
 
-    /// Reads `fields = [name, …]` with `value`, which all of them get. False if neither is there.
+    /// Reads `fields = [name, …]` with `value`, which is set on all of them. False if neither is present.
     fn alike(&mut self, cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> bool {
         let (list, value) = (fields.get("fields"), fields.get("value"));
         let (Some(list), Some(value)) = (list, value) else {
@@ -133,7 +133,7 @@ impl Set {
         !self.fields.is_empty() || self.number.is_some()
     }
 
-    /// A pass that sets nothing is there for its reason, so it works only where a trace is kept.
+    /// A pass that sets nothing only gives a reason, so it runs only where a trace is kept.
     fn give_reasons(&self, pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
         let chosen = pass.chosen(st, list, memo)?;
         let items = st.list(list);

@@ -1,4 +1,4 @@
-//! `shape`: changes one text of the selected items, step by step; a step that refuses leaves the text before it.
+//! `shape`: changes one text of the selected items, step by step; a step that fails leaves the text before it.
 
 use std::sync::Arc;
 

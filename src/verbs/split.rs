@@ -204,7 +204,7 @@ impl Verb for Split {
     }
 }
 
-/// The pattern, looking for every place where it holds, whatever its flags say.
+/// The pattern as a global search, whatever its flags say.
 fn every(pattern: &Arc<Pattern>) -> Arc<Pattern> {
     match Pattern::split(pattern.text()) {
         Some((source, flags)) if !flags.contains('g') => {

@@ -1,4 +1,4 @@
-//! The table of verbs: what `tapster ops`, the compiler and the docs are driven by, and how a pass is read with it.
+//! The table of verbs, which `tapster ops`, the compiler and the docs use, and how a pass is read with it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::reads::Reads;
 use super::reason::Reason;
 use super::{add, admit, drop, evict, matching, merge, order, place, repeat, require, reserve, run, set, shape, split};
 
-/// All verbs. A file that is a verb and does not stand here is dead code, which the compiler refuses.
+/// All verbs. A verb file that is missing here is dead code, which the compiler refuses.
 pub const VERBS: &[&Info] = &[
     &add::INFO,
     &drop::INFO,
@@ -34,7 +34,7 @@ pub const VERBS: &[&Info] = &[
 pub const SHARED: &[&str] = &["name", "about", "do", "when", "then", "list", "failing", "because", "why"];
 
 impl Pass {
-    /// Reads a pass. `list` is the list of its program. `None` after a complaint that leaves nothing to run.
+    /// Reads a pass. `list` is the list of its program. `None` after an error that leaves nothing to run.
     pub fn parse(cx: &mut CompileContext<'_>, id: &Arc<str>, span: Span, fields: &Table, list: usize) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let Some(word) = node("do") else {

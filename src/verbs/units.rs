@@ -1,11 +1,11 @@
-//! Units of spending: single items, bundles that live and die together, or bundles whose lead must fit.
+//! Units of spending: single items, bundles that are kept or evicted together, or bundles whose first item must fit.
 
 use rustc_hash::FxHashSet;
 
 use crate::model::{Item, item::core};
 use crate::terms::keys::canonical;
 
-/// What is let in or taken out at a time.
+/// What is admitted or evicted at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unit {
     /// One item.

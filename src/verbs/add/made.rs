@@ -1,7 +1,8 @@
-//! What was made of a long element is remembered over builds: a book of many entries is the same in build after build.
+//! Items made from a long list of elements are cached across builds: a book of many entries is the same in build
+//! after build.
 //!
-//! Only where a template looks at nothing but its element and at values outside of lists, and as long as both are the
-//! same. Equal is not enough: 3 and 3.0 are equal, but what is made of them is not the same.
+//! This is done only if the template depends on nothing but its element and values outside of lists, and only while
+//! both are identical. Equality is not enough: 3 and 3.0 are equal, but yield different items.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,7 +43,7 @@ impl Remembered {
         looks_at(template, &mut paths).then(|| Self { paths, known: Mutex::default() })
     }
 
-    /// The items of an element; `make` makes them if they are not known.
+    /// The items of an element; `make` creates them if they are not cached.
     pub(super) fn items(
         &self,
         element: &Value,
@@ -64,7 +65,7 @@ impl Remembered {
     }
 
     fn find(&self, element: &Value, values: &[Value]) -> Option<Arc<Vec<Item>>> {
-        // a poisoned lock only means that another build stopped; each entry is whole
+        // a poisoned lock only means that another build panicked; each entry is complete
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |k: &&Known| k.element.is_same(element) && k.values.iter().zip(values).all(|(a, b)| a.is_same(b));
         known.iter().rev().find(same).map(|known| known.items.clone())
@@ -82,7 +83,7 @@ impl Remembered {
     }
 }
 
-/// What a value takes, about; nothing for one that holds a compiled cell, since what that gives may change.
+/// The approximate size of a value; `None` if it holds a compiled cell, whose result may change.
 fn bytes(value: &Value) -> Option<usize> {
     let inside = match value {
         Value::Rule(_) => return None,
@@ -94,7 +95,7 @@ fn bytes(value: &Value) -> Option<usize> {
     Some(inside + VALUE)
 }
 
-/// Whether an expression looks at nothing but the element and at values outside of lists, which are noted.
+/// Whether an expression depends on nothing but the element and values outside of lists, which are recorded.
 fn looks_at(of: &Expr, paths: &mut Vec<Arc<Path>>) -> bool {
     match of {
         Expr::Const(_) => true,

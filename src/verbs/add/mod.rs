@@ -1,7 +1,7 @@
 //! `add`: makes items, one for each element of `each`, and puts them into a list.
 //!
-//! A long history becomes a cursor instead of items: what its messages would have been made into is kept as
-//! a step, and what all of them have in common as the shape that conditions are first held against.
+//! A long history becomes a cursor instead of items: the template is kept as a queued step, and what all its messages
+//! have in common is kept as the shape that conditions are checked against first.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,13 +38,13 @@ pub struct Add {
     template: Rc1,
     to: Option<usize>,
     at: Place,
-    /// `at` looks at the item that is placed.
+    /// `at` depends on the item that is placed.
     at_varies: bool,
-    /// The template asks for the place of its element.
+    /// The template asks for the index of its element.
     index: bool,
     /// What the memo cells of the template hold.
     cells: Vec<crate::terms::cells::Cell>,
-    /// What has been made of long elements; nothing where that may depend on more than the element and some values.
+    /// Cached items of long elements; `None` if they may depend on more than the element and some values.
     remembered: Option<Remembered>,
 }
 
@@ -157,7 +157,7 @@ impl Add {
         if fields.iter().any(|(_, _, value)| value.draws()) {
             return Ok(false);
         }
-        // what looks at no element is worked out now, as it would be if all were made at once
+        // what depends on no element is evaluated now, as if all items were made at once
         let made_now = Memo::default();
         for cell in &self.cells {
             cell.fill(&pass_env(st, &made_now))?;
@@ -205,7 +205,7 @@ impl Verb for Add {
     }
 }
 
-/// Puts new or moved items into a list; lost ones are noted.
+/// Inserts new or moved items into a list; items that lost their place are recorded.
 pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Memo) -> Result<(), Fault> {
     let mut placed = Vec::with_capacity(made.len());
     let mut shift = 0;
@@ -218,7 +218,7 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
             let env = pass_env(st, memo);
             at.gap(to, &env.inner(Current::Item(&item, 0)))?
         };
-        // finding a gap may read more of a history in front of the gaps found so far
+        // finding a gap may read more of a history before the gaps found so far
         shift += st.list(to).items.len() - before;
         match gap {
             Some(gap) => {
@@ -262,7 +262,7 @@ fn check_target(cx: &mut CompileContext<'_>, target: Option<&Scope>, name: &str,
     cx.within(scope, |cx| cx.check_field(0, name, span));
 }
 
-/// Whether a place may look at the item: it says so, or a row that it names may.
+/// Whether a place may depend on the item, either directly or through a row that it names.
 fn mentions_item(node: &Node) -> bool {
     let text = node.to_json().to_string();
     ["@", "\"value\":", "\"fact\":", "\"form\":", "\"read\":"].iter().any(|word| text.contains(word))

@@ -1,5 +1,5 @@
-//! Items that search alike: most entries of a book say nothing of their own about matchers and windows, so what was
-//! worked out for one item holds for the next as long as the fields that were looked at are the same.
+//! Items that search alike: most entries of a book have no matchers and windows of their own, so a result for one
+//! item is reused for the next one while the fields that it depends on are the same.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::terms::{Cond, Expr};
 
 use super::{Match, Profile, Windows};
 
-/// What was worked out for the last item, and the fields that it depends on.
+/// The results for the last item, and the fields that they depend on.
 #[derive(Default)]
 pub(super) struct Alike {
     /// The last item's values of the fields that are looked at; nothing before the first item.
@@ -21,7 +21,7 @@ pub(super) struct Alike {
 }
 
 impl Alike {
-    /// Turns to an item: what was worked out for the last one stays only if it holds for this one too.
+    /// Switches to an item; the results for the previous one are kept only if they apply to this one too.
     pub(super) fn turn(&mut self, looked_at: Option<&[FieldId]>, item: &Item) {
         let Some(fields) = looked_at else {
             *self = Self::default();
@@ -39,12 +39,12 @@ impl Alike {
     }
 }
 
-/// The fields of an item that say which matchers take its keys and what it searches; nothing if that may depend on more.
+/// The fields of an item that decide its matchers and what it searches; `None` if that may depend on more.
 pub(super) fn looked_at(of: &Match) -> Option<Arc<[FieldId]>> {
     let mut fields = vec![core::SELF];
     let mut conds = of.sources.iter().filter_map(|s| s.filter.as_ref()).chain(of.matchers.iter().filter_map(|m| m.filter.as_ref()));
     let mut values = of.sources.iter().filter_map(|s| s.window.as_ref()).chain(of.matchers.iter().filter_map(|m| m.case.as_ref()));
-    // the text of a source is worked out for the first item that searches it, whoever comes next
+    // the text of a source is computed for the first item that searches it, whichever item follows
     let known = conds.all(|c| cond(c, &mut fields));
     let known = known && values.all(|e| expr(e, &mut fields));
     fields.sort_unstable();
@@ -79,7 +79,7 @@ fn expr(of: &Expr, fields: &mut Vec<FieldId>) -> bool {
     }
 }
 
-/// The fields of an item that its keys come from; nothing if they may come from anything that changes while a build runs.
+/// The fields of an item that its keys come from; `None` if they may depend on anything that changes during a build.
 pub(super) fn keys_from(keys: &Expr, more: Option<&Expr>) -> Option<Box<[FieldId]>> {
     let mut fields = vec![core::SELF];
     let known = steady(keys, &mut fields) && more.is_none_or(|more| steady(more, &mut fields));

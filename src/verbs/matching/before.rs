@@ -1,4 +1,4 @@
-//! What an item asked for in an earlier round of a build: most items of a book ask for the same in each.
+//! What an item asked for in an earlier round of a build: most items of a book ask for the same in each round.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ pub(super) struct Before(FxHashMap<u32, Known>);
 struct Known {
     /// Its values of the fields that its keys come from.
     values: Box<[Option<Value>]>,
-    /// The number of the profile that its keys were made ready for.
+    /// The number of the profile that its keys were prepared for.
     profile: usize,
     keys: Keys,
     more: Keys,
 }
 
 impl Before {
-    /// The keys of an item, if it has not changed since and asks as it did.
+    /// The keys of an item, if the item has not changed since and has the same profile.
     pub(super) fn get(&self, item: &Item, fields: &[FieldId], profile: usize) -> Option<(Keys, Keys)> {
         let known = self.0.get(&item.seq).filter(|known| known.profile == profile)?;
         let same = fields.iter().zip(&known.values).all(|(field, old)| is_still(item.get(*field), old.as_ref()));
@@ -39,7 +39,8 @@ impl Before {
     }
 }
 
-/// Whether a field holds what it held: shared values by where they are, which is quick, and errs on the safe side.
+/// Whether a field is unchanged. Shared values are compared by address, which is fast and may only report a change
+/// too many.
 fn is_still(now: Option<&Value>, then: Option<&Value>) -> bool {
     match (now, then) {
         (None, None) => true,

@@ -50,13 +50,13 @@ pub struct Match {
     matchers: Vec<Matcher>,
     logic: FxHashMap<Arc<str>, (Option<Test>, Option<Test>)>,
     logic_field: FieldId,
-    /// How words are looked up; nothing where that may depend on more than the word.
+    /// How words are looked up; `None` if that may depend on more than the word.
     words: Option<Words>,
-    /// What becomes of a word before it is looked up depends on the word alone, if that holds no macro.
+    /// The preparation of a word depends on the word alone, if the word contains no macro.
     steady: bool,
-    /// The fields that say how an item searches; nothing where that may depend on more.
+    /// The fields that decide how an item searches; `None` if it may depend on more.
     looked_at: Option<Arc<[FieldId]>>,
-    /// The fields that an item's keys come from; nothing where they may come from more.
+    /// The fields that an item's keys come from; `None` if they may come from more.
     keys_from: Option<Box<[FieldId]>>,
 }
 
@@ -204,7 +204,7 @@ impl Verb for Match {
             }
         }
         let chosen: Vec<usize> = hits.into_iter().map(|(n, _)| n).collect();
-        // the reasons have been given, with the keys
+        // the reasons have been given, together with the keys
         *st.because.borrow_mut() = None;
         self.set.apply(st, list, &chosen, memo)?;
         Ok(self.set.apply_globals(st, list, &chosen, memo)?)
@@ -212,7 +212,7 @@ impl Verb for Match {
 }
 
 impl Matcher {
-    /// Whether nothing but a word decides if its keys are looked up here, and as what.
+    /// Whether the word alone decides if and how its keys are looked up here.
     fn looks_at_the_word_alone(&self) -> bool {
         let literal = |test: &Test| test.operands().iter().all(|e| matches!(e, Expr::Const(_)));
         self.keys.as_ref().is_none_or(literal) && self.key.iter().all(Step::is_fixed)
@@ -240,7 +240,7 @@ fn source(cx: &mut CompileContext<'_>, name: &Arc<str>, fields: &Table, scope: &
     })
 }
 
-/// A condition on items; its parts that look at no item are worked out once a pass.
+/// A condition on items; its parts that depend on no item are evaluated once per pass.
 fn filter(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Option<Cond> {
     let cond = cx.within(scope.clone(), |cx| Some(cx.cond(node?, Mode::Item)))?;
     Some(cx.sealed_cond(cond))

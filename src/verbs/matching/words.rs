@@ -1,5 +1,5 @@
-//! How the words of keys are looked up, remembered over items, rounds and builds: which matcher takes a word is asked
-//! once, as long as the answer depends on the word alone.
+//! How the words of keys are looked up, cached across items, rounds and builds: the matcher for a word is determined
+//! once, as long as it depends on the word alone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,7 +39,7 @@ struct Known {
 
 impl Words {
     pub(super) fn get(&self, profile: &Profile, word: &str) -> Option<Way> {
-        // a poisoned lock only means that another build stopped; each entry is whole
+        // a poisoned lock only means that another build panicked; each entry is complete
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.ways.get(profile)?.get(word).cloned()
     }

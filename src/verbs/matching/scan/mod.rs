@@ -1,4 +1,4 @@
-//! One run of `match`: the texts of the sources, the items' keys made ready, and which of them stand where.
+//! One run of `match`: prepares the texts of the sources and the items' keys, and finds which keys occur where.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) struct Asked {
 type Prepared = (Value, Keys);
 
 impl Source {
-    /// The newest rows of a held list that is not read to its end: reading them all would cost the length of the chat.
+    /// The newest rows of a list that is not read to its end: reading all rows would cost the length of the chat.
     fn newest(&self, window: usize, env: &Env<'_>) -> Result<Option<Vec<Value>>, Fault> {
         match &self.each {
             Some(Expr::Path(path)) if self.newest_first && window < usize::MAX => match path.root {
@@ -57,7 +57,7 @@ pub(super) struct ScanCache {
 pub(super) struct Scan<'a> {
     of: &'a Match,
     env: &'a Env<'a>,
-    /// The rows of each source, once worked out.
+    /// The rows of each source, once evaluated.
     rows: Vec<Option<Value>>,
     /// The texts of each source, newest first where the source says so.
     texts: Vec<Vec<Arc<str>>>,
@@ -67,7 +67,7 @@ pub(super) struct Scan<'a> {
     kept: ScanCache,
     /// Texts that were prepared for each lookup, so far.
     grown: Vec<Arc<str>>,
-    /// Keys of this run alone: patterns, of which each run complains, and macros, which may give something else next time.
+    /// Keys of this run alone: patterns, about which each run warns, and macros, whose result may differ next time.
     known: FxHashMap<(usize, usize), Prepared>,
     joined: FxHashMap<(usize, Windows, usize), Arc<str>>,
     /// What the last item searches: the next is likely to search the same.
@@ -100,7 +100,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Makes an item's keys and the texts that it searches ready.
+    /// Prepares an item's keys and the texts that it searches.
     pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<Asked, Fault> {
         self.alike.turn(self.of.looked_at.as_deref(), item);
         if let Some((keys, more)) = self.asked_before(item) {
@@ -121,14 +121,14 @@ impl<'a> Scan<'a> {
         Ok(Asked { keys, more, windows: self.windows(env)? })
     }
 
-    /// The keys that the item has asked for in an earlier run, where it would again. The profile of the item is not
-    /// worked out for that: the first of those that are alike always asks anew.
+    /// The keys from an earlier run, if the item would ask for the same again. This does not compute the profile of
+    /// the item: the first of several alike items always asks anew.
     fn asked_before(&self, item: &Item) -> Option<(Keys, Keys)> {
         let (_, profile) = self.alike.profile.as_ref()?;
         self.kept.before.get(item, self.of.keys_from.as_deref()?, *profile)
     }
 
-    /// An item's keys, made ready; `stays` becomes false where the next run may make something else of them.
+    /// An item's prepared keys; `stays` becomes false if the next run may prepare them differently.
     fn keys(&mut self, keys: &Expr, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Keys, Fault> {
         let value = env.eval(keys)?;
         let Value::List(list) = &value else { return Ok(self.none.clone()) };
@@ -136,7 +136,8 @@ impl<'a> Scan<'a> {
             return Ok(self.none.clone());
         }
         let profile = self.profile(env)?;
-        // the list of an item stays where it is while the item does; one made on the spot is kept for its address
+        // the list of an item stays at its address while the item exists; a temporary list is kept alive for its
+        // address
         let place = (Arc::as_ptr(list).cast::<u8>() as usize, profile.1);
         if let Some((_, ready)) = self.kept.known.get(&place) {
             return Ok(ready.clone());
@@ -154,7 +155,7 @@ impl<'a> Scan<'a> {
         Ok(ready)
     }
 
-    /// Whether the next run would make the same of these keys, and say as little of them.
+    /// Whether the next run would prepare these keys the same way, and without warnings.
     fn stays(&self, keys: &[Value], ready: &[Ready]) -> bool {
         let found = |ready: &Ready| matches!(ready, Ready::Any | Ready::Plain(..) | Ready::Lines(..));
         let plain = |key: &Value| key.as_str().is_some_and(crate::text::macros::is_plain);
@@ -200,7 +201,7 @@ impl<'a> Scan<'a> {
             let edge = if matcher.how == How::Word { matcher.edge } else { Edge::None };
             let way = match matcher.how {
                 How::Any => Way::Any,
-                // a pattern is told of by every build that finds it bad: it is not remembered
+                // every build warns about a bad pattern, so it is not cached
                 How::Regex => match self.pattern(&text, item) {
                     Ok(pattern) => return Ok(Ready::Pattern(pattern)),
                     Err(true) if matcher.bad_is_next => {
@@ -233,7 +234,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A pattern; the error says whether it is none at all (and not merely too costly).
+    /// A pattern; the error says whether the text is not a pattern at all, or only too costly.
     fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
         let st = self.env.st;
         st.pattern(word, None).map_err(|error| {
@@ -263,7 +264,7 @@ impl<'a> Scan<'a> {
         Ok(self.windows.clone())
     }
 
-    /// Makes the first `window` texts of a source ready; how many there are of them.
+    /// Prepares the first `window` texts of a source and returns how many there are.
     fn stretch(&mut self, n: usize, source: &Source, window: usize, env: &Env<'_>) -> Result<usize, Fault> {
         let (Some(made), Some(held)) = (self.texts.get_mut(n), self.rows.get_mut(n)) else { return Ok(0) };
         if made.len() >= window {
@@ -320,7 +321,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// An item that was found adds its text to what the next are looked up in.
+    /// Adds the text of a found item to the texts in which later items are searched.
     pub(super) fn grow(&mut self, text: Arc<str>) {
         self.grown.push(text);
         let source = self.of.sources.len();
@@ -411,7 +412,7 @@ impl<'a> Scan<'a> {
         Ok(text)
     }
 
-    /// What the next run of the pass may build on.
+    /// The results that the next run of the pass may reuse.
     pub(super) fn finish(self) -> ScanCache {
         self.kept
     }

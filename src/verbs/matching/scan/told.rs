@@ -1,4 +1,4 @@
-//! What a trace says of a find: the key as it is written, the source, which of its elements, and the bytes there.
+//! The details of a find for a trace: the key as written, the source, which of its elements, and the bytes there.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Scan<'_> {
         count.checked_sub(text + 1)
     }
 
-    /// Where a key stands that was looked for in the joined texts; a hit may reach into the texts behind.
+    /// The position of a key that was searched in the joined texts; a hit may extend into the texts after it.
     fn located(&mut self, key: &Ready, windows: &Windows) -> Result<Option<(usize, Hit)>, Fault> {
         let (lookup, found) = match key {
             Ready::Pattern(pattern) => {
@@ -92,7 +92,7 @@ impl Scan<'_> {
     }
 }
 
-/// The first place where a key stands by itself.
+/// The first position where a key stands by itself.
 fn stands(key: &Key, text: &str) -> Option<(usize, usize)> {
     let (text, word) = if key.case { (text.to_owned(), key.text.to_string()) } else { (text.to_lowercase(), key.text.to_lowercase()) };
     let mut found = text.match_indices(&word).map(|(at, found)| (at, at + found.len()));
