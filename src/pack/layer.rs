@@ -186,7 +186,7 @@ impl<'a> Merger<'a> {
         let edited = new.edit.as_ref().and_then(|f| f.node.as_table()).map(|edit| edits::terms(edit).collect::<Vec<_>>());
         for (term, field) in edited.unwrap_or_default() {
             let complaint = if new.replace {
-                let message = format!("{} replaces the whole row below, and yet edits its `{term}`", new.title());
+                let message = format!("{} is taken whole, and yet `{term}` of the row below is edited", new.title());
                 Diagnostic::new(Code::SchemaValue, message).help("write the whole term, or take `replace` out")
             } else if let Some(whole) = new.fields.get(&term) {
                 let message = format!("`{term}` of {} is both written whole and edited", new.title());

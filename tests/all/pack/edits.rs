@@ -91,7 +91,7 @@ fn what_the_row_does_not_have_cannot_be_edited() {
     let (message, ..) = refused("by = []\nedit.by = { insert = \"x\" }", Code::SchemaValue);
     assert_eq!(message, "`by` of slot `a` is both written whole and edited");
     let (message, ..) = refused("replace = true\nedit.by = { insert = \"x\" }", Code::SchemaValue);
-    assert_eq!(message, "slot `a` replaces the whole row below, and yet edits its `by`");
+    assert_eq!(message, "slot `a` is taken whole, and yet `by` of the row below is edited");
 }
 
 #[test]
