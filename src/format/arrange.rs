@@ -1,16 +1,16 @@
-//! What does not fit on its lines leaves them: an inline table becomes a section below its row, a list of tables becomes
-//! rows, and where neither may be, the keys of an inline table are written dotted.
+//! Moves values that do not fit on their line: an inline table becomes a section below its row, a list of tables
+//! becomes rows, and where neither is possible, the keys of an inline table are written dotted.
 //!
-//! The order of keys stays. Only in a row of a list of the file (`[[pass]]`), and before the first header, may a table
-//! move behind the plain keys, because there the order of keys has no meaning. Anywhere else a table becomes a section
-//! only if nothing but sections comes after it.
+//! The order of keys is kept. Only in a row of a list of the file (`[[pass]]`), and before the first header, can a
+//! table move after the plain keys, because the order of keys has no meaning there. Anywhere else a table becomes a
+//! section only if everything after it is a section.
 
 use std::collections::HashMap;
 
 use super::fit::{Effort, INDENT, fit};
 use super::tree::{Array, Document, Entry, Header, Line, Section, Table, Value, path_width};
 
-/// Short tables that may become sections too, because they stand behind a long one.
+/// The number of short tables that may become sections too, because they follow a long one.
 const COMPANIONS: usize = 1;
 
 /// Arranges a whole file, and decides how every value in it is broken.
@@ -90,7 +90,7 @@ impl<'s> Arranger<'_, 's> {
     }
 }
 
-/// Whether an entry would rather be a section; if not, how it is broken is decided.
+/// Whether an entry should become a section; if not, decides how it is broken.
 fn wishes_to_leave(entry: &mut Entry<'_>, most: usize) -> bool {
     let column = path_width(&entry.path) + 3;
     let is_rows = can_leave(&entry.value);
@@ -122,7 +122,7 @@ fn can_leave(value: &Value<'_>) -> bool {
     }
 }
 
-/// Whether comments stand in inline tables, where TOML 1.0 has no place for them.
+/// Whether inline tables contain comments, which TOML 1.0 does not allow.
 fn is_remarked(value: &Value<'_>) -> bool {
     let remarked = |value: &Value<'_>| matches!(value, Value::Table(table) if table.remarked);
     match value {
@@ -131,7 +131,7 @@ fn is_remarked(value: &Value<'_>) -> bool {
     }
 }
 
-/// Whether a table is no more than the way to one list: `{ any = [ … ] }`.
+/// Whether a table only leads to one list: `{ any = [ … ] }`.
 fn is_chain(table: &Table<'_>) -> bool {
     match table.entries.as_slice() {
         [Entry { value: Value::Table(inner), .. }] => is_chain(inner),
@@ -140,13 +140,14 @@ fn is_chain(table: &Table<'_>) -> bool {
     }
 }
 
-/// Whether most of the rows take a line each, so that the list reads as a table; the texts of the others are broken.
+/// Whether most of the rows fit on one line each, so that the list reads as a table; the texts of the others are
+/// broken.
 fn mostly_fits(array: &mut Array<'_>, most: usize) -> bool {
     let fits = array.items.iter_mut().filter_map(|item| fit(&mut item.value, most, INDENT, INDENT, 1, Effort::Written).then_some(()));
     fits.count() * 2 >= array.items.len()
 }
 
-/// Whether a table is no more than the way to one plain value: `{ matches = "…" }`.
+/// Whether a table only leads to one plain value: `{ matches = "…" }`.
 fn is_pin(value: &Value<'_>) -> bool {
     let Value::Table(table) = value else { return false };
     match table.entries.as_slice() {
@@ -162,7 +163,7 @@ fn leaves(entries: &[Entry<'_>], wishes: &[bool], free: bool) -> Vec<bool> {
     for key in entries.iter().filter_map(|entry| entry.path.first()) {
         *named.entry(key).or_default() += 1;
     }
-    // what other dotted keys add to cannot be opened by a header
+    // a header cannot open a table that other dotted keys extend
     let alone = |entry: &Entry<'_>| entry.path.first().is_some_and(|key| named.get(key) == Some(&1));
     let mut leaves: Vec<bool> = Vec::with_capacity(entries.len());
     if free {
@@ -184,7 +185,7 @@ fn leaves(entries: &[Entry<'_>], wishes: &[bool], free: bool) -> Vec<bool> {
     leaves
 }
 
-/// Writes an entry that must stay, as dotted keys where its lines do not fit.
+/// Writes an entry that must stay, as dotted keys if its lines do not fit.
 fn dotted<'s>(entry: Entry<'s>, most: usize, out: &mut Vec<Entry<'s>>) {
     let Entry { mut lead, path, mut value, note } = entry;
     let column = path_width(&path) + 3;

@@ -1,9 +1,9 @@
-//! Where one value is broken over lines. Only arrays can be, and, as the last resort, texts: an inline table stands on
-//! one line but for what the arrays in it take.
+//! Decides where one value is broken over lines. Only arrays can be broken and, as the last resort, texts: an inline
+//! table stays on one line, except for the arrays in it.
 //!
-//! The arrays and texts that one line can be broken at are found first, outside of other arrays; then as few as
-//! possible of them are broken, the longest first. The items of a broken array begin lines of their own and are decided
-//! by themselves, so the work is linear in the size of the value for each of its levels.
+//! The arrays and texts at which one line can be broken are found first, outside of other arrays; then as few of them
+//! as possible are broken, the longest first. The items of a broken array begin new lines and are decided separately,
+//! so the work for each level is linear in the size of the value.
 
 use super::tree::{Array, Kind, Scalar, Table, Value, path_width, width};
 
@@ -11,13 +11,13 @@ use super::tree::{Array, Kind, Scalar, Table, Value, path_width, width};
 pub(super) const INDENT: usize = 2;
 /// Texts that are shorter are not broken.
 const SHORT_TEXT: usize = 40;
-/// How many breaks are tried one by one before all are taken.
+/// The number of breaks that are tried one by one before all are used.
 const TRIES: usize = 4;
 
-/// What may be broken, each with all that comes before it.
+/// What may be broken; each variant includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Effort {
-    /// What its author broke.
+    /// Only what its author broke.
     Written,
     /// Arrays that hold tables, and long arrays.
     Lists,
@@ -27,8 +27,8 @@ pub(super) enum Effort {
     Texts,
 }
 
-/// Decides how a value is broken. `column` characters stand before it on its line, which is indented by `indent`, and
-/// `after` characters behind it. Says whether all of its lines fit.
+/// Decides how a value is broken. There are `column` characters before it on its line, which is indented by `indent`,
+/// and `after` characters after it. Returns whether all of its lines fit.
 pub(super) fn fit(value: &mut Value<'_>, most: usize, indent: usize, column: usize, after: usize, effort: Effort) -> bool {
     let mut line = Ruler { most, indent, column, after };
     let mut sizes = Sizes::default();
@@ -45,7 +45,7 @@ pub(super) fn fit(value: &mut Value<'_>, most: usize, indent: usize, column: usi
     ok
 }
 
-/// Calls `each` for the broken arrays that stand outside of other arrays.
+/// Calls `each` for the broken arrays that are not inside other arrays.
 fn broken_in(value: &mut Value<'_>, each: &mut impl FnMut(&mut Array<'_>)) {
     match value {
         Value::Array(array) if array.broken => each(array),
@@ -85,7 +85,7 @@ fn is_breakable(text: &Scalar<'_>) -> bool {
     matches!(text.kind, Kind::Basic | Kind::Literal) && text.flat > SHORT_TEXT
 }
 
-/// Only what is at least so wide is broken.
+/// The least width of arrays and texts that are broken.
 #[derive(Debug, Clone, Copy)]
 struct From {
     lists: usize,
@@ -112,7 +112,7 @@ struct Ruler {
 }
 
 impl Ruler {
-    /// Breaks as little as the effort allows, and says whether the line fits.
+    /// Breaks as little as the effort allows, and returns whether the line fits.
     fn settle(&mut self, value: &mut Value<'_>, sizes: &Sizes, effort: Effort) -> bool {
         if self.attempt(value, NOTHING) {
             return true;
@@ -144,7 +144,7 @@ impl Ruler {
                 }
             }
         }
-        // nothing helps: then breaks that only look bad are left out
+        // nothing helps, so breaks that only look bad are omitted
         self.attempt(value, lists);
         false
     }
@@ -196,7 +196,7 @@ fn mark(value: &mut Value<'_>, from: From) {
     }
 }
 
-/// Tells each broken text how much stands behind its closing quotes.
+/// Sets for each broken text how many characters follow its closing quotes.
 fn reserve(value: &mut Value<'_>, follow: &mut impl Iterator<Item = usize>) {
     match value {
         Value::Scalar(text) if text.split.is_some() => text.split = follow.next(),

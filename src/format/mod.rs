@@ -1,10 +1,10 @@
 //! The layout of TOML rule files: text in, text out.
 //!
-//! Lines are at most as wide as the [`Layout`] says, in TOML 1.0, which all editors read. What its author broke over
-//! lines stays broken, and what fits stays as it is: only what is too long is laid out anew. An array gets a line for each
-//! item; an inline table becomes a section below its row (`[pass.where]`), or dotted keys where a section would change
-//! the order of keys; a long text gets line breaks that are no part of it. A file whose meaning or comments would change
-//! is refused, so that nothing can be lost.
+//! Lines are at most as wide as the [`Layout`] says, in TOML 1.0, which all editors read. Line breaks of the author
+//! stay, and lines that fit stay unchanged: only lines that are too long are laid out again. An array gets a line for
+//! each item; an inline table becomes a section below its row (`[pass.where]`), or dotted keys where a section would
+//! change the order of keys; a long text gets line breaks that are not part of its value. A file whose meaning or
+//! comments would change is refused, so that nothing can be lost.
 
 mod arrange;
 mod fit;
@@ -46,16 +46,16 @@ pub struct Formatted {
     pub long: Vec<Range<usize>>,
 }
 
-/// Why a text stays as it is.
+/// Why a text was not laid out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// It is not TOML: whoever reads rule files tells all the reasons.
+    /// It is not TOML; the reader of rule files reports all the reasons.
     Syntax(Box<Diagnostic>),
     /// It is TOML, but cannot be laid out without a loss.
     Loss(Box<Diagnostic>),
 }
 
-/// Lays out a text. `source` is what the places of a complaint refer to.
+/// Lays out a text. The places of diagnostics refer to `source`.
 ///
 /// ```
 /// let text = "[[pass]]\nname='lore/sort'\ndo   = 'sort'\n";
@@ -64,7 +64,7 @@ pub enum Refusal {
 /// ```
 ///
 /// # Errors
-/// When it is not TOML, nested too deep, or would not mean the same after it.
+/// The text is not TOML, is nested too deep, or would change its meaning.
 pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted, Refusal> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     if let Some(at) = too_deep(text) {
@@ -128,7 +128,7 @@ fn long_lines(text: &str, most: usize) -> Vec<Range<usize>> {
 
 /// Where nesting first exceeds [`MAX_DEPTH`], so that no recursion over the values can overflow a stack.
 fn too_deep(text: &str) -> Option<usize> {
-    // what each open bracket stood in: depth and dots
+    // the depth and dots around each open bracket
     let mut open: Vec<usize> = Vec::new();
     let (mut header, mut dots) = (0, 0);
     let mut fresh = true;
@@ -140,7 +140,7 @@ fn too_deep(text: &str) -> Option<usize> {
                     (in_header, header) = (true, 0);
                 }
                 open.push(dots);
-                // the parts of a header count once, behind it
+                // the parts of a header count once, after it
                 dots = if in_header { dots } else { 0 };
             }
             TokenKind::RightSquareBracket | TokenKind::RightCurlyBracket => {

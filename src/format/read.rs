@@ -1,5 +1,5 @@
-//! From the parser's events to the tree. Every comment and every blank line finds the thing that it belongs to:
-//! what stands behind a value on its line is that value's, what stands on lines of its own is that of what follows.
+//! From the parser's events to the tree. Every comment and blank line is attached to the element that it belongs to: a
+//! comment after a value on the same line belongs to that value, and one on a line of its own belongs to what follows.
 
 use std::borrow::Cow;
 
@@ -28,12 +28,12 @@ struct LayoutReader<'s, 'e> {
     at: usize,
 }
 
-/// What stands between two things.
+/// The white space and comments between two elements.
 #[derive(Default)]
 struct Between<'s> {
-    /// The comment on the line of what came before.
+    /// The comment on the line of the previous element.
     note: Option<Note<'s>>,
-    /// Lines of their own after that.
+    /// The separate lines after that.
     lines: Vec<Line<'s>>,
     /// Whether a line ended.
     fresh: bool,
@@ -58,7 +58,7 @@ impl<'s> LayoutReader<'s, '_> {
         Some((event.kind(), event.encoding(), text))
     }
 
-    /// White space, line breaks and comments up to the next thing. `fresh`: nothing stands on the line before.
+    /// Reads white space, line breaks and comments up to the next element. `fresh`: nothing precedes them on the line.
     fn between(&mut self, fresh: bool) -> Between<'s> {
         let mut found = Between { fresh, ..Between::default() };
         let mut gap = 0;
@@ -186,7 +186,8 @@ impl<'s> LayoutReader<'s, '_> {
         }
     }
 
-    /// What follows an item up to the next: the comment on its line is the item's, before or behind the comma.
+    /// Reads what follows an item up to the next one: a comment on its line belongs to the item, before or after the
+    /// comma.
     fn after(&mut self, items: &mut Vec<Item<'s>>) -> Option<Between<'s>> {
         let mut before = self.between(false);
         if self.peek()? != EventKind::ValueSep {
@@ -231,7 +232,7 @@ impl<'s> LayoutReader<'s, '_> {
     }
 }
 
-/// Gives a comment to the last item, or to the lines of the next where it has one already.
+/// Attaches a comment to the last item, or to the lines of the next one if the last already has one.
 fn remark<'s>(items: &mut [Item<'s>], lines: &mut Vec<Line<'s>>, note: Note<'s>) {
     match items.last_mut() {
         Some(item) if item.note.is_none() => item.note = Some(note),
@@ -261,7 +262,7 @@ fn scalar(text: &str, encoding: Option<Encoding>) -> Scalar<'_> {
     }
 }
 
-/// A literal text that needs no literal quotes gets the usual ones.
+/// Writes a literal text with basic quotes if it does not need literal ones.
 fn literal(text: &str) -> Scalar<'_> {
     match text.get(1..text.len().saturating_sub(1)) {
         Some(inner) if !inner.contains(['"', '\\', '\t']) => Scalar::new(format!("\"{inner}\""), Kind::Basic),

@@ -4,7 +4,7 @@ use toml::{Table, Value};
 
 use super::arrange::is_free;
 
-/// Whether two documents are equal. Where the layout may move keys, their order is not looked at.
+/// Whether two documents are equal. Where the layout may move keys, their order is not compared.
 pub(super) fn is_same(before: &Table, after: &Table) -> bool {
     let free = is_free(0, false);
     tables(before, after, free, |a, b| match (a, b) {
@@ -30,7 +30,7 @@ fn values(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::Table(a), Value::Table(b)) => tables(a, b, false, values),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| values(a, b)),
-        // `nan` is itself
+        // `nan` counts as equal to itself
         (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
         _ => before == after,
     }

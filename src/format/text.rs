@@ -1,9 +1,9 @@
 //! Texts and comments that are longer than a line. A text keeps its value: it is broken with a backslash at the end of
-//! the line, which takes away the line break and the white space that follows, or at a line break that it has itself.
+//! the line, which removes the line break and the white space that follows, or at a line break of its own.
 
 use super::tree::{Kind, Scalar};
 
-/// The least that a line of a text holds, however little room there is.
+/// The least number of characters on a line of a text, whatever the available width is.
 const LEAST: usize = 8;
 
 /// A comment in lines of at most `most` characters. Instructions to editors (`#:schema …`) stay whole.
@@ -58,7 +58,7 @@ fn units(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands between the quotes, as a basic text of several lines writes it.
+/// The contents of the quotes, as a basic text of several lines writes them.
 fn basic(text: &Scalar<'_>) -> String {
     let inner = text.text.get(1..text.text.len().saturating_sub(1)).unwrap_or("");
     if text.kind == Kind::Literal {
@@ -85,7 +85,7 @@ fn plain_quotes(text: &str) -> String {
 pub(super) fn split(text: &Scalar<'_>, pad: usize, after: usize, most: usize, newline: &str) -> String {
     let inner = basic(text);
     let indent = " ".repeat(pad);
-    // a line break of the text is one of the file only where nothing is indented
+    // a line break of the text can only be written as one if nothing is indented
     let real = pad == 0 && newline == "\n";
     let mut out = String::from(if pad == 0 { "\"\"\"" } else { "\"\"\"\\" });
     let paragraphs: Vec<&str> = if real { paragraphs(&inner) } else { vec![&inner] };
@@ -104,8 +104,8 @@ pub(super) fn split(text: &Scalar<'_>, pad: usize, after: usize, most: usize, ne
     out
 }
 
-/// The pieces between the line breaks of a text. A line break behind white space stays an escape, because editors take
-/// white space at the end of a line away.
+/// The pieces between the line breaks of a text. A line break after white space stays an escape, because editors remove
+/// white space at the end of a line.
 fn paragraphs(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -122,15 +122,15 @@ fn paragraphs(text: &str) -> Vec<&str> {
     found
 }
 
-/// Breaks a piece of a text into lines of at most `most` characters, the backslash at the end of each but the last among
-/// them. `end` characters follow the last one. `trimmed`: white space at the beginning would be lost.
+/// Breaks a piece of a text into lines of at most `most` characters, including the backslash at the end of each line
+/// but the last. `end` characters follow the last line. `trimmed`: white space at the beginning would be lost.
 fn broken(text: &str, most: usize, end: usize, trimmed: bool) -> Vec<String> {
     let most = most.max(LEAST + 4);
     let mut lines = Vec::new();
     let mut line: Vec<&str> = Vec::new();
     let mut used = 0;
     let mut rest = units(text).peekable();
-    // what is still to come decides whether a line may be the last, so the whole is measured once
+    // the remaining length decides whether a line may be the last, so the whole is measured once
     let mut left = text.chars().count();
     if trimmed && let Some(space) = rest.next_if(|unit| matches!(*unit, " " | "\t")) {
         line.push(if space == " " { "\\u0020" } else { "\\t" });
@@ -144,7 +144,7 @@ fn broken(text: &str, most: usize, end: usize, trimmed: bool) -> Vec<String> {
             return lines;
         }
         let Some(unit) = rest.next() else {
-            // nothing is left, but what follows does not fit: as much as leaves room for it goes to one more line
+            // the text has ended, but what follows it does not fit, so part of the text moves to one more line
             let mut room = most.saturating_sub(end);
             let fits = line.iter().rev().take_while(|unit| {
                 let wide = unit.chars().count();
@@ -176,8 +176,8 @@ fn broken(text: &str, most: usize, end: usize, trimmed: bool) -> Vec<String> {
     }
 }
 
-/// Where a line is cut, at `from` or behind it: behind its last white space, else before a group or a `|` of a pattern or
-/// behind a comma, else where it must be. What comes behind does not begin with white space, which would be lost.
+/// Where a line is cut, at `from` or after it: after its last white space, else before a group or a `|` of a pattern or
+/// after a comma, else at the limit. The rest does not begin with white space, which would be lost.
 fn cut(line: &[&str], from: usize) -> usize {
     let half = line.len() / 2;
     let blank = |n: usize| matches!(line.get(n), Some(&(" " | "\t")));
@@ -201,7 +201,7 @@ pub(super) fn rewrap(text: &str, column: usize, most: usize, newline: &str) -> S
     let mut lines = text.split('\n').enumerate().peekable();
     while let Some((n, line)) = lines.next() {
         out.push_str(if n > 0 { "\n" } else { "" });
-        // behind the closing quotes stands a comma at least
+        // at least a comma may follow the closing quotes
         let end = if lines.peek().is_none() { close.len() + 1 } else { 0 };
         if n == 0 || body(line) + end <= most {
             out.push_str(line);

@@ -1,5 +1,5 @@
-//! A TOML document as its author wrote it: sections in the order of the file, with comments and blank lines at the
-//! thing that they belong to. Texts of keys and values are kept as written; nothing here is evaluated.
+//! A TOML document as its author wrote it: sections in the order of the file, with comments and blank lines attached to
+//! the element that they belong to. Texts of keys and values are kept as written; nothing here is evaluated.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub(super) enum Line<'s> {
 /// A comment at the end of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Note<'s> {
-    /// How many characters of white space stand before it.
+    /// The number of white space characters before it.
     pub(super) gap: usize,
     /// The comment with its `#`.
     pub(super) text: &'s str,
@@ -96,7 +96,8 @@ pub(super) struct Array<'s> {
     pub(super) tail: Vec<Line<'s>>,
     /// Width in characters when it is written on one line.
     pub(super) flat: usize,
-    /// Whether it has to be written over several lines: its author did, or a comment or such an array is inside.
+    /// Whether it must be written over several lines, because its author did so or because it contains a comment or
+    /// such an array.
     pub(super) forced: bool,
     /// Decided by the layout: it is written over several lines.
     pub(super) broken: bool,
@@ -107,7 +108,7 @@ pub(super) struct Item<'s> {
     pub(super) lead: Vec<Line<'s>>,
     pub(super) value: Value<'s>,
     pub(super) note: Option<Note<'s>>,
-    /// Whether its author began a new line with it.
+    /// Whether its author began a new line at it.
     pub(super) fresh: bool,
 }
 
@@ -119,7 +120,7 @@ pub(super) struct Table<'s> {
     pub(super) tail: Vec<Line<'s>>,
     /// Width in characters when it is written on one line.
     pub(super) flat: usize,
-    /// Whether a comment stands in it, or in a table in it, outside of any array.
+    /// Whether it or a table in it contains a comment outside of any array.
     pub(super) remarked: bool,
     /// Whether an array inside is `forced`.
     pub(super) forced: bool,
@@ -159,7 +160,7 @@ impl<'s> Array<'s> {
         Self { items, tail, flat, forced, broken: forced }
     }
 
-    /// Whether it is a list of inline tables, which could as well be written as rows.
+    /// Whether it is a list of inline tables, which could also be written as rows.
     pub(super) fn is_rows(&self) -> bool {
         !self.items.is_empty() && self.items.iter().all(|item| matches!(item.value, Value::Table(_)))
     }

@@ -11,7 +11,7 @@ pub(super) fn write(document: &Document<'_>, most: usize, newline: &str) -> Stri
     let mut depth = 0;
     for section in &document.sections {
         let own = section.header.as_ref().map_or(0, |header| header.path.len());
-        // a row with sections of its own ends with a blank line, so that the next row is found
+        // a blank line follows a row with sections of its own, so that the next row is easy to find
         if own == 1 && depth > 1 {
             writer.lines(&[Line::Blank], 0);
         }
@@ -90,7 +90,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Comments that stand in inline tables go above the line: TOML 1.0 has no place for them there.
+    /// Writes the comments in inline tables above the line, because TOML 1.0 does not allow them there.
     fn hoist(&mut self, value: &Value<'_>, indent: usize) {
         let Value::Table(table) = value else { return };
         if table.remarked {
@@ -105,7 +105,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A comment behind what was written since `start`, or above it where the line would be too long.
+    /// Writes a comment after the text since `start`, or above it if the line would be too long.
     fn note(&mut self, note: Option<Note<'_>>, start: usize, indent: usize) {
         let Some(note) = note else { return };
         let last = self.out.rfind('\n').map_or(0, |n| n + 1);

@@ -107,7 +107,7 @@ impl JsonReader<'_> {
         loop {
             self.space();
             out.push(self.value()?);
-            if !self.more(b']', "a list goes on with `,` or ends with `]`")? {
+            if !self.more(b']', "a list continues with `,` or ends with `]`")? {
                 return Ok(out);
             }
         }
@@ -136,7 +136,7 @@ impl JsonReader<'_> {
             if let Some(old) = out.insert(name.clone(), field) {
                 self.twice(&name, old.key, key);
             }
-            if !self.more(b'}', "a table goes on with `,` or ends with `}`")? {
+            if !self.more(b'}', "a table continues with `,` or ends with `}`")? {
                 return Ok(out);
             }
         }

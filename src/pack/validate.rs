@@ -236,7 +236,7 @@ impl Check<'_> {
             }
             ValidationErrorKind::UniqueItems => value(format!("{name} holds the same element twice"), "keep one of them"),
             ValidationErrorKind::Pattern { pattern } => {
-                value(format!("{name} has not the form that is asked for"), &format!("it must match /{pattern}/"))
+                value(format!("{name} does not have the required form"), &format!("it must match /{pattern}/"))
             }
             ValidationErrorKind::OneOfMultipleValid { .. } => {
                 value(format!("{name} fits several forms at once"), "keep the keys of one form")

@@ -162,7 +162,7 @@ impl Inputs {
         }
         let bytes = bytes_of(Path::new("-"), show)?;
         let text = String::from_utf8(bytes).map_err(|e| {
-            let message = format!("the message is not valid UTF-8: byte {} begins no character", e.utf8_error().valid_up_to());
+            let message = format!("the message is not valid UTF-8: byte {} does not begin a character", e.utf8_error().valid_up_to());
             Stop::could_not(Code::FileEncoding, message, "save it as UTF-8")
         })?;
         Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())

@@ -146,7 +146,7 @@ fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut Tally) -> Option<&'b str
         Ok(text) if bytes.len() <= crate::import::MAX_FILE => return Some(text),
         Ok(_) => Diagnostic::new(Code::FileTooLarge, format!("`{name}` is too large")).help("split it into several files"),
         Err(error) => {
-            let message = format!("`{name}` is not valid UTF-8: byte {} begins no character", error.valid_up_to());
+            let message = format!("`{name}` is not valid UTF-8: byte {} does not begin a character", error.valid_up_to());
             Diagnostic::new(Code::FileEncoding, message).help("save it as UTF-8")
         }
     };

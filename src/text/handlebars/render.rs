@@ -142,7 +142,7 @@ impl<'r> Render<'r> {
             ("log", _) if call.path.simple => Ok(Value::Null),
             ("lookup", [of, key]) if call.path.simple => Ok(if truthy(of) { property(of, &key.to_text()) } else { of.clone() }),
             (name, _) if call.path.helper => {
-                Err(Mistake::at(call.offset, format!("`{name}` is not used as a block, or has not its one argument")))
+                Err(Mistake::at(call.offset, format!("`{name}` is not used as a block, or does not have exactly one argument")))
             }
             _ if truthy(&self.value(&call.path)) => {
                 Err(Mistake::at(call.offset, format!("`{}` is a field and takes no arguments", call.path.name)))

@@ -151,7 +151,7 @@ impl Tree<'_> {
 
     fn switch(&mut self, strip: Strip, at: usize) -> Result<(), Mistake> {
         let Some(open) = self.open.last_mut() else {
-            return Err(Mistake::at(at, "this `{{else}}` stands in no block"));
+            return Err(Mistake::at(at, "this `{{else}}` is not in a block"));
         };
         if open.second.is_some() {
             return Err(Mistake::at(at, format!("this `{{{{#{}}}}}` has a second `{{{{else}}}}`", open.call.path.name)));

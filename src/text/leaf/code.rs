@@ -1,4 +1,4 @@
-//! The compiled form of both syntaxes: a row of steps with jumps, so that no nesting costs recursion.
+//! The compiled form of both syntaxes: a list of steps with jumps, so that nesting needs no recursion.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::text::js;
 use super::Syntax;
 use super::path::{Path, path};
 
-/// What a text does when it is printed. Without steps the text is literal.
+/// The program that prints a text. Without steps the text is literal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Code {
     pub(super) steps: Vec<Step>,
@@ -20,21 +20,21 @@ pub(super) struct Code {
 pub(super) enum Step {
     /// Prints a part of the text, in bytes.
     Text(Range<usize>),
-    /// Prints what a path leads to.
+    /// Prints the value at a path.
     Tag(usize),
-    /// Pushes what a path leads to.
+    /// Pushes the value at a path.
     Path(usize),
     /// Pushes a constant.
     Constant(Value),
-    /// Turns the truth of a value round.
+    /// Negates the truth of a value.
     Not,
-    /// Takes the right value, then the left.
+    /// Pops the right value, then the left one.
     Binary(Binary),
     /// Prints a value.
     Print,
-    /// Goes on there unless a value is true.
+    /// Jumps unless a value is true.
     Unless(usize),
-    /// Goes on there.
+    /// Jumps.
     Jump(usize),
 }
 
@@ -93,14 +93,14 @@ impl Code {
         }
     }
 
-    /// Keeps a path; gives its place.
+    /// Stores a path and returns its index.
     pub(super) fn path(&mut self, path: Path) -> usize {
         self.paths.push(path);
         self.paths.len() - 1
     }
 }
 
-/// Where `what` stands next, from a byte on.
+/// The next position of `what`, from a byte on.
 pub(super) fn find(text: &str, from: usize, what: &str) -> Option<usize> {
     text.get(from..)?.find(what).map(|n| from + n)
 }

@@ -1,5 +1,5 @@
-//! Tags that hold expressions or blocks, put in order: operators by a stack of those that wait, blocks by a stack of
-//! those that are open. The tokens are `grammar/leaf.pest`.
+//! Parses tags that hold expressions or blocks, with a stack of waiting operators and a stack of open blocks. The
+//! tokens are defined by `grammar/leaf.pest`.
 
 use pest::Parser;
 
@@ -30,13 +30,13 @@ enum Waiting {
     Binary(Binary),
 }
 
-/// A block that is open: the step that skips to its other branch, and whether that has begun.
+/// An open block: the step that jumps to its other branch, and whether that branch has begun.
 struct Block {
     skip: usize,
     other: bool,
 }
 
-/// Reads a whole text; nothing where there is a mistake in it.
+/// Parses a whole text; `None` if it has a mistake.
 pub(super) fn read(text: &str) -> Option<Code> {
     let mut code = Code::default();
     let mut open = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn read(text: &str) -> Option<Code> {
     open.is_empty().then_some(code)
 }
 
-/// The tokens of the tag that a text begins with, and the length of the tag.
+/// The tokens and the length of the tag at the start of a text.
 fn tokens(text: &str) -> Option<(Vec<Token<'_>>, usize)> {
     // a longer tag counts as a mistake
     let text = text.get(..text.floor_char_boundary(Limits::LEAF.length)).unwrap_or(text);
@@ -97,7 +97,7 @@ fn tag(tokens: &[Token<'_>], code: &mut Code, open: &mut Vec<Block>) -> Option<(
     Some(())
 }
 
-/// Lets a jump end behind the last step.
+/// Sets the target of a jump to the end of the steps.
 fn land(code: &mut Code, jump: usize) {
     let here = code.steps.len();
     if let Some(Step::Unless(to) | Step::Jump(to)) = code.steps.get_mut(jump) {
@@ -136,7 +136,7 @@ fn expression(mut tokens: &[Token<'_>], code: &mut Code) -> Option<()> {
     (!wants_value).then_some(())
 }
 
-/// Writes the step of an operator. False for a bracket, which has none.
+/// Writes the step of an operator. Returns false for a bracket, which has none.
 fn release(waiting: Waiting, code: &mut Code) -> bool {
     match waiting {
         Waiting::Open => return false,
@@ -146,7 +146,7 @@ fn release(waiting: Waiting, code: &mut Code) -> bool {
     true
 }
 
-/// Writes the step of a value; gives the tokens behind it.
+/// Writes the step of a value and returns the tokens after it.
 fn value<'t, 's>(token: Token<'t>, rest: &'s [Token<'t>], code: &mut Code) -> Option<&'s [Token<'t>]> {
     let constant = match token {
         Token::Text(written) => Value::text(unescaped(written)),
@@ -203,7 +203,7 @@ impl Binary {
         })
     }
 
-    /// The stronger of two operators takes the value between them.
+    /// The precedence of an operator; the higher one takes the value between two operators.
     fn strength(self) -> u8 {
         match self {
             Self::Or => 1,
@@ -224,7 +224,7 @@ impl Waiting {
     }
 }
 
-/// What stands between the quotes, escapes read; a backslash that escapes nothing stays.
+/// The contents of quotes, with escapes decoded; a backslash that escapes nothing stays.
 fn unescaped(quoted: &str) -> String {
     let mut rest = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
     let mut units = Vec::new();
@@ -242,7 +242,7 @@ fn unescaped(quoted: &str) -> String {
     String::from_utf16_lossy(&units)
 }
 
-/// The character of an escape and what follows it; `text` begins behind the backslash.
+/// The character of an escape, and the rest of the text; `text` begins after the backslash.
 fn escape(text: &str) -> Option<(u32, &str)> {
     let mut chars = text.chars();
     let plain = match chars.next()? {

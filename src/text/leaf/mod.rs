@@ -1,7 +1,7 @@
 //! Leaf strings: the texts of a template, with tags that print what the context holds.
 //!
 //! Two syntaxes have one compiled form: tags that are paths, and tags that are expressions or blocks. Compiling never
-//! fails: what cannot be read is a literal text. Values that hold tags are compiled and printed again, to a depth.
+//! fails: a text that cannot be parsed is literal. Values that hold tags are compiled and printed too, up to a depth.
 
 use std::sync::Arc;
 
@@ -22,22 +22,23 @@ use code::{Code, Step};
 /// Which tags a leaf may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
-    /// `{{path}}` and nothing else; what is no path between braces is literal, tag by tag.
+    /// Only `{{path}}`; a tag that is not a path is literal, and the other tags still count.
     Paths,
     /// `{{ expression }}` and `{{#if …}} … {{#else}} … {{#endif}}`; one mistake makes the whole text literal.
     Expressions,
 }
 
-/// What the paths of a leaf are looked up in. The first step is looked for in `over`, `root`, `under`, in this order.
+/// The names that the paths of a leaf are resolved in. The first step is searched in `over`, `root`, `under`, in this
+/// order.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
-    /// Names that hide all others, also where they hold nothing (`item` outside of a loop).
+    /// Names that hide all others, even if they have no value (`item` outside of a loop).
     pub over: &'a [(&'a str, Option<&'a Value>)],
     /// The names of the context.
     pub root: Option<&'a Map>,
-    /// Names that everything else hides (`ctx`).
+    /// Names that all others hide (`ctx`).
     pub under: &'a [(&'a str, &'a Value)],
-    /// Where a path that leads nowhere is tried once more, whole.
+    /// A table in which a whole path is tried again if it was not found.
     pub globals: Option<&'a Map>,
 }
 
@@ -47,22 +48,22 @@ pub struct Leaf {
     written: Arc<str>,
     syntax: Syntax,
     code: Arc<Code>,
-    /// UTF-16 units of its literal parts; nothing where what it prints is more than those and paths.
+    /// UTF-16 units of its literal parts; `None` if it prints more than those and paths.
     literal: Option<usize>,
 }
 
-/// What a leaf gave.
+/// The result of printing a leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printed {
     /// The text.
     pub text: Arc<str>,
     /// There is a tag, and one of them printed something that is not blank.
     pub produced: bool,
-    /// Steps that it took beyond those that are written in the leaf: values that hold tags, and comparing.
+    /// The steps that it took for values that hold tags and for comparisons, in addition to those of the leaf itself.
     pub work: usize,
 }
 
-/// Why a text was not printed, or values not compared.
+/// Why a text was not printed, or values were not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooLong {
     /// The text would be longer than so many bytes.
@@ -103,18 +104,18 @@ impl Leaf {
         &self.code.paths
     }
 
-    /// The length of what it prints: the UTF-16 units of its literal parts, and the paths that are each printed once
-    /// (a text at a path that holds `{{` is read again, so its own length says nothing). Nothing where the leaf is more
-    /// than that: blocks, operators, the path of all.
+    /// The length of what it prints: the UTF-16 units of its literal parts, and the paths that are each printed once (a
+    /// text at a path that holds `{{` is evaluated too, so its own length says nothing). `None` if the leaf has blocks,
+    /// operators, or the path of the whole scope.
     #[must_use]
     pub fn parts(&self) -> Option<(usize, &[Path])> {
         self.literal.map(|units| (units, &*self.code.paths))
     }
 
-    /// Prints the leaf. A text at a path is read for tags again, as this leaf is, five levels deep at most.
+    /// Prints the leaf. Tags in a text at a path are evaluated too, with the same syntax, up to five levels deep.
     ///
     /// # Errors
-    /// More than `most` bytes; values that multiply each other, or nest too deep.
+    /// The text exceeds `most` bytes, or values multiply each other or nest too deep.
     pub fn render(&self, scope: &Scope<'_>, most: usize) -> Result<Printed, TooLong> {
         if !self.has_tags() {
             let text = self.written.clone();

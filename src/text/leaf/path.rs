@@ -1,4 +1,4 @@
-//! Paths of leaf strings, and how they are walked: own properties only, as JavaScript has them.
+//! Paths of leaf strings, and their resolution: only own properties, as in JavaScript.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::text::js;
 
 use super::Scope;
 
-/// A path, split into steps. Without steps it means all there is.
+/// A path, split into steps. Without steps it means the whole scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Path {
     steps: Box<[PathStep]>,
@@ -16,11 +16,11 @@ pub struct Path {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PathStep {
     name: Box<str>,
-    /// The place in a list that the name is.
+    /// The name as an index of a list.
     index: Option<u32>,
 }
 
-/// Reads a path: names between dots, and what stands between brackets, taken as it is. Empty pieces vanish.
+/// Parses a path: names between dots, and the literal text between brackets. Empty pieces are dropped.
 #[must_use]
 pub fn path(text: &str) -> Path {
     let mut steps = Vec::new();
@@ -33,7 +33,7 @@ pub fn path(text: &str) -> Path {
                 steps.extend([name, inner]);
                 rest = behind;
             }
-            // a bracket that nothing closes is a letter like any other
+            // a bracket that is not closed is an ordinary character
             Some(None) => break,
             None => {
                 steps.push(name);
@@ -46,13 +46,13 @@ pub fn path(text: &str) -> Path {
 }
 
 impl Path {
-    /// A path of these steps; empty ones vanish.
+    /// A path of these steps; empty ones are dropped.
     pub(super) fn of_steps<'t>(steps: impl IntoIterator<Item = &'t str>) -> Self {
         let steps = steps.into_iter().filter(|s| !s.is_empty());
         Self { steps: steps.map(|s| PathStep { name: s.into(), index: js::index_key(s) }).collect() }
     }
 
-    /// The first step; empty where the path has none.
+    /// The first step; empty if the path has none.
     #[must_use]
     pub fn first(&self) -> &str {
         self.steps.first().map_or("", |step| &step.name)
@@ -64,14 +64,15 @@ impl Path {
         Path { steps: self.steps.iter().skip(1).cloned().collect() }
     }
 
-    /// No steps: the path of all there is.
+    /// Whether it has no steps and means the whole scope.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// What stands at the path in a scope; where it leads nowhere it is tried once more in the scope's globals. Nothing
-    /// where it is absent, which `null` is not. Made anew only for the length of a list and for the path of all.
+    /// The value at the path in a scope; if there is none, the path is tried again in the scope's globals. `None` if it
+    /// is absent, which is not the same as `null`. A new value is only made for the length of a list and for the whole
+    /// scope.
     #[must_use]
     pub fn find<'v>(&self, scope: &Scope<'v>) -> Option<Cow<'v, Value>> {
         let Some((first, rest)) = self.steps.split_first() else { return Some(Cow::Owned(whole(scope))) };
@@ -83,7 +84,7 @@ impl Path {
         direct.or_else(|| scope.globals?.get(&*first.name).and_then(|value| walk(rest, value)))
     }
 
-    /// What stands at the path below a value; the value itself where the path has no steps.
+    /// The value at the path below a value; the value itself if the path has no steps.
     #[must_use]
     pub fn below<'v>(&self, value: &'v Value) -> Option<Cow<'v, Value>> {
         walk(&self.steps, value)
@@ -91,7 +92,7 @@ impl Path {
 }
 
 impl<'v> Scope<'v> {
-    /// What a name means; the inner nothing is a name that holds nothing.
+    /// The value of a name; the inner `None` is a name without a value.
     fn first(&self, name: &str) -> Option<Option<&'v Value>> {
         let over = self.over.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         let root = || self.root.and_then(|root| root.get(name)).map(Some);
@@ -114,7 +115,7 @@ fn walk<'v>(steps: &[PathStep], from: &'v Value) -> Option<Cow<'v, Value>> {
     Some(Cow::Borrowed(at))
 }
 
-/// The scope as one table: a name keeps the place where it stood first, and the value of who hides the others.
+/// The scope as one table: a name keeps its first position, and has the value that hides the others.
 fn whole(scope: &Scope<'_>) -> Value {
     let mut all = Map::default();
     for (name, value) in scope.under {

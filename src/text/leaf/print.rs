@@ -1,4 +1,4 @@
-//! Values as leaf strings print them: as JavaScript does, into one text that has a bound.
+//! Values as leaf strings print them: as JavaScript does, into one text of bounded length.
 
 use std::borrow::Cow;
 
@@ -8,16 +8,16 @@ use crate::text::js;
 
 use super::TooLong;
 
-/// Deepest value that is written as JSON: a context of the deepest kind, and what stands around it.
+/// The deepest value that is written as JSON: the deepest context, with the levels around it.
 const DEEPEST: usize = MAX_DEPTH * 2;
-/// Bytes of texts that are compared for one step, and keys of tables that are put in order for one.
+/// The number of bytes that are compared per step, and the number of table keys that are sorted per step.
 const BYTES_A_STEP: usize = 64;
 const KEYS_A_STEP: usize = 8;
 /// Whole numbers beyond this are not exact in JavaScript.
 const EXACT: u64 = 1 << 53;
 
-/// A value as a text: a text as it is, numbers and truth as JavaScript writes them, lists and tables as compact JSON
-/// in JavaScript's order of keys, nothing for `null`. Texts are not read for tags.
+/// A value as a text: a text as it is, numbers and truth as JavaScript writes them, lists and tables as compact JSON in
+/// JavaScript's order of keys, and nothing for `null`. Tags in texts are not evaluated.
 ///
 /// # Errors
 /// More than `most` bytes; a value that nests too deep.
@@ -31,11 +31,11 @@ pub fn value_text(value: &Value, most: usize) -> Result<Cow<'_, str>, TooLong> {
 }
 
 /// Whether two values are the same without coercion; lists and tables by their JSON text, so that the order of keys
-/// counts. Nothing is the same as nothing only, `null` as `null` only. Each value that is looked at takes a step of
+/// counts. An absent value equals only an absent one, and `null` only `null`. Each compared value takes a step of
 /// `left`, and long texts take more.
 ///
 /// # Errors
-/// Values that take more than the steps that are left, or nest too deep.
+/// The values need more steps than are left, or nest too deep.
 pub fn same(a: Option<&Value>, b: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
     match (a, b) {
         (Some(a), Some(b)) => Compare { left, inside: false }.same(a, b, DEEPEST),
@@ -45,7 +45,7 @@ pub fn same(a: Option<&Value>, b: Option<&Value>, left: &mut usize) -> Result<bo
 
 struct Compare<'l> {
     left: &'l mut usize,
-    /// Inside a list or table, where JSON has `null` for what is no number.
+    /// Writes a value inside a list or table, where JSON has `null` for NaN and infinity.
     inside: bool,
 }
 
@@ -93,7 +93,7 @@ impl Compare<'_> {
     }
 }
 
-/// A text that grows to a bound.
+/// A text of bounded length.
 pub(super) struct Bounded {
     pub(super) text: String,
     most: usize,
@@ -112,7 +112,7 @@ impl Bounded {
         Ok(())
     }
 
-    /// Prints a value as it is.
+    /// Prints a value unchanged.
     pub(super) fn value(&mut self, value: &Value) -> Result<(), TooLong> {
         match value {
             Value::Null | Value::Rule(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Printing: the steps of a leaf run into one text, and values that hold tags run like leaves, to a depth.
+//! Printing: runs the steps of a leaf to make one text; values that hold tags are run like leaves, up to a depth.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use super::code::{Binary, Code, Step};
 use super::print::{Bounded, same};
 use super::{Scope, Syntax, TooLong};
 
-/// Values are read for tags down to a depth below the authored text; the next one is printed as it is. Steps are those
-/// in values, and of comparing them; reading a value costs steps too.
+/// Tags in values are evaluated up to a depth below the authored text; deeper values are printed unchanged. Steps in
+/// values count, and so do comparing and compiling values.
 const LIMITS: Limits = Limits::LEAF;
-/// What reading a value costs, in steps: one for so many bytes, so many for each step it has.
+/// The cost of compiling a value, in steps: one per this many bytes, and this many per compiled step.
 const BYTES_A_STEP: usize = 64;
 const STEPS_A_STEP: usize = 32;
 
@@ -31,7 +31,7 @@ impl<'r> Run<'r> {
         Self { out: Bounded::new(most), scope, syntax, work: LIMITS.steps }
     }
 
-    /// Runs a text that lies `depth` values below the authored one. Gives whether a tag printed something not blank.
+    /// Runs a text that is `depth` values below the authored one. Returns whether a tag printed anything but blanks.
     pub(super) fn text(&mut self, text: &str, code: &Code, depth: usize) -> Result<bool, TooLong> {
         let mut stack: Stack<'_> = Vec::new();
         let mut produced = false;
@@ -62,7 +62,7 @@ impl<'r> Run<'r> {
         Ok(produced)
     }
 
-    /// Prints a value, and says whether that is anything but blanks.
+    /// Prints a value and returns whether it is anything but blanks.
     fn print(&mut self, value: Option<Cow<'_, Value>>, depth: usize) -> Result<bool, TooLong> {
         let Some(value) = value else { return Ok(false) };
         let start = self.out.text.len();
@@ -106,7 +106,7 @@ fn truthy(value: Option<Option<Cow<'_, Value>>>) -> bool {
     value.flatten().is_some_and(|value| truth::javascript(&value))
 }
 
-/// Comparing by size needs two numbers.
+/// `<`, `>` and the like need two numbers.
 fn decide(operator: Binary, left: Option<&Value>, right: Option<&Value>, work: &mut usize) -> Result<bool, TooLong> {
     let truth = |value: Option<&Value>| value.is_some_and(truth::javascript);
     let numbers = || left.and_then(Value::as_f64).zip(right.and_then(Value::as_f64));

@@ -29,7 +29,7 @@ const SIGNS: &[(&str, Op)] =
 const WORDS: &[(&str, Op)] = &[("contains", Op::Contains), ("not", Op::Not), ("and", Op::And), ("or", Op::Or)];
 
 impl Op {
-    /// The operator or mark that is no word and that a text begins with.
+    /// The operator or mark, other than a word, at the start of a text.
     pub(super) fn sign(text: &str) -> Option<&'static str> {
         let signs = SIGNS.iter().map(|(sign, _)| *sign).chain(["=", ",", ":"]);
         signs.into_iter().find(|sign| text.starts_with(sign))
@@ -64,14 +64,14 @@ impl Op {
     }
 }
 
-/// Operands and operators, each operator behind its operands, and the filters that their result goes through.
+/// Operands and operators in postfix order, and the filters that are applied to the result.
 #[derive(Debug)]
 pub(super) struct Expr {
     steps: Vec<Step>,
     filters: Option<Operand>,
 }
 
-/// One value and what its filters make of it, or a range.
+/// One value with its filters, or a range.
 #[derive(Debug)]
 pub(super) enum Operand {
     Value(FilterChain),
@@ -85,7 +85,7 @@ enum Step {
 }
 
 impl Expr {
-    /// What is left of a tag.
+    /// The rest of a tag.
     pub(super) fn read(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<Self> {
         let (mut steps, mut waiting, mut filters): (Vec<Step>, Vec<Op>, _) = (Vec::new(), Vec::new(), None);
         while let Some(token) = tokens.next() {

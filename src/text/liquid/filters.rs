@@ -1,4 +1,4 @@
-//! The filters: their table, and how the crate calls one.
+//! The filters: their table, and their adapter for the crate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct Known {
     plain: Option<Plain>,
 }
 
-/// A filter at a place of a template.
+/// A filter in a template.
 #[derive(Debug)]
 struct Call {
     known: Known,
@@ -58,13 +58,13 @@ impl State {
         Ok(text)
     }
 
-    /// A text that was made, at most some times as long as what it was made of.
+    /// Makes a text that is at most a fixed factor longer than its input.
     pub(super) fn made(&mut self, text: String) -> Given {
         self.room(text.len())?;
         Ok(Val::text(text))
     }
 
-    /// A value's elements, paid for.
+    /// The elements of a value; their cost is counted.
     pub(super) fn elements(&mut self, value: &Val) -> Result<Vec<Value>, Mistake> {
         let count = if let Val::Is(Value::List(list)) = value { list.len() } else { 1 };
         self.pay_list(count)?;
@@ -100,7 +100,7 @@ impl Filter for Call {
             None => lists::each(runtime, self.known.name, &value, &args)?,
         };
         let mut state = state(runtime);
-        // what the filter was given is not needed any more; `release` leaves constants alone
+        // the input of the filter is no longer needed; `release` keeps constants
         state.release(mark.min(input));
         Ok(handle(state.keep(made)))
     }
@@ -155,7 +155,7 @@ pub(super) fn is_known(name: &str) -> bool {
 /// A filter that leaves its value as it is.
 pub(super) const NOTHING: &str = "raw";
 
-/// The filters that are neither of texts, nor of numbers, nor of lists.
+/// The filters that are not for texts, numbers or lists.
 const OTHERS: &[(&str, Plain)] =
     &[("default", default), ("inspect", json), ("json", json), ("jsonify", json), (NOTHING, |_, value, _| Ok(value.clone()))];
 

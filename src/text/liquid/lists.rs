@@ -1,4 +1,5 @@
-//! Filters of lists. Each element that is made or looked at is paid for; a list that could nest without end is refused.
+//! Filters of lists. The cost of each element that is made or visited is counted; a list that could nest without end is
+//! refused.
 
 use std::sync::Arc;
 
@@ -105,7 +106,7 @@ fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
     let length = if args.is_given(1) { args.get(1).whole() } else { 1 };
     let span = |count: usize| {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        // as `slice(begin, begin + length)`, where what is negative still counts from the end
+        // as `slice(begin, begin + length)`, where a negative number still counts from the end
         let place = |n: i64| usize::try_from(if n < 0 { (count.saturating_add(n)).max(0) } else { n.min(count) }).unwrap_or(0);
         let begin = args.get(0).whole();
         let begin = if begin < 0 { count.saturating_add(begin) } else { begin };
@@ -223,7 +224,7 @@ fn chosen(state: &mut State, value: &Val, args: &Args, filter: &str) -> Given {
     Ok(pick(filter, out))
 }
 
-/// What a filter takes of elements of which is known whether they belong.
+/// The result of a filter, after each element has been tested.
 fn pick(filter: &str, mut elements: Vec<(Value, bool)>) -> Val {
     let first = elements.iter().position(|(_, fits)| *fits);
     match filter {

@@ -1,15 +1,16 @@
-//! Liquid, as LiquidJS means it, by the crate `liquid`: outputs with filters, conditions, loops, assignments.
+//! Liquid with the semantics of LiquidJS, based on the crate `liquid`: outputs with filters, conditions, loops,
+//! assignments.
 //!
-//! The crate parses a template and renders it; what LiquidJS does otherwise are tags and filters of its own kind
-//! (`tags.rs`, `filters.rs`), over a runtime of our values (`state.rs`). Before the crate's parser sees a template, it is
-//! cut into plain words (`scan.rs`, `words.rs`), because the parser itself has no bounds.
+//! The crate parses a template and renders it; where LiquidJS differs, we use our own tags and filters (`tags.rs`,
+//! `filters.rs`), over a runtime of our values (`state.rs`). Before the crate's parser sees a template, it is split
+//! into plain words (`scan.rs`, `words.rs`), because the parser itself has no bounds.
 //!
-//! A template is parsed once and rendered often. Rendering looks at nothing but its table: there are no partials, no
-//! clock and no chance. Everything has a bound: the template's length and its words, the nesting of its blocks, the
-//! work, the length of lists and of what is written. A filter that is not known leaves its value as it is, which
-//! [`Liquid::unknown_filters`] tells; a tag that is not known is an error. No input is known on which the crate panics
-//! behind the pre-scan. Should it panic all the same, that is caught and becomes an error like any other; the panic hook
-//! of the process has then printed its line, since a hook belongs to the program and not to a library.
+//! A template is parsed once and rendered often. Rendering depends on nothing but its table: there are no partials, no
+//! clock and no randomness. Everything has a bound: the template's length and its words, the nesting of its blocks, the
+//! work, and the length of lists and of the output. An unknown filter leaves its value unchanged and is reported by
+//! [`Liquid::unknown_filters`]; an unknown tag is an error. No input is known on which the crate panics after the
+//! pre-scan. If it panics all the same, the panic is caught and becomes an ordinary error; the panic hook of the
+//! process has then already printed its message, because a library must not replace the hook of the program.
 
 mod expr;
 mod filters;
@@ -44,10 +45,10 @@ const MOST_ELEMENTS: usize = 100_000;
 /// The block that holds a whole template.
 const PAGE: &str = "page";
 
-/// How far rendering may go, and how it takes what is missing.
+/// The options of a rendering: its limits, and how missing names are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// A name that leads nowhere is an error, and not nothing.
+    /// Whether an unknown name is an error; otherwise it is nil.
     pub strict: bool,
     /// The bounds of work and of the text.
     pub limits: Limits,
@@ -84,7 +85,7 @@ impl Liquid {
         }
     }
 
-    /// The compiled template of a text, which is kept for the next time.
+    /// The compiled template of a text, from a cache if possible.
     ///
     /// # Errors
     /// As [`Liquid::parse`].
@@ -96,7 +97,7 @@ impl Liquid {
     /// Renders over a table of names.
     ///
     /// # Errors
-    /// A bound that is reached and, with `strict`, a name that leads nowhere; with the place of the tag.
+    /// A bound that is reached and, with `strict`, an unknown name; with the place of the tag.
     pub fn render(&self, names: &Value, options: &Options) -> Result<String, TextError> {
         let mut page = Page::new(&options.limits);
         HANDED.set(State::new(names, options, &self.constants));
@@ -121,8 +122,8 @@ impl std::fmt::Debug for Liquid {
 }
 
 thread_local! {
-    /// What the next rendering of this thread begins with. The crate makes the registers in which it is kept only when
-    /// a rendering begins, and the block that holds the template takes it from here at once.
+    /// The initial state of the next rendering of this thread. The crate makes the registers in which it is kept only
+    /// when a rendering begins, and the block that holds the template takes it from here at once.
     static HANDED: Cell<State> = Cell::default();
 }
 
@@ -162,7 +163,7 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::with_msg("the template cannot be handled: its engine has failed")))
 }
 
-/// What is rendered, up to a bound.
+/// The output, up to a bound.
 struct Page {
     text: Vec<u8>,
     most: usize,
@@ -192,7 +193,7 @@ impl io::Write for Page {
     }
 }
 
-/// A mistake on its way through the crate, whose errors show the source of their cause and not the cause.
+/// A mistake that is passed through the crate, whose errors show the source of their cause and not the cause.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("a mistake in the template")]
 struct Carrier(#[source] Carried);
@@ -205,8 +206,8 @@ fn carried(mistake: Mistake) -> Error {
     Error::with_msg(mistake.message.clone()).cause(Carrier(Carried(mistake)))
 }
 
-/// What an error of the crate says: a mistake that was carried, or a place in what was written for its parser, where
-/// `spots` lead back from each line.
+/// Converts an error of the crate: either a mistake of ours that was passed through, or an error at a line of the text
+/// for its parser, which `spots` maps back to the template.
 fn told(error: &Error, spots: &[usize]) -> Mistake {
     let carried = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Carried>());
     if let Some(Carried(mistake)) = carried {
@@ -215,11 +216,11 @@ fn told(error: &Error, spots: &[usize]) -> Mistake {
     let text = error.to_string();
     let place = text.split_once("--> ").and_then(|(_, rest)| rest.lines().next()?.split_once(':'));
     let (line, column): (usize, usize) = place.map_or((1, 1), |(line, column)| (line.parse().unwrap_or(1), column.parse().unwrap_or(1)));
-    // what is wrong behind a word is wrong where the next one stands
+    // an error after a word is reported at the next word
     let line = if column > 1 { line } else { line.saturating_sub(1) };
     let at = spots.get(line).or(spots.last()).copied().unwrap_or_default();
     let message = text.lines().find_map(|line| line.trim_start().strip_prefix("= ")).unwrap_or(text.trim());
-    // what the grammar expects is told by its own names, which say nothing to a reader
+    // the expected rules are named by the crate's grammar, which means nothing to a reader
     let message = match message.split_once("expected ") {
         Some((_, rules)) if rules.contains("Value") || rules.contains("Literal") => "a value is missing here",
         Some(_) => "the tag cannot be read from here on",

@@ -11,7 +11,7 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("at_most", |_, value, args| with(value, args, |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) })),
     ("ceil", |_, value, _| number(value.to_number().ceil())),
     ("date", date),
-    // the second argument asks for a whole number; by 0 it is infinity, as in JavaScript
+    // the second argument requests a whole number; division by 0 is infinity, as in JavaScript
     ("divided_by", |_, value, args| with(value, args, if args.get(1).truthy() { |a, b| (a / b).floor() } else { |a, b| a / b })),
     ("floor", |_, value, _| number(value.to_number().floor())),
     ("minus", |_, value, args| with(value, args, |a, b| a - b)),

@@ -1,4 +1,4 @@
-//! What the tags do while a template is rendered. Everything that is written or gone through is paid for.
+//! The behaviour of the tags while a template is rendered. The cost of all output and iterations is counted.
 
 use std::io::Write;
 
@@ -107,7 +107,7 @@ fn is_one(target: &Val, values: &[Operand], runtime: &dyn Runtime) -> Result<boo
     Ok(false)
 }
 
-/// A count that a tag is given; a negative one is none.
+/// A count that a tag is given; a negative one counts as not given.
 fn count(given: &Operand, runtime: &dyn Runtime) -> Result<Option<usize>> {
     let given = given.value(runtime)?;
     Ok(if given.is_nil() { None } else { Some(usize::try_from(given.whole()).unwrap_or(0)) })
@@ -160,7 +160,7 @@ impl Loop {
     }
 }
 
-/// How many turns a loop over a value takes: one for each element of a list or pair of a table, one for a text.
+/// The number of iterations of a loop over a value: one for each element of a list or pair of a table, one for a text.
 fn length(over: &Val) -> usize {
     match over {
         Val::Is(Value::List(list)) => list.len(),

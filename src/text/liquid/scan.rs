@@ -1,8 +1,9 @@
-//! What happens to a template before the crate's parser sees it: it is cut into texts and tags, and its bounds are held.
+//! The pre-scan of a template for the crate's parser: it splits the template into texts and tags, and enforces the
+//! bounds.
 //!
 //! The crate's parser is quadratic in runs of blanks, overflows the stack on deeply nested blocks and panics on some
 //! inputs. So texts become constants and never reach it, blocks that do not match or nest too deeply are refused here,
-//! and what is left are tags of plain words (`words.rs`). All of it takes linear time and no recursion.
+//! and the rest is tags of plain words (`words.rs`). The scan takes linear time and does not recurse.
 
 use super::val::Val;
 use super::words::{Words, Written};
@@ -37,7 +38,7 @@ type Done = Result<(), Mistake>;
 struct OpenTag {
     at: usize,
     word: &'static str,
-    /// Its `else` was there.
+    /// Whether its `else` has occurred.
     in_else: bool,
 }
 
@@ -45,7 +46,7 @@ struct Scan<'t> {
     words: Words<'t>,
     /// The text before the next tag loses the blanks at its start.
     trims: bool,
-    /// Where the comment began that is open.
+    /// The start of the open comment.
     comment: Option<usize>,
     open: Vec<OpenTag>,
 }
@@ -57,7 +58,7 @@ pub(super) fn template(text: &str) -> Result<Written, Mistake> {
     Ok(scan.words.written)
 }
 
-/// An expression by itself, as the one tag `word`, told as standing at `at`; its constants begin at the slot `first`.
+/// A single expression as the only tag, `word`, reported at the position `at`; its constants begin at the slot `first`.
 pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Result<Written, Mistake> {
     let mut words = Words::new(text, first);
     words.open(word);
@@ -81,7 +82,7 @@ impl<'t> Scan<'t> {
                 (true, None) => self.value(start)?,
                 (false, None) => self.tag(start)?,
             }
-            // `raw` goes further than its own tag
+            // `raw` extends beyond its own tag
             if self.words.end == inside.1 {
                 (self.words.at, self.trims) = (end, right);
             }
@@ -128,7 +129,7 @@ impl<'t> Scan<'t> {
         self.words.close()
     }
 
-    /// What stands in the tag that begins at `start`, where the tag ends, and whether it trims what follows.
+    /// The contents of the tag that begins at `start`, the end of the tag, and whether it trims what follows.
     fn inside(&self, start: usize, output: bool) -> Result<((usize, usize), usize, bool), Mistake> {
         let text = self.words.text;
         let from = start + 2 + usize::from(text.get(start + 2..).is_some_and(|t| t.starts_with('-')));
@@ -274,7 +275,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Where the `}}` of an output stands; one in quotes is text.
+/// The position of the `}}` of an output; one in quotes is text.
 fn closing_output(rest: &str) -> Option<usize> {
     let bytes = rest.as_bytes();
     let mut quote = None;

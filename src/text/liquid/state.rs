@@ -1,7 +1,8 @@
-//! What one rendering knows, and the account of work from which everything is paid.
+//! The state of one rendering, and its budget of work.
 //!
-//! The crate would copy every value that it handles. So it handles numbers instead: the slots of a template's constants
-//! and, behind them, of the values that the expression under way has come by. The values are shared and not copied.
+//! The crate would copy every value that it handles. Therefore it is given numbers instead: slots of the template's
+//! constants and, after them, of the intermediate values of the current expression. The values are shared and not
+//! copied.
 
 use std::cell::RefMut;
 use std::collections::BTreeSet;
@@ -20,43 +21,43 @@ use crate::text::Mistake;
 
 type Done = Result<(), Mistake>;
 
-/// One loop that runs, or a filter that looks at one element.
+/// A running loop, or a filter that evaluates an expression for an element.
 pub(super) struct Turn {
     pub name: Arc<str>,
     pub value: Val,
     pub place: Option<Place>,
 }
 
-/// Which turn of how many, and the columns of a table.
+/// The iteration, the number of iterations, and the columns of a table.
 type Place = (usize, usize, Option<usize>);
 
-/// A rendering under way.
+/// The state of a rendering.
 #[derive(Default)]
 pub(super) struct State {
     names: Value,
     pub options: Options,
     left: usize,
-    /// Where the tag stands that is rendered.
+    /// The position of the current tag.
     pub at: usize,
     constants: Arc<[Val]>,
-    /// Values that the expression under way has come by.
+    /// The intermediate values of the current expression.
     passing: Vec<Val>,
-    /// What an expression has given before its filters, or as the expression of a filter.
+    /// The value of an expression before its filters, or as the expression of a filter.
     pub answer: Val,
     assigned: FxHashMap<Arc<str>, Val>,
     counted: FxHashMap<Arc<str>, Val>,
     cycles: FxHashMap<Arc<str>, usize>,
-    /// How far loops with a name over the same list came.
+    /// The positions of earlier loops, by name and list, for `offset: continue`.
     pub came: FxHashMap<(Arc<str>, Arc<str>), usize>,
     pub turns: Vec<Turn>,
 }
 
-/// The state of a rendering, lent until the end of a statement: the crate must not ask for it meanwhile.
+/// The state of a rendering, borrowed until the end of a statement; the crate must not request it meanwhile.
 pub(super) fn state(runtime: &dyn Runtime) -> RefMut<'_, State> {
     runtime.registers().get_mut()
 }
 
-/// Works with the state of a rendering; what goes wrong is carried through the crate.
+/// Calls a function with the state of a rendering; its mistake is passed through the crate.
 pub(super) fn with<T>(runtime: &dyn Runtime, work: impl FnOnce(&mut State) -> Result<T, Mistake>) -> liquid_core::Result<T> {
     work(&mut state(runtime)).map_err(carried)
 }
@@ -74,7 +75,7 @@ impl State {
         Err(Mistake::bound(self.at, message))
     }
 
-    /// Takes work from the account.
+    /// Spends work of the budget.
     pub(super) fn pay(&mut self, units: usize) -> Done {
         match self.left.checked_sub(units) {
             Some(left) => {
@@ -101,7 +102,7 @@ impl State {
         self.pay(elements)
     }
 
-    /// A value as text. A list may print as very much: that is paid before it is made.
+    /// A value as text. The text of a list may be very long, so its cost is counted before it is made.
     pub(super) fn printed(&mut self, value: &Val) -> Result<Arc<str>, Mistake> {
         fn length(value: &Value, left: usize) -> usize {
             match value {
@@ -135,12 +136,12 @@ impl State {
         self.constants.len() + self.passing.len()
     }
 
-    /// Gives up all slots from a mark on, but for constants.
+    /// Releases all slots from a mark on, except for constants.
     pub(super) fn release(&mut self, mark: usize) {
         self.passing.truncate(mark.saturating_sub(self.constants.len()));
     }
 
-    /// A key as it is written, or the text of the value in a slot; a list or a table is none.
+    /// A key as it is written, or the text of the value in a slot; `None` for a list or a table.
     fn key<'k>(&mut self, key: &'k ScalarCow<'_>) -> Result<Option<KStringCow<'k>>, Mistake> {
         match key.to_integer() {
             None => Ok(Some(key.to_kstr())),
@@ -209,7 +210,7 @@ impl State {
         if by > 0 { old } else { new }
     }
 
-    /// Which of so many items a cycle has come to.
+    /// The index of the next item of a cycle.
     pub(super) fn cycle(&mut self, key: Arc<str>, items: usize) -> usize {
         let next = self.cycles.entry(key).or_default();
         let now = *next;
@@ -217,7 +218,7 @@ impl State {
         now
     }
 
-    /// Begins the turns of a loop.
+    /// Begins the iterations of a loop.
     pub(super) fn begin(&mut self, name: Arc<str>) {
         self.turns.push(Turn { name, value: Val::Missing, place: None });
     }
@@ -280,7 +281,7 @@ fn about(n: usize, count: usize, columns: Option<usize>) -> Value {
     Value::map(fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect::<Map>())
 }
 
-/// The crate's view of a rendering: names lead to slots, and one that leads nowhere is nothing. The rest is as it was.
+/// The runtime that the crate sees: names resolve to slots, and an unknown name is nil. Everything else is delegated.
 pub(super) struct Names<'r>(pub &'r dyn Runtime);
 
 impl Runtime for Names<'_> {

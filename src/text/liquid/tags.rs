@@ -1,4 +1,4 @@
-//! The tags, as tags and blocks of the crate. The first word of each is its place in the template, for what goes wrong.
+//! The tags, as tags and blocks of the crate. The first word of each is its place in the template, for errors.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(super) enum What {
     Stop(Interrupt),
 }
 
-/// A condition and what it must be.
+/// A condition and the truth value that it must have.
 #[derive(Debug)]
 pub(super) struct When(pub Expr, pub bool);
 
@@ -62,12 +62,12 @@ pub(super) struct When(pub Expr, pub bool);
 pub(super) struct Loop {
     pub name: usize,
     pub over: Operand,
-    /// How `over` is written: `offset: continue` goes by it.
+    /// The source text of `over`, which identifies the loop for `offset: continue`.
     pub written: Arc<str>,
     pub limit: Option<Operand>,
     pub offset: Option<Offset>,
     pub reversed: bool,
-    /// Of a `tablerow`: its columns, all in one row if not given.
+    /// The columns of a `tablerow`; if not given, all are in one row.
     pub table: Option<Option<Operand>>,
     pub body: Template,
     pub otherwise: Template,
@@ -164,7 +164,8 @@ fn end(tokens: &mut TagTokenIter<'_>) -> Result<()> {
     tokens.next().map_or(Ok(()), |token| Err(token.raise_custom_error("nothing may follow here")))
 }
 
-/// The elements up to a tag that divides the block; that tag's name and words, and nothing at the end of the block.
+/// The elements up to a tag that divides the block, with the name and words of that tag; `None` at the end of the
+/// block.
 fn part<'a>(block: &mut TagBlock<'a, '_>, language: &Language) -> Result<(Template, Option<(String, TagTokenIter<'a>)>)> {
     let mut body = Vec::new();
     while let Some(element) = block.next()? {
@@ -196,7 +197,7 @@ fn choice(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language:
 
 fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language) -> Result<What> {
     let target = Expr::read(tokens, language)?;
-    // what stands before the first `when` belongs to none
+    // elements before the first `when` belong to no branch
     let (_, mut next) = part(block, language)?;
     let mut arms = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Filters of texts. What a filter may make is bounded before it is made; patterns are linear.
+//! Filters of texts. The size of a result is bounded before it is made; patterns take linear time.
 
 use std::sync::LazyLock;
 
@@ -63,7 +63,7 @@ fn capitalized(text: &str) -> String {
     first + chars.as_str().to_lowercase().as_str()
 }
 
-/// The characters given are cut; white space if none are.
+/// Strips the given characters, or white space if none are given.
 fn stripped(state: &mut State, value: &Val, args: &Args, (start, end): (bool, bool)) -> Given {
     let set: Vec<char> = if args.get(0).is_nil() { Vec::new() } else { state.text(args.get(0))?.chars().take(256).collect() };
     let goes = |c: char| if set.is_empty() { js::is_space(c) } else { set.contains(&c) };
@@ -135,7 +135,7 @@ fn number_of_words(state: &mut State, value: &Val, _: &Args) -> Given {
     Ok(Val::count(count))
 }
 
-/// At most so many UTF-16 units (50), the mark at the end (`...`) among them.
+/// At most this many UTF-16 units (50), including the mark at the end (`...`).
 fn truncate(state: &mut State, value: &Val, args: &Args) -> Given {
     let most = if args.is_given(0) { usize::try_from(args.get(0).whole()).unwrap_or(0) } else { 50 };
     let mark = if args.is_given(1) { state.text(args.get(1))? } else { "...".into() };
@@ -154,7 +154,7 @@ fn truncate(state: &mut State, value: &Val, args: &Args) -> Given {
     state.made(out)
 }
 
-/// At most so many words (15), and the mark where that many are reached.
+/// At most this many words (15), and the mark if that number is reached.
 fn truncatewords(state: &mut State, value: &Val, args: &Args) -> Given {
     let most = if args.is_given(0) { usize::try_from(args.get(0).whole()).unwrap_or(1).max(1) } else { 15 };
     let mark = if args.is_given(1) { state.text(args.get(1))? } else { "...".into() };
@@ -189,7 +189,7 @@ fn escaped_once(text: &str) -> String {
     escaped(&plain)
 }
 
-/// Tags, comments, scripts and styles go.
+/// Removes tags, comments, scripts and styles.
 #[expect(clippy::expect_used, reason = "a pattern that is written here")]
 fn strip_html(state: &mut State, value: &Val, _: &Args) -> Given {
     static TAGS: LazyLock<Regex> =
@@ -197,7 +197,7 @@ fn strip_html(state: &mut State, value: &Val, _: &Args) -> Given {
     changed(state, value, 8, |text| TAGS.replace_all(text, "").into_owned())
 }
 
-/// `encodeURIComponent`, but for the characters of `plain`.
+/// `encodeURIComponent`, except for the characters of `plain`.
 fn percent(text: &str, plain: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! What a value means in Liquid where that differs from a pack: truth, equality, order, printing, properties.
+//! The semantics of values in Liquid where they differ from a pack's: truth, equality, order, printing, properties.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::text::{js, truth};
 /// A value while a template is rendered.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Val {
-    /// A name that leads nowhere.
+    /// An unknown name.
     #[default]
     Missing,
     /// The word `nil`.
@@ -36,7 +36,7 @@ impl Val {
         Val::Is(Value::Bool(truth))
     }
 
-    /// A number; a whole one stays whole, so that it can count and index.
+    /// A number; a whole one stays an integer, so that it can be used as a count or index.
     pub(super) fn number(n: f64) -> Self {
         let value = Value::Num(n);
         Val::Is(value.as_i64().map_or(value, Value::Int))
@@ -46,7 +46,7 @@ impl Val {
         Val::Is(Value::Int(int(n)))
     }
 
-    /// The value that a table can hold.
+    /// As a value that a table can hold.
     pub(super) fn value(&self) -> Value {
         if let Val::Is(value) = self { value.clone() } else { Value::Null }
     }
@@ -64,7 +64,7 @@ impl Val {
         matches!(self, Val::Missing | Val::Nil | Val::Is(Value::Null))
     }
 
-    /// Only `false` and nothing are not true; 0 and `""` are.
+    /// Only `false` and nil are not true; 0 and `""` are.
     pub(super) fn truthy(&self) -> bool {
         match self {
             Val::Is(value) => truth::liquid(value),
@@ -72,7 +72,7 @@ impl Val {
         }
     }
 
-    /// How it stands in a text.
+    /// Its text when printed.
     pub(super) fn print(&self) -> Arc<str> {
         match self {
             Val::Is(Value::Text(text)) => text.clone(),
@@ -96,7 +96,7 @@ impl Val {
         }
     }
 
-    /// As a list: nothing is an empty one, anything else that is none is its only element.
+    /// As a list: nil is an empty list, and any other value that is not a list is its only element.
     pub(super) fn elements(&self) -> Vec<Value> {
         match self {
             Val::Is(Value::List(list)) => list.to_vec(),
@@ -153,7 +153,7 @@ fn print(value: &Value, out: &mut String) {
     }
 }
 
-/// `==`. Tables are equal only to themselves. `seen` grows by the values that were looked at.
+/// `==`. Tables are equal only to themselves. `seen` grows by the number of compared values.
 pub(super) fn equals(left: &Val, right: &Val, seen: &mut usize) -> bool {
     match (left, right) {
         (Val::Empty, other) | (other, Val::Empty) => is_empty(other),
@@ -191,7 +191,7 @@ fn is_blank(value: &Val) -> bool {
     }
 }
 
-/// `<`, `>` and the like; nothing where JavaScript finds neither.
+/// `<`, `>` and the like; `None` if JavaScript finds neither.
 pub(super) fn compare(left: &Val, right: &Val) -> Option<Ordering> {
     match (left, right) {
         (Val::Nil | Val::Empty | Val::Blank, _) | (_, Val::Nil | Val::Empty | Val::Blank) => None,
@@ -216,7 +216,7 @@ pub(super) fn contains(left: &Val, right: &Val, seen: &mut usize) -> bool {
     }
 }
 
-/// An order of all values, for sorting: numbers, then texts, then the rest as it stood, nothing last.
+/// An order of all values, for sorting: numbers, then texts, then other values in their given order, and nil last.
 pub(super) fn order(left: &Val, right: &Val) -> Ordering {
     let rank = |value: &Val| match value {
         Val::Is(Value::Int(_) | Value::Num(_)) => 0,

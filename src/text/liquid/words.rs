@@ -1,9 +1,9 @@
-//! The inside of a tag, word by word, on its way to the crate's parser.
+//! Converts the inside of a tag, word by word, for the crate's parser.
 //!
 //! The crate gets every literal as a number, the slot of a constant, and every name that its grammar cannot read as a
-//! constant too: its parser reads long numbers, quotes and names like `nilly` or `2nd` wrongly, or panics. What the words
-//! mean together is left to the crate. Each word stands on a line of its own, so that the line in an error of the crate
-//! leads back to the place in the template.
+//! constant too: its parser reads long numbers, quotes and names like `nilly` or `2nd` wrongly, or panics. The
+//! structure of the words is left to the crate. Each word stands on a line of its own, so that the line in an error of
+//! the crate leads back to the place in the template.
 
 use std::fmt::{Display, Write as _};
 
@@ -15,24 +15,24 @@ use super::{DEEPEST, MOST_WORDS, filters};
 use crate::model::Value;
 use crate::text::{Mistake, js};
 
-/// The name under which a rendering finds what stands in brackets behind it by its computed name; alone, it is the
-/// value to which the filters behind operators are applied.
+/// The name for access by a computed name, which follows in brackets; alone, it is the value that filters after
+/// operators are applied to.
 pub(super) const NAMED: &str = "_";
-/// The name under which a rendering finds the value that stands in brackets behind it.
+/// The name for the value that follows in brackets.
 pub(super) const VALUE: &str = "__";
 
 /// What was written for the crate.
 #[derive(Default)]
 pub(super) struct Written {
     pub text: String,
-    /// Where each line of `text` stands in the template, in bytes.
+    /// The position of each line of `text` in the template, in bytes.
     pub spots: Vec<usize>,
     pub constants: Vec<Val>,
     /// Filters that the template calls and that do not exist.
     pub unknown: Vec<String>,
 }
 
-/// Reads a stretch of the template and writes it down for the crate.
+/// Reads a range of the template and writes it for the crate.
 pub(super) struct Words<'t> {
     pub text: &'t str,
     pub at: usize,
@@ -100,7 +100,7 @@ impl<'t> Words<'t> {
         Ok(())
     }
 
-    /// More of the word before.
+    /// Appends to the previous word.
     fn glue(&mut self, text: impl Display) {
         let _ = write!(self.written.text, "{text}");
     }
@@ -111,7 +111,7 @@ impl<'t> Words<'t> {
         self.first + self.written.constants.len() - 1
     }
 
-    /// A name that is given a value; quotes round it are allowed.
+    /// A name that is assigned; quotes around it are allowed.
     pub(super) fn name(&mut self) -> Done {
         self.skip_blank();
         let at = self.at;
@@ -123,10 +123,10 @@ impl<'t> Words<'t> {
         self.piece(at, slot)
     }
 
-    /// Everything up to the end of the stretch: values, operators and, unless it is `bare`, filters.
+    /// Everything up to the end of the range: values, operators and, unless it is `bare`, filters.
     pub(super) fn all(&mut self, bare: bool) -> Done {
         let (mut operators, mut piped, mut depth, mut range) = (false, false, 0, None);
-        // where a value has ended to which a key may be joined, and whether there was one
+        // the end of the last value, which a key may be joined to, and whether there has been a value
         let (mut ended, mut begun) = (None, false);
         // the argument of a filter must follow
         let mut awaited = false;
@@ -151,7 +151,7 @@ impl<'t> Words<'t> {
                 self.piece(at, sign)?;
                 continue;
             }
-            // of values side by side the first counts, as if an operator that nobody wrote stood between them
+            // of adjacent values the first counts, as if there were an operator between them
             let mut operator = false;
             awaited = false;
             match first {
@@ -162,7 +162,7 @@ impl<'t> Words<'t> {
                     }
                     (piped, operators) = (true, false);
                     self.filter()?;
-                    // no value may follow at once, and no key either
+                    // neither a value nor a key may follow directly
                     ended = Some(usize::MAX);
                 }
                 '(' if range.is_none() => {
@@ -267,7 +267,7 @@ impl<'t> Words<'t> {
             }
             return Ok(word);
         };
-        // what is written alike has one slot, so that loops over it and cycles of it are known again
+        // equal spellings share one slot, so that loops over them and cycles of them are recognised again
         let slot = match self.known.get(word) {
             Some(slot) => *slot,
             None => self.constant(literal),
@@ -328,7 +328,7 @@ fn literal(word: &str) -> Option<Val> {
     LITERALS.iter().find(|(literal, _)| *literal == word).map(|(_, value)| value.clone())
 }
 
-/// Whether the crate's grammar reads this as a name. It takes `nil` out of `nilly`.
+/// Whether the crate's grammar reads this as a name; it would read `nil` from `nilly`.
 fn is_plain(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))

@@ -2,8 +2,8 @@
 
 use crate::text::js;
 
-/// Takes as much indentation from each line as the first line that is not blank has (a tab counts as one; a line
-/// with less loses what it has), then trims the whole.
+/// Removes as much indentation from each line as the first line that is not blank has (a tab counts as one; a line with
+/// less loses what it has), then trims the whole.
 #[must_use]
 pub fn dedent(body: &str) -> String {
     let depth = |line: &str| line.bytes().take_while(|b| matches!(b, b' ' | b'\t')).count();

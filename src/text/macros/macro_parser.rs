@@ -1,7 +1,7 @@
-//! From text to a tree: which braces belong together, what is a name, what are arguments, which macros make a block.
+//! From text to a tree: finds matching braces, names, arguments, and the macros that form a block.
 //!
-//! Every text has a tree. Braces that make no macro are text around it; an end that is missing leaves its macro as
-//! text, and what is whole inside it still counts. One walk over the text, no recursion.
+//! Every text has a tree. Braces that do not form a macro are text. A macro without an end is text too, but complete
+//! macros inside it count. Parsing is one walk over the text, without recursion.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::text::js;
 
-/// What a macro takes.
+/// The arguments that a macro takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Fewest arguments.
@@ -18,46 +18,46 @@ pub struct Shape {
     pub most: usize,
     /// Its last argument may stand as a body: `{{name}}body{{/name}}`.
     pub block: bool,
-    /// Arguments that are handed over unevaluated, one bit each from the lowest.
+    /// The arguments that are passed unevaluated, one bit each from the lowest.
     pub raw: u32,
 }
 
 impl Shape {
-    /// Whether so many arguments are right.
+    /// Whether this number of arguments is allowed.
     #[must_use]
     pub fn takes(&self, count: usize) -> bool {
         (self.least..=self.most).contains(&count)
     }
 
-    /// Whether argument `n` (from 0) is handed over unevaluated.
+    /// Whether argument `n` (from 0) is passed unevaluated.
     #[must_use]
     pub fn is_raw(&self, n: usize) -> bool {
         u32::try_from(n).ok().and_then(|n| self.raw.checked_shr(n)).is_some_and(|bits| bits & 1 == 1)
     }
 }
 
-/// A macro that is known.
+/// A known macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// Its number, as its owner counts.
+    /// Its number, which its owner assigns.
     pub id: u32,
     /// What it takes.
     pub shape: Shape,
 }
 
-/// Who knows which names there are. A variable shorthand is known by its mark: `.` or `$`; it is called with the
-/// variable's name, the operator (empty for reading) and, where there is one, a value.
+/// The known names. A variable shorthand is known by its mark: `.` or `$`; it is called with the variable's name, the
+/// operator (empty for reading) and, where there is one, a value.
 pub trait Grammar {
     /// The macro of a name, as written.
     fn find(&self, name: &str) -> Option<Found>;
 
-    /// Whether `{{/name}}` ends a block; where it does not, ends stay as they are written.
+    /// Whether `{{/name}}` ends a block; if not, ends stay as they are written.
     fn has_blocks(&self) -> bool {
         true
     }
 }
 
-/// An argument or a whole text: from where to where, and the macros in it.
+/// An argument or a whole text: its range, and the macros in it.
 #[derive(Debug, Default)]
 pub struct Part {
     pub(super) from: usize,
@@ -68,26 +68,26 @@ pub struct Part {
 /// A macro in a text.
 #[derive(Debug)]
 pub struct Node {
-    /// From its `{{` …
+    /// The position of its `{{`.
     pub(super) start: usize,
-    /// … to behind its `}}`.
+    /// The position after its `}}`.
     pub(super) end: usize,
-    /// Its name, as written; empty in braces that make no macro.
+    /// Its name, as written; empty for braces that do not form a macro.
     pub(super) name: Arc<str>,
     pub(super) found: Option<Found>,
     /// It ends a block: `{{/name}}`.
     pub(super) closes: bool,
     /// It keeps white space: `{{#name}}`.
     pub(super) keeps: bool,
-    /// Of a variable shorthand: the name and the operator.
+    /// For a variable shorthand: the name and the operator.
     pub(super) variable: Option<[Arc<str>; 2]>,
     pub(super) args: Vec<Part>,
-    /// The place of its end in the same list, if one follows.
+    /// The index of its end in the same list, if one follows.
     pub(super) closer: Option<usize>,
 }
 
 impl Node {
-    /// Whether it stands for something that can be called.
+    /// Whether it is something that can be called.
     pub(super) fn is_macro(&self) -> bool {
         !self.name.is_empty()
     }
@@ -125,9 +125,9 @@ enum Mode {
     None,
     /// `::`
     List,
-    /// All that follows is one.
+    /// Everything that follows is one argument.
     Rest,
-    /// What follows is passed over.
+    /// What follows is ignored.
     Skip,
 }
 
@@ -183,7 +183,7 @@ impl MacroReader<'_> {
         Tree { whole: Part { from: 0, to: self.text.len(), nodes }, too_deep: self.too_deep }
     }
 
-    /// The last two of a run of braces open a macro.
+    /// Opens a macro. The last two of a run of braces open it.
     fn open(&mut self, at: usize) -> usize {
         let run = self.text.as_bytes().iter().skip(at).take_while(|b| **b == b'{').count();
         let start = at + run - 2;
@@ -263,7 +263,7 @@ pub(super) fn name_of(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// What stands behind the braces at `start`: the macro so far, how its arguments are read, and where they begin.
+/// Reads what follows the braces at `start`: the macro so far, the separator of its arguments, and where they begin.
 fn header(text: &str, start: usize, grammar: &dyn Grammar) -> (Node, Mode, usize) {
     let mut node = Node {
         start,
@@ -299,14 +299,14 @@ fn header(text: &str, start: usize, grammar: &dyn Grammar) -> (Node, Mode, usize
     }
     let name = name_of(from(at));
     if name.is_empty() {
-        // no macro, but its end is its own
+        // not a macro, but it has its own end
         return (node, Mode::Rest, start + 2);
     }
     node.name = name.into();
     node.found = grammar.find(name);
     let mut after = at + name.len();
     if name != "//" {
-        // what follows a name without white space or a colon belongs to nothing
+        // text directly after a name, without white space or a colon, is ignored
         after += from(after).find(|c: char| js::is_space(c) || matches!(c, ':' | '|' | '}')).unwrap_or(from(after).len());
     }
     let next = skip(after);
@@ -324,7 +324,7 @@ fn header(text: &str, start: usize, grammar: &dyn Grammar) -> (Node, Mode, usize
 /// Operators of a variable shorthand, the longer ones first.
 const OPERATORS: &[&str] = &["||=", "??=", "++", "--", "+=", "-=", "||", "??", "==", "!=", ">=", "<=", ">", "<", "="];
 
-/// The name and the operator of a variable shorthand whose name begins at `at`; nothing if it is none.
+/// The name and the operator of a variable shorthand whose name begins at `at`; `None` if it is not one.
 fn variable(text: &str, at: usize) -> Option<([Arc<str>; 2], Mode, usize)> {
     let rest = text.get(at..)?;
     // a dash at the end belongs to an operator
@@ -345,7 +345,7 @@ fn variable(text: &str, at: usize) -> Option<([Arc<str>; 2], Mode, usize)> {
         let mode = if matches!(*operator, "++" | "--") { Mode::Skip } else { Mode::Rest };
         return Some(([name.into(), (*operator).into()], mode, place + operator.len()));
     }
-    // a second word is passed over
+    // a second word is ignored
     let word = behind.len() < after.len() && behind.starts_with(|c: char| c.is_ascii_alphabetic());
     word.then(|| ([name.into(), "".into()], Mode::Skip, place))
 }

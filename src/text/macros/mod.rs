@@ -1,8 +1,8 @@
 //! Macros: `{{name::argument}}` in prompts, expanded in one walk from left to right, arguments first.
 //!
-//! The engine knows no macro. A text is read once into a tree ([`parse`]); a [`MacroHost`] tells which names there are
-//! and what they take, and is asked for each macro in the order of the text ([`walk`]). What a macro gives is inserted
-//! and not read again. A text without macros is handed back as it came, at the cost of a scan.
+//! The engine knows no macro. A text is read once into a tree ([`parse`]); a [`MacroHost`] declares the names and their
+//! arguments, and evaluates each macro in the order of the text ([`walk`]). The result of a macro is inserted and not
+//! expanded again. A text without macros is returned unchanged, at the cost of a scan.
 
 pub mod indent;
 pub mod macro_parser;
@@ -20,33 +20,33 @@ pub use walk::{Branch, Called, Walk};
 /// A place in the text that is expanded, in bytes.
 pub type Offset = usize;
 
-/// What a host answers.
+/// The answer of a host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MacroResult {
-    /// The text in its place.
+    /// The text that replaces the macro.
     Text(Arc<str>),
-    /// No such macro, or not with these arguments: it stays as written, what was expanded inside it expanded.
+    /// There is no such macro with these arguments: it stays as written, but macros inside it stay expanded.
     Unknown,
     /// It stays as written, and this is the warning.
     Failed(String),
 }
 
-/// Who knows the macros.
+/// Declares and evaluates the macros.
 pub trait MacroHost: Grammar {
     /// Evaluates one macro.
     fn call(&self, called: &Called<'_>) -> MacroResult;
 
-    /// Rewrites a text before its macros are read; nothing if there is nothing to rewrite.
+    /// Rewrites a text before it is parsed; `None` if nothing changes.
     fn before(&self, _text: &str) -> Option<String> {
         None
     }
 
-    /// Rewrites a text whose macros have been expanded; nothing if there is nothing to rewrite.
+    /// Rewrites a text whose macros have been expanded; `None` if nothing changes.
     fn after(&self, _text: &str) -> Option<String> {
         None
     }
 
-    /// A text as it is read. A host may remember what it has read.
+    /// Parses a text. A host may cache the result.
     fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading>
     where
         Self: Sized,
@@ -57,12 +57,12 @@ pub trait MacroHost: Grammar {
     }
 }
 
-/// A text as it is read.
+/// A parsed text.
 #[derive(Debug)]
 pub struct Reading {
-    /// What it was rewritten to beforehand; nothing if it was not.
+    /// The text after the rewriting before parsing; `None` if that changed nothing.
     pub marked: Option<Arc<str>>,
-    /// The tree of that.
+    /// The tree of the rewritten text.
     pub tree: Tree,
 }
 
@@ -71,7 +71,7 @@ pub struct Reading {
 pub struct Expanded {
     /// The text; the very same `Arc` if nothing changed.
     pub text: Arc<str>,
-    /// What went wrong, one sentence each. A text beyond a limit is left as it was.
+    /// The warnings, one sentence each. A text that exceeds a limit is left unchanged.
     pub warnings: Vec<String>,
 }
 
@@ -82,9 +82,9 @@ pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits) -> Expan
     Expanded { text: done.map_or_else(|| text.clone(), Arc::from), warnings }
 }
 
-/// The expanded text, or nothing if it is to stay as it is.
+/// The expanded text; `None` if it stays unchanged.
 fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits, warnings: &mut Vec<String>) -> Option<String> {
-    // most texts are not worth remembering
+    // most texts are not worth caching
     if !has_braces(text) && host.before(text).is_none() {
         return host.after(text);
     }
@@ -111,8 +111,9 @@ pub(crate) fn has_braces(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), b"{{").is_some()
 }
 
-/// Whether a text may call one of the macros `names` (in lower case), judged by a scan. A variable shorthand such
-/// as `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. May say yes for a macro that is never reached.
+/// Whether a text may call one of the macros `names` (in lower case), judged by a scan. A variable shorthand such as
+/// `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. It may also return true for a macro that is never
+/// reached.
 #[must_use]
 pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>) -> bool {
     // most messages hold no brace at all, and a long chat has many

@@ -1,7 +1,8 @@
-//! The ordered flavour: one pattern after another over the flat text, what a pass inserts being seen by later ones.
+//! Expansion in ordered passes: one pattern after another over the flat text. Later passes see what earlier ones have
+//! inserted.
 //!
-//! No pass reads what it has inserted itself, and there are as many passes as the caller makes: an expansion ends.
-//! It is bounded in matches and in bytes; a text that grows beyond a bound is left as it was given.
+//! No pass reads its own insertions, and the caller makes a fixed number of passes, so an expansion always ends. It is
+//! bounded in matches and bytes; a text that exceeds a bound is left unchanged.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ const MOST_WARNINGS: usize = 20;
 
 /// A match of a pass.
 pub struct Hit<'a> {
-    /// The groups of the pattern from group 1 on, those that took no part being empty.
+    /// The groups of the pattern from group 1 on; groups that did not participate are empty.
     pub groups: Vec<&'a str>,
     /// Where it begins in `source`, in bytes.
     pub at: Offset,
@@ -56,7 +57,7 @@ impl Flat {
         !self.over && !self.text.is_empty()
     }
 
-    /// One pass: every match of `find` is replaced by what `each` answers. A macro that is unknown or fails ends the
+    /// One pass: every match of `find` is replaced by the answer of `each`. A macro that is unknown or fails ends the
     /// pass, and the text is as it was before it.
     pub fn pass(&mut self, find: &Pattern, mut each: impl FnMut(&Hit<'_>) -> MacroResult) {
         if !self.goes_on() {

@@ -1,7 +1,7 @@
 //! The walk over a tree: macros in the order of the text, each after its arguments.
 //!
-//! Bounded in depth, in macros and in what they add. A macro whose arguments are handed over unevaluated gets
-//! [`Branch`]es, and asks the walk for those that it wants.
+//! Bounded in depth, in macros and in what they add. A macro whose arguments are passed unevaluated gets [`Branch`]es,
+//! and asks the walk to evaluate those that it needs.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ const MOST_WARNINGS: usize = 20;
 /// A limit was reached; the text is left as it was.
 struct Stop;
 
-/// A stretch of a text that has not been evaluated: an argument, a body, or a part of one.
+/// A range of a text that has not been evaluated: an argument, a body, or a part of one.
 #[derive(Debug, Clone, Copy)]
 pub struct Branch<'a> {
     source: &'a Arc<str>,
-    /// The list that its macros stand in, and which of them are its.
+    /// The list that contains its macros, and their range in it.
     nodes: &'a [Node],
     first: usize,
     end: usize,
@@ -57,7 +57,8 @@ impl<'a> Branch<'a> {
         Self { from: (self.from + bytes).min(self.to), ..self }
     }
 
-    /// Parts it at the first macro `marker` that stands in no block `block` of its own, both in exactly that spelling.
+    /// Splits it at the first macro `marker` that is not inside an inner block `block`; both names must have exactly
+    /// this spelling.
     #[must_use]
     pub fn split(self, marker: &str, block: &str) -> (Self, Option<Self>) {
         let mut open = 0_usize;
@@ -79,23 +80,23 @@ impl<'a> Branch<'a> {
 pub struct Called<'a> {
     /// The name, as written; `.` and `$` for a variable shorthand.
     pub name: &'a str,
-    /// The number that the host gave it; nothing for a macro that its grammar does not know.
+    /// The number that the host assigned; `None` for a macro that its grammar does not know.
     pub id: Option<u32>,
-    /// The arguments, expanded and trimmed; those that are to be handed over unevaluated are empty.
+    /// The arguments, expanded and trimmed; those that are passed unevaluated are empty.
     pub args: &'a [Arc<str>],
-    /// The arguments as written, for those that are to be handed over unevaluated; empty where there are none.
+    /// The arguments that are passed unevaluated, as written; empty if there are none.
     pub branches: &'a [Branch<'a>],
-    /// The last argument stood as a body.
+    /// Whether the last argument was written as a body.
     pub block: bool,
-    /// The flag `#`: white space is to be kept.
+    /// The flag `#`: white space is kept.
     pub keeps: bool,
-    /// Where its `{{` stands in `source`.
+    /// The position of its `{{` in `source`.
     pub at: Offset,
-    /// From how many UTF-16 units of `source` on its place counts, and the place of that.
+    /// An offset of `source` in UTF-16 units from which its place is counted, and the place of that offset.
     pub origin: (usize, usize),
-    /// The text at hand, as it was after it was rewritten beforehand.
+    /// The text that contains it, after the rewriting before parsing.
     pub source: &'a Arc<str>,
-    /// Who evaluates branches; nothing where the walk has none.
+    /// The walk that evaluates branches; `None` if there are no branches.
     pub walk: Option<&'a Walk<'a>>,
 }
 
@@ -122,7 +123,7 @@ pub struct Walk<'a> {
     depth: Cell<usize>,
     stopped: Cell<bool>,
     origin: Cell<(usize, usize)>,
-    /// The last place in the text that was asked for, and its UTF-16 units: the next one is mostly near.
+    /// The last requested place in the text, and its UTF-16 units, because the next request is usually near it.
     seen: Cell<(Offset, usize)>,
     pub(super) warnings: RefCell<Vec<String>>,
 }
@@ -142,7 +143,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The expanded text; nothing if a limit was reached.
+    /// The expanded text; `None` if a limit was reached.
     pub(super) fn whole(&self, source: &Arc<str>, tree: &Tree) -> Option<String> {
         let mut out = String::with_capacity(source.len());
         self.list(Branch::part(source, &tree.whole), &mut out).ok()?;
@@ -156,7 +157,7 @@ impl<'a> Walk<'a> {
         let outside = self.origin.replace((self.units(branch.source, branch.from), place));
         let done = self.list(branch, &mut out);
         self.origin.set(outside);
-        // the limit is told once, by the outermost text
+        // the limit is reported once, by the outermost text
         if done.is_err() {
             return String::new();
         }
@@ -172,7 +173,7 @@ impl<'a> Walk<'a> {
         units
     }
 
-    /// Evaluates a branch and leaves it as it comes, trimmed.
+    /// Evaluates a branch and only trims the result.
     #[must_use]
     pub fn value(&self, branch: Branch<'_>) -> String {
         let mut out = String::new();
@@ -207,7 +208,7 @@ impl<'a> Walk<'a> {
 
     fn list(&self, of: Branch<'_>, out: &mut String) -> Result<(), Stop> {
         let copy = |from: usize, to: usize, out: &mut String| out.push_str(of.source.get(from..to).unwrap_or_default());
-        // ends of blocks that cannot be: they stay as text
+        // ends of blocks that are not closed properly stay as text
         let mut torn = FxHashSet::default();
         let (mut at, mut n) = (of.from, of.first);
         while let Some(node) = of.nodes.get(n).filter(|_| n < of.end) {
@@ -330,7 +331,8 @@ impl<'a> Walk<'a> {
         self.host.call(&Called { name: &node.name, id, args, branches, block, keeps: node.keeps, at, origin, source, walk: Some(self) })
     }
 
-    /// The macro as it stands, what was expanded inside it expanded. Of a body that nobody wanted the end is cut short.
+    /// The macro as written, with the macros inside it expanded. The end of an unused body is written in its short
+    /// form.
     fn as_written(
         &self,
         source: &Arc<str>,
@@ -358,12 +360,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The arguments of a macro, as far as they have been looked at.
+/// The arguments of a macro, as far as they have been evaluated.
 #[derive(Default)]
 struct Given<'a> {
     args: Vec<Arc<str>>,
     branches: Vec<Branch<'a>>,
-    /// What stands in the place of an argument in which something was expanded, white space kept.
+    /// The expanded text of each argument in which something was expanded, with its white space.
     written: Vec<Option<String>>,
 }
 

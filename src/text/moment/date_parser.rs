@@ -8,7 +8,7 @@ use regex::{Captures, Regex};
 
 use super::{free, millis_of};
 
-/// Longer texts are no dates.
+/// Longer texts are not dates.
 pub(super) const MOST: usize = 200;
 
 /// A date with its parts behind `-`, or without; the time after it is in the same style.
@@ -34,7 +34,7 @@ static MAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// What one notation says of a text.
 enum Read {
-    /// It is written in that notation; an impossible date is no time.
+    /// It is written in that notation; `None` if the date is impossible.
     Is(Option<i64>),
     /// Another notation may know it.
     Other,

@@ -133,14 +133,14 @@ pub(super) fn format(moment: Moment, pattern: &str) -> String {
         Piece::Token(name) => out.push_str(&shown.token(name)),
         Piece::Literal(text) => out.push_str(text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)),
         Piece::Escaped(text) => out.extend(text.chars().filter(|c| *c != '\\')),
-        // moment.js takes patterns apart with a `.`, which line ends are not
+        // moment.js splits patterns with a `.`, which does not match line ends
         Piece::Plain(c) if !matches!(c, '\\' | '\n' | '\r' | '\u{2028}' | '\u{2029}') => out.push(c),
         Piece::Plain(_) => {}
     });
     out
 }
 
-/// Takes a pattern apart; `token` tells the token that a text starts with.
+/// Splits a pattern; `token` returns the token that a text starts with.
 fn pieces<'p>(pattern: &'p str, token: impl Fn(&str) -> Option<&'static str>, mut each: impl FnMut(Piece<'p>)) {
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {

@@ -1,7 +1,7 @@
 //! Dates in no standard notation, as the JavaScript engine V8 reads them: `June 19, 2023 2:20pm`, `3/5/2024 10:00`.
 //!
 //! Numbers followed by `:` are times, all other numbers are days, months and years by their size and order. Words
-//! before the first number, and text in parentheses, are passed over; any other unknown word makes it no date.
+//! before the first number, and text in parentheses, are ignored; a text with any other unknown word is not a date.
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -221,7 +221,7 @@ impl<'t> DateReader<'t> {
         Some(())
     }
 
-    /// Whether a time has begun that this number can go on.
+    /// Whether a time has begun that this number can continue.
     fn expects(&self, n: i64) -> bool {
         match self.times.len() {
             1 | 2 => (0..60).contains(&n),

@@ -1,8 +1,8 @@
 //! Points in time as the moment.js library shows and reads them, in American English.
 //!
-//! A [`Moment`] is a number of milliseconds since 1970 and the distance of its wall clock from UTC. It knows no
-//! clock of its own: what "now" is, and which zone is the local one, is said by the caller. Calendar arithmetic is
-//! jiff's; patterns are in `format`, ISO and mail dates in `parse`, all other notations in `free`.
+//! A [`Moment`] is a number of milliseconds since 1970 and the distance of its wall clock from UTC. It knows no clock
+//! of its own: the caller says what "now" is, and which zone is the local one. Calendar arithmetic is jiff's; patterns
+//! are in `format`, ISO and mail dates in `parse`, all other notations in `free`.
 
 mod date_parser;
 mod format;
@@ -28,7 +28,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// A point in time on a local clock that is `zone` minutes east of UTC. Nothing beyond the years -9999 to 9999.
+    /// A point in time on a local clock that is `zone` minutes east of UTC. `None` beyond the years -9999 to 9999.
     #[must_use]
     pub fn new(ms: i64, zone: i32) -> Option<Self> {
         Self { ms, offset: zone.into(), zoned: false }.checked()
@@ -71,8 +71,8 @@ impl Moment {
         Self { offset, zoned: true, ..self }.checked()
     }
 
-    /// The point in a pattern of moment.js: `YYYY-MM-DD`, `LT`, `[at] H`. An empty pattern gives ISO 8601.
-    /// Line ends between tokens are lost, as they are there.
+    /// The point in a pattern of moment.js: `YYYY-MM-DD`, `LT`, `[at] H`. An empty pattern gives ISO 8601. Line ends
+    /// between tokens are lost, as in moment.js.
     #[must_use]
     pub fn format(self, pattern: &str) -> String {
         match pattern {

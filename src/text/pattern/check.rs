@@ -1,10 +1,10 @@
-//! Which engine means the same as JavaScript for a tree, and what it may cost there.
+//! Determines which engine gives the same results as JavaScript for a tree, and the cost of it.
 //!
 //! All checks err on the side of "no": a pattern that cannot be shown equal or cheap goes to the next engine.
 
 use super::tree::{LAST, Node, Tree, merged, overlap};
 
-/// What was found out about a tree.
+/// The result of checking a tree.
 #[derive(Debug, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent findings, each asked for by name")]
 pub(super) struct Facts {
@@ -12,7 +12,7 @@ pub(super) struct Facts {
     pub needs_backtracking: bool,
     /// The meaning needs JavaScript's own rules for groups in loops, empty loops or look-behind.
     pub javascript_only: bool,
-    /// Look-around that reads on without end.
+    /// Look-around of unbounded length.
     pub far_look: bool,
     /// The same inside a loop: cubic.
     pub far_look_in_loop: bool,
@@ -91,7 +91,7 @@ fn nullable(node: &Node) -> bool {
     }
 }
 
-/// Whether a round of a loop over this node may leave a group of it untouched: JavaScript forgets it then.
+/// Whether an iteration over this node may leave one of its groups unmatched; JavaScript then resets the group.
 fn may_skip_capture(node: &Node) -> bool {
     match node {
         Node::Alt(branches) => branches.iter().any(has_capture),
@@ -116,7 +116,7 @@ fn empty_comes_last(node: &Node) -> bool {
     }
 }
 
-/// Whether every back reference stands behind a group that has surely matched; `done` are those groups so far.
+/// Whether every back reference follows a group that has certainly matched; `done` are those groups so far.
 fn backrefs_certain(node: &Node, done: &mut Vec<usize>) -> bool {
     match node {
         Node::Backref(n) => done.contains(n),

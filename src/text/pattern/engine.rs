@@ -142,7 +142,7 @@ impl Engines {
         }
     }
 
-    /// Gets ready to search `text`; what depends on the whole text is looked at once.
+    /// Prepares a search of `text`; checks of the whole text are made once.
     pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<Search<'a>, Bound> {
         let how = match (&self.plain, &self.exact) {
             (Some(regex), _) if has_plain_lines(text) => How::Automaton(regex),

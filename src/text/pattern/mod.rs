@@ -1,4 +1,4 @@
-//! Regular expressions that mean what they mean in JavaScript, and cannot run away.
+//! Regular expressions with JavaScript's semantics and bounded time.
 //!
 //! A pattern is parsed once into a tree and given to the cheapest engine that can be shown to mean the same:
 //! `regex` (linear time), else `fancy-regex` (a bounded number of steps), else `regress` (JavaScript's own rules,
@@ -22,9 +22,9 @@ pub use tree::Flags;
 /// What is wrong with a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It is no pattern.
+    /// It is not a pattern.
     Bad,
-    /// It is one, but matching it could take unbounded time or memory.
+    /// It is a pattern, but matching it could take unbounded time or memory.
     Unsafe,
 }
 
@@ -64,10 +64,10 @@ pub enum Bound {
     /// Too many attempts.
     #[error("the pattern took too many steps on this text")]
     Steps,
-    /// So many patterns ran away before that this one, which could do so too, is not tried.
+    /// Too many patterns have already exceeded their bound, so this one, which could do so too, is not tried.
     #[error("{limit} patterns have run away before, so it is not tried")]
     Patterns {
-        /// How many may.
+        /// The number of patterns that may do so.
         limit: usize,
     },
     /// The text that a replacement makes grows too long.
@@ -86,7 +86,7 @@ pub const MOST_OUTPUT: usize = 64 << 20;
 pub struct Match {
     /// First byte.
     pub start: usize,
-    /// Behind the last byte.
+    /// The end, exclusive.
     pub end: usize,
 }
 
@@ -103,7 +103,7 @@ impl Match {
 pub struct Captures {
     /// The whole match.
     pub whole: Match,
-    /// Group 1 and on; nothing for a group that took no part.
+    /// Group 1 and on; `None` for a group that did not participate.
     pub groups: Vec<Option<Match>>,
 }
 

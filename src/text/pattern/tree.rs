@@ -1,4 +1,4 @@
-//! A pattern as a tree: what was written, without the letters it was written in.
+//! A pattern as a tree: its structure, independent of the spelling.
 
 use std::sync::{Arc, LazyLock};
 
