@@ -5,11 +5,23 @@
 //! [`render`] turns a report into text for people or JSON for programs. Places point into texts that a [`Sources`] holds.
 
 pub mod codes;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod inside;
+#[cfg(not(feature = "unstable_machinery"))]
+pub(crate) mod inside;
 pub mod render;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod short;
+#[cfg(not(feature = "unstable_machinery"))]
+pub(crate) mod short;
 pub mod source;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod suggest;
+#[cfg(not(feature = "unstable_machinery"))]
+pub(crate) mod suggest;
 
 use std::collections::HashSet;
 

@@ -2,14 +2,23 @@
 //! any value in either, and [`Hook`] is a function of the embedding program that a build calls.
 
 pub mod hook;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod item;
+#[cfg(not(feature = "unstable_machinery"))]
+#[expect(dead_code, reason = "core fields that rules name and the engine does not")]
+pub(crate) mod item;
 pub mod pack;
 pub mod plan;
 pub mod scene;
 pub mod value;
 
 pub use hook::{Hook, HookView};
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub use item::{FieldId, Fields, Item};
+#[cfg(not(feature = "unstable_machinery"))]
+pub(crate) use item::{FieldId, Fields, Item};
 pub use pack::Pack;
 pub use plan::{Block, Plan};
 pub use scene::Scene;

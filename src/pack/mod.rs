@@ -38,6 +38,7 @@ use extends::{LayerDocs, Resolver};
 
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
+#[cfg(any(feature = "cli", feature = "unstable_machinery"))]
 pub use kinds::KINDS;
 pub use library::{Library, Shelf};
 pub use read::Document;

@@ -7,7 +7,11 @@
 pub mod form;
 pub mod revision;
 
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod task;
+#[cfg(not(feature = "unstable_machinery"))]
+pub(crate) mod task;
 
 mod advice;
 mod calls;
@@ -26,7 +30,8 @@ pub use advice::{Offer, advice};
 pub use form::Template;
 pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
 pub use revision::{BASE, HEAD, REVISIONS, Revision};
-pub use rows::{Templates, checked, compile_all, forgive_twice, is_one, is_shaped};
+pub use rows::Templates;
+pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
 
 pub(crate) use calls::TemplateCalls;
 

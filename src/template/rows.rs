@@ -20,17 +20,17 @@ const SHAPE: [&str; 3] = ["task", "layout", "slots"];
 pub type Templates = IndexMap<Arc<str>, Arc<Template>>;
 
 /// Whether this is a template that was written elsewhere, without a `kind`.
-pub fn is_shaped(table: &Table) -> bool {
+pub(crate) fn is_shaped(table: &Table) -> bool {
     !table.contains_key("kind") && SHAPE.iter().filter(|key| table.contains_key(**key)).count() >= 2
 }
 
 /// Whether a tree is a template, by its `kind` or by its keys.
-pub fn is_one(root: &Node) -> bool {
+pub(crate) fn is_one(root: &Node) -> bool {
     root.as_table().is_some_and(|table| is_shaped(table) || root.get("kind").and_then(Node::as_text) == Some(KIND))
 }
 
 /// Turns the error about a key that is written twice into a warning, because the later one counts as in JavaScript.
-pub fn forgive_twice(found: Report) -> Report {
+pub(crate) fn forgive_twice(found: Report) -> Report {
     let mut out = Report::default();
     for complaint in found.items() {
         let mut complaint = complaint.clone();
@@ -47,7 +47,7 @@ pub fn forgive_twice(found: Report) -> Report {
 pub(crate) type SchemaCheck<'a> = &'a dyn Fn(&Node, &mut Report);
 
 /// Checks the schema, compiles the template and gives advice; `None` if there is an error.
-pub fn checked(
+pub(crate) fn checked(
     root: &Node,
     asked: &Asked<'_>,
     offers: Option<&[Offer<'_>]>,
@@ -67,7 +67,7 @@ pub fn checked(
 }
 
 /// Compiles the templates of a pack, each against the sources that the pack offers to its task.
-pub fn compile_all(pack: &Pack, schema: SchemaCheck<'_>, report: &mut Report) -> Templates {
+pub(crate) fn compile_all(pack: &Pack, schema: SchemaCheck<'_>, report: &mut Report) -> Templates {
     let mut out = Templates::default();
     for row in pack.tables.get(KIND).into_iter().flat_map(IndexMap::values) {
         let root = whole(row);

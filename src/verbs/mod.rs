@@ -30,4 +30,5 @@ mod parts;
 mod running;
 
 pub use pass::{Caller, Failing, Halt, Pass};
+#[cfg(any(feature = "cli", feature = "unstable_machinery"))]
 pub use table::{SHARED, VERBS};
