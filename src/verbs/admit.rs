@@ -168,17 +168,16 @@ impl Verb for Admit {
         Reach::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
-        let memo = Memo::default();
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
         let stage = st.stage.borrow().clone();
         st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
-        self.read_what_fits(pass, st, list, &memo)?;
-        let size = ledger::size(&pass_env(st, &memo), self.account)?;
+        self.read_what_fits(pass, st, list, memo)?;
+        let size = ledger::size(&pass_env(st, memo), self.account)?;
         let (mut off, mut admitted, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         let mut spent = st.ledger.borrow().spent(self.account);
         {
             let items = st.list(list);
-            let env = pass_env(st, &memo);
+            let env = pass_env(st, memo);
             let visited = pass.select.run(Seq::Items(&items.items), &env)?;
             let mut full = false;
             for group in units(&items.items, &visited, self.unit) {
@@ -223,8 +222,8 @@ impl Verb for Admit {
         self.finish(st, list, spent, &admitted);
         switch_off(st, list, off);
         if let (Some(set), false) = (&self.set, refused.is_empty()) {
-            set.apply(st, list, &refused, &memo)?;
-            set.apply_globals(st, list, &refused, &memo)?;
+            set.apply(st, list, &refused, memo)?;
+            set.apply_globals(st, list, &refused, memo)?;
         }
         Ok(())
     }

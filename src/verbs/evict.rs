@@ -224,18 +224,17 @@ impl Verb for Evict {
         Reach::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
-        let memo = Memo::default();
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
         let stage = st.stage.borrow().clone();
         st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
         let size = {
-            let env = pass_env(st, &memo);
+            let env = pass_env(st, memo);
             ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)
         };
         if st.list(list).lazy.is_some() {
-            self.settle_unread(pass, st, list, size, &memo)?;
+            self.settle_unread(pass, st, list, size, memo)?;
         }
-        self.evict_read(pass, st, list, size, &memo)?;
+        self.evict_read(pass, st, list, size, memo)?;
         Ok(())
     }
 }
