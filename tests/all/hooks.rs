@@ -199,3 +199,22 @@ fn a_trace_has_stages_and_hooks_in_order() {
     let steps = steps.as_array().unwrap();
     assert_eq!((steps.first(), steps.last()), (Some(&json!({ "stage": "hooks" })), Some(&json!({ "hook": "a" }))));
 }
+
+/// What a script prints is listed in the trace of its own build, and in no later one.
+#[test]
+fn printed_lines_are_in_the_trace() {
+    let rules = pack(
+        "fn says(blocks, scene) { print(\"seen\"); }\n",
+        "[[hook]]\nname = \"h\"\nevent = \"after_build\"\nrun = \"mine.rhai::says\"\n",
+    );
+    let printed = |trace: bool| {
+        let mut scene = chat();
+        scene.trace = trace;
+        let trace = tapster::build(&rules, &scene).unwrap().trace;
+        let stats = trace.map(|t| t.stats).unwrap_or_default();
+        stats.into_iter().filter(|s| s.name == "print").map(|s| s.value.to_json()).collect::<Vec<_>>()
+    };
+    assert_eq!(printed(true), [json!("seen")]);
+    assert_eq!(printed(false), [] as [Json; 0]);
+    assert_eq!(printed(true), [json!("seen")]);
+}
