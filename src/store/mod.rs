@@ -1,12 +1,18 @@
-//! Storage for what an application keeps between builds: templates, byte for byte as they were authored.
+//! Storage for what an application keeps between builds: templates, byte for byte as they were authored, and sessions
+//! with their artifacts and state.
 //!
 //! A store knows names and bytes, not their meaning. Whoever reads a template must check it again, because other
-//! programs may have changed it. [`TemplateStore`] is the interface, and [`FolderStore`] stores templates as files of a
-//! folder.
+//! programs may have changed it. [`TemplateStore`] is the interface for templates, and [`FolderStore`] stores them as
+//! files of a folder. [`SessionStore`] is the interface for sessions.
 
 mod folder;
+mod sessions;
 
 pub use folder::{FolderStore, MAX_TEMPLATE};
+pub use sessions::{
+    Archived, Artifact, Batch, Committed, Home, Logged, MAX_VALUE, Moment, Page, Pending, PruneReason, Pruned, SessionInfo, SessionStore,
+    State, Version, Window, Write,
+};
 
 use crate::diag::Diagnostic;
 
