@@ -199,6 +199,19 @@ pub struct State {
     pub value: Json,
 }
 
+/// Everything of a session but its log.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Dump {
+    /// The stored versions of each artifact, ascending; the last one is the latest.
+    pub artifacts: Vec<(String, Vec<Version>)>,
+    /// What was archived.
+    pub archive: Vec<Archived>,
+    /// The state of the rules.
+    pub state: Option<State>,
+    /// When the session was last written.
+    pub at: Moment,
+}
+
 /// A session in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
@@ -247,6 +260,16 @@ pub trait SessionStore: Send + Sync {
 
     /// The state of a session's rules, if it has one.
     fn state<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<State>>;
+
+    /// What is known of one session; `None` if there is none.
+    fn info<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<SessionInfo>>;
+
+    /// Everything of a session, to be kept elsewhere; `None` if there is none. Read in one transaction.
+    fn dump<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<Dump>>;
+
+    /// Puts back what [`dump`](Self::dump) gave, with the same version numbers, completely or not at all. Returns false,
+    /// and changes nothing, if the session exists.
+    fn restore<'a>(&'a self, home: &'a Home, dump: Dump) -> Pending<'a, bool>;
 
     /// The sessions of an owner, or of all owners, sorted. `page.after` is the number of sessions to pass over.
     fn sessions<'a>(&'a self, owner: Option<&'a str>, page: Page) -> Pending<'a, Vec<SessionInfo>>;
