@@ -19,7 +19,7 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refused>> + Send
 pub const MAX_VALUE: usize = 16 << 20;
 
 /// Whose artifacts, and of which session: a chat, or a branch of it. Both may be any text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Home {
     /// Who owns the session.
     pub owner: String,
@@ -28,7 +28,7 @@ pub struct Home {
 }
 
 /// When something happens. The clock is the application's, never the machine's, and may go backwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Moment {
     /// Milliseconds since 1970.
     pub now: i64,
@@ -105,7 +105,7 @@ pub enum Committed {
 }
 
 /// Versions that were moved to the archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Pruned {
     /// The artifact.
     pub tag: String,
@@ -116,7 +116,8 @@ pub struct Pruned {
 }
 
 /// The bound of a [`Window`] that a version did not meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PruneReason {
     /// There are enough newer versions.
     Versions,
@@ -139,7 +140,7 @@ impl PruneReason {
 }
 
 /// An artifact as it is now.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Artifact {
     /// Its tag.
     pub tag: String,
@@ -152,7 +153,7 @@ pub struct Artifact {
 }
 
 /// One stored version.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Version {
     /// Its number, from 1.
     pub version: i64,
@@ -165,7 +166,7 @@ pub struct Version {
 }
 
 /// A version in the archive.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Archived {
     /// The artifact.
     pub tag: String,
@@ -178,7 +179,7 @@ pub struct Archived {
 }
 
 /// A record of the log.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Logged {
     /// Its number within the store, ascending.
     pub seq: i64,
@@ -189,7 +190,7 @@ pub struct Logged {
 }
 
 /// The state of a session's rules.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct State {
     /// How often it was changed.
     pub revision: i64,
@@ -200,7 +201,7 @@ pub struct State {
 }
 
 /// Everything of a session but its log.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Dump {
     /// The stored versions of each artifact, ascending; the last one is the latest.
     pub artifacts: Vec<(String, Vec<Version>)>,
@@ -213,7 +214,7 @@ pub struct Dump {
 }
 
 /// A session in a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SessionInfo {
     /// The session.
     pub home: Home,
