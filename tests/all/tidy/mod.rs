@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("assemble", &["diag", "model", "terms", "verbs", "program", "macros", "pack", "engine"]),
     // a dialect is a program, run over the finished plan by the same runner and state as a build
     ("emit", &["diag", "model", "terms", "verbs", "program", "pack", "engine"]),
+    ("session", &["diag", "model", "store", "artifact", "pack", "engine", "assemble"]),
     ("import", &["diag"]),
 ];
 
