@@ -5,6 +5,7 @@ pub(in crate::cli) mod library;
 pub(in crate::cli) mod parts;
 pub(in crate::cli) mod previous;
 pub(in crate::cli) mod scene;
+pub(in crate::cli) mod store;
 pub(in crate::cli) mod templated;
 
 mod scene_file;
