@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{ContentType, inclusion, Declarations, Declared, Mode, Presentation, Visibility, Writer};
+use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, inclusion};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
@@ -24,7 +24,8 @@ impl Declarations {
         let by_kind = pack.values.get(BY_KIND).map(|field| &field.node);
         let artifacts: Vec<Declared> = table("artifact").values().map(|row| declared(row, by_kind)).collect();
         let writers = writers(table("writer"), table("operation"));
-        let mut check = Check { table: table("artifact"), modes: table("inclusion_mode"), out: Self { artifacts, writers }, found: Report::default() };
+        let mut check =
+            Check { table: table("artifact"), modes: table("inclusion_mode"), out: Self { artifacts, writers }, found: Report::default() };
         check.artifacts();
         check.writes(table("writer"));
         check.operations(table("operation"));

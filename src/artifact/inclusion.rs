@@ -55,7 +55,8 @@ pub(super) fn check(row: &Row, modes: &Rows) -> Vec<Diagnostic> {
         // the schema has refused it
         _ => return found,
     }
-    let system = keys.word("target") == Some("system") || (keys.word("operation") == Some("merge_section") && keys.word("target").is_none());
+    let system =
+        keys.word("target") == Some("system") || (keys.word("operation") == Some("merge_section") && keys.word("target").is_none());
     if system && node.get("anchor").is_some() {
         let help = "remove the anchor, or write `target = \"timeline\"` (an insert) or `\"message_ref\"`";
         found.push(keys.wrong("anchor", "an anchor picks a message, and the target is the system text".to_owned(), help));
@@ -115,5 +116,5 @@ fn nested(anchor: &Node) -> usize {
     fn inner(node: &Node) -> Option<&Node> {
         node.get("relative_to_anchor")?.get("anchor")
     }
-    std::iter::successors(Some(anchor), |node| inner(*node)).take(MAX_ANCHORS + 1).count()
+    std::iter::successors(Some(anchor), |node| inner(node)).take(MAX_ANCHORS + 1).count()
 }

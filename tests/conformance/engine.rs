@@ -91,7 +91,8 @@ pub(crate) fn rejected(name: &str, overlay: &str) -> Result<(), Vec<(String, Str
     }
     Ruleset::open_with(name, &[("case.json", overlay)]).map(|_| ()).map_err(|refused| {
         let text = |d: &tapster::diag::Diagnostic, key: &str| d.details.get(key).and_then(Json::as_str).map(str::to_owned);
-        let place = |d: &tapster::diag::Diagnostic| text(d, "row").zip(text(d, "key")).unwrap_or_else(|| (String::new(), d.message.clone()));
+        let place =
+            |d: &tapster::diag::Diagnostic| text(d, "row").zip(text(d, "key")).unwrap_or_else(|| (String::new(), d.message.clone()));
         refused.report.items().iter().map(place).collect()
     })
 }

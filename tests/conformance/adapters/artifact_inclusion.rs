@@ -10,9 +10,8 @@ use crate::engine::{self, Ran, Scene};
 /// The pack that the document is about.
 const PACK: &str = "talespinner";
 /// The keys of an inclusion in the document's order: the order in which mistakes are told.
-const FIELDS: [&str; 12] = [
-    "mode", "role", "format", "operation", "target", "anchor", "place", "depthPolicy", "phase", "priority", "versionSelector", "section",
-];
+const FIELDS: [&str; 12] =
+    ["mode", "role", "format", "operation", "target", "anchor", "place", "depthPolicy", "phase", "priority", "versionSelector", "section"];
 
 /// One case: as recorded, again, and with the artifacts in the opposite order.
 pub(crate) fn contract(case: &Case) -> Vec<Check> {
@@ -63,7 +62,8 @@ fn row(artifact: &Json) -> Json {
 
 /// Access plays no part in these cases; a value without a tag that the store accepts belongs to the run.
 fn is_persisted(artifact: &Json) -> bool {
-    let is_tag = |tag: &str| tag.starts_with(|c: char| c.is_ascii_lowercase()) && tag.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'));
+    let is_tag =
+        |tag: &str| tag.starts_with(|c: char| c.is_ascii_lowercase()) && tag.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'));
     artifact["access"] == json!("persisted") && artifact["tag"].as_str().is_some_and(is_tag)
 }
 
