@@ -15,8 +15,8 @@ mod sql;
 
 pub use folder::{FolderStore, MAX_TEMPLATE};
 pub use sessions::{
-    Archived, Artifact, Batch, Committed, Home, Logged, MAX_VALUE, Moment, Page, Pending, PruneReason, Pruned, SessionInfo, SessionStore,
-    State, Version, Window, Write,
+    Archived, Artifact, Batch, Committed, Dump, Home, Logged, MAX_VALUE, Moment, Page, Pending, PruneReason, Pruned, SessionInfo,
+    SessionStore, State, Version, Window, Write,
 };
 #[cfg(feature = "store")]
 pub use sql::{MAX_DEPTH, MAX_NAME, SqlStore, block_on};

@@ -8,12 +8,12 @@ use super::context::CompileContext;
 /// The arguments of `render`.
 const ARGUMENTS: [&str; 6] = ["fn", "of", "lang", "with", "values", "unknown"];
 
-/// How a Handlebars template may treat names that it does not know.
-const UNKNOWN: [&str; 2] = ["macro", "stays"];
+/// How the languages that have a choice may treat names that they do not know.
+const UNKNOWN: [(Language, &[&str]); 2] = [(Language::Handlebars, &["macro", "stays"]), (Language::Liquid, &["error"])];
 
 impl CompileContext<'_> {
     /// The language that `node` names. Reports options in `table` that do not belong to it: `values` is for macros,
-    /// `unknown` for Handlebars. Any other name is an error.
+    /// `unknown` for Handlebars and Liquid. Any other name is an error.
     pub fn language(&mut self, node: &Node, table: &Table) -> Option<Language> {
         let name = self.literal(node, "a text language");
         let language = Language::named(&name);
@@ -21,10 +21,13 @@ impl CompileContext<'_> {
             self.unknown("text language", &name, node.span, Language::ALL.map(Language::name));
         }
         let language = language?;
-        for (key, of) in [("values", Language::Macro), ("unknown", Language::Handlebars)] {
-            if let Some(field) = table.get(key).filter(|_| language != of) {
+        let choices: &[&str] = UNKNOWN.iter().find(|(of, _)| *of == language).map_or(&[], |(_, words)| words);
+        for (key, of, fits) in
+            [("values", "`macro`", language == Language::Macro), ("unknown", "`handlebars` and `liquid`", !choices.is_empty())]
+        {
+            if let Some(field) = table.get(key).filter(|_| !fits) {
                 let help = Some(format!("leave `{key}` out"));
-                self.fail(Code::TermType, field.key, format!("`{key}` is for `{of}`, not for `{language}`"), help);
+                self.fail(Code::TermType, field.key, format!("`{key}` is for {of}, not for `{language}`"), help);
             }
         }
         if let Some(values) = table.get("values") {
@@ -32,8 +35,11 @@ impl CompileContext<'_> {
         }
         if let Some(unknown) = table.get("unknown") {
             let name = self.literal(&unknown.node, "what becomes of unknown names");
-            if unknown.node.as_text().is_some() && !UNKNOWN.contains(&name.as_ref()) {
-                let help = "write `macro` to read names as macros, or `stays` to leave every unknown tag as it is written";
+            if unknown.node.as_text().is_some() && !choices.is_empty() && !choices.contains(&name.as_ref()) {
+                let help = match language {
+                    Language::Liquid => "write `error` to make an unknown name an error, or leave it out: then it is nothing",
+                    _ => "write `macro` to read names as macros, or `stays` to leave every unknown tag as it is written",
+                };
                 self.fail(Code::TermType, unknown.node.span, format!("`unknown` cannot be `{name}`"), Some(help.into()));
             }
         }
