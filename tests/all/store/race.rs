@@ -115,7 +115,8 @@ fn race(name: &str, bed: &Bed) {
     assert_eq!(log.len() as u64, accepted, "and one record of the log");
     let seconds = begun.elapsed().as_secs_f32();
     let what = format!("{PROCESSES} processes of {THREADS} threads, {} writes each", attempts());
-    writeln!(std::io::stdout().lock(), "race {name}: {what}: {accepted} accepted, {refused} refused, 0 lost, 0 twice, {seconds:.1} s").unwrap();
+    writeln!(std::io::stdout().lock(), "race {name}: {what}: {accepted} accepted, {refused} refused, 0 lost, 0 twice, {seconds:.1} s")
+        .unwrap();
 }
 
 #[test]
