@@ -6,14 +6,16 @@ use crate::text::{Language, functions};
 use super::context::CompileContext;
 
 /// The arguments of `render`.
-const ARGUMENTS: [&str; 6] = ["fn", "of", "lang", "with", "values", "unknown"];
+const ARGUMENTS: [&str; 7] = ["fn", "of", "lang", "with", "values", "unknown", "flavour"];
 
 /// How a Handlebars template may treat names that it does not know.
 const UNKNOWN: [&str; 2] = ["macro", "stays"];
 
+/// The flavours of macros.
+const FLAVOURS: [&str; 2] = ["nested", "passes"];
+
 impl CompileContext<'_> {
-    /// The language that `node` names. Reports options in `table` that do not belong to it: `values` is for macros,
-    /// `unknown` for Handlebars. Any other name is an error.
+    /// The language that `node` names. Reports options in `table` that do not belong to it. Any other name is an error.
     pub fn language(&mut self, node: &Node, table: &Table) -> Option<Language> {
         let name = self.literal(node, "a text language");
         let language = Language::named(&name);
@@ -21,7 +23,7 @@ impl CompileContext<'_> {
             self.unknown("text language", &name, node.span, Language::ALL.map(Language::name));
         }
         let language = language?;
-        for (key, of) in [("values", Language::Macro), ("unknown", Language::Handlebars)] {
+        for (key, of) in [("values", Language::Macro), ("flavour", Language::Macro), ("unknown", Language::Handlebars)] {
             if let Some(field) = table.get(key).filter(|_| language != of) {
                 let help = Some(format!("leave `{key}` out"));
                 self.fail(Code::TermType, field.key, format!("`{key}` is for `{of}`, not for `{language}`"), help);
@@ -35,6 +37,13 @@ impl CompileContext<'_> {
             if unknown.node.as_text().is_some() && !UNKNOWN.contains(&name.as_ref()) {
                 let help = "write `macro` to read names as macros, or `stays` to leave every unknown tag as it is written";
                 self.fail(Code::TermType, unknown.node.span, format!("`unknown` cannot be `{name}`"), Some(help.into()));
+            }
+        }
+        if let Some(flavour) = table.get("flavour") {
+            let name = self.literal(&flavour.node, "the flavour of the macros");
+            if flavour.node.as_text().is_some() && !FLAVOURS.contains(&name.as_ref()) {
+                let help = "write `nested` to read the text once, or `passes` for one row of `macro_pass` after another";
+                self.fail(Code::TermType, flavour.node.span, format!("`flavour` cannot be `{name}`"), Some(help.into()));
             }
         }
         Some(language)

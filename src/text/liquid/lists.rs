@@ -27,6 +27,7 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("map", map),
     ("pop", |state, value, _| changed(state, value, |list| drop(list.pop()))),
     ("push", |state, value, args| grown(state, value, |list| list.push(args.get(0).value()))),
+    ("recent", recent),
     ("reject", |state, value, args| chosen(state, value, args, "reject")),
     ("reverse", |state, value, _| changed(state, value, |list| list.reverse())),
     ("shift", |state, value, _| changed(state, value, |list| drop(list.drain(..list.len().min(1))))),
@@ -127,6 +128,28 @@ fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
             Ok(Val::text(String::from_utf16_lossy(units.get(span(units.len())).unwrap_or_default())))
         }
     }
+}
+
+/// The last `n` elements or, with weights, elements from the end until their weights add up to `n`. A fraction of `n` is
+/// cut off and a text is read as a number; if that is not above 0, there are none. LiquidJS has no such filter.
+fn recent(state: &mut State, value: &Val, args: &Args) -> Given {
+    let wanted = match args.get(0) {
+        Val::Is(Value::Text(text)) if js::trim(text).is_empty() => f64::NAN,
+        Val::Is(Value::Text(_) | Value::Int(_) | Value::Num(_)) => args.get(0).to_number(),
+        _ => f64::NAN,
+    };
+    let mut list = state.elements(value)?;
+    if !wanted.is_finite() || wanted < 1.0 {
+        return Ok(Val::list(Vec::new()));
+    }
+    let by = args.named("by");
+    let weights = if by.is_nil() { None } else { Some(state.elements(by)?) };
+    let (mut sum, mut from) = (0.0, list.len());
+    while from > 0 && sum < wanted.floor() {
+        from -= 1;
+        sum += weights.as_ref().map_or(1.0, |weights| weights.get(from).and_then(Value::as_f64).unwrap_or(0.0));
+    }
+    Ok(Val::list(list.split_off(from)))
 }
 
 /// A property of each element, or each element itself.
