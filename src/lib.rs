@@ -8,9 +8,11 @@
 )]
 #![cfg_attr(not(feature = "unstable_machinery"), expect(unreachable_pub, reason = "rooms are public to tests only"))]
 
+pub mod artifact;
 pub mod diag;
 pub mod import;
 pub mod model;
+pub mod session;
 pub mod store;
 pub mod template;
 

@@ -178,7 +178,18 @@ codes! {
     CacheUnchanged = "cache.unchanged", Note, "how much of the request is unchanged since the previous one";
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
-    // storing templates
+    // artifacts
+    ArtifactTagRequired = "artifact.tag_required", Error, "an artifact that outlives the run has no tag";
+    ArtifactTag = "artifact.tag_invalid", Error, "a tag cannot be written behind `art.`";
+    ArtifactCollision = "artifact.tag_collision", Error, "two artifacts have one tag";
+    ArtifactContent = "artifact.state_content_type", Error, "an artifact of kind `state` is not JSON";
+    ArtifactRetention = "artifact.retention_access", Error, "the retention and the access of an artifact contradict each other";
+    ArtifactForeign = "artifact.foreign_writer", Error, "a writer or operation writes an artifact that belongs to another one";
+    ArtifactUndeclared = "artifact.undeclared_tag", Error, "something is written that no row declares as an artifact";
+    ArtifactInclusion = "artifact.inclusion", Error, "the parts of an inclusion contradict each other";
+    ArtifactRefused = "artifact.refused", Error, "a write to an artifact is refused";
+    ArtifactConflict = "artifact_conflict", Error, "an artifact was written by somebody else since it was read";
+    // storing templates and sessions
     StoreName = "store.name", Error, "a name that cannot be used for storing, or that differs from the name of what is stored there";
     StoreTaken = "store.taken", Error, "something with this name is stored already";
     // importing files of other programs

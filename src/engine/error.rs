@@ -159,7 +159,7 @@ impl BuildError {
         let kind = match fault.kind {
             FaultKind::Failed => ErrorKind::Pipeline,
             FaultKind::Template => ErrorKind::Template,
-            FaultKind::Bound => ErrorKind::Bound,
+            FaultKind::Bound | FaultKind::TextBound => ErrorKind::Bound,
             FaultKind::Call => ErrorKind::Call,
         };
         Self::plain(kind, stage, fault.message)

@@ -33,7 +33,7 @@ pub(super) fn render(what: Rendering, args: &Map, st: &State, table: &Table, tem
         Language::Outlet => Ok(Value::Text(outlets(&text, st))),
         Language::Handlebars => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str), st, table),
         Language::Leaf => leaf(&text, &with, st),
-        Language::Liquid => liquid(&text, &with, st),
+        Language::Liquid => liquid(&text, &with, args.get("unknown").and_then(Value::as_str), st),
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn render(what: Rendering, args: &Map, st: &State, table: &Table, tem
 fn leaf(text: &str, with: &Value, st: &State) -> Result<Value, Fault> {
     let scope = Scope { over: &[], root: with.as_map(), under: &[], globals: None };
     let printed = Leaf::compile(text, Syntax::Expressions).render(&scope, st.rules.limits.text_bytes);
-    printed.map(|printed| Value::Text(printed.text)).map_err(|error| Fault::bound(error.to_string()))
+    printed.map(|printed| Value::Text(printed.text)).map_err(|error| Fault::text_bound(error.to_string()))
 }
 
 fn macros(text: &Arc<str>, with: &Value, st: &State, table: &Table) -> Arc<str> {
@@ -59,22 +59,23 @@ fn outlets(text: &Arc<str>, st: &State) -> Arc<str> {
 /// The fault for a mistake in a text or for a limit that it reached, with the place and the text at that place.
 fn fault(error: &TextError, text: &str, what: &str) -> Fault {
     let message = error.in_text(text, what);
-    if error.bound { Fault::bound(message) } else { Fault::template(message) }
+    if error.bound { Fault::text_bound(message) } else { Fault::template(message) }
 }
 
-fn liquid(template: &Arc<str>, with: &Value, st: &State) -> Result<Value, Fault> {
+/// Renders a Liquid template. With `unknown = "error"` a name that is not there is an error; otherwise it is nothing.
+fn liquid(template: &Arc<str>, with: &Value, unknown: Option<&str>, st: &State) -> Result<Value, Fault> {
     if !template.contains("{{") && !template.contains("{%") {
         return Ok(Value::Text(template.clone()));
     }
     let fault = |error: TextError| {
         let message = format!("in a Liquid template, {error}");
-        if error.bound { Fault::bound(message) } else { Fault::template(message) }
+        if error.bound { Fault::text_bound(message) } else { Fault::template(message) }
     };
     let liquid = Liquid::known(template).map_err(fault)?;
     for name in liquid.unknown_filters() {
         st.warn(Code::MacroFailed, format!("Liquid knows no filter `{name}`; what is piped into it stays as it is"));
     }
-    let options = Options { limits: Limits::LIQUID.with_output(st.rules.limits.text_bytes), ..Options::default() };
+    let options = Options { limits: Limits::LIQUID.with_output(st.rules.limits.text_bytes), strict: unknown == Some("error") };
     liquid.render(with, &options).map(Value::text).map_err(fault)
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::artifact::Declarations;
 use crate::diag::{Code, DiagnosticCode, Report, Sources, Span};
 use crate::macros::Table;
 use crate::model::Pack;
@@ -25,6 +26,7 @@ struct Inner {
     macros: Arc<Table>,
     tasks: Arc<Tasks>,
     templates: Arc<Templates>,
+    artifacts: Arc<Declarations>,
     warnings: Report,
 }
 
@@ -70,6 +72,8 @@ impl Ruleset {
         let (tasks, wrong) = Tasks::compile(&programs.rules, &pack);
         found.extend(wrong);
         let templates = templates::compile_all(&pack, Schemas::shipped(), &mut found);
+        let (artifacts, wrong) = Declarations::compile(&pack);
+        found.extend(wrong);
         unread.excuse(&mut found);
         // where the compiler and the schema report the same value, the compiler knows more
         let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();
@@ -87,6 +91,7 @@ impl Ruleset {
             macros: Arc::new(macros),
             tasks: Arc::new(tasks),
             templates: Arc::new(templates),
+            artifacts: Arc::new(artifacts),
             warnings: report,
         })))
     }
@@ -134,6 +139,12 @@ impl Ruleset {
     #[must_use]
     pub fn templates(&self) -> &Arc<Templates> {
         &self.0.templates
+    }
+
+    /// The artifacts that the pack declares.
+    #[must_use]
+    pub fn artifacts(&self) -> &Arc<Declarations> {
+        &self.0.artifacts
     }
 
     /// The warnings of loading and compiling.

@@ -10,8 +10,8 @@ mod sessions;
 
 pub use folder::{FolderStore, MAX_TEMPLATE};
 pub use sessions::{
-    Archived, Artifact, Batch, Committed, Home, Logged, MAX_VALUE, Moment, Page, Pending, PruneReason, Pruned, SessionInfo, SessionStore,
-    State, Version, Window, Write,
+    Archived, Artifact, Batch, Committed, Dump, Home, Logged, MAX_VALUE, Moment, Page, Pending, PruneReason, Pruned, SessionInfo,
+    SessionStore, State, Version, Window, Write,
 };
 
 use crate::diag::Diagnostic;

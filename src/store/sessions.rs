@@ -19,7 +19,7 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refused>> + Send
 pub const MAX_VALUE: usize = 16 << 20;
 
 /// Whose artifacts, and of which session: a chat, or a branch of it. Both may be any text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Home {
     /// Who owns the session.
     pub owner: String,
@@ -28,7 +28,7 @@ pub struct Home {
 }
 
 /// When something happens. The clock is the application's, never the machine's, and may go backwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Moment {
     /// Milliseconds since 1970.
     pub now: i64,
@@ -105,7 +105,7 @@ pub enum Committed {
 }
 
 /// Versions that were moved to the archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Pruned {
     /// The artifact.
     pub tag: String,
@@ -116,7 +116,8 @@ pub struct Pruned {
 }
 
 /// The bound of a [`Window`] that a version did not meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PruneReason {
     /// There are enough newer versions.
     Versions,
@@ -139,7 +140,7 @@ impl PruneReason {
 }
 
 /// An artifact as it is now.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Artifact {
     /// Its tag.
     pub tag: String,
@@ -152,7 +153,7 @@ pub struct Artifact {
 }
 
 /// One stored version.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Version {
     /// Its number, from 1.
     pub version: i64,
@@ -165,7 +166,7 @@ pub struct Version {
 }
 
 /// A version in the archive.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Archived {
     /// The artifact.
     pub tag: String,
@@ -178,7 +179,7 @@ pub struct Archived {
 }
 
 /// A record of the log.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Logged {
     /// Its number within the store, ascending.
     pub seq: i64,
@@ -189,7 +190,7 @@ pub struct Logged {
 }
 
 /// The state of a session's rules.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct State {
     /// How often it was changed.
     pub revision: i64,
@@ -199,8 +200,21 @@ pub struct State {
     pub value: Json,
 }
 
+/// Everything of a session but its log.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Dump {
+    /// The stored versions of each artifact, ascending; the last one is the latest.
+    pub artifacts: Vec<(String, Vec<Version>)>,
+    /// What was archived.
+    pub archive: Vec<Archived>,
+    /// The state of the rules.
+    pub state: Option<State>,
+    /// When the session was last written.
+    pub at: Moment,
+}
+
 /// A session in a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SessionInfo {
     /// The session.
     pub home: Home,
@@ -247,6 +261,16 @@ pub trait SessionStore: Send + Sync {
 
     /// The state of a session's rules, if it has one.
     fn state<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<State>>;
+
+    /// What is known of one session; `None` if there is none.
+    fn info<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<SessionInfo>>;
+
+    /// Everything of a session, to be kept elsewhere; `None` if there is none. Read in one transaction.
+    fn dump<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<Dump>>;
+
+    /// Puts back what [`dump`](Self::dump) gave, with the same version numbers, completely or not at all. Returns false,
+    /// and changes nothing, if the session exists.
+    fn restore<'a>(&'a self, home: &'a Home, dump: Dump) -> Pending<'a, bool>;
 
     /// The sessions of an owner, or of all owners, sorted. `page.after` is the number of sessions to pass over.
     fn sessions<'a>(&'a self, owner: Option<&'a str>, page: Page) -> Pending<'a, Vec<SessionInfo>>;

@@ -8,8 +8,8 @@ use super::context::CompileContext;
 /// The arguments of `render`.
 const ARGUMENTS: [&str; 7] = ["fn", "of", "lang", "with", "values", "unknown", "flavour"];
 
-/// How a Handlebars template may treat names that it does not know.
-const UNKNOWN: [&str; 2] = ["macro", "stays"];
+/// How the languages that have a choice may treat names that they do not know.
+const UNKNOWN: [(Language, &[&str]); 2] = [(Language::Handlebars, &["macro", "stays"]), (Language::Liquid, &["error"])];
 
 /// The flavours of macros.
 const FLAVOURS: [&str; 2] = ["nested", "passes"];
@@ -23,10 +23,14 @@ impl CompileContext<'_> {
             self.unknown("text language", &name, node.span, Language::ALL.map(Language::name));
         }
         let language = language?;
-        for (key, of) in [("values", Language::Macro), ("flavour", Language::Macro), ("unknown", Language::Handlebars)] {
-            if let Some(field) = table.get(key).filter(|_| language != of) {
+        let choices: &[&str] = UNKNOWN.iter().find(|(of, _)| *of == language).map_or(&[], |(_, words)| words);
+        let macros = language == Language::Macro;
+        let options =
+            [("values", "`macro`", macros), ("flavour", "`macro`", macros), ("unknown", "`handlebars` and `liquid`", !choices.is_empty())];
+        for (key, of, fits) in options {
+            if let Some(field) = table.get(key).filter(|_| !fits) {
                 let help = Some(format!("leave `{key}` out"));
-                self.fail(Code::TermType, field.key, format!("`{key}` is for `{of}`, not for `{language}`"), help);
+                self.fail(Code::TermType, field.key, format!("`{key}` is for {of}, not for `{language}`"), help);
             }
         }
         if let Some(values) = table.get("values") {
@@ -34,8 +38,11 @@ impl CompileContext<'_> {
         }
         if let Some(unknown) = table.get("unknown") {
             let name = self.literal(&unknown.node, "what becomes of unknown names");
-            if unknown.node.as_text().is_some() && !UNKNOWN.contains(&name.as_ref()) {
-                let help = "write `macro` to read names as macros, or `stays` to leave every unknown tag as it is written";
+            if unknown.node.as_text().is_some() && !choices.is_empty() && !choices.contains(&name.as_ref()) {
+                let help = match language {
+                    Language::Liquid => "write `error` to make an unknown name an error, or leave it out: then it is nothing",
+                    _ => "write `macro` to read names as macros, or `stays` to leave every unknown tag as it is written",
+                };
                 self.fail(Code::TermType, unknown.node.span, format!("`unknown` cannot be `{name}`"), Some(help.into()));
             }
         }

@@ -24,6 +24,9 @@ impl CompileContext<'_> {
             let (then, other) = self.in_branch(|cx| (cx.sealed(then), cx.sealed(other)));
             return Expr::If(Box::new(Choice { cond, then, other }));
         }
+        if let Expr::Try(inner) = expr {
+            return Expr::Try(Box::new(self.in_branch(|cx| cx.sealed(*inner))));
+        }
         let mut each = |list: Box<[Expr]>| -> Box<[Expr]> { list.into_vec().into_iter().map(|e| self.sealed(e)).collect() };
         match expr {
             Expr::Text(l) => Expr::Text(each(l)),

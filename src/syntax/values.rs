@@ -27,6 +27,7 @@ pub const FORMS: &[(&str, &[&str])] = &[
     ("over", &[]),
     ("if", &["then", "else"]),
     ("is", &[]),
+    ("try", &[]),
     ("calc", &[]),
     ("read", &[]),
     ("none", &[]),
@@ -158,6 +159,8 @@ impl CompileContext<'_> {
             "over" => Expr::Over(self.list_of(own, "over")),
             "calc" => self.calc(own),
             "if" => self.choice(table, own),
+            // what fails must not fail earlier, in a memo cell that is filled before the value is needed
+            "try" => Expr::Try(Box::new(self.in_branch(|cx| cx.expr(own)))),
             "is" => Expr::Is(Box::new(self.cond(own, Mode::Scene))),
             "value" => self.value_named(own),
             "table" => {

@@ -34,6 +34,8 @@ pub enum FaultKind {
     Template,
     /// A limit was reached. This error is never handled by a pass.
     Bound,
+    /// A text reached a limit of its text language. A pass never handles this error, but a value form does.
+    TextBound,
     /// The caller asked for something that the pack does not have.
     Call,
 }
@@ -54,6 +56,11 @@ impl Fault {
         Self { message: message.into(), kind: FaultKind::Bound }
     }
 
+    /// A text reached a limit of its text language.
+    pub fn text_bound(message: impl Into<String>) -> Self {
+        Self { message: message.into(), kind: FaultKind::TextBound }
+    }
+
     /// The caller asked for something that the pack does not have.
     pub fn call(message: impl Into<String>) -> Self {
         Self { message: message.into(), kind: FaultKind::Call }
@@ -62,7 +69,19 @@ impl Fault {
     /// Whether a limit was reached, which no pass may handle.
     #[must_use]
     pub fn is_bound(&self) -> bool {
-        self.kind == FaultKind::Bound
+        matches!(self.kind, FaultKind::Bound | FaultKind::TextBound)
+    }
+}
+
+impl FaultKind {
+    /// The word by which `{ try = value }` names a failure that it handles.
+    fn handled(self) -> Option<&'static str> {
+        match self {
+            Self::Failed => Some("failed"),
+            Self::Template => Some("template"),
+            Self::TextBound => Some("bound"),
+            Self::Bound | Self::Call => None,
+        }
     }
 }
 
@@ -326,6 +345,7 @@ impl Expr {
                 false => choice.other.eval(env)?,
             },
             Expr::Is(cond) => Value::Bool(cond.holds(env)?),
+            Expr::Try(inner) => tried(inner.eval(env))?,
             Expr::Pipe(pipe) => pipe.eval(env)?,
             Expr::Fn(call) => {
                 let mut args = Map::default();
@@ -351,6 +371,18 @@ impl Expr {
             },
         })
     }
+}
+
+/// `{ try = value }`: the value, or what went wrong. A limit of the build and a wrong call stay errors: only a text that
+/// reaches a limit of its own language can be handled, because it costs no more than that limit.
+fn tried(result: Result<Value, Fault>) -> Result<Value, Fault> {
+    let fault = match result {
+        Ok(value) => return Ok(Value::map([("value".into(), value)].into_iter().collect())),
+        Err(fault) => fault,
+    };
+    let Some(kind) = fault.kind.handled() else { return Err(fault) };
+    let error = Value::map([("kind".into(), Value::text(kind)), ("message".into(), Value::text(fault.message))].into_iter().collect());
+    Ok(Value::map([("error".into(), error)].into_iter().collect()))
 }
 
 /// `{ table, value }`: one cell of each row by the row's name; empty where the row's `when` does not hold.

@@ -42,6 +42,8 @@ pub enum Expr {
     If(Box<Choice>),
     /// `{ is = condition }`: true or false.
     Is(Box<Cond>),
+    /// `{ try = value }`: a table with the `value`, or with the `error` of an evaluation that failed.
+    Try(Box<Expr>),
     /// `{ of = value, steps = […] }`.
     Pipe(Box<Pipe>),
     /// `{ fn = name, … }`.
@@ -234,6 +236,7 @@ impl Expr {
             Expr::Calc(c) => c.refers(depth),
             Expr::If(c) => c.cond.refers(depth) || c.then.refers(depth) || c.other.refers(depth),
             Expr::Is(c) => c.refers(depth),
+            Expr::Try(e) => e.refers(depth),
             Expr::Pipe(p) => p.refers(depth),
             Expr::Read(_) | Expr::Form(_) => true,
             Expr::Fn(c) => c.args.iter().any(|(_, e)| e.refers(depth)),
@@ -247,6 +250,7 @@ impl Expr {
             Expr::Query(q) => q.draws(),
             Expr::If(c) => c.cond.draws() || c.then.draws() || c.other.draws(),
             Expr::Is(c) => c.draws(),
+            Expr::Try(e) => e.draws(),
             Expr::Pipe(p) => p.draws(),
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(Expr::draws),
             Expr::Table(t) => t.iter().any(|(_, e)| e.draws()),

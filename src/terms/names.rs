@@ -276,7 +276,10 @@ impl Names {
 /// Whether a table in a value position is an expression (`{ lookup = … }`) instead of a table of values.
 #[must_use]
 pub fn is_form(table: &Table) -> bool {
-    let alone = || table.len() == 1 && (table.contains_key("is") || table.get("value").is_some_and(|f| f.node.as_text().is_some()));
+    let alone = || {
+        table.len() == 1
+            && (table.contains_key("is") || table.contains_key("try") || table.get("value").is_some_and(|f| f.node.as_text().is_some()))
+    };
     ["of", "lookup", "first", "over", "if", "calc", "read", "fn", "none", "form", "table"].iter().any(|k| table.contains_key(*k)) || alone()
 }
 

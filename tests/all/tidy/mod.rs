@@ -22,17 +22,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("model", &["diag"]),
     ("text", &["diag", "model"]),
     ("store", &["diag"]),
+    ("artifact", &["diag", "model", "store"]),
     ("terms", &["diag", "model", "text"]),
     ("syntax", &["diag", "model", "text", "terms"]),
     ("verbs", &["diag", "model", "text", "terms", "syntax"]),
     ("program", &["diag", "model", "text", "terms", "syntax", "verbs"]),
     ("macros", &["diag", "model", "text", "terms"]),
     ("template", &["diag", "model", "text", "terms"]),
-    ("pack", &["diag", "model", "program", "macros", "template"]),
+    ("pack", &["diag", "model", "artifact", "program", "macros", "template"]),
     ("engine", &["diag", "model", "text", "terms", "verbs", "program", "macros", "template", "pack"]),
     ("assemble", &["diag", "model", "terms", "verbs", "program", "macros", "pack", "engine"]),
     // a dialect is a program, run over the finished plan by the same runner and state as a build
     ("emit", &["diag", "model", "terms", "verbs", "program", "pack", "engine"]),
+    ("session", &["diag", "model", "store", "artifact", "pack", "engine", "assemble"]),
     ("import", &["diag"]),
 ];
 

@@ -1,0 +1,236 @@
+//! From the rows of a pack to its declarations, and what is wrong between rows: what the schema of one row cannot see.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer};
+use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
+use crate::model::Pack;
+use crate::model::pack::{Row, Rows};
+use crate::store::Window;
+
+/// The value table of a pack that holds the retention of all artifacts of a kind.
+const BY_KIND: &str = "retention";
+/// Milliseconds in a second.
+const SECOND: i64 = 1000;
+
+impl Declarations {
+    /// Reads the rows of a pack. A value of a wrong shape, which the schema reports, counts as its default.
+    #[must_use]
+    pub fn compile(pack: &Pack) -> (Self, Report) {
+        let none = Rows::default();
+        let table = |name: &str| pack.tables.get(name).unwrap_or(&none);
+        let by_kind = pack.values.get(BY_KIND).map(|field| &field.node);
+        let artifacts: Vec<Declared> = table("artifact").values().map(|row| declared(row, by_kind)).collect();
+        let writers = writers(table("writer"), table("operation"));
+        let mut check = Check { table: table("artifact"), out: Self { artifacts, writers }, found: Report::default() };
+        check.artifacts();
+        check.writes(table("writer"));
+        check.operations(table("operation"));
+        (check.out, check.found)
+    }
+}
+
+fn text<'a>(row: &'a Row, key: &str) -> Option<&'a str> {
+    row.fields.get(key)?.node.as_text()
+}
+
+fn words<'a>(row: &'a Row, key: &str) -> impl Iterator<Item = (&'a str, Span)> + use<'a> {
+    let list = row.fields.get(key).and_then(|field| field.node.as_list());
+    list.into_iter().flatten().filter_map(|node| Some((node.as_text()?, node.span)))
+}
+
+fn declared(row: &Row, by_kind: Option<&Node>) -> Declared {
+    let kind = text(row, "kind").unwrap_or("any");
+    let retention = row.fields.get("retention").map(|field| &field.node).or_else(|| by_kind?.get(kind));
+    Declared {
+        name: row.name.clone(),
+        tag: text(row, "tag").map(Arc::from),
+        kind: Arc::from(kind),
+        writer: text(row, "writer").map(Arc::from),
+        persisted: text(row, "access") != Some("run_only"),
+        visibility: match text(row, "visibility") {
+            Some("prompt_only") => Visibility::PromptOnly,
+            Some("ui_only") => Visibility::UiOnly,
+            Some("prompt_and_ui") => Visibility::PromptAndUi,
+            _ => Visibility::Internal,
+        },
+        surface: Arc::from(text(row, "surface").unwrap_or("internal")),
+        content_type: match text(row, "content_type") {
+            Some("json") => ContentType::Json,
+            Some("markdown") => ContentType::Markdown,
+            _ => ContentType::Text,
+        },
+        keep: retention.map_or(Window::LATEST, window),
+        presentation: row.fields.get("presentation").map_or_else(Presentation::default, |field| presentation(&field.node)),
+        span: row.name_span,
+    }
+}
+
+/// How many versions a policy keeps. Without a policy, and with `overwrite`, only the latest.
+fn window(policy: &Node) -> Window {
+    let number = |key: &str| if let Some(crate::diag::Data::Int(n)) = policy.get(key).map(|n| &n.data) { Some(*n) } else { None };
+    let count = |key: &str| number(key).and_then(|n| u32::try_from(n).ok());
+    match policy.get("mode").and_then(Node::as_text) {
+        Some("durable") => Window { versions: count("versions"), ..Window::default() },
+        Some("windowed") => {
+            Window { versions: count("versions"), turns: count("turns"), ttl: number("ttl").map(|n| n.saturating_mul(SECOND)) }
+        }
+        _ => Window::LATEST,
+    }
+}
+
+fn presentation(node: &Node) -> Presentation {
+    let mode = match node.get("mode").and_then(Node::as_text) {
+        Some("latest_only") => Some(Mode::LatestOnly),
+        Some("timeline") => Some(Mode::Timeline),
+        Some("diff") => Some(Mode::Diff),
+        _ => None,
+    };
+    let max_items = match node.get("max_items").map(|n| &n.data) {
+        Some(crate::diag::Data::Int(n)) => u32::try_from(*n).ok(),
+        _ => None,
+    };
+    Presentation { mode, max_items }
+}
+
+/// The rows of table `writer`, and operations without such a row, which may write what belongs to them.
+fn writers(rows: &Rows, operations: &Rows) -> IndexMap<Arc<str>, Writer> {
+    let every = || Writer { artifact_write: true, state_write: true };
+    let mut out: IndexMap<Arc<str>, Writer> = operations.keys().map(|name| (name.clone(), every())).collect();
+    for row in rows.values() {
+        let grants: Vec<&str> = words(row, "grants").map(|(word, _)| word).collect();
+        let has = |grant: &str| grants.contains(&grant) || !row.fields.contains_key("grants");
+        out.insert(row.name.clone(), Writer { artifact_write: has("artifact_write"), state_write: has("state_write") });
+    }
+    out
+}
+
+struct Check<'a> {
+    table: &'a Rows,
+    out: Declarations,
+    found: Report,
+}
+
+/// Whether a tag can be written behind `art.`.
+fn is_tag(tag: &str) -> bool {
+    tag.starts_with(|c: char| c.is_ascii_lowercase()) && tag.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+}
+
+impl Check<'_> {
+    /// What is wrong with the rows of table `artifact`, one after another.
+    fn artifacts(&mut self) {
+        for n in 0..self.out.artifacts.len() {
+            let (Some(artifact), Some((_, row))) = (self.out.artifacts.get(n), self.table.get_index(n)) else { continue };
+            let artifact = artifact.clone();
+            self.tag(n, &artifact, row);
+            if &*artifact.kind == "state" && artifact.content_type != ContentType::Json {
+                let message = format!("artifact `{}` is of kind `state`, and its value is not JSON", artifact.name);
+                let complaint = Diagnostic::new(Code::ArtifactContent, message).at(place(row, "content_type"));
+                self.push(row, complaint.help("write `content_type = \"json\"`, or another `kind`"));
+            }
+            let mode = row.fields.get("retention").and_then(|f| f.node.get("mode")).filter(|mode| mode.as_text() == Some("ephemeral"));
+            if let Some(mode) = mode.filter(|_| artifact.persisted) {
+                let message = format!("artifact `{}` outlives the run, and its retention says that it does not", artifact.name);
+                let complaint = Diagnostic::new(Code::ArtifactRetention, message).at(mode.span);
+                self.push(row, complaint.help("write `access = \"run_only\"`, or another retention"));
+            }
+            if let Some(writer) = &artifact.writer
+                && !self.out.writers.contains_key(writer)
+            {
+                let near = suggest::help(writer, self.out.writers.keys().map(AsRef::as_ref));
+                let message = format!("artifact `{}` belongs to `{writer}`, which is neither a writer nor an operation", artifact.name);
+                let complaint = Diagnostic::new(Code::NameUnknown, message).at(place(row, "writer")).missing(&**writer);
+                self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]` or `[[operation]]`".to_owned())));
+            }
+        }
+    }
+
+    fn tag(&mut self, n: usize, artifact: &Declared, row: &Row) {
+        if !artifact.persisted {
+            return;
+        }
+        let Some(tag) = &artifact.tag else {
+            let message = format!("artifact `{}` outlives the run and has no tag", artifact.name);
+            let complaint = Diagnostic::new(Code::ArtifactTagRequired, message).at(row.name_span);
+            self.push(row, complaint.help("give it a `tag`, or write `access = \"run_only\"`"));
+            return;
+        };
+        if !is_tag(tag) {
+            let message = format!("`{tag}` cannot be the tag of an artifact");
+            let complaint = Diagnostic::new(Code::ArtifactTag, message).at(place(row, "tag"));
+            self.push(row, complaint.help("begin with a lower-case letter, and go on with lower-case letters, digits and `_`"));
+            return;
+        }
+        let earlier = self.out.artifacts.get(..n).unwrap_or_default();
+        if let Some(other) = earlier.iter().find(|a| a.persisted && a.tag.as_ref() == Some(tag)) {
+            let message = format!("artifacts `{}` and `{}` have the tag `{tag}`", other.name, artifact.name);
+            let other = self.table.get(&other.name).map_or(other.span, |row| place(row, "tag"));
+            let complaint = Diagnostic::new(Code::ArtifactCollision, message).at(place(row, "tag")).related(other, "the other one is here");
+            self.push(row, complaint.help("a tag names one artifact, which has one writer: give one of them another tag"));
+        }
+    }
+
+    /// What writers say that they write.
+    fn writes(&mut self, writers: &Rows) {
+        for row in writers.values() {
+            for (tag, span) in words(row, "writes") {
+                self.writes_tag(row, tag, span, &row.name, "writer");
+            }
+        }
+    }
+
+    /// The artifacts that operations write, which they name by the row.
+    fn operations(&mut self, operations: &Rows) {
+        for row in operations.values() {
+            let Some((name, field)) = text(row, "artifact").zip(row.fields.get("artifact")) else { continue };
+            let span = field.node.span;
+            let owner = text(row, "writer").unwrap_or(&row.name);
+            match self.out.row(name) {
+                Some(artifact) if artifact.persisted => {
+                    let tag = artifact.tag.clone().unwrap_or_default();
+                    self.writes_tag(row, &tag, span, owner, "operation");
+                }
+                Some(_) => {}
+                None => {
+                    let near = suggest::help(name, self.out.artifacts.iter().map(|a| &*a.name));
+                    let message = format!("operation `{}` writes artifact `{name}`, which no row declares", row.name);
+                    let complaint = Diagnostic::new(Code::ArtifactUndeclared, message).at(span).missing(name);
+                    self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[artifact]]`".to_owned())));
+                }
+            }
+        }
+    }
+
+    /// A write to a persisted tag that is known before anything runs.
+    fn writes_tag(&mut self, row: &Row, tag: &str, span: Span, writer: &str, what: &str) {
+        let Some(artifact) = self.out.persisted(tag) else {
+            let near = suggest::help(tag, self.out.artifacts.iter().filter(|a| a.persisted).filter_map(|a| a.tag.as_deref()));
+            let message = format!("{what} `{}` writes the tag `{tag}`, which no artifact has", row.name);
+            let complaint = Diagnostic::new(Code::ArtifactUndeclared, message).at(span).missing(tag);
+            self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[artifact]]`".to_owned())));
+            return;
+        };
+        if artifact.writer.as_deref() == Some(writer) {
+            return;
+        }
+        let (owner, name) = (artifact.writer.clone(), artifact.name.clone());
+        let theirs = self.table.get(&name).map_or(artifact.span, |row| place(row, "writer"));
+        let owner = owner.map_or_else(|| "has no writer".to_owned(), |owner| format!("belongs to `{owner}`"));
+        let message = format!("{what} `{}` writes the tag `{tag}`, which {owner}", row.name);
+        let complaint = Diagnostic::new(Code::ArtifactForeign, message).at(span).related(theirs, "its writer is said here");
+        self.push(row, complaint.help(format!("a tag has one writer: write `writer = \"{writer}\"` there, or do not write it here")));
+    }
+
+    fn push(&mut self, row: &Row, complaint: Diagnostic) {
+        let mut complaint = complaint;
+        complaint.details.insert("row".into(), row.name.as_ref().into());
+        self.found.push(complaint);
+    }
+}
+
+/// Where the value of a key is written; where its row is, if the row does not have the key.
+fn place(row: &Row, key: &str) -> Span {
+    row.fields.get(key).map_or(row.name_span, |field| field.node.span)
+}

@@ -1,0 +1,93 @@
+//! Who may write what: the checks before a write reaches a store, in the order that tells a stranger least.
+//!
+//! Source: `talespinner-artifacts.ru.md`, write rules and write policy; the order is decision A3.3.
+
+use serde_json::Value as Json;
+
+use super::{ContentType, Declarations, Declared};
+
+/// The kind of artifacts that the grant `state_write` covers.
+const STATE: &str = "state";
+
+/// Why a write was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// No persisted artifact of this tag is declared.
+    UndeclaredTag,
+    /// The tag belongs to another writer.
+    ForeignTag,
+    /// The writer has no grant for artifacts of this kind.
+    NoPermission,
+    /// There is no run to which the value could belong.
+    NoRun,
+    /// The value is not of the declared type.
+    ContentType,
+    /// Somebody else has written it since. This is its latest version.
+    Conflict(Option<i64>),
+}
+
+impl Refusal {
+    /// What kind of refusal it is: `policy_error`, `invalid_value` or `artifact_conflict`.
+    #[must_use]
+    pub fn error(&self) -> &'static str {
+        match self {
+            Self::UndeclaredTag | Self::ForeignTag | Self::NoPermission | Self::NoRun => "policy_error",
+            Self::ContentType => "invalid_value",
+            Self::Conflict(_) => "artifact_conflict",
+        }
+    }
+
+    /// The reason in one word, if the kind of refusal does not say it.
+    #[must_use]
+    pub fn code(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::UndeclaredTag => "undeclared_tag",
+            Self::ForeignTag => "foreign_tag",
+            Self::NoPermission => "no_permission",
+            Self::NoRun => "no_run",
+            Self::ContentType => "content_type",
+            Self::Conflict(_) => return None,
+        })
+    }
+
+    /// The refusal as a record of the log and in answers for programs.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Map<String, Json> {
+        let mut out = serde_json::Map::new();
+        out.insert("error".into(), self.error().into());
+        if let Some(code) = self.code() {
+            out.insert("code".into(), code.into());
+        }
+        if let Self::Conflict(latest) = self {
+            out.insert("latest".into(), (*latest).into());
+        }
+        out
+    }
+}
+
+impl Declarations {
+    /// Checks a write to a persisted artifact: that the tag is declared, that it belongs to the writer, that the writer
+    /// has the grant, and that the value is of the declared type. The base version is the store's concern.
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub fn may_write(&self, writer: &str, tag: &str, value: &Json) -> Result<&Declared, Refusal> {
+        let artifact = self.persisted(tag).ok_or(Refusal::UndeclaredTag)?;
+        if artifact.writer.as_deref() != Some(writer) {
+            return Err(Refusal::ForeignTag);
+        }
+        if !self.has_grant(writer, &artifact.kind) {
+            return Err(Refusal::NoPermission);
+        }
+        if artifact.content_type != ContentType::Json && !value.is_string() {
+            return Err(Refusal::ContentType);
+        }
+        Ok(artifact)
+    }
+
+    /// Whether a writer may write artifacts of a kind. A writer without a row may write what belongs to it.
+    #[must_use]
+    pub fn has_grant(&self, writer: &str, kind: &str) -> bool {
+        self.writers.get(writer).is_none_or(|w| w.artifact_write || (w.state_write && kind == STATE))
+    }
+}

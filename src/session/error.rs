@@ -1,0 +1,81 @@
+//! Why a turn or a write of a session failed.
+
+use crate::artifact::Refusal;
+use crate::diag::{Code, Diagnostic};
+use crate::engine::BuildError;
+use crate::store::Refused;
+
+/// Why a turn or a write of a session failed. Nothing of it was committed, except for records in the log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The store cannot answer.
+    #[error("{}", .0.message)]
+    Store(Refused),
+    /// A program of the pack failed.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A write was refused.
+    #[error("`{writer}` may not write artifact `{tag}` now: {}", reason(.refusal))]
+    Refused {
+        /// The artifact.
+        tag: String,
+        /// Who wanted to write it.
+        writer: String,
+        /// Why not.
+        refusal: Refusal,
+    },
+    /// Somebody else has changed the state of the session since the turn began.
+    #[error("the state of the session was changed by somebody else since the turn began")]
+    StateConflict,
+    /// The operations of a pack ask the model again and again.
+    #[error("the operations ask the model more than {0} times in one turn")]
+    TooManyRequests(usize),
+}
+
+impl From<Refused> for SessionError {
+    fn from(refused: Refused) -> Self {
+        Self::Store(refused)
+    }
+}
+
+/// A refusal in words.
+fn reason(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::UndeclaredTag => "no row of the pack declares it".to_owned(),
+        Refusal::ForeignTag => "it belongs to another writer".to_owned(),
+        Refusal::NoPermission => "the writer has no grant for artifacts of this kind".to_owned(),
+        Refusal::NoRun => "no run is going on".to_owned(),
+        Refusal::ContentType => "the value is not a text, and the artifact is".to_owned(),
+        Refusal::Conflict(Some(latest)) => format!("it was written by somebody else since it was read, and is now at version {latest}"),
+        Refusal::Conflict(None) => "it was computed from a version that does not exist".to_owned(),
+    }
+}
+
+impl SessionError {
+    /// The error as a diagnostic.
+    #[must_use]
+    pub fn diagnostic(self, rules: &crate::Ruleset) -> Diagnostic {
+        let message = self.to_string();
+        match self {
+            Self::Store(refused) => *refused,
+            Self::Build(error) => error.diagnostic(rules),
+            Self::Refused { refusal: Refusal::Conflict(_), .. } | Self::StateConflict => Diagnostic::new(Code::ArtifactConflict, message)
+                .help("read it again, compute the new version from what is there now, and write that"),
+            Self::Refused { refusal, .. } => Diagnostic::new(Code::ArtifactRefused, message).help(remedy(&refusal)),
+            Self::TooManyRequests(_) => {
+                Diagnostic::new(Code::BoundExceeded, message).help("an operation must not ask again after it has its reply")
+            }
+        }
+    }
+}
+
+fn remedy(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::UndeclaredTag => "declare it in the pack: a row `[[artifact]]` with this tag",
+        Refusal::ForeignTag => "write as its writer, or change `writer` of its row",
+        Refusal::NoPermission => "add `artifact_write` to `grants` of the writer",
+        Refusal::NoRun => "begin a run first",
+        Refusal::ContentType | Refusal::Conflict(_) => "write a text, or declare `content_type = \"json\"`",
+    }
+}

@@ -1,0 +1,161 @@
+//! A session: a chat whose artifacts and state live in a store, played turn by turn.
+//!
+//! A turn has two halves. [`Session::begin`] loads what the session knows, runs the operations in front of the main
+//! request, and builds the prompt. [`Session::finish`] takes the model's reply, runs the operations behind it, and
+//! commits everything that the turn changes in one transaction. In between the application sends the prompt; a turn
+//! that is not finished has changed nothing.
+//!
+//! Programs of packs are pure, so they cannot wait for a model. An operation that needs one leaves a request in
+//! `$plan.requests`; the session asks the [`Model`] and runs the same program again with the reply, until no request is
+//! left. Sources: `talespinner-artifacts.ru.md`, and `talespinner-behaviour.md`, B9, for the halves of a turn.
+
+mod error;
+mod replay;
+mod scene;
+mod turn;
+
+use serde_json::{Value as Json, json};
+
+use crate::artifact::{Projection, Refusal, diff};
+use crate::pack::Ruleset;
+use crate::store::{Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, Write};
+
+pub use error::SessionError;
+pub use replay::{Model, ModelError, NoModel, Request};
+pub use turn::{Finished, Turn};
+
+/// The most values of history that a view holds of one artifact; a pack keeps more of them, but does not see more.
+pub const MAX_HISTORY: u32 = 100;
+
+/// One session of a store, under the rules of a pack.
+#[derive(Clone)]
+pub struct Session<'s> {
+    store: &'s dyn SessionStore,
+    rules: Ruleset,
+    home: Home,
+}
+
+impl<'s> Session<'s> {
+    /// The session `home` of a store. It need not exist yet: the first write creates it.
+    #[must_use]
+    pub fn new(store: &'s dyn SessionStore, rules: Ruleset, home: Home) -> Self {
+        Self { store, rules, home }
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn rules(&self) -> &Ruleset {
+        &self.rules
+    }
+
+    /// The artifacts that the pack declares and that have a value, sorted by tag, each with its history.
+    ///
+    /// # Errors
+    /// A `store.*` code if the store cannot answer.
+    pub async fn artifacts(&self, at: Moment) -> Result<Vec<Artifact>, Refused> {
+        let declared = self.rules.artifacts();
+        let mut all = self.store.view(&self.home, at, &declared.windows(), MAX_HISTORY).await?;
+        all.retain(|artifact| declared.persisted(&artifact.tag).is_some());
+        Ok(all)
+    }
+
+    /// One artifact, and a record in the log that `reader` has read it; `None` if it was never written.
+    ///
+    /// # Errors
+    /// As [`artifacts`](Self::artifacts).
+    pub async fn read(&self, reader: &str, tag: &str, at: Moment) -> Result<Option<Artifact>, Refused> {
+        let declared = self.rules.artifacts().persisted(tag);
+        let windows = declared.map(|a| (tag.to_owned(), a.keep));
+        let all = self.store.view(&self.home, at, windows.as_slice(), MAX_HISTORY).await?;
+        let found = all.into_iter().find(|artifact| artifact.tag == tag);
+        let kind = declared.map(|a| a.kind.as_ref());
+        let version = found.as_ref().map(|a| a.version);
+        let record = json!({ "op": "read", "tag": tag, "kind": kind, "scope": "session", "pipeline": reader, "version": version });
+        self.store.commit(&self.home, Batch { at, log: vec![record], ..Batch::default() }).await?;
+        Ok(found)
+    }
+
+    /// Writes a new version, which was computed from the version `based_on`, and returns its number.
+    ///
+    /// # Errors
+    /// [`SessionError::Refused`] if the rules or the base version refuse it: then nothing is changed, and the log has a
+    /// record of it. [`SessionError::Store`] if the store cannot answer.
+    pub async fn write(&self, writer: &str, tag: &str, based_on: Option<i64>, value: Json, at: Moment) -> Result<i64, SessionError> {
+        let refusal = match self.rules.artifacts().may_write(writer, tag, &value) {
+            Err(refusal) => refusal,
+            Ok(_) => {
+                let before = self.store.view(&self.home, at, &[], 0).await?.into_iter().find(|a| a.tag == tag);
+                let write = self.write_of(writer, None, tag, based_on, value, before.as_ref().map(|a| &a.value));
+                match self.store.commit(&self.home, Batch { at, writes: vec![write], ..Batch::default() }).await? {
+                    Committed::Applied { versions, .. } => return Ok(versions.first().copied().unwrap_or_default()),
+                    Committed::Conflict { latest, .. } => Refusal::Conflict(latest),
+                }
+            }
+        };
+        let record = rejected(writer, tag, based_on, &refusal);
+        self.store.commit(&self.home, Batch { at, log: vec![record], ..Batch::default() }).await?;
+        Err(SessionError::Refused { tag: tag.to_owned(), writer: writer.to_owned(), refusal })
+    }
+
+    /// A write with its record for the log.
+    fn write_of(&self, writer: &str, operation: Option<&str>, tag: &str, base: Option<i64>, value: Json, before: Option<&Json>) -> Write {
+        let declared = self.rules.artifacts().persisted(tag);
+        let changes = diff(declared.map_or_else(Default::default, |a| a.content_type), before, &value);
+        let kind = declared.map(|a| a.kind.as_ref());
+        let mut log = json!({ "op": "write", "tag": tag, "kind": kind, "scope": "session", "pipeline": writer, "basedOnVersion": base, "diff": changes });
+        if let (Some(operation), Some(log)) = (operation, log.as_object_mut()) {
+            log.insert("operation".to_owned(), operation.into());
+        }
+        let keep = declared.map_or(crate::store::Window::LATEST, |a| a.keep);
+        Write { tag: tag.to_owned(), based_on: base, value, keep, log }
+    }
+
+    /// Archives the versions that are outside of what the pack keeps of each artifact.
+    ///
+    /// # Errors
+    /// As [`artifacts`](Self::artifacts).
+    pub async fn prune(&self, at: Moment) -> Result<Vec<Pruned>, Refused> {
+        self.store.prune(&self.home, at, &self.rules.artifacts().windows()).await
+    }
+
+    /// What the pack shows of the artifacts: panels, feeds, overlays, items of the chat.
+    ///
+    /// # Errors
+    /// As [`artifacts`](Self::artifacts).
+    pub async fn projections(&self, at: Moment) -> Result<Vec<Projection>, Refused> {
+        Ok(self.rules.artifacts().project(&self.artifacts(at).await?))
+    }
+
+    /// The stored versions of an artifact, as [`SessionStore::versions`].
+    ///
+    /// # Errors
+    /// As [`artifacts`](Self::artifacts).
+    pub async fn versions(&self, tag: &str, page: Page) -> Result<Vec<Version>, Refused> {
+        self.store.versions(&self.home, tag, page).await
+    }
+
+    /// Archived versions, as [`SessionStore::archive`].
+    ///
+    /// # Errors
+    /// As [`artifacts`](Self::artifacts).
+    pub async fn archive(&self, tag: Option<&str>, page: Page) -> Result<Vec<Archived>, Refused> {
+        self.store.archive(&self.home, tag, page).await
+    }
+
+    /// The log, as [`SessionStore::log`].
+    ///
+    /// # Errors
+    /// As [`artifacts`](Self::artifacts).
+    pub async fn log(&self, page: Page) -> Result<Vec<Logged>, Refused> {
+        self.store.log(&self.home, page).await
+    }
+}
+
+/// The record of a refused write.
+fn rejected(writer: &str, tag: &str, based_on: Option<i64>, refusal: &Refusal) -> Json {
+    let mut record = json!({ "op": "write_rejected", "tag": tag, "pipeline": writer, "basedOnVersion": based_on });
+    if let Some(record) = record.as_object_mut() {
+        record.extend(refusal.to_json());
+    }
+    record
+}

@@ -1,0 +1,108 @@
+//! What a session puts into the scene of a turn, and what it takes back out of the result.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Artifact, MAX_HISTORY};
+use crate::model::{Scene, Value};
+
+/// Artifacts as rules see them: `art.TAG.value`, `.history`, `.version`.
+pub(super) fn art(artifacts: &[Artifact]) -> Value {
+    let one = |a: &Artifact| (a.tag.clone(), json!({ "value": a.value, "history": a.history, "version": a.version }));
+    Value::from(&Json::Object(artifacts.iter().map(one).collect()))
+}
+
+/// Fills the scene with what the session knows. Variables of macros are kept with the state, and read from `vars`.
+pub(super) fn fill(scene: &mut Scene, artifacts: &[Artifact], state: Option<&Json>) {
+    scene.set("art", art(artifacts));
+    let Some(Json::Object(mut state)) = state.cloned() else { return };
+    if let Some(vars) = state.remove("vars") {
+        let given = scene.get("vars");
+        let vars = Value::from(&vars);
+        scene.set("vars", if given.is_null() { vars } else { given.over(vars) });
+    }
+    let given = scene.get("state");
+    let state = Value::from(&Json::Object(state));
+    scene.set("state", if given.is_null() { state } else { given.over(state) });
+}
+
+/// The state with a patch laid over it: each name of the patch replaces the one of the state, and each variable the
+/// variable of that store and name. What is null is removed.
+pub(super) fn patched(state: Json, patch: &Json) -> Json {
+    let mut state = match state {
+        Json::Object(state) => state,
+        _ => Map::new(),
+    };
+    for (name, value) in patch.as_object().into_iter().flatten() {
+        match value {
+            Json::Object(stores) if name == "vars" => {
+                for (store, values) in stores {
+                    for (key, value) in values.as_object().into_iter().flatten() {
+                        put_at(&mut state, &["vars", store, key], value);
+                    }
+                }
+            }
+            value => put(&mut state, name, value),
+        }
+    }
+    Json::Object(state)
+}
+
+/// Sets `within.names[0].names[1]…`, or removes it if the value is null; what is in the way and not a table is replaced.
+fn put_at(within: &mut Map<String, Json>, names: &[&str], value: &Json) {
+    match names {
+        [] => {}
+        [name] => put(within, name, value),
+        [name, rest @ ..] => {
+            let mut inner = match within.get_mut(*name).map(Json::take) {
+                Some(Json::Object(inner)) => inner,
+                _ => Map::new(),
+            };
+            put_at(&mut inner, rest, value);
+            within.insert((*name).to_owned(), Json::Object(inner));
+        }
+    }
+}
+
+fn put(within: &mut Map<String, Json>, key: &str, value: &Json) {
+    if value.is_null() {
+        within.shift_remove(key);
+    } else {
+        within.insert(key.to_owned(), value.clone());
+    }
+}
+
+/// A write that a program of the pack wants.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Wanted {
+    pub(super) tag: String,
+    pub(super) value: Json,
+    /// The version that the program says it started from, if it says one.
+    pub(super) based_on: Option<i64>,
+    pub(super) writer: String,
+    pub(super) operation: String,
+}
+
+/// The writes that a program has left in `$plan.writes`.
+pub(super) fn wanted(writes: &Value) -> Vec<Wanted> {
+    let text = |row: &Json, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let one = |row: &Json| {
+        let operation = text(row, "operation");
+        let writer = row["writer"].as_str().map_or_else(|| operation.clone(), str::to_owned);
+        Wanted { tag: text(row, "tag"), value: row["value"].clone(), based_on: row["based_on"].as_i64(), writer, operation }
+    };
+    writes.to_json().as_array().into_iter().flatten().map(one).collect()
+}
+
+/// The view after a write, as the next programs of the turn see it.
+pub(super) fn written(view: &mut Vec<Artifact>, tag: &str, value: Json, versions: Option<u32>) -> i64 {
+    let Some(artifact) = view.iter_mut().find(|a| a.tag == tag) else {
+        view.push(Artifact { tag: tag.to_owned(), version: 1, value, history: Vec::new() });
+        return 1;
+    };
+    artifact.version += 1;
+    artifact.history.push(std::mem::replace(&mut artifact.value, value));
+    let most = versions.map_or(MAX_HISTORY, |n| n.saturating_sub(1).min(MAX_HISTORY));
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    artifact.history.drain(..artifact.history.len().saturating_sub(most));
+    artifact.version
+}

@@ -1,0 +1,194 @@
+//! The two halves of a turn, and the one transaction at its end.
+
+use serde_json::{Value as Json, json};
+
+use super::replay::{Model, replay};
+use super::scene::{Wanted, art, fill, patched, wanted, written};
+use super::{Artifact, Batch, Committed, Moment, Pruned, Session, SessionError, rejected};
+use crate::artifact::{Refusal, RunArtifact};
+use crate::diag::Diagnostic;
+use crate::model::{Plan, Scene, Value};
+use crate::store::{State, Write};
+
+/// The program that runs behind the main request, if the pack has it.
+const AFTER: &str = "after_reply";
+
+/// A turn whose prompt is built and whose reply is missing. Nothing of it is stored yet.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// The prompt.
+    pub plan: Plan,
+    at: Moment,
+    scene: Scene,
+    /// The artifacts as the turn sees them, with what its operations have written.
+    view: Vec<Artifact>,
+    /// The state of the session that the turn began with.
+    state: Option<State>,
+    writes: Vec<Write>,
+    refused: Vec<(Wanted, Refusal)>,
+    /// The patches of the programs so far, in order.
+    patches: Vec<Json>,
+}
+
+impl Turn {
+    /// The state of the session after the programs so far.
+    fn state_now(&self) -> Json {
+        let stored = self.state.as_ref().map(|s| s.value.clone()).unwrap_or_default();
+        self.patches.iter().fold(stored, patched)
+    }
+}
+
+/// A turn that is committed.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// The reply, as operations have rewritten it.
+    pub reply: String,
+    /// The new version of each artifact that was written, in the order of the writes.
+    pub written: Vec<(String, i64)>,
+    /// Writes that the rules refused: the artifact, the writer, and why. The log has them too.
+    pub refused: Vec<(String, String, Refusal)>,
+    /// Versions that went to the archive.
+    pub pruned: Vec<Pruned>,
+    /// The run log of the operations behind the request (`$plan.run`).
+    pub run: Json,
+    /// Warnings of the operations behind the request.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Session<'_> {
+    /// Begins a turn: loads state and artifacts into the scene (`state`, `vars`, `art`), runs the operations in front of
+    /// the main request, and builds the prompt. What the scene itself says of `state` and `vars` wins.
+    ///
+    /// # Errors
+    /// The store cannot answer, or a program of the pack fails.
+    pub async fn begin(&self, scene: &Scene, at: Moment, model: &dyn Model) -> Result<Turn, SessionError> {
+        let mut scene = scene.clone();
+        let view = self.artifacts(at).await?;
+        let state = self.store.state(&self.home).await?;
+        fill(&mut scene, &view, state.as_ref().map(|s| &s.value));
+        let build = |scene: &Scene| crate::build(&self.rules, scene);
+        let plan = replay(&mut scene, model, build, |plan| plan.reported("requests")).await?;
+        let patches = vec![plan.patch.to_json()];
+        let mut turn = Turn { at, scene, view, state, writes: Vec::new(), refused: Vec::new(), patches, plan };
+        let wanted = wanted(&turn.plan.reported("writes"));
+        self.collect(&mut turn, wanted);
+        Ok(turn)
+    }
+
+    /// Finishes a turn with the model's reply: runs the operations behind the request, and commits the writes, the state
+    /// and the log of the whole turn in one transaction.
+    ///
+    /// # Errors
+    /// The store cannot answer, a program of the pack fails, or somebody else has written an artifact or the state since
+    /// the turn began. Then nothing of the turn is stored, but the log has a record of the conflict.
+    pub async fn finish(&self, mut turn: Turn, reply: &str, model: &dyn Model) -> Result<Finished, SessionError> {
+        let mut done = Finished {
+            reply: reply.to_owned(),
+            written: Vec::new(),
+            refused: Vec::new(),
+            pruned: Vec::new(),
+            run: Json::Null,
+            warnings: Vec::new(),
+        };
+        if self.rules.programs().find(AFTER).is_some() {
+            self.after(&mut turn, &mut done, model).await?;
+        }
+        let changed = turn.patches.iter().any(|patch| patch.as_object().is_some_and(|patch| !patch.is_empty()));
+        let batch = Batch {
+            at: turn.at,
+            writes: turn.writes.clone(),
+            state: changed.then(|| turn.state_now()),
+            state_based_on: turn.state.as_ref().map(|s| s.revision),
+            log: self.log_of(&turn, &done),
+        };
+        match self.store.commit(&self.home, batch).await? {
+            Committed::Applied { versions, pruned, .. } => {
+                done.written = turn.writes.into_iter().map(|w| w.tag).zip(versions).collect();
+                done.pruned = pruned;
+                done.refused = turn.refused.into_iter().map(|(w, why)| (w.tag, w.writer, why)).collect();
+                Ok(done)
+            }
+            Committed::Conflict { tag: Some(tag), latest } => {
+                let refusal = Refusal::Conflict(latest);
+                let write = turn.writes.iter().find(|w| w.tag == tag);
+                let writer = write.and_then(|w| w.log.get("pipeline")?.as_str()).unwrap_or_default().to_owned();
+                let record = rejected(&writer, &tag, write.and_then(|w| w.based_on), &refusal);
+                self.store.commit(&self.home, Batch { at: turn.at, log: vec![record], ..Batch::default() }).await?;
+                Err(SessionError::Refused { tag, writer, refusal })
+            }
+            Committed::Conflict { tag: None, .. } => Err(SessionError::StateConflict),
+        }
+    }
+
+    async fn after(&self, turn: &mut Turn, done: &mut Finished, model: &dyn Model) -> Result<(), SessionError> {
+        let blocks: Vec<Json> = turn.plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.fields.to_json()).collect();
+        let blocks = Json::Array(blocks);
+        let mut scene = turn.scene.clone();
+        scene.set("replies", Value::from(&json!({})));
+        scene.set("reply.text", Value::text(done.reply.as_str()));
+        scene.set("art", art(&turn.view));
+        scene.set("run", turn.plan.set.get("run").cloned().unwrap_or_default());
+        let mut state = turn.state_now();
+        let vars = state.as_object_mut().and_then(|state| state.shift_remove("vars"));
+        scene.set("state", Value::from(&state));
+        vars.into_iter().for_each(|vars| scene.set("vars", Value::from(&vars)));
+        let program = |scene: &Scene| crate::run(&self.rules, AFTER, scene, &[("blocks", blocks.clone())]);
+        let outcome = replay(&mut scene, model, program, |outcome| outcome.get("plan.requests")).await?;
+        let text = outcome.get("reply.text");
+        if !text.is_null() {
+            done.reply = text.to_text().to_string();
+        }
+        done.run = outcome.get("plan.run").to_json();
+        done.warnings = outcome.warnings();
+        turn.patches.push(outcome.patch().to_json());
+        let ended = outcome.get("run");
+        turn.scene.set("run", ended);
+        let wanted = wanted(&outcome.get("plan.writes"));
+        self.collect(turn, wanted);
+        Ok(())
+    }
+
+    /// Checks what a program wants to write, and adds it to the turn. Every write is based on the version that the turn
+    /// has seen, or on the turn's own write before it.
+    fn collect(&self, turn: &mut Turn, wanted: Vec<Wanted>) {
+        let declared = self.rules.artifacts();
+        for want in wanted {
+            let now = turn.view.iter().find(|a| a.tag == want.tag);
+            let base = now.map(|a| a.version);
+            let stale = want.based_on.is_some() && want.based_on != base;
+            let verdict = declared.may_write(&want.writer, &want.tag, &want.value).map(|artifact| artifact.keep.versions);
+            match verdict {
+                Ok(_) if stale => turn.refused.push((want, Refusal::Conflict(base))),
+                Ok(versions) => {
+                    let before = now.map(|a| &a.value);
+                    let write = self.write_of(&want.writer, Some(&want.operation), &want.tag, base, want.value.clone(), before);
+                    turn.writes.push(write);
+                    written(&mut turn.view, &want.tag, want.value, versions);
+                }
+                Err(refusal) => turn.refused.push((want, refusal)),
+            }
+        }
+    }
+
+    /// What the log says about a turn besides its writes: what was read, what the operations did, what was refused, and
+    /// the traces of values that are not kept.
+    fn log_of(&self, turn: &Turn, done: &Finished) -> Vec<Json> {
+        let read: serde_json::Map<String, Json> =
+            turn.scene.get("art").to_json().as_object().into_iter().flatten().map(|(tag, a)| (tag.clone(), a["version"].clone())).collect();
+        let run = turn.scene.get("run.artifacts").to_json();
+        let traces: Vec<_> = run.as_array().into_iter().flatten().map(|row| redacted(row).trace()).collect();
+        let before = turn.plan.reported("run").to_json();
+        let mut out = vec![json!({
+            "op": "turn", "turn": turn.at.turn, "fingerprint": turn.plan.fingerprint, "read": read,
+            "before": before, "after": done.run, "ephemeral": traces,
+        })];
+        out.extend(turn.refused.iter().map(|(want, why)| rejected(&want.writer, &want.tag, want.based_on, why)));
+        out
+    }
+}
+
+/// A value of the run, of which only a trace may be stored.
+fn redacted(row: &Json) -> RunArtifact {
+    let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    RunArtifact { id: text("id"), tag: row["tag"].as_str().map(str::to_owned), kind: text("kind"), value: row["value"].clone() }
+}
