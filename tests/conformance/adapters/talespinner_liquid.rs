@@ -1,6 +1,6 @@
 //! `liquid`: one template over one context, as the real program renders it in all its passes.
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::case::{Case, Check};
 use crate::compare::same;
