@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer};
+use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, inclusion};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
@@ -24,7 +24,8 @@ impl Declarations {
         let by_kind = pack.values.get(BY_KIND).map(|field| &field.node);
         let artifacts: Vec<Declared> = table("artifact").values().map(|row| declared(row, by_kind)).collect();
         let writers = writers(table("writer"), table("operation"));
-        let mut check = Check { table: table("artifact"), out: Self { artifacts, writers }, found: Report::default() };
+        let mut check =
+            Check { table: table("artifact"), modes: table("inclusion_mode"), out: Self { artifacts, writers }, found: Report::default() };
         check.artifacts();
         check.writes(table("writer"));
         check.operations(table("operation"));
@@ -109,6 +110,7 @@ fn writers(rows: &Rows, operations: &Rows) -> IndexMap<Arc<str>, Writer> {
 
 struct Check<'a> {
     table: &'a Rows,
+    modes: &'a Rows,
     out: Declarations,
     found: Report,
 }
@@ -125,6 +127,7 @@ impl Check<'_> {
             let (Some(artifact), Some((_, row))) = (self.out.artifacts.get(n), self.table.get_index(n)) else { continue };
             let artifact = artifact.clone();
             self.tag(n, &artifact, row);
+            inclusion::check(row, self.modes).into_iter().for_each(|complaint| self.push(row, complaint));
             if &*artifact.kind == "state" && artifact.content_type != ContentType::Json {
                 let message = format!("artifact `{}` is of kind `state`, and its value is not JSON", artifact.name);
                 let complaint = Diagnostic::new(Code::ArtifactContent, message).at(place(row, "content_type"));

@@ -7,6 +7,7 @@
 
 mod declare;
 mod diff;
+mod inclusion;
 mod policy;
 mod project;
 mod run;

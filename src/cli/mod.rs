@@ -7,6 +7,7 @@ mod layout;
 mod output;
 mod stop;
 mod verbs;
+mod waiting;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

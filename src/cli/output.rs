@@ -21,7 +21,7 @@ pub struct Io<'a> {
     pub err: &'a mut dyn Write,
     /// Whether diagnostics go to a terminal.
     pub terminal: bool,
-    /// The environment: `NO_COLOR`, `TERM`, `TAPSTER_PACKS`, `TAPSTER_TEMPLATES`.
+    /// The environment: `NO_COLOR`, `TERM`, `TAPSTER_PACKS`, `TAPSTER_STORE`, `TAPSTER_TEMPLATES`.
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -105,6 +105,13 @@ impl<'a, 'io> Show<'a, 'io> {
     pub(super) fn result(&mut self, text: &str) {
         if self.failed.is_none() {
             self.failed = self.io.out.write_all(text.as_bytes()).err();
+        }
+    }
+
+    /// Hands results over to whoever reads them, in front of longer work.
+    pub(super) fn flush(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.io.out.flush().err();
         }
     }
 

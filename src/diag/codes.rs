@@ -192,6 +192,15 @@ codes! {
     // storing templates and sessions
     StoreName = "store.name", Error, "a name that cannot be used for storing, or that differs from the name of what is stored there";
     StoreTaken = "store.taken", Error, "something with this name is stored already";
+    StoreUrl = "store.url", Error, "the address of a store cannot be read";
+    StoreUnreachable = "store.unreachable", Error, "a database cannot be reached, or the connection to it was lost";
+    StoreBusy = "store.busy", Error, "a database stays locked by other programs";
+    StoreFull = "store.full", Error, "a database or its disk has no room left";
+    StoreReadOnly = "store.read_only", Error, "a database cannot be written";
+    StoreDamaged = "store.damaged", Error, "a file is not a database, or what is stored in a database is damaged";
+    StoreNewer = "store.newer", Error, "the tables of a database were made by a newer release";
+    StoreTooLarge = "store.too_large", Error, "a value is larger, or nested deeper, than a store accepts";
+    StoreFailed = "store.failed", Error, "a database refused a request for another reason";
     // importing files of other programs
     ImportFormat = "import.format", Error, "a file is not of a known format";
     ImportContainer = "import.container", Error, "a container file is damaged or hostile";

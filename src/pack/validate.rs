@@ -145,7 +145,7 @@ impl Check<'_> {
             _ => one_of(key, known),
         };
         let complaint = Diagnostic::new(Code::SchemaUnknownKey, message).label("unknown key").help(help);
-        self.push(complaint, span, target.row);
+        self.push(complaint, span, target.row, &format!("{}/{key}", error.instance_path().as_str()));
     }
 
     /// One diagnostic for a value that fits none of several forms, about the form that was most likely intended.
@@ -187,7 +187,7 @@ impl Check<'_> {
             (Code::SchemaValue, message, forms(context))
         };
         let (span, row) = (target.node.span, target.row);
-        self.push(Diagnostic::new(code, message).help(help), span, row);
+        self.push(Diagnostic::new(code, message).help(help), span, row, here);
     }
 
     fn leaf(&mut self, error: &ValidationError<'_>) {
@@ -244,7 +244,11 @@ impl Check<'_> {
             _ => value(format!("{name} is not allowed: {}", error.masked()), "look up the value in the schema"),
         };
         let row = target.row;
-        self.push(complaint, span, row);
+        let missing = match error.kind() {
+            ValidationErrorKind::Required { property } => property.as_str(),
+            _ => None,
+        };
+        self.push(complaint, span, row, &missing.map_or_else(|| pointer.to_owned(), |key| format!("{pointer}/{key}")));
     }
 
     fn not_allowed(&self, target: &Target<'_>, allowed: &[String]) -> Diagnostic {
@@ -256,8 +260,13 @@ impl Check<'_> {
             .help(help)
     }
 
-    fn push(&mut self, complaint: Diagnostic, span: Span, row: Option<String>) {
+    /// `at` is the pointer to the value, or to the key that is missing or unknown.
+    fn push(&mut self, complaint: Diagnostic, span: Span, row: Option<String>, at: &str) {
         let mut complaint = complaint.at(span);
+        if let (Some((_, name)), Some(key)) = (row.as_deref().and_then(|row| row.split_once(' ')), inside_row(at)) {
+            complaint.details.insert("row".into(), name.into());
+            complaint.details.insert("key".into(), key.into());
+        }
         complaint.rule = row.map(|row| format!("{row}, from layer `{}`", self.layer));
         // branches of one schema may report the same about the same place, only with different help
         let same = |d: &Diagnostic| d.code == complaint.code && d.span == complaint.span && d.message == complaint.message;
@@ -265,6 +274,12 @@ impl Check<'_> {
             self.found.push(complaint);
         }
     }
+}
+
+/// The rest of a pointer behind the table and the number of the row, as a person writes it; nothing for the row itself.
+fn inside_row(pointer: &str) -> Option<String> {
+    let key = dotted(pointer).splitn(3, '.').nth(2).map(str::to_owned);
+    key.filter(|key| !key.is_empty())
 }
 
 /// A pointer into a document as a person writes it: `slots.a.plan.0`.

@@ -16,7 +16,7 @@ mod turn;
 
 use serde_json::{Value as Json, json};
 
-use crate::artifact::{Projection, Refusal, diff};
+use crate::artifact::{Projection, Refusal, RunArtifact, RunArtifacts, diff};
 use crate::pack::Ruleset;
 use crate::store::{Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, Write};
 
@@ -95,6 +95,20 @@ impl<'s> Session<'s> {
         let record = rejected(writer, tag, based_on, &refusal);
         self.store.commit(&self.home, Batch { at, log: vec![record], ..Batch::default() }).await?;
         Err(SessionError::Refused { tag: tag.to_owned(), writer: writer.to_owned(), refusal })
+    }
+
+    /// Adds a value to a run, and a record without the value to the log.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), but for the base version, which such a value does not have.
+    pub async fn write_run(&self, run: &mut RunArtifacts, writer: &str, artifact: RunArtifact, at: Moment) -> Result<(), SessionError> {
+        let tag = artifact.tag.clone().unwrap_or_default();
+        let record =
+            json!({ "op": "write", "id": artifact.id, "tag": artifact.tag, "kind": artifact.kind, "scope": "run", "pipeline": writer });
+        let written = run.write(self.rules.artifacts(), writer, artifact);
+        let record = written.as_ref().map_or_else(|refusal| rejected(writer, &tag, None, refusal), |()| record);
+        self.store.commit(&self.home, Batch { at, log: vec![record], ..Batch::default() }).await?;
+        written.map_err(|refusal| SessionError::Refused { tag, writer: writer.to_owned(), refusal })
     }
 
     /// A write with its record for the log.

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Listing, Refused, Stored, TemplateStore};
+use super::{Listing, Pending, Refused, Stored, TemplateStore};
 use crate::diag::{Code, Diagnostic};
 
 /// The largest template, in bytes (4 MiB).
@@ -85,10 +85,8 @@ impl FolderStore {
             };
         }
     }
-}
 
-impl TemplateStore for FolderStore {
-    fn list(&self) -> Result<Listing, Refused> {
+    fn listed(&self) -> Result<Listing, Refused> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Listing::default()),
@@ -114,7 +112,7 @@ impl TemplateStore for FolderStore {
         Ok(listing)
     }
 
-    fn get(&self, id: &str) -> Result<Option<Stored>, Refused> {
+    fn read(&self, id: &str) -> Result<Option<Stored>, Refused> {
         let path = self.path(id)?;
         let Some(size) = Self::size(&path)? else { return Ok(None) };
         if size > MAX_TEMPLATE {
@@ -126,7 +124,7 @@ impl TemplateStore for FolderStore {
         if bytes.len() as u64 > MAX_TEMPLATE { Err(too_large(&path)) } else { Ok(Some(Stored { name: path.display().to_string(), bytes })) }
     }
 
-    fn put(&self, id: &str, bytes: &[u8], replace: bool) -> Result<String, Refused> {
+    fn write(&self, id: &str, bytes: &[u8], replace: bool) -> Result<String, Refused> {
         let path = self.path(id)?;
         if bytes.len() as u64 > MAX_TEMPLATE {
             return Err(too_large(&path));
@@ -144,13 +142,32 @@ impl TemplateStore for FolderStore {
         Ok(path.display().to_string())
     }
 
-    fn remove(&self, id: &str) -> Result<bool, Refused> {
+    fn delete(&self, id: &str) -> Result<bool, Refused> {
         let path = self.path(id)?;
         match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(failed("removed", &path, &error)),
         }
+    }
+}
+
+/// A folder is read and written without waiting: each future is ready when it is first polled.
+impl TemplateStore for FolderStore {
+    fn list(&self) -> Pending<'_, Listing> {
+        Box::pin(async move { self.listed() })
+    }
+
+    fn get<'a>(&'a self, id: &'a str) -> Pending<'a, Option<Stored>> {
+        Box::pin(async move { self.read(id) })
+    }
+
+    fn put<'a>(&'a self, id: &'a str, bytes: &'a [u8], replace: bool) -> Pending<'a, String> {
+        Box::pin(async move { self.write(id, bytes, replace) })
+    }
+
+    fn remove<'a>(&'a self, id: &'a str) -> Pending<'a, bool> {
+        Box::pin(async move { self.delete(id) })
     }
 }
 

@@ -132,6 +132,12 @@ pub const FUNCTIONS: &[Function] = &[
         args: &[("of", true), ("find", true)],
         run: first_match,
     },
+    Function {
+        name: "merge_patch",
+        doc: "a table with another one, `with`, merged into it as RFC 7396 says: tables are merged field by field, null removes a field, anything else replaces",
+        args: &[("of", true), ("with", true)],
+        run: |args| Ok(super::merge_patch::merge_patch(of(args), args.get("with").unwrap_or(&Value::Null))),
+    },
     Function { name: "number", doc: "the number in a text, as JavaScript reads it; nothing if there is none", args: OF, run: number },
     Function {
         name: "pairs",

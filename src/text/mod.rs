@@ -17,6 +17,7 @@ pub mod leaf;
 mod limits;
 pub mod liquid;
 pub mod macros;
+mod merge_patch;
 pub mod moment;
 pub mod pattern;
 mod schema;

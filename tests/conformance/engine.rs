@@ -72,7 +72,7 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
             overlays.push(("conformance.toml", include_str!("programs.toml")));
         }
         if !overlay.is_empty() {
-            overlays.push(("case.toml", overlay));
+            overlays.push((if overlay.starts_with('{') { "case.json" } else { "case.toml" }, overlay));
         }
         // to see which cases notice a broken rule: `TAPSTER_BREAK=rules.toml cargo test --test conformance -- WORDS`
         let broken = std::env::var("TAPSTER_BREAK").ok().and_then(|file| std::fs::read_to_string(file).ok());
@@ -82,6 +82,19 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
         Ruleset::open_with(name, &overlays).map_err(|rejected| rejected.to_string())
     });
     entry.clone().map_err(|report| json!({ "error": { "kind": "pack", "message": report } }))
+}
+
+/// Whether a pack compiles with an overlay; otherwise row and key of each mistake, or no row and the message.
+pub(crate) fn rejected(name: &str, overlay: &str) -> Result<(), Vec<(String, String)>> {
+    if pack_with(name, overlay).is_ok() {
+        return Ok(());
+    }
+    Ruleset::open_with(name, &[("case.json", overlay)]).map(|_| ()).map_err(|refused| {
+        let text = |d: &tapster::diag::Diagnostic, key: &str| d.details.get(key).and_then(Json::as_str).map(str::to_owned);
+        let place =
+            |d: &tapster::diag::Diagnostic| text(d, "row").zip(text(d, "key")).unwrap_or_else(|| (String::new(), d.message.clone()));
+        refused.report.items().iter().map(place).collect()
+    })
 }
 
 /// What a program left behind.

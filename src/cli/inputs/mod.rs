@@ -2,9 +2,12 @@
 
 pub(in crate::cli) mod files;
 pub(in crate::cli) mod library;
+pub(in crate::cli) mod lines;
 pub(in crate::cli) mod parts;
 pub(in crate::cli) mod previous;
 pub(in crate::cli) mod scene;
+pub(in crate::cli) mod session;
+pub(in crate::cli) mod store;
 pub(in crate::cli) mod templated;
 
 mod scene_file;

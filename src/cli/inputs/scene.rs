@@ -74,8 +74,7 @@ fn facts(parts: &Parts, rules: &Ruleset, scene: &mut Scene) {
     let card_name = scene.get("card.name");
     fill(scene, "names.char", card_name);
     fill(scene, "names.user", Value::text("User"));
-    // this is the only place that reads the clock: a build takes the time from its scene
-    fill(scene, "now", Value::text(jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()));
+    fill(scene, "now", Value::text(clock()));
     if parts.chat.is_none() {
         fill(scene, "chat.greeting", Value::Int(0));
     }
@@ -90,6 +89,11 @@ fn facts(parts: &Parts, rules: &Ruleset, scene: &mut Scene) {
     let of_user = messages.iter().filter(|m| m.get("role").and_then(Value::as_str) == Some("user")).count();
     fill(scene, "chat.length", count(messages.len()));
     fill(scene, "turn_count", count(of_user));
+}
+
+/// The time now. This is the only place that reads the clock: a build takes the time from its scene.
+pub(in crate::cli) fn clock() -> String {
+    jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 fn count(n: usize) -> Value {

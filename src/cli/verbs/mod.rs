@@ -1,5 +1,6 @@
 //! The verbs. Each file declares the flags of one verb and runs it.
 
+mod artifact;
 mod build;
 mod check;
 mod explain;
@@ -9,6 +10,7 @@ mod ops;
 mod packs;
 mod schema;
 mod template;
+mod turn;
 
 use clap::Subcommand;
 
@@ -33,6 +35,10 @@ pub(in crate::cli) enum Verb {
     Ops(ops::Ops),
     /// Store templates, check them, and render them.
     Template(template::Templates),
+    /// Show, compare, write and move the artifacts of a session.
+    Artifact(artifact::Artifacts),
+    /// Play turns of a chat over a store, with recorded replies.
+    Turn(turn::Turn),
     /// List the packs that can be named.
     Packs(packs::Packs),
 }
@@ -49,6 +55,8 @@ impl Verb {
             Verb::Schema(verb) => verb.run(show),
             Verb::Ops(verb) => verb.run(show),
             Verb::Template(verb) => verb.run(show),
+            Verb::Artifact(verb) => verb.run(show),
+            Verb::Turn(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
         }
     }

@@ -1,5 +1,7 @@
 //! Adapters: one recorded form each. They rename fields on the way in and out; what happens between is the rules'.
 
+mod artifact_inclusion;
+mod artifact_store;
 mod cards;
 mod chat_completion;
 mod dialect;
@@ -49,6 +51,8 @@ const fn adapter(kind: &'static str, op: &'static str, run: fn(&Case) -> Vec<Che
 }
 
 const ADAPTERS: &[Adapter] = &[
+    adapter("contract-artifact-inclusion", "", artifact_inclusion::contract),
+    Adapter { kind: "contract-artifact-store", op: "", levels: &["", "postgres"], run: artifact_store::contract },
     adapter("contract-trim", "", trim::trim),
     adapter("contract-budget", "", trim::budget),
     adapter("contract-cards", "", cards::contract),

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::pack::{Opened, open_template};
 use crate::pack::{RuleFile, Ruleset, Start};
-use crate::store::{MAX_TEMPLATE, Stored, TemplateStore};
+use crate::store::{MAX_TEMPLATE, Stored};
 use crate::template::{Asked, Template};
 
 use crate::cli::inputs::files::bytes_of;
@@ -24,6 +24,7 @@ use crate::cli::layout::table;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
+use crate::cli::waiting::wait;
 
 use render::Render;
 use shelf::{Place, json_file, own, stored_file};
@@ -136,12 +137,12 @@ impl Templates {
 
 impl Add {
     fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let shelf = self.place.open(show);
+        let shelf = self.place.open(show)?;
         let bytes = bytes_of(&self.file, show)?;
         self.storable(&bytes)?;
         let opened = self.fitting.admit(&json_file(shown(&self.file), bytes.clone()), show)?;
         let template = &opened.template;
-        let name = shelf.store.put(&template.id, &bytes, self.force).map_err(|complaint| Stop::new(Exit::No, *complaint))?;
+        let name = wait(shelf.store.put(&template.id, &bytes, self.force)).map_err(|complaint| Stop::new(Exit::No, *complaint))?;
         show.report(&opened.warnings, &opened.sources);
         if show.is_json() {
             show.json(&json!({ "id": template.id, "file": name, "warnings": opened.warnings.counts().1 }));
@@ -169,8 +170,8 @@ impl Add {
 
 impl List {
     fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let shelf = self.place.open(show);
-        let listing = shelf.store.list().map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))?;
+        let shelf = self.place.open(show)?;
+        let listing = wait(shelf.store.list()).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))?;
         let mut rows = Vec::new();
         for id in &listing.ids {
             rows.push(match shelf.read(id).and_then(|stored| own(id, &stored, &Asked::default()).map(|opened| (stored, opened))) {
@@ -196,7 +197,7 @@ impl List {
 
 impl ShowOne {
     fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let shelf = self.place.open(show);
+        let shelf = self.place.open(show)?;
         let stored = shelf.read(&self.id)?;
         let opened = own(&self.id, &stored, &Asked::default())?;
         self.fitting.check(&stored_file(&stored), show)?;
@@ -217,8 +218,8 @@ impl ShowOne {
 
 impl Remove {
     fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let shelf = self.place.open(show);
-        if !shelf.store.remove(&self.id).map_err(|complaint| Stop::new(Exit::No, *complaint))? {
+        let shelf = self.place.open(show)?;
+        if !wait(shelf.store.remove(&self.id)).map_err(|complaint| Stop::new(Exit::No, *complaint))? {
             return Err(shelf.missing(&self.id));
         }
         if show.is_json() {

@@ -48,7 +48,7 @@ pub(in crate::cli) struct Render {
 
 impl Render {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let stored = self.place.open(show).read(&self.id)?;
+        let stored = self.place.open(show)?.read(&self.id)?;
         own(&self.id, &stored, &Asked { task: self.given.task.as_deref(), ..Asked::default() })?;
         let mut parts =
             Parts { pack: self.pack.as_deref().map(Start::typed), template: Some(Named::Read(stored_file(&stored))), ..Parts::default() };

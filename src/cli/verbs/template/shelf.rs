@@ -1,6 +1,6 @@
 //! The store of templates that the verb works on.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 
 use clap::Args;
 
@@ -9,10 +9,13 @@ use crate::pack::{Opened, RuleFile, open_template};
 use crate::store::{FolderStore, Stored, TemplateStore};
 use crate::template::Asked;
 
+use crate::cli::inputs::store::Named;
+use crate::cli::inputs::store::from_env;
 use crate::cli::layout::head;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
+use crate::cli::waiting::wait;
 
 /// The folder of templates if none is named.
 const DEFAULT_STORE: &str = "templates";
@@ -20,9 +23,10 @@ const DEFAULT_STORE: &str = "templates";
 /// Where templates are stored.
 #[derive(Debug, Clone, Args)]
 pub(in crate::cli) struct Place {
-    /// The folder of templates [default: TAPSTER_TEMPLATES, else `templates`].
-    #[arg(long, value_name = "DIR")]
-    store: Option<PathBuf>,
+    /// The folder of templates, or a database: `FILE.db`, `sqlite:PATH`, `postgres://…` [default: TAPSTER_TEMPLATES,
+    /// else TAPSTER_STORE, else the folder `templates`].
+    #[arg(long, value_name = "DIR|URL")]
+    store: Option<OsString>,
     /// Short for `--format json`.
     #[arg(long)]
     json: bool,
@@ -30,26 +34,41 @@ pub(in crate::cli) struct Place {
 
 /// The store that a verb works on.
 pub(in crate::cli) struct Shelf {
-    pub(super) store: FolderStore,
-    folder: PathBuf,
+    pub(super) store: Box<dyn TemplateStore>,
+    name: String,
 }
 
 impl Place {
     /// Opens the store and applies `--json`.
-    pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Shelf {
+    pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Result<Shelf, Stop> {
         if self.json {
             show.set_json();
         }
-        let named = || (show.io.env)("TAPSTER_TEMPLATES").filter(|v| !v.is_empty()).map(PathBuf::from);
-        let folder = self.store.clone().or_else(named).unwrap_or_else(|| PathBuf::from(DEFAULT_STORE));
-        Shelf { store: FolderStore::new(&folder), folder }
+        let named = self.store.clone();
+        let named = named.or_else(|| from_env("TAPSTER_TEMPLATES", show)).or_else(|| from_env("TAPSTER_STORE", show));
+        match Named::of(named.unwrap_or_else(|| DEFAULT_STORE.into())) {
+            Named::Folder(folder) => Ok(Shelf { store: Box::new(FolderStore::new(&folder)), name: folder.display().to_string() }),
+            Named::Database(address) => database(&address),
+        }
     }
+}
+
+#[cfg(feature = "store")]
+fn database(address: &str) -> Result<Shelf, Stop> {
+    let store = crate::cli::inputs::store::open(address)?;
+    Ok(Shelf { name: store.name().to_owned(), store: Box::new(store) })
+}
+
+#[cfg(not(feature = "store"))]
+fn database(_: &str) -> Result<Shelf, Stop> {
+    let message = "this program was built without databases, and `--store` names one";
+    Err(Stop::could_not(Code::StoreUrl, message, "name a folder, or build it with the feature `store`"))
 }
 
 impl Shelf {
     /// The stored bytes of an id, not yet parsed.
     pub(in crate::cli) fn read(&self, id: &str) -> Result<Stored, Stop> {
-        match self.store.get(id) {
+        match wait(self.store.get(id)) {
             Ok(Some(stored)) => Ok(stored),
             Ok(None) => Err(self.missing(id)),
             Err(complaint) => Err(Stop::new(Exit::No, *complaint)),
@@ -57,11 +76,11 @@ impl Shelf {
     }
 
     pub(super) fn missing(&self, id: &str) -> Stop {
-        let ids = self.store.list().unwrap_or_default().ids;
-        let folder = self.folder.display();
+        let ids = wait(self.store.list()).unwrap_or_default().ids;
+        let name = head(&self.name, 200);
         let help = suggest::help(id, ids.iter().map(String::as_str));
-        let help = help.unwrap_or_else(|| "`tapster template list` names those there are; `--store` names another folder".to_owned());
-        Stop::could_not(Code::NameUnknown, format!("`{folder}` holds no template `{}`", head(id, 60)), help)
+        let help = help.unwrap_or_else(|| "`tapster template list` names those there are; `--store` names another store".to_owned());
+        Stop::could_not(Code::NameUnknown, format!("`{name}` holds no template `{}`", head(id, 60)), help)
     }
 }
 

@@ -1,0 +1,74 @@
+//! Lines of a file or of standard input, one at a time, as they arrive.
+
+use std::path::Path;
+
+use crate::diag::Code;
+
+use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::output::Show;
+use crate::cli::stop::Stop;
+
+/// The longest line, in bytes (16 MiB).
+const MAX_LINE: usize = 16 << 20;
+/// How much is read at once.
+const CHUNK: usize = 8 << 10;
+
+/// Lines that are read one at a time. Blank lines are passed over.
+pub(in crate::cli) struct Lines {
+    name: String,
+    number: usize,
+    /// What has been read and not yet handed out.
+    rest: Vec<u8>,
+    /// Whether more may come from standard input.
+    open: bool,
+}
+
+impl Lines {
+    /// The lines of a file; `-` is standard input.
+    pub(in crate::cli) fn open(path: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+        let open = path == Path::new("-");
+        let rest = if open { Vec::new() } else { bytes_of(path, show)? };
+        Ok(Self { name: shown(path), number: 0, rest, open })
+    }
+
+    /// The place of the line that was handed out last, for messages.
+    pub(in crate::cli) fn place(&self) -> String {
+        format!("line {} of `{}`", self.number, self.name)
+    }
+
+    /// The next line; `None` at the end.
+    pub(in crate::cli) fn next(&mut self, show: &mut Show<'_, '_>) -> Result<Option<String>, Stop> {
+        loop {
+            let end = self.rest.iter().position(|byte| *byte == b'\n');
+            if end.is_none() && self.open {
+                self.more(show)?;
+                continue;
+            }
+            if end.is_none() && self.rest.is_empty() {
+                return Ok(None);
+            }
+            let behind = self.rest.split_off(end.map_or(self.rest.len(), |at| at + 1));
+            let line = std::mem::replace(&mut self.rest, behind);
+            self.number += 1;
+            let line = String::from_utf8(line)
+                .map_err(|_| Stop::could_not(Code::FileEncoding, format!("{} is not valid UTF-8", self.place()), "save it as UTF-8"))?;
+            if !line.trim().is_empty() {
+                return Ok(Some(line));
+            }
+        }
+    }
+
+    fn more(&mut self, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        let mut chunk = [0; CHUNK];
+        let read = show.io.input.read(&mut chunk).map_err(|error| {
+            Stop::could_not(Code::FileMissing, format!("`{}` cannot be read: {error}", self.name), "check the program that writes it")
+        })?;
+        self.open = read > 0;
+        self.rest.extend(chunk.iter().take(read));
+        if self.rest.len() > MAX_LINE {
+            let message = format!("a line of `{}` is longer than {} MiB", self.name, MAX_LINE >> 20);
+            return Err(Stop::could_not(Code::FileTooLarge, message, "write one turn a line"));
+        }
+        Ok(())
+    }
+}

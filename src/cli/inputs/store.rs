@@ -1,0 +1,89 @@
+//! Which store a verb works on: `--store`, else `TAPSTER_STORE`, else a default.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::cli::output::Show;
+
+/// What `--store` or an environment variable names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) enum Named {
+    /// A database: an address, or a path that ends in `.db` or `.sqlite` and is not a folder.
+    Database(String),
+    /// A folder of templates: every other path.
+    Folder(PathBuf),
+}
+
+impl Named {
+    pub(in crate::cli) fn of(name: OsString) -> Self {
+        // an address is text; a path may be anything
+        let text = match name.into_string() {
+            Ok(text) => text,
+            Err(name) => return Self::Folder(name.into()),
+        };
+        let address = ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| text.starts_with(scheme)) || text.contains("://");
+        let file = [".db", ".sqlite", ".sqlite3"].iter().any(|end| text.ends_with(end)) && !Path::new(&text).is_dir();
+        if address || file { Self::Database(text) } else { Self::Folder(text.into()) }
+    }
+}
+
+/// The value of an environment variable that is set and not empty.
+pub(in crate::cli) fn from_env(name: &str, show: &Show<'_, '_>) -> Option<OsString> {
+    (show.io.env)(name).filter(|value| !value.is_empty())
+}
+
+#[cfg(feature = "store")]
+#[allow(unused_imports, reason = "for the verbs that work on sessions")]
+pub(in crate::cli) use database::StoreArgs;
+#[cfg(feature = "store")]
+pub(in crate::cli) use database::open;
+
+#[cfg(feature = "store")]
+mod database {
+    //! Opening of databases, which takes the feature `store`.
+
+    use std::ffi::OsString;
+
+    use clap::Args;
+
+    use super::{Named, from_env};
+    use crate::cli::output::Show;
+    use crate::cli::stop::Exit;
+    use crate::cli::stop::Stop;
+    use crate::cli::waiting::wait;
+    use crate::diag::Code;
+    use crate::store::SqlStore;
+
+    /// The database of sessions if none is named.
+    #[allow(dead_code, reason = "for the verbs that work on sessions")]
+    const DEFAULT_STORE: &str = "tapster.db";
+
+    /// Where sessions are stored.
+    #[derive(Debug, Clone, Args)]
+    pub(in crate::cli) struct StoreArgs {
+        /// The database of sessions: a path that ends in `.db`, `sqlite:PATH`, or `postgres://…` [default: TAPSTER_STORE,
+        /// else `tapster.db`].
+        #[arg(long, value_name = "URL")]
+        pub(in crate::cli) store: Option<OsString>,
+    }
+
+    #[allow(dead_code, reason = "for the verbs that work on sessions")]
+    impl StoreArgs {
+        /// Opens the store; a file that does not exist is created.
+        pub(in crate::cli) fn open(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {
+            let named = self.store.clone().or_else(|| from_env("TAPSTER_STORE", show));
+            match named.map_or_else(|| Named::Database(DEFAULT_STORE.to_owned()), Named::of) {
+                Named::Database(address) => open(&address),
+                Named::Folder(path) => {
+                    let message = format!("`{}` names a folder of templates, which holds no sessions", path.display());
+                    Err(Stop::could_not(Code::StoreUrl, message, "name a file that ends in `.db`, `sqlite:PATH`, or `postgres://…`"))
+                }
+            }
+        }
+    }
+
+    /// Opens a database.
+    pub(in crate::cli) fn open(address: &str) -> Result<SqlStore, Stop> {
+        wait(SqlStore::open(address)).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
+    }
+}

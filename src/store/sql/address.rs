@@ -1,0 +1,134 @@
+//! Which database is meant: `sqlite:PATH`, a path, or `postgres://…`. An address may contain a password, so messages
+//! show it without one.
+
+use super::fault::refused;
+use crate::diag::Code;
+use crate::store::Refused;
+
+/// What the two databases do not have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+/// A database, and how to name it.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub(super) dialect: Dialect,
+    /// What the driver opens.
+    pub(super) url: String,
+    /// The name for messages: a path, or an address without its password and its options.
+    pub(super) shown: String,
+    /// Whether the driver's own words about the address may be repeated.
+    pub(super) secret: bool,
+}
+
+impl Address {
+    /// Reads `sqlite:PATH`, `postgres://…`, or a path.
+    pub(super) fn read(text: &str) -> Result<Self, Refused> {
+        if text.starts_with("postgres:") || text.starts_with("postgresql:") {
+            return Self::postgres(text);
+        }
+        let path = match text.strip_prefix("sqlite:") {
+            Some(path) => path.strip_prefix("//").unwrap_or(path),
+            // `C:\…` is a path
+            None => match text.split_once("://") {
+                Some((scheme, _)) => return Err(unknown(format!("`{}://` is not a store", head(scheme)))),
+                None => text,
+            },
+        };
+        match path {
+            "" => Err(unknown("a store needs the path of its file".to_owned())),
+            ":memory:" => Err(unknown("a store in memory would be lost".to_owned())),
+            path if path.contains('\0') => Err(unknown("the path of a store contains a NUL".to_owned())),
+            path => Ok(Self::sqlite(path)),
+        }
+    }
+
+    fn sqlite(path: &str) -> Self {
+        // a path may contain what means something in an address
+        let mut url = String::from("sqlite:");
+        // `sqlite://x` would be read as `x`
+        if path.starts_with("//") {
+            url.push_str("/.");
+        }
+        for byte in path.bytes() {
+            if byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte) {
+                url.push(char::from(byte));
+            } else {
+                url.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        Self { dialect: Dialect::Sqlite, url: url + "?mode=rwc", shown: head(path), secret: false }
+    }
+
+    fn postgres(text: &str) -> Result<Self, Refused> {
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(unknown("the address of a PostgreSQL database begins with `postgres://`".to_owned()));
+        };
+        let (base, options) = rest.split_once(['?', '#']).unwrap_or((rest, ""));
+        // a password may contain a slash or an `@` by mistake: everything before the last `@` is of the user
+        let (user, place) = match base.rsplit_once('@') {
+            Some((login, place)) => (Some(login.split(':').next().unwrap_or_default()), place),
+            None => (None, base),
+        };
+        let shown = match user {
+            Some(user) => format!("{scheme}://{}@{}", head(user), head(place)),
+            None => format!("{scheme}://{}", head(place)),
+        };
+        let secret = user.is_some() || options.contains("password");
+        Ok(Self { dialect: Dialect::Postgres, url: text.to_owned(), shown, secret })
+    }
+}
+
+fn unknown(message: String) -> Refused {
+    refused(Code::StoreUrl, message, "write the path of a file, `sqlite:PATH`, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`")
+}
+
+/// The beginning of a text, for a message.
+fn head(text: &str) -> String {
+    let mut out: String = text.chars().take(200).collect();
+    if out.len() < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+mod tests {
+    use super::{Address, Dialect};
+
+    #[test]
+    fn addresses_are_told_apart() {
+        for (text, url) in [
+            ("a.db", "sqlite:a.db?mode=rwc"),
+            ("sqlite:a.db", "sqlite:a.db?mode=rwc"),
+            ("sqlite://a.db", "sqlite:a.db?mode=rwc"),
+            ("sqlite:///tmp/a.db", "sqlite:/tmp/a.db?mode=rwc"),
+            ("//x/a.db", "sqlite:/.//x/a.db?mode=rwc"),
+            ("/tmp/a b?c#d%25.db", "sqlite:/tmp/a%20b%3Fc%23d%2525.db?mode=rwc"),
+            ("C:\\a.db", "sqlite:C%3A%5Ca.db?mode=rwc"),
+        ] {
+            let address = Address::read(text).unwrap();
+            assert_eq!((address.dialect, address.url.as_str()), (Dialect::Sqlite, url));
+        }
+        for text in ["", "sqlite:", "sqlite::memory:", "mysql://a", "postgres:a", "a\0b", "https://a/b.db"] {
+            assert!(Address::read(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for text in [
+            "postgres://me:hush@db:5432/tapster?sslmode=require",
+            "postgres://me:hush@db:5432/tapster?password=hush",
+            "postgres://me:hu/hush@sh@db:5432/tapster",
+        ] {
+            let address = Address::read(text).unwrap();
+            assert_eq!(address.shown, "postgres://me@db:5432/tapster");
+            assert!(address.secret);
+        }
+    }
+}

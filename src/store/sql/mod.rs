@@ -1,0 +1,319 @@
+//! Sessions and templates in a database: SQLite (one file) or PostgreSQL, through the same statements.
+//!
+//! [`SqlStore`] decides how a request is run: in which transaction, how often it is tried again, and how long. What the
+//! requests are is in the files beside this one. The futures need a `tokio` runtime with time and IO; a program without
+//! one uses [`block_on`].
+
+mod address;
+mod commit;
+mod fault;
+mod names;
+mod read;
+mod runtime;
+mod schema;
+mod templates;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection};
+use tokio::sync::Semaphore;
+
+use crate::diag::Code;
+use crate::store::{
+    Archived, Artifact, Batch, Committed, Home, Listing, Logged, Moment, Page, Pending, Pruned, Refused, SessionInfo, SessionStore, State,
+    Stored, TemplateStore, Version, Window,
+};
+use address::{Address, Dialect};
+use fault::{Fault, refused};
+
+pub use names::{MAX_DEPTH, MAX_NAME};
+pub use runtime::block_on;
+
+/// The most connections at once. What is asked beyond them waits its turn.
+const CONNECTIONS: u32 = 8;
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long one attempt may take, so that a silent database does not hold its callers for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a request is tried that stands in the way of others.
+const ATTEMPTS: u32 = 8;
+
+/// What a request does with a connection.
+type Doing<'c, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'c>>;
+
+/// Sessions and templates in SQLite or PostgreSQL. A clone is the same store.
+#[derive(Clone)]
+pub struct SqlStore(Arc<Inner>);
+
+struct Inner {
+    pool: AnyPool,
+    address: Address,
+    /// Whose turn it is to use a connection.
+    connections: Semaphore,
+    /// Whose turn it is to write a file of SQLite, which has one writer at a time.
+    writer: Semaphore,
+}
+
+/// Whether a request changes something, and so needs a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Read,
+    Write,
+}
+
+impl std::fmt::Debug for SqlStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("SqlStore").field(&self.0.address.shown).finish()
+    }
+}
+
+impl SqlStore {
+    /// Opens a store: `sqlite:PATH` or a path, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. A file that does not
+    /// exist is created, and so are the tables; tables of earlier releases are brought up to date.
+    ///
+    /// # Errors
+    /// `store.url` for an address that cannot be read, `store.newer` for tables of a later release, `store.damaged` for
+    /// a file that is not a database, and other `store.*` codes if the database cannot be reached or written.
+    pub async fn open(address: &str) -> Result<Self, Refused> {
+        sqlx::any::install_default_drivers();
+        let address = Address::read(address)?;
+        let told = |fault: Fault| fault.told(&address.shown, address.secret);
+        let options: AnyConnectOptions = address.url.parse().map_err(|error| told(Fault::Sql(error)))?;
+        let options = options.disable_statement_logging();
+        // without the pool, which would try again for a while what cannot succeed
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match within(CONNECT + PATIENCE, prepared(&options, &address)).await {
+                Ok(()) => break,
+                Err(fault) if fault.passes() && attempt < ATTEMPTS => pause(attempt).await,
+                Err(fault) => return Err(told(fault)),
+            }
+        }
+        let dialect = address.dialect;
+        let pool = AnyPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(CONNECT);
+        let pool = pool.after_connect(move |conn, _| Box::pin(set_up(conn, dialect))).connect_lazy_with(options);
+        let connections = Semaphore::new(usize::try_from(CONNECTIONS).unwrap_or(1));
+        Ok(Self(Arc::new(Inner { pool, address, connections, writer: Semaphore::new(1) })))
+    }
+
+    /// The name of the store for messages: its path, or its address without the password.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.address.shown
+    }
+
+    /// Ends all connections. Requests after it fail. A store that is dropped ends them as well, without waiting.
+    pub async fn close(&self) {
+        self.0.pool.close().await;
+    }
+
+    /// Runs a request, again if it stood in the way of others, and tells in the words of a store what went wrong.
+    async fn run<D, T>(&self, mode: Mode, job: &D, work: for<'c> fn(&'c mut AnyConnection, &'c D) -> Doing<'c, T>) -> Result<T, Refused>
+    where
+        D: Sync + ?Sized,
+    {
+        self.run_or_fault(mode, job, work).await.map_err(|fault| self.told(fault))
+    }
+
+    async fn run_or_fault<D, T>(
+        &self,
+        mode: Mode,
+        job: &D,
+        work: for<'c> fn(&'c mut AnyConnection, &'c D) -> Doing<'c, T>,
+    ) -> Result<T, Fault>
+    where
+        D: Sync + ?Sized,
+    {
+        let closed = |_| Fault::Sql(sqlx::Error::PoolClosed);
+        let one_writer = mode == Mode::Write && self.0.address.dialect == Dialect::Sqlite;
+        let _writer = if one_writer { Some(self.0.writer.acquire().await.map_err(closed)?) } else { None };
+        let _connection = self.0.connections.acquire().await.map_err(closed)?;
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match within(PATIENCE, self.once(mode, job, work)).await {
+                Err(fault) if fault.passes() && attempt < ATTEMPTS => pause(attempt).await,
+                done => return done,
+            }
+        }
+    }
+
+    async fn once<D, T>(&self, mode: Mode, job: &D, work: for<'c> fn(&'c mut AnyConnection, &'c D) -> Doing<'c, T>) -> Result<T, Fault>
+    where
+        D: Sync + ?Sized,
+    {
+        let mut conn = self.0.pool.acquire().await?;
+        if mode == Mode::Read {
+            return work(&mut conn, job).await;
+        }
+        let mut tx = match self.0.address.dialect {
+            // the lock at once: a transaction that reads first could find it taken when it writes
+            Dialect::Sqlite => conn.begin_with("BEGIN IMMEDIATE").await?,
+            Dialect::Postgres => conn.begin().await?,
+        };
+        match work(&mut tx, job).await {
+            Ok(done) => {
+                tx.commit().await?;
+                Ok(done)
+            }
+            Err(fault) => {
+                // a connection that is lost is rolled back by the database
+                let _ = tx.rollback().await;
+                Err(fault)
+            }
+        }
+    }
+
+    fn told(&self, fault: Fault) -> Refused {
+        fault.told(&self.0.address.shown, self.0.address.secret)
+    }
+}
+
+/// Connects, sets the file of SQLite up, and brings the tables up to date.
+async fn prepared(options: &AnyConnectOptions, address: &Address) -> Result<(), Fault> {
+    let mut conn = options.connect().await?;
+    if address.dialect == Dialect::Sqlite {
+        // a setting of the file, which a file that cannot be written keeps as it is
+        match sqlx::raw_sql("PRAGMA journal_mode = WAL").execute(&mut conn).await.map_err(Fault::Sql) {
+            Err(fault) if fault.passes() || fault.is_damage() => return Err(fault),
+            _ => {}
+        }
+    }
+    set_up(&mut conn, address.dialect).await?;
+    schema::prepare(&mut conn, address.dialect, &address.shown).await?;
+    // the connection has done its work, whatever becomes of it
+    let _ = conn.close().await;
+    Ok(())
+}
+
+/// Settings of each connection.
+async fn set_up(conn: &mut AnyConnection, dialect: Dialect) -> Result<(), sqlx::Error> {
+    if dialect == Dialect::Sqlite {
+        // a transaction is on the disk before it is acknowledged
+        sqlx::raw_sql("PRAGMA synchronous = FULL").execute(conn).await?;
+    }
+    Ok(())
+}
+
+/// Waits no longer than this.
+async fn within<T>(most: Duration, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    match tokio::time::timeout(most, work).await {
+        Ok(done) => done,
+        Err(_) => {
+            let message = format!("a database gave no answer within {} s", most.as_secs());
+            let help = "check the database; read the session before you try again, because a write may have been applied";
+            Err(refused(Code::StoreUnreachable, message, help).into())
+        }
+    }
+}
+
+/// Waits before another attempt: longer each time.
+async fn pause(attempt: u32) {
+    tokio::time::sleep(Duration::from_millis(5 << attempt.min(7))).await;
+}
+
+impl SessionStore for SqlStore {
+    fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, Window)], most: u32) -> Pending<'a, Vec<Artifact>> {
+        Box::pin(async move {
+            let view = read::View::new(home, at, windows, most)?;
+            self.run(Mode::Read, &view, |conn, view| Box::pin(read::view(conn, view))).await
+        })
+    }
+
+    fn commit<'a>(&'a self, home: &'a Home, batch: Batch) -> Pending<'a, Committed> {
+        Box::pin(async move {
+            let checked = commit::Checked::new(home, &batch)?;
+            if checked.is_empty() {
+                return Ok(Committed::Applied { versions: Vec::new(), state: None, pruned: Vec::new() });
+            }
+            match self.run_or_fault(Mode::Write, &checked, |conn, batch| Box::pin(commit::commit(conn, batch))).await {
+                Ok((versions, state, pruned)) => Ok(Committed::Applied { versions, state, pruned }),
+                Err(Fault::Conflict { tag, latest }) => Ok(Committed::Conflict { tag, latest }),
+                Err(fault) => Err(self.told(fault)),
+            }
+        })
+    }
+
+    fn prune<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, Window)]) -> Pending<'a, Vec<Pruned>> {
+        Box::pin(async move {
+            let pruning = commit::Pruning::new(home, at, windows)?;
+            self.run(Mode::Write, &pruning, |conn, pruning| Box::pin(commit::prune(conn, pruning))).await
+        })
+    }
+
+    fn versions<'a>(&'a self, home: &'a Home, tag: &'a str, page: Page) -> Pending<'a, Vec<Version>> {
+        Box::pin(async move {
+            let part = read::Part::versions(home, tag, page)?;
+            self.run(Mode::Read, &part, |conn, part| Box::pin(read::versions(conn, part))).await
+        })
+    }
+
+    fn archive<'a>(&'a self, home: &'a Home, tag: Option<&'a str>, page: Page) -> Pending<'a, Vec<Archived>> {
+        Box::pin(async move {
+            let part = read::ArchivePart::new(home, tag, page)?;
+            self.run(Mode::Read, &part, |conn, part| Box::pin(read::archive(conn, part))).await
+        })
+    }
+
+    fn log<'a>(&'a self, home: &'a Home, page: Page) -> Pending<'a, Vec<Logged>> {
+        Box::pin(async move {
+            let part = read::Part::log(home, page)?;
+            self.run(Mode::Read, &part, |conn, part| Box::pin(read::log(conn, part))).await
+        })
+    }
+
+    fn state<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<State>> {
+        Box::pin(async move {
+            let key = names::home_key(home)?;
+            self.run(Mode::Read, key.as_str(), |conn, key| Box::pin(read::state(conn, key))).await
+        })
+    }
+
+    fn sessions<'a>(&'a self, owner: Option<&'a str>, page: Page) -> Pending<'a, Vec<SessionInfo>> {
+        Box::pin(async move {
+            names::bounded("owner", owner.unwrap_or_default())?;
+            let part = read::SessionsPart { dialect: self.0.address.dialect, owner, page };
+            self.run(Mode::Read, &part, |conn, part| Box::pin(read::sessions(conn, part))).await
+        })
+    }
+
+    fn forget<'a>(&'a self, home: &'a Home) -> Pending<'a, bool> {
+        Box::pin(async move {
+            let key = names::home_key(home)?;
+            self.run(Mode::Write, key.as_str(), |conn, key| Box::pin(commit::forget(conn, key))).await
+        })
+    }
+}
+
+impl TemplateStore for SqlStore {
+    fn list(&self) -> Pending<'_, Listing> {
+        Box::pin(self.run(Mode::Read, self.name(), |conn, shown| Box::pin(templates::list(conn, shown))))
+    }
+
+    fn get<'a>(&'a self, id: &'a str) -> Pending<'a, Option<Stored>> {
+        Box::pin(async move {
+            names::bounded("id", id)?;
+            let wanted = (id, self.name());
+            self.run(Mode::Read, &wanted, |conn, wanted| Box::pin(templates::get(conn, wanted))).await
+        })
+    }
+
+    fn put<'a>(&'a self, id: &'a str, bytes: &'a [u8], replace: bool) -> Pending<'a, String> {
+        Box::pin(async move {
+            let new = templates::New::checked(id, bytes, replace, self.name())?;
+            self.run(Mode::Write, &new, |conn, new| Box::pin(templates::put(conn, new))).await
+        })
+    }
+
+    fn remove<'a>(&'a self, id: &'a str) -> Pending<'a, bool> {
+        Box::pin(async move {
+            names::bounded("id", id)?;
+            self.run(Mode::Write, id, |conn, id| Box::pin(templates::remove(conn, id))).await
+        })
+    }
+}

@@ -1,0 +1,256 @@
+//! What is read of sessions. Each function is one statement, and so sees one state of the database.
+
+use serde_json::Value as Json;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe, Row};
+
+use super::address::Dialect;
+use super::commit::bounds;
+use super::fault::{Fault, refused};
+use super::names::{artifact_key, home_key, value_of};
+use crate::diag::Code;
+use crate::store::{Archived, Artifact, Home, Logged, Moment, Page, PruneReason, Refused, SessionInfo, State, Version, Window};
+
+/// The most windows of one view: SQLite binds 32,766 values.
+const MAX_WINDOWS: usize = 6_000;
+
+/// A view of a session, as a statement and what it binds.
+pub(super) struct View {
+    key: String,
+    most: u32,
+    sql: String,
+    windows: Vec<Bounds>,
+}
+
+/// What is out of the window of an artifact. `None` is no bound.
+struct Bounds {
+    artifact: String,
+    /// The last version, counted from the latest.
+    versions: Option<i64>,
+    /// The last turn.
+    turn: Option<i64>,
+    /// The last time.
+    at: Option<i64>,
+}
+
+impl View {
+    pub(super) fn new(home: &Home, at: Moment, windows: &[(String, Window)], most: u32) -> Result<Self, Refused> {
+        let key = home_key(home)?;
+        let mut bound: Vec<Bounds> = Vec::new();
+        for (tag, window) in windows {
+            let artifact = artifact_key(&key, tag)?;
+            bound.retain(|earlier| earlier.artifact != artifact);
+            let mut out = Bounds { artifact, versions: None, turn: None, at: None };
+            for (reason, last) in bounds(*window, 0, at) {
+                match reason {
+                    // the latest counts as 0
+                    PruneReason::Versions => out.versions = Some(last),
+                    PruneReason::Turns => out.turn = Some(last),
+                    PruneReason::Ttl => out.at = Some(last),
+                }
+            }
+            // without a history there is nothing to look up
+            if out.versions != Some(-1) && most > 0 {
+                bound.push(out);
+            }
+        }
+        if bound.len() > MAX_WINDOWS {
+            let message = format!("a view of {} artifacts with history", bound.len());
+            return Err(refused(Code::StoreTooLarge, message, format!("ask for the history of at most {MAX_WINDOWS} artifacts at once")));
+        }
+        let sql = statement(bound.len());
+        Ok(Self { key, most, sql, windows: bound })
+    }
+}
+
+/// One row an artifact. Its history is put together by the database, because a row costs much more than the text in it.
+/// The statement depends on the number of windows only, so it is prepared once.
+fn statement(windows: usize) -> String {
+    if windows == 0 {
+        return "SELECT h.tag, h.version, v.value, CAST(NULL AS TEXT) FROM tapster_heads h \
+                JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version WHERE h.home = $1"
+            .to_owned();
+    }
+    let mut sql = String::from("WITH w (artifact, versions, turn, at_ms) AS (VALUES ");
+    for n in 0..windows {
+        let at = 3 + n * 4;
+        let comma = if n == 0 { "" } else { ", " };
+        sql.push_str(&format!(
+            "{comma}(CAST(${} AS TEXT), CAST(${} AS BIGINT), CAST(${} AS BIGINT), CAST(${} AS BIGINT))",
+            at,
+            at + 1,
+            at + 2,
+            at + 3
+        ));
+    }
+    sql + ") SELECT h.tag, h.version, v.value, (SELECT string_agg(x.value, ',' ORDER BY x.version) FROM \
+           (SELECT p.value, p.version FROM tapster_versions p WHERE p.artifact = w.artifact AND p.version < h.version \
+           AND p.version > h.version + COALESCE(w.versions, -h.version) \
+           AND (w.turn IS NULL OR p.turn > w.turn) AND (w.at_ms IS NULL OR p.at_ms > w.at_ms) \
+           ORDER BY p.version DESC LIMIT $2) x) FROM tapster_heads h \
+           JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version \
+           LEFT JOIN w ON w.artifact = h.artifact WHERE h.home = $1"
+}
+
+pub(super) async fn view(conn: &mut AnyConnection, view: &View) -> Result<Vec<Artifact>, Fault> {
+    let mut query = sqlx::query(AssertSqlSafe(view.sql.as_str())).bind(view.key.clone());
+    if !view.windows.is_empty() {
+        query = query.bind(i64::from(view.most));
+    }
+    for window in &view.windows {
+        query = query.bind(window.artifact.clone()).bind(window.versions).bind(window.turn).bind(window.at);
+    }
+    let mut artifacts = Vec::new();
+    for row in query.fetch_all(conn).await? {
+        let tag: String = row.try_get(0)?;
+        let of = || format!("the value of `{tag}`");
+        let value = value_of(row.try_get(2)?, &of)?;
+        let history = match row.try_get::<Option<String>, _>(3)? {
+            Some(values) => match value_of(&format!("[{values}]"), &of)? {
+                Json::Array(values) => values,
+                // a list in brackets is a list
+                _ => Vec::new(),
+            },
+            None => Vec::new(),
+        };
+        let version = row.try_get(1)?;
+        artifacts.push(Artifact { tag, version, value, history });
+    }
+    // each database sorts texts in its own way
+    artifacts.sort_by(|a, b| a.tag.cmp(&b.tag));
+    Ok(artifacts)
+}
+
+/// A part of the versions of an artifact, or of the log of a session.
+pub(super) struct Part {
+    key: String,
+    page: Page,
+}
+
+impl Part {
+    pub(super) fn versions(home: &Home, tag: &str, page: Page) -> Result<Self, Refused> {
+        Ok(Self { key: artifact_key(&home_key(home)?, tag)?, page })
+    }
+
+    pub(super) fn log(home: &Home, page: Page) -> Result<Self, Refused> {
+        Ok(Self { key: home_key(home)?, page })
+    }
+}
+
+pub(super) async fn versions(conn: &mut AnyConnection, part: &Part) -> Result<Vec<Version>, Fault> {
+    let sql = "SELECT version, based_on, at_ms, turn, value FROM tapster_versions WHERE artifact = $1 AND version > $2 \
+               ORDER BY version LIMIT $3";
+    let query = sqlx::query(sql).bind(part.key.clone()).bind(part.page.after).bind(i64::from(part.page.limit));
+    query.fetch_all(conn).await?.iter().map(|row| version_of(row, 0)).collect()
+}
+
+fn version_of(row: &AnyRow, first: usize) -> Result<Version, Fault> {
+    let version: i64 = row.try_get(first)?;
+    Ok(Version {
+        version,
+        based_on: row.try_get(first + 1)?,
+        at: Moment { now: row.try_get(first + 2)?, turn: row.try_get(first + 3)? },
+        value: value_of(row.try_get(first + 4)?, &|| format!("version {version}"))?,
+    })
+}
+
+pub(super) async fn log(conn: &mut AnyConnection, part: &Part) -> Result<Vec<Logged>, Fault> {
+    let sql = "SELECT seq, at_ms, turn, record FROM tapster_log WHERE home = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+    let query = sqlx::query(sql).bind(part.key.clone()).bind(part.page.after).bind(i64::from(part.page.limit));
+    let mut log = Vec::new();
+    for row in query.fetch_all(conn).await? {
+        let seq: i64 = row.try_get(0)?;
+        let record = value_of(row.try_get(3)?, &|| format!("record {seq} of the log"))?;
+        log.push(Logged { seq, at: Moment { now: row.try_get(1)?, turn: row.try_get(2)? }, record });
+    }
+    Ok(log)
+}
+
+/// A part of the archive of a session.
+pub(super) struct ArchivePart {
+    home: String,
+    artifact: Option<String>,
+    page: Page,
+}
+
+impl ArchivePart {
+    pub(super) fn new(home: &Home, tag: Option<&str>, page: Page) -> Result<Self, Refused> {
+        let home = home_key(home)?;
+        let artifact = tag.map(|tag| artifact_key(&home, tag)).transpose()?;
+        Ok(Self { home, artifact, page })
+    }
+}
+
+pub(super) async fn archive(conn: &mut AnyConnection, part: &ArchivePart) -> Result<Vec<Archived>, Fault> {
+    macro_rules! statement {
+        ($condition:literal) => {
+            concat!(
+                "SELECT tag, archived_ms, archived_turn, reason, version, based_on, at_ms, turn, value FROM tapster_archive WHERE ",
+                $condition,
+                " ORDER BY record, version LIMIT $2 OFFSET $3"
+            )
+        };
+    }
+    let query = match &part.artifact {
+        None => sqlx::query(statement!("home = $1")).bind(part.home.clone()),
+        Some(artifact) => sqlx::query(statement!("artifact = $1")).bind(artifact.clone()),
+    };
+    let mut archive = Vec::new();
+    for row in query.bind(i64::from(part.page.limit)).bind(part.page.after.max(0)).fetch_all(conn).await? {
+        let tag: String = row.try_get(0)?;
+        let word: String = row.try_get(3)?;
+        let reason = [PruneReason::Versions, PruneReason::Turns, PruneReason::Ttl].into_iter().find(|reason| reason.word() == word);
+        let Some(reason) = reason else {
+            let message = format!("the archive of `{tag}` has the reason `{word}`, which is none");
+            return Err(refused(Code::StoreDamaged, message, "restore a backup, or write one of versions, turns, ttl").into());
+        };
+        let archived = Moment { now: row.try_get(1)?, turn: row.try_get(2)? };
+        archive.push(Archived { tag, version: version_of(&row, 4)?, archived, reason });
+    }
+    Ok(archive)
+}
+
+pub(super) async fn state(conn: &mut AnyConnection, home: &str) -> Result<Option<State>, Fault> {
+    let sql = "SELECT revision, at_ms, turn, value FROM tapster_states WHERE home = $1";
+    let Some(row) = sqlx::query(sql).bind(home.to_owned()).fetch_optional(conn).await? else { return Ok(None) };
+    let value = value_of(row.try_get(3)?, &|| "the state of the session".to_owned())?;
+    Ok(Some(State { revision: row.try_get(0)?, at: Moment { now: row.try_get(1)?, turn: row.try_get(2)? }, value }))
+}
+
+/// A part of the list of sessions.
+pub(super) struct SessionsPart<'a> {
+    pub(super) dialect: Dialect,
+    pub(super) owner: Option<&'a str>,
+    pub(super) page: Page,
+}
+
+pub(super) async fn sessions(conn: &mut AnyConnection, part: &SessionsPart<'_>) -> Result<Vec<SessionInfo>, Fault> {
+    // sorted by bytes, whatever the language of the database
+    macro_rules! statement {
+        ($condition:literal, $bytes:literal) => {
+            concat!(
+                "SELECT s.owner, s.session, s.at_ms, s.turn, (SELECT COUNT(*) FROM tapster_heads h WHERE h.home = s.home) \
+                 FROM tapster_sessions s WHERE ",
+                $condition,
+                " ORDER BY s.owner COLLATE ",
+                $bytes,
+                ", s.session COLLATE ",
+                $bytes,
+                " LIMIT $2 OFFSET $3"
+            )
+        };
+    }
+    let sql = match (part.dialect, part.owner.is_some()) {
+        (Dialect::Sqlite, true) => statement!("s.owner = $1", "BINARY"),
+        (Dialect::Sqlite, false) => statement!("$1 = ''", "BINARY"),
+        (Dialect::Postgres, true) => statement!("s.owner = $1", "\"C\""),
+        (Dialect::Postgres, false) => statement!("$1 = ''", "\"C\""),
+    };
+    let query = sqlx::query(sql).bind(part.owner.unwrap_or_default().to_owned());
+    let mut sessions = Vec::new();
+    for row in query.bind(i64::from(part.page.limit)).bind(part.page.after.max(0)).fetch_all(conn).await? {
+        let home = Home { owner: row.try_get(0)?, session: row.try_get(1)? };
+        sessions.push(SessionInfo { home, artifacts: row.try_get(4)?, at: Moment { now: row.try_get(2)?, turn: row.try_get(3)? } });
+    }
+    Ok(sessions)
+}

@@ -1,0 +1,62 @@
+//! JSON Merge Patch (RFC 7396): a table laid over another one, where null removes.
+
+use std::sync::Arc;
+
+use crate::model::value::MAX_DEPTH;
+use crate::model::{Map, Value};
+
+/// The value with a patch applied. Tables are merged field by field, null removes a field, and anything else replaces
+/// what was there. Below [`MAX_DEPTH`] levels the patch replaces as a whole.
+pub(super) fn merge_patch(target: &Value, patch: &Value) -> Value {
+    merged(Some(target), patch, 0)
+}
+
+fn merged(target: Option<&Value>, patch: &Value, depth: usize) -> Value {
+    let Value::Map(patch) = patch else { return patch.clone() };
+    let mut out = match target {
+        Some(Value::Map(target)) => Map::clone(target),
+        _ => Map::default(),
+    };
+    for (key, value) in patch.iter() {
+        if value.is_null() {
+            out.shift_remove(key);
+        } else if depth >= MAX_DEPTH {
+            out.insert(Arc::clone(key), value.clone());
+        } else {
+            let value = merged(out.get(key), value, depth + 1);
+            out.insert(Arc::clone(key), value);
+        }
+    }
+    Value::map(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Value, merge_patch};
+
+    /// The examples of RFC 7396, appendix A.
+    #[test]
+    fn as_the_standard_says() {
+        let cases = [
+            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
+            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
+            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+            (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
+            (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
+            (r#"{"a":"foo"}"#, "null", "null"),
+            (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
+            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
+            ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+            ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+        ];
+        let read = |text: &str| Value::from(&serde_json::from_str::<serde_json::Value>(text).unwrap_or_default());
+        for (target, patch, result) in cases {
+            assert_eq!(merge_patch(&read(target), &read(patch)).to_json().to_string(), result, "{target} with {patch}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A fresh store of one of the two databases, and shorthands for what tests do with it.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value as Json, json};
+use tapster::diag::Code;
+use tapster::store::{Batch, Committed, Home, Moment, Page, Refused, SessionStore, SqlStore, Window, Write, block_on};
+
+use super::postgres;
+
+/// A folder that goes away with its owner.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("tapster-sql-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.join("store.db")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A store and where it is.
+pub(crate) struct Bed {
+    pub(crate) store: SqlStore,
+    pub(crate) address: String,
+    _folder: Option<Folder>,
+}
+
+impl Bed {
+    pub(crate) fn sqlite() -> Self {
+        let folder = Folder::new();
+        let address = address_of(&folder.file());
+        Self { store: open(&address), address, _folder: Some(folder) }
+    }
+
+    /// `None` where PostgreSQL is not installed.
+    pub(crate) fn postgres() -> Option<Self> {
+        let address = postgres::shared()?.database();
+        Some(Self { store: open(&address), address, _folder: None })
+    }
+
+    /// A store of each database.
+    pub(crate) fn each() -> Vec<Self> {
+        [Some(Self::sqlite()), Self::postgres()].into_iter().flatten().collect()
+    }
+}
+
+pub(crate) fn address_of(file: &Path) -> String {
+    format!("sqlite:{}", file.display())
+}
+
+#[track_caller]
+pub(crate) fn open(address: &str) -> SqlStore {
+    block_on(SqlStore::open(address)).unwrap()
+}
+
+pub(crate) fn home(owner: &str, session: &str) -> Home {
+    Home { owner: owner.to_owned(), session: session.to_owned() }
+}
+
+pub(crate) fn at(now: i64, turn: i64) -> Moment {
+    Moment { now, turn }
+}
+
+pub(crate) const ALL: Page = Page { after: 0, limit: 1_000_000 };
+
+pub(crate) const KEEP: Window = Window { versions: None, turns: None, ttl: None };
+
+pub(crate) fn write(tag: &str, based_on: Option<i64>, value: Json, keep: Window) -> Write {
+    Write { tag: tag.to_owned(), based_on, value, keep, log: json!({ "op": "write", "tag": tag }) }
+}
+
+/// Writes one value, which must be accepted, and returns its version.
+#[track_caller]
+pub(crate) fn put(store: &SqlStore, home: &Home, at: Moment, write: Write) -> i64 {
+    match block_on(store.commit(home, Batch { at, writes: vec![write], ..Batch::default() })).unwrap() {
+        Committed::Applied { versions, .. } => *versions.first().unwrap(),
+        conflict @ Committed::Conflict { .. } => unreachable!("{conflict:?}"),
+    }
+}
+
+#[track_caller]
+pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Refused>, code: Code) -> String {
+    let complaint = result.unwrap_err();
+    assert_eq!(complaint.code, code, "{}", complaint.message);
+    assert!(complaint.help.is_some());
+    assert!(!complaint.message.contains("hush-hush"), "{}", complaint.message);
+    complaint.message.clone()
+}
