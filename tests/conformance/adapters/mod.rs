@@ -18,6 +18,7 @@ mod post;
 mod rewrite;
 mod st_group;
 mod story;
+mod talespinner_liquid;
 mod template;
 mod template_check;
 mod template_pack;
@@ -99,6 +100,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
     adapter("storyforge", "", template::recorded),
+    adapter("liquid", "", talespinner_liquid::recorded),
 ];
 
 /// The adapter of a case, by its kind.
