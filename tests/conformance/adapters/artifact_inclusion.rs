@@ -46,14 +46,15 @@ fn answer(input: &Json, artifacts: &[Json]) -> Json {
 
 /// The row that declares an artifact. Its name is the artifact's id.
 fn row(artifact: &Json) -> Json {
-    let mut row = json!({
-        "name": artifact["id"], "kind": artifact["kind"], "visibility": artifact["visibility"], "surface": artifact["uiSurface"],
-        "content_type": artifact["contentType"], "access": if is_persisted(artifact) { "persisted" } else { "run_only" },
-    });
-    for (key, name) in [("tag", "tag"), ("origin", "origin"), ("inclusion", "promptInclusion")] {
-        if !artifact[name].is_null() {
-            row[key] = if key == "inclusion" { renamed(&artifact[name], &snake) } else { artifact[name].clone() };
-        }
+    let mut row = json!({ "name": artifact["id"], "access": if is_persisted(artifact) { "persisted" } else { "run_only" } });
+    for key in ["tag", "kind", "visibility", "origin"] {
+        row[key] = artifact[key].clone();
+    }
+    row["surface"] = artifact["uiSurface"].clone();
+    row["content_type"] = artifact["contentType"].clone();
+    row["inclusion"] = renamed(&artifact["promptInclusion"], &snake);
+    if let Some(row) = row.as_object_mut() {
+        row.retain(|_, value| !value.is_null());
     }
     row
 }
