@@ -64,7 +64,7 @@ pub struct Write {
     pub value: Json,
     /// How many versions are kept from now on; older ones go to the archive in the same transaction.
     pub keep: Window,
-    /// What the log says about it, besides `version`, which the store adds.
+    /// What the log says about it: an object, to which the store adds `version`. Anything else becomes its field `record`.
     pub log: Json,
 }
 
@@ -77,7 +77,8 @@ pub struct Batch {
     pub writes: Vec<Write>,
     /// The state of the rules as a whole, if it changes.
     pub state: Option<Json>,
-    /// The revision of the state that the new one was computed from; `None` if there was none.
+    /// The revision of the state that the new one was computed from; `None` if there was none. It is compared only if
+    /// there is a new state.
     pub state_based_on: Option<i64>,
     /// Other records for the log, in front of those of the writes.
     pub log: Vec<Json>,
@@ -181,7 +182,7 @@ pub struct Archived {
 /// A record of the log.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Logged {
-    /// Its number within the store, ascending.
+    /// Its number within the session, ascending.
     pub seq: i64,
     /// When.
     pub at: Moment,
@@ -243,7 +244,8 @@ pub trait SessionStore: Send + Sync {
     fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, Window)], most: u32) -> Pending<'a, Vec<Artifact>>;
 
     /// Applies a batch completely or not at all. Versions that leave the window of a written artifact are archived in
-    /// the same transaction, and each pruned artifact adds a record `{op: "prune", tag, versions, reason}` to the log.
+    /// the same transaction, and each pruned artifact adds a record `{op: "prune", tag, versions, reason}` to the log, one
+    /// for each reason. An empty batch changes nothing.
     fn commit<'a>(&'a self, home: &'a Home, batch: Batch) -> Pending<'a, Committed>;
 
     /// Archives the versions that are outside of these windows.
@@ -263,20 +265,14 @@ pub trait SessionStore: Send + Sync {
     fn state<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<State>>;
 
     /// What is known of one session; `None` if there is none.
-    fn info<'a>(&'a self, _home: &'a Home) -> Pending<'a, Option<SessionInfo>> {
-        Box::pin(std::future::ready(Ok(None)))
-    }
+    fn info<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<SessionInfo>>;
 
     /// Everything of a session, to be kept elsewhere; `None` if there is none. Read in one transaction.
-    fn dump<'a>(&'a self, _home: &'a Home) -> Pending<'a, Option<Dump>> {
-        Box::pin(std::future::ready(Ok(None)))
-    }
+    fn dump<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<Dump>>;
 
     /// Puts back what [`dump`](Self::dump) gave, with the same version numbers, completely or not at all. Returns false,
     /// and changes nothing, if the session exists.
-    fn restore<'a>(&'a self, _home: &'a Home, _dump: Dump) -> Pending<'a, bool> {
-        Box::pin(std::future::ready(Ok(false)))
-    }
+    fn restore<'a>(&'a self, home: &'a Home, dump: Dump) -> Pending<'a, bool>;
 
     /// The sessions of an owner, or of all owners, sorted. `page.after` is the number of sessions to pass over.
     fn sessions<'a>(&'a self, owner: Option<&'a str>, page: Page) -> Pending<'a, Vec<SessionInfo>>;

@@ -6,6 +6,7 @@
 
 mod address;
 mod commit;
+mod dump;
 mod fault;
 mod names;
 mod read;
@@ -24,8 +25,8 @@ use tokio::sync::Semaphore;
 
 use crate::diag::Code;
 use crate::store::{
-    Archived, Artifact, Batch, Committed, Home, Listing, Logged, Moment, Page, Pending, Pruned, Refused, SessionInfo, SessionStore, State,
-    Stored, TemplateStore, Version, Window,
+    Archived, Artifact, Batch, Committed, Dump, Home, Listing, Logged, Moment, Page, Pending, Pruned, Refused, SessionInfo, SessionStore,
+    State, Stored, TemplateStore, Version, Window,
 };
 use address::{Address, Dialect};
 use fault::{Fault, refused};
@@ -58,10 +59,14 @@ struct Inner {
     writer: Semaphore,
 }
 
-/// Whether a request changes something, and so needs a transaction.
+/// The transaction that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
+    /// One statement.
     Read,
+    /// Several statements that see the same state of the database.
+    Snapshot,
+    /// A change.
     Write,
 }
 
@@ -148,14 +153,14 @@ impl SqlStore {
         D: Sync + ?Sized,
     {
         let mut conn = self.0.pool.acquire().await?;
-        if mode == Mode::Read {
-            return work(&mut conn, job).await;
-        }
-        let mut tx = match self.0.address.dialect {
+        let begin = match (mode, self.0.address.dialect) {
+            (Mode::Read, _) => return work(&mut conn, job).await,
+            (Mode::Snapshot, Dialect::Sqlite) | (Mode::Write, Dialect::Postgres) => "BEGIN",
+            (Mode::Snapshot, Dialect::Postgres) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             // the lock at once: a transaction that reads first could find it taken when it writes
-            Dialect::Sqlite => conn.begin_with("BEGIN IMMEDIATE").await?,
-            Dialect::Postgres => conn.begin().await?,
+            (Mode::Write, Dialect::Sqlite) => "BEGIN IMMEDIATE",
         };
+        let mut tx = conn.begin_with(begin).await?;
         match work(&mut tx, job).await {
             Ok(done) => {
                 tx.commit().await?;
@@ -271,6 +276,27 @@ impl SessionStore for SqlStore {
         Box::pin(async move {
             let key = names::home_key(home)?;
             self.run(Mode::Read, key.as_str(), |conn, key| Box::pin(read::state(conn, key))).await
+        })
+    }
+
+    fn info<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<SessionInfo>> {
+        Box::pin(async move {
+            let wanted = dump::Wanted { home, key: names::home_key(home)? };
+            self.run(Mode::Read, &wanted, |conn, wanted| Box::pin(dump::info(conn, wanted))).await
+        })
+    }
+
+    fn dump<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<Dump>> {
+        Box::pin(async move {
+            let wanted = dump::Wanted { home, key: names::home_key(home)? };
+            self.run(Mode::Snapshot, &wanted, |conn, wanted| Box::pin(dump::dump(conn, wanted))).await
+        })
+    }
+
+    fn restore<'a>(&'a self, home: &'a Home, dump: Dump) -> Pending<'a, bool> {
+        Box::pin(async move {
+            let restored = dump::Restored::new(home, &dump)?;
+            self.run(Mode::Write, &restored, |conn, restored| Box::pin(dump::restore(conn, restored))).await
         })
     }
 

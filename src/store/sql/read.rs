@@ -144,7 +144,8 @@ pub(super) async fn versions(conn: &mut AnyConnection, part: &Part) -> Result<Ve
     query.fetch_all(conn).await?.iter().map(|row| version_of(row, 0)).collect()
 }
 
-fn version_of(row: &AnyRow, first: usize) -> Result<Version, Fault> {
+/// A version: number, base, time, turn and value, from this column on.
+pub(super) fn version_of(row: &AnyRow, first: usize) -> Result<Version, Fault> {
     let version: i64 = row.try_get(first)?;
     Ok(Version {
         version,
@@ -195,19 +196,21 @@ pub(super) async fn archive(conn: &mut AnyConnection, part: &ArchivePart) -> Res
         None => sqlx::query(statement!("home = $1")).bind(part.home.clone()),
         Some(artifact) => sqlx::query(statement!("artifact = $1")).bind(artifact.clone()),
     };
-    let mut archive = Vec::new();
-    for row in query.bind(i64::from(part.page.limit)).bind(part.page.after.max(0)).fetch_all(conn).await? {
-        let tag: String = row.try_get(0)?;
-        let word: String = row.try_get(3)?;
-        let reason = [PruneReason::Versions, PruneReason::Turns, PruneReason::Ttl].into_iter().find(|reason| reason.word() == word);
-        let Some(reason) = reason else {
-            let message = format!("the archive of `{tag}` has the reason `{word}`, which is none");
-            return Err(refused(Code::StoreDamaged, message, "restore a backup, or write one of versions, turns, ttl").into());
-        };
-        let archived = Moment { now: row.try_get(1)?, turn: row.try_get(2)? };
-        archive.push(Archived { tag, version: version_of(&row, 4)?, archived, reason });
-    }
-    Ok(archive)
+    let query = query.bind(i64::from(part.page.limit)).bind(part.page.after.max(0));
+    query.fetch_all(conn).await?.iter().map(archived_of).collect()
+}
+
+/// A record of the archive: tag, time, turn, reason, and the five columns of a version.
+pub(super) fn archived_of(row: &AnyRow) -> Result<Archived, Fault> {
+    let tag: String = row.try_get(0)?;
+    let word: String = row.try_get(3)?;
+    let reason = [PruneReason::Versions, PruneReason::Turns, PruneReason::Ttl].into_iter().find(|reason| reason.word() == word);
+    let Some(reason) = reason else {
+        let message = format!("the archive of `{tag}` has the reason `{word}`, which is none");
+        return Err(refused(Code::StoreDamaged, message, "restore a backup, or write one of versions, turns, ttl").into());
+    };
+    let archived = Moment { now: row.try_get(1)?, turn: row.try_get(2)? };
+    Ok(Archived { tag, version: version_of(row, 4)?, archived, reason })
 }
 
 pub(super) async fn state(conn: &mut AnyConnection, home: &str) -> Result<Option<State>, Fault> {

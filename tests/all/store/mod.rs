@@ -2,5 +2,7 @@
 
 mod bed;
 mod folder;
+mod kill;
 mod postgres;
+mod race;
 mod suite;

@@ -4,7 +4,7 @@
 
 use serde_json::{Value as Json, json};
 use tapster::store::{
-    Artifact, Batch, Committed, Home, Moment, Page, PruneReason, Pruned, SessionStore, SqlStore, TemplateStore, Window, block_on,
+    Artifact, Batch, Committed, Dump, Home, Moment, Page, PruneReason, Pruned, SessionStore, SqlStore, TemplateStore, Window, block_on,
 };
 
 use super::bed::{ALL, Bed, KEEP, at, home, open, put, write};
@@ -218,6 +218,47 @@ on_both! {
         assert_eq!((block_on(store.log(&homes[0], ALL)).unwrap(), block_on(store.state(&homes[0])).unwrap()), (vec![], None));
         assert_eq!(block_on(store.archive(&homes[0], None, ALL)).unwrap(), []);
         assert_eq!(put(store, &homes[0], at(9, 9), write("t", None, json!(2), KEEP)), 1, "a forgotten session begins anew");
+    }
+
+    fn a_session_moves_as_a_whole(bed) {
+        let (store, from, to) = (&bed.store, home("me", "chat"), home("me", "copy"));
+        assert_eq!((block_on(store.info(&from)).unwrap(), block_on(store.dump(&from)).unwrap()), (None, None));
+        for n in 1..=5 {
+            let keep = Window { versions: Some(2), ..KEEP };
+            let writes = vec![write("z", (n > 1).then_some(n - 1), json!(n), keep), write("a", (n > 1).then_some(n - 1), json!([n]), KEEP)];
+            let batch = Batch { at: at(n, n), writes, state: Some(json!(n)), state_based_on: (n > 1).then_some(n - 1), ..Batch::default() };
+            commit(store, &from, batch);
+        }
+        let info = block_on(store.info(&from)).unwrap().unwrap();
+        assert_eq!((info.artifacts, info.at), (2, at(5, 5)));
+        let dump = block_on(store.dump(&from)).unwrap().unwrap();
+        let numbers = |versions: &[tapster::store::Version]| versions.iter().map(|v| v.version).collect::<Vec<_>>();
+        let shown: Vec<_> = dump.artifacts.iter().map(|(tag, versions)| (tag.as_str(), numbers(versions))).collect();
+        assert_eq!(shown, [("a", vec![1, 2, 3, 4, 5]), ("z", vec![4, 5])]);
+        assert_eq!((dump.archive.len(), dump.at, dump.state.as_ref().unwrap().revision), (3, at(5, 5), 5));
+
+        assert!(!block_on(store.restore(&from, dump.clone())).unwrap(), "a session that exists is left alone");
+        assert!(block_on(store.restore(&to, dump.clone())).unwrap());
+        assert_eq!(block_on(store.dump(&to)).unwrap().unwrap(), dump);
+        assert_eq!(block_on(store.log(&to, ALL)).unwrap(), [], "the log stays where it was made");
+        assert_eq!(put(store, &to, at(6, 6), write("z", Some(5), json!(6), Window::LATEST)), 6);
+        let archived: Vec<i64> = block_on(store.archive(&to, None, ALL)).unwrap().iter().map(|a| a.version.version).collect();
+        assert_eq!(archived, [1, 2, 3, 4, 5], "new records come behind the old ones");
+
+        let broken = |change: &dyn Fn(&mut Dump)| {
+            let mut dump = dump.clone();
+            change(&mut dump);
+            super::super::bed::refused(block_on(store.restore(&home("me", "broken"), dump)), tapster::diag::Code::StoreDamaged);
+        };
+        broken(&|dump| dump.artifacts[0].1.reverse());
+        broken(&|dump| dump.artifacts[0].1[0].version = 0);
+        broken(&|dump| dump.artifacts[0].1.clear());
+        broken(&|dump| dump.artifacts[1].0 = "a".to_owned());
+        broken(&|dump| dump.archive[0].tag = "none".to_owned());
+        broken(&|dump| dump.archive[0].version.version = 2);
+        broken(&|dump| dump.archive[0].version.version = 5);
+        broken(&|dump| dump.state.as_mut().unwrap().revision = 0);
+        assert_eq!(block_on(store.info(&home("me", "broken"))).unwrap(), None);
     }
 
     fn values_come_back_as_they_were(bed) {

@@ -32,6 +32,7 @@ mod wire_turns;
 mod words;
 
 use crate::case::{Case, Check};
+pub(crate) use artifact_store::POSTGRES;
 pub(crate) use parts::put;
 
 /// What runs the cases of a kind.

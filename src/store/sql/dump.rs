@@ -1,0 +1,146 @@
+//! A session as a whole: what is known of it, everything in it, and putting it back. Each function is the inside of one
+//! transaction.
+
+use std::collections::HashSet;
+
+use sqlx::{AnyConnection, Row};
+
+use super::fault::{Fault, refused};
+use super::names::{artifact_key, home_key, text_of};
+use super::read::{archived_of, state, version_of};
+use crate::diag::Code;
+use crate::store::{Archived, Dump, Home, Moment, Refused, SessionInfo, State, Version};
+
+/// A session, by its names and by its key.
+pub(super) struct Wanted<'a> {
+    pub(super) home: &'a Home,
+    pub(super) key: String,
+}
+
+pub(super) async fn info(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Option<SessionInfo>, Fault> {
+    let sql = "SELECT at_ms, turn, (SELECT COUNT(*) FROM tapster_heads h WHERE h.home = s.home) FROM tapster_sessions s WHERE s.home = $1";
+    let Some(row) = sqlx::query(sql).bind(wanted.key.clone()).fetch_optional(conn).await? else { return Ok(None) };
+    let at = Moment { now: row.try_get(0)?, turn: row.try_get(1)? };
+    Ok(Some(SessionInfo { home: wanted.home.clone(), artifacts: row.try_get(2)?, at }))
+}
+
+pub(super) async fn dump(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Option<Dump>, Fault> {
+    let Some(SessionInfo { at, .. }) = info(conn, wanted).await? else { return Ok(None) };
+    let mut artifacts: Vec<(String, Vec<Version>)> = Vec::new();
+    let sql = "SELECT h.tag, v.version, v.based_on, v.at_ms, v.turn, v.value FROM tapster_heads h \
+               JOIN tapster_versions v ON v.artifact = h.artifact WHERE h.home = $1 ORDER BY h.artifact, v.version";
+    for row in sqlx::query(sql).bind(wanted.key.clone()).fetch_all(&mut *conn).await? {
+        let tag: String = row.try_get(0)?;
+        let version = version_of(&row, 1)?;
+        match artifacts.last_mut() {
+            Some((last, versions)) if *last == tag => versions.push(version),
+            _ => artifacts.push((tag, vec![version])),
+        }
+    }
+    artifacts.sort_by(|a, b| a.0.cmp(&b.0));
+    let sql = "SELECT tag, archived_ms, archived_turn, reason, version, based_on, at_ms, turn, value FROM tapster_archive \
+               WHERE home = $1 ORDER BY record, version";
+    let rows = sqlx::query(sql).bind(wanted.key.clone()).fetch_all(&mut *conn).await?;
+    let archive = rows.iter().map(archived_of).collect::<Result<_, _>>()?;
+    let state = state(conn, &wanted.key).await?;
+    Ok(Some(Dump { artifacts, archive, state, at }))
+}
+
+/// A dump whose names, numbers and values fit together.
+pub(super) struct Restored<'a> {
+    home: &'a Home,
+    key: String,
+    at: Moment,
+    /// Artifact, tag, and the versions with their values as text.
+    artifacts: Vec<(String, &'a str, Vec<(&'a Version, String)>)>,
+    /// Artifact, and what was archived with its value as text.
+    archive: Vec<(String, &'a Archived, String)>,
+    state: Option<(&'a State, String)>,
+}
+
+impl<'a> Restored<'a> {
+    pub(super) fn new(home: &'a Home, dump: &'a Dump) -> Result<Self, Refused> {
+        let key = home_key(home)?;
+        let mut heads = HashSet::new();
+        let mut seen = HashSet::new();
+        let mut artifacts = Vec::with_capacity(dump.artifacts.len());
+        for (tag, versions) in &dump.artifacts {
+            let artifact = artifact_key(&key, tag)?;
+            let ascending = versions.windows(2).all(|pair| matches!(pair, [a, b] if a.version < b.version));
+            if !ascending || versions.first().is_none_or(|first| first.version < 1) || !heads.insert(artifact.clone()) {
+                return Err(unfit(format!("the versions of `{tag}` are not ascending numbers from 1, or are there twice")));
+            }
+            let mut texts = Vec::with_capacity(versions.len());
+            for version in versions {
+                seen.insert((artifact.clone(), version.version));
+                texts.push((version, text_of(&version.value, &|| format!("the value of `{tag}`"))?));
+            }
+            artifacts.push((artifact, tag.as_str(), texts));
+        }
+        let mut archive = Vec::with_capacity(dump.archive.len());
+        for archived in &dump.archive {
+            let artifact = artifact_key(&key, &archived.tag)?;
+            if !heads.contains(&artifact) || !seen.insert((artifact.clone(), archived.version.version)) {
+                let message = format!("version {} of `{}` is in the archive", archived.version.version, archived.tag);
+                return Err(unfit(message + " twice, or of an artifact that is not there"));
+            }
+            let text = text_of(&archived.version.value, &|| format!("an archived value of `{}`", archived.tag))?;
+            archive.push((artifact, archived, text));
+        }
+        let state = match &dump.state {
+            Some(state) if state.revision < 1 => return Err(unfit("the state has a revision below 1".to_owned())),
+            Some(state) => Some((state, text_of(&state.value, &|| "the state of the session".to_owned())?)),
+            None => None,
+        };
+        Ok(Self { home, key, at: dump.at, artifacts, archive, state })
+    }
+}
+
+fn unfit(message: String) -> Refused {
+    refused(Code::StoreDamaged, message, "restore a dump that was not changed")
+}
+
+/// Puts a session back. Returns false if it exists.
+pub(super) async fn restore(conn: &mut AnyConnection, dump: &Restored<'_>) -> Result<bool, Fault> {
+    let sql = "INSERT INTO tapster_sessions (home, owner, session, records, at_ms, turn) VALUES ($1, $2, $3, $4, $5, $6) \
+               ON CONFLICT (home) DO NOTHING";
+    let made = sqlx::query(sql)
+        .bind(dump.key.clone())
+        .bind(dump.home.owner.clone())
+        .bind(dump.home.session.clone())
+        // the log is not part of a dump; new records come behind those that archived the versions
+        .bind(i64::try_from(dump.archive.len()).unwrap_or(i64::MAX))
+        .bind(dump.at.now)
+        .bind(dump.at.turn)
+        .execute(&mut *conn)
+        .await?;
+    if made.rows_affected() == 0 {
+        return Ok(false);
+    }
+    for (artifact, tag, versions) in &dump.artifacts {
+        let Some((head, _)) = versions.last() else { continue };
+        let sql = "INSERT INTO tapster_heads (artifact, home, tag, version) VALUES ($1, $2, $3, $4)";
+        let query = sqlx::query(sql).bind(artifact.clone()).bind(dump.key.clone()).bind((*tag).to_owned()).bind(head.version);
+        query.execute(&mut *conn).await?;
+        for (version, value) in versions {
+            let sql = "INSERT INTO tapster_versions (artifact, version, based_on, at_ms, turn, value) VALUES ($1, $2, $3, $4, $5, $6)";
+            let query = sqlx::query(sql).bind(artifact.clone()).bind(version.version).bind(version.based_on);
+            query.bind(version.at.now).bind(version.at.turn).bind(value.clone()).execute(&mut *conn).await?;
+        }
+    }
+    for (record, (artifact, archived, value)) in (1_i64..).zip(&dump.archive) {
+        let sql = "INSERT INTO tapster_archive (artifact, version, home, tag, based_on, at_ms, turn, value, record, archived_ms, \
+                   archived_turn, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+        let version = &archived.version;
+        let query = sqlx::query(sql).bind(artifact.clone()).bind(version.version).bind(dump.key.clone()).bind(archived.tag.clone());
+        let query = query.bind(version.based_on).bind(version.at.now).bind(version.at.turn).bind(value.clone()).bind(record);
+        let query = query.bind(archived.archived.now).bind(archived.archived.turn).bind(archived.reason.word().to_owned());
+        query.execute(&mut *conn).await?;
+    }
+    if let Some((state, value)) = &dump.state {
+        let sql = "INSERT INTO tapster_states (home, revision, at_ms, turn, value) VALUES ($1, $2, $3, $4, $5)";
+        let query = sqlx::query(sql).bind(dump.key.clone()).bind(state.revision).bind(state.at.now).bind(state.at.turn);
+        query.bind(value.clone()).execute(&mut *conn).await?;
+    }
+    Ok(true)
+}
