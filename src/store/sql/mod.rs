@@ -203,8 +203,9 @@ async fn prepared(options: &AnyConnectOptions, address: &Address) -> Result<(), 
 /// Settings of each connection.
 async fn set_up(conn: &mut AnyConnection, dialect: Dialect) -> Result<(), sqlx::Error> {
     if dialect == Dialect::Sqlite {
-        // a transaction is on the disk before it is acknowledged; another writer is waited for
-        sqlx::raw_sql("PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000").execute(conn).await?;
+        // a transaction is on the disk before it is acknowledged; another writer is waited for; a view finds its pages
+        let settings = "PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000; PRAGMA cache_size = -16384";
+        sqlx::raw_sql(settings).execute(conn).await?;
     }
     Ok(())
 }
