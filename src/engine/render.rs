@@ -27,7 +27,8 @@ pub(super) fn render(what: Rendering, args: &Map, st: &State, table: &Table, tem
     match language {
         Language::Macro => {
             let values = args.get("values").and_then(Value::as_str).and_then(functions::find);
-            Ok(Value::Text(Macros::new(st, table, &with, &text).through(values).run()))
+            let flavour = args.get("flavour").and_then(Value::as_str);
+            Ok(Value::Text(Macros::new(st, table, &with, &text).through(values).in_flavour(flavour).run()))
         }
         Language::Outlet => Ok(Value::Text(outlets(&text, st))),
         Language::Handlebars => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str), st, table),

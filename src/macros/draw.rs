@@ -5,8 +5,13 @@ use crate::model::Value;
 use crate::text::macros::MacroResult;
 use crate::text::{dice, js, seedrandom};
 
-/// The things to choose from. A single argument is parted: at `::`, or else at commas that no backslash stands before.
+/// The things to choose from. With `between`, arguments are parted at this text, and what is blank is left out. Otherwise
+/// a single argument is parted: at `::`, or else at commas that no backslash stands before.
 fn items(call: &Call<'_>) -> Vec<String> {
+    if let Some(sep) = call.text("between").filter(|sep| !sep.is_empty()) {
+        let items = call.rest().iter().flat_map(|one| one.split(sep.as_ref()));
+        return items.map(js::trim).filter(|item| !item.is_empty()).map(ToOwned::to_owned).collect();
+    }
     let [one] = call.rest() else { return call.rest().iter().map(ToString::to_string).collect() };
     if one.contains("::") {
         return one.split("::").map(|item| js::trim(item).to_owned()).collect();

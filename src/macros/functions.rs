@@ -20,7 +20,11 @@ pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
         "the first part of `content` if `condition` holds, otherwise the second; a macro `marker` separates them. Both arguments are raw",
     ),
     writes("dice", draw::dice, "the result of the dice of `formula`; nothing if it is not a formula"),
-    writes("draw_one", draw::one, "one of `items`; a single item is split at `::`, or otherwise at commas"),
+    writes(
+        "draw_one",
+        draw::one,
+        "one of `items`; with `between`, items are split at this text and blank ones are left out; otherwise a single item is split at `::`, or else at commas",
+    ),
     reads("eat_newlines", text::body, "the body, if there is one; otherwise the text `text`, which a later rewriting finds"),
     reads(
         "format_time",

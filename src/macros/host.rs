@@ -30,6 +30,8 @@ pub struct Macros<'a> {
     pub(super) own: bool,
     /// What every value goes through.
     through: Option<&'static Function>,
+    /// The flavour of the macros, if the caller says it.
+    pub(super) flavour: Option<&'a str>,
     /// What rows with `once` have given.
     known: RefCell<FxHashMap<u32, Arc<str>>>,
     /// What rows gave that do nothing but read one place.
@@ -55,13 +57,19 @@ impl<'a> Macros<'a> {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
         let (known, texts, used, hash) = Default::default();
-        Self { st, table, with, given: given.clone(), own, through: None, known, texts, used, hash }
+        Self { st, table, with, given: given.clone(), own, through: None, flavour: None, known, texts, used, hash }
     }
 
     /// Sets the function of the library that is applied to every value before it is inserted.
     #[must_use]
     pub fn through(self, function: Option<&'static Function>) -> Self {
         Self { through: function, ..self }
+    }
+
+    /// Sets the flavour; without one, the scene says it.
+    #[must_use]
+    pub fn in_flavour(self, flavour: Option<&'a str>) -> Self {
+        Self { flavour, ..self }
     }
 
     /// A name that is given for this text alone. Null and tables are not texts, so the row of that name is used

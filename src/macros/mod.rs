@@ -38,8 +38,8 @@ impl Macros<'_> {
             return self.given.clone();
         };
         let limits = Limits::MACROS.with_output(self.st.rules.limits.text_bytes);
-        let flavour = self.st.lookup(&["macro_flavour".into()], None);
-        let done = match self.table.is_ordered(flavour.as_str().unwrap_or_default()) {
+        let of_scene = self.st.lookup(&["macro_flavour".into()], None);
+        let done = match self.table.is_ordered(self.flavour.or(of_scene.as_str()).unwrap_or_default()) {
             true => ordered::run(self, limits, inside),
             false => expand(&self.given, self, &limits),
         };

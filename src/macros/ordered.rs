@@ -29,14 +29,23 @@ pub(super) fn run(macros: &Macros<'_>, limits: Limits, inside: bool) -> Expanded
         if !flat.goes_on() {
             break;
         }
-        if hidden(pass) || pass.braces && !flat.has_braces() {
+        if pass.beside || hidden(pass) || pass.braces && !flat.has_braces() {
             continue;
         }
         if pass.given {
             given_names(macros, passes, &mut flat);
         }
         let (Some(find), Some(row)) = (&pass.find, passes.rows.get(pass.row)) else { continue };
-        flat.pass(find, |hit| macros.matched(pass, row, hit));
+        if pass.others.is_empty() {
+            flat.pass(find, |hit| macros.matched(pass, row, hit));
+            continue;
+        }
+        let others = pass.others.iter().filter_map(|n| {
+            let pass = passes.passes.get(*n).filter(|pass| !hidden(pass))?;
+            Some((pass.find.as_ref()?, (pass, passes.rows.get(pass.row)?)))
+        });
+        let (finds, rows): (Vec<_>, Vec<_>) = std::iter::once((find, (pass, row))).chain(others).unzip();
+        flat.pass_of_several(&finds, |n, hit| rows.get(n).map_or(MacroResult::Unknown, |(pass, row)| macros.matched(pass, row, hit)));
     }
     flat.done()
 }

@@ -29,6 +29,10 @@ pub(super) struct Pass {
     pub(super) given: bool,
     /// The pass is not there in texts that are expanded inside another.
     pub(super) outer: bool,
+    /// It is part of the pass of another row.
+    pub(super) beside: bool,
+    /// The passes that are part of this one, by their numbers.
+    pub(super) others: Vec<usize>,
 }
 
 /// Finds a row of table `macro` by its name or an alias.
@@ -65,6 +69,7 @@ impl Passes {
             }
         }
         made.share(&used);
+        made.join(&used, pack, report);
         for (pass, cells) in made.passes.iter().zip(&used) {
             if let Err(wrong) = made.fits(pass) {
                 report.push(rows::complaint(&wrong, "macro_pass", cells, pack));
@@ -82,6 +87,26 @@ impl Passes {
             let of = cells.get("as").map(Value::to_text);
             if let Some(other) = of.and_then(|of| self.rows.iter().position(|row| row.name == of)) {
                 pass.row = other;
+            }
+        }
+    }
+
+    /// Makes rows that stand beside another row part of its pass; reports those for which there is no such pass.
+    fn join(&mut self, used: &[&Value], pack: &Pack, report: &mut Report) {
+        for (n, cells) in used.iter().enumerate() {
+            let Some(first) = cells.get("beside").map(Value::to_text) else { continue };
+            let at = self.rows.iter().position(|row| row.name == first);
+            match at.and_then(|at| self.passes.get_mut(at)).filter(|pass| pass.find.is_some() && !pass.beside) {
+                Some(pass) => pass.others.push(n),
+                None => {
+                    let wrong = Wrong {
+                        cell: "beside",
+                        code: Code::NameUnknown,
+                        message: format!("there is no pass `{first}` that the row could be part of"),
+                        help: Some("name a row of `macro_pass` that searches for something and has no `beside` itself".into()),
+                    };
+                    report.push(rows::complaint(&wrong, "macro_pass", cells, pack));
+                }
             }
         }
     }
@@ -148,6 +173,8 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
         split,
         given,
         outer: cells.get("outer") == Some(&Value::Bool(true)),
+        beside: cells.get("beside").is_some(),
+        others: Vec::new(),
     })
 }
 

@@ -6,14 +6,16 @@ use crate::text::{Language, functions};
 use super::context::CompileContext;
 
 /// The arguments of `render`.
-const ARGUMENTS: [&str; 6] = ["fn", "of", "lang", "with", "values", "unknown"];
+const ARGUMENTS: [&str; 7] = ["fn", "of", "lang", "with", "values", "unknown", "flavour"];
 
 /// How the languages that have a choice may treat names that they do not know.
 const UNKNOWN: [(Language, &[&str]); 2] = [(Language::Handlebars, &["macro", "stays"]), (Language::Liquid, &["error"])];
 
+/// The flavours of macros.
+const FLAVOURS: [&str; 2] = ["nested", "passes"];
+
 impl CompileContext<'_> {
-    /// The language that `node` names. Reports options in `table` that do not belong to it: `values` is for macros,
-    /// `unknown` for Handlebars and Liquid. Any other name is an error.
+    /// The language that `node` names. Reports options in `table` that do not belong to it. Any other name is an error.
     pub fn language(&mut self, node: &Node, table: &Table) -> Option<Language> {
         let name = self.literal(node, "a text language");
         let language = Language::named(&name);
@@ -22,9 +24,10 @@ impl CompileContext<'_> {
         }
         let language = language?;
         let choices: &[&str] = UNKNOWN.iter().find(|(of, _)| *of == language).map_or(&[], |(_, words)| words);
-        for (key, of, fits) in
-            [("values", "`macro`", language == Language::Macro), ("unknown", "`handlebars` and `liquid`", !choices.is_empty())]
-        {
+        let macros = language == Language::Macro;
+        let options =
+            [("values", "`macro`", macros), ("flavour", "`macro`", macros), ("unknown", "`handlebars` and `liquid`", !choices.is_empty())];
+        for (key, of, fits) in options {
             if let Some(field) = table.get(key).filter(|_| !fits) {
                 let help = Some(format!("leave `{key}` out"));
                 self.fail(Code::TermType, field.key, format!("`{key}` is for {of}, not for `{language}`"), help);
@@ -41,6 +44,13 @@ impl CompileContext<'_> {
                     _ => "write `macro` to read names as macros, or `stays` to leave every unknown tag as it is written",
                 };
                 self.fail(Code::TermType, unknown.node.span, format!("`unknown` cannot be `{name}`"), Some(help.into()));
+            }
+        }
+        if let Some(flavour) = table.get("flavour") {
+            let name = self.literal(&flavour.node, "the flavour of the macros");
+            if flavour.node.as_text().is_some() && !FLAVOURS.contains(&name.as_ref()) {
+                let help = "write `nested` to read the text once, or `passes` for one row of `macro_pass` after another";
+                self.fail(Code::TermType, flavour.node.span, format!("`flavour` cannot be `{name}`"), Some(help.into()));
             }
         }
         Some(language)

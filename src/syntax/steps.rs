@@ -29,7 +29,7 @@ pub const STEPS: &[(&str, &str)] = &[
 /// The words that may stand beside what a step does.
 fn beside(action: &str) -> &'static [&'static str] {
     match action {
-        "expand" => &["name", "when", "with", "values", "unknown"],
+        "expand" => &["name", "when", "with", "values", "unknown", "flavour"],
         "run" => &["name", "when", "with"],
         "scripts" => &["name", "when", "then"],
         "override" => &["name", "when", "holds", "times"],
@@ -97,9 +97,13 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
         ),
         _ => return None,
     };
-    let said = |key: &str| table.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
-    let (values, unknown) = (said("values"), said("unknown"));
-    Some(Step { when, with, values, unknown, what })
+    let mut options = Vec::new();
+    for key in ["values", "unknown", "flavour"] {
+        if let Some(field) = table.get(key) {
+            options.push((Arc::from(key), cx.expr(&field.node)));
+        }
+    }
+    Some(Step { when, with, options, what })
 }
 
 /// The one key that says what a step does, and its value; reports every key that has no meaning beside it.

@@ -21,10 +21,8 @@ pub struct Step {
     pub when: Option<Cond>,
     /// Local names for a text language.
     pub with: Option<Expr>,
-    /// The function of the library that is applied to every value of a macro.
-    pub values: Option<Arc<str>>,
-    /// How names that a template does not know are treated.
-    pub unknown: Option<Arc<str>>,
+    /// The options of a text language, such as how names that it does not know are treated.
+    pub options: Vec<(Arc<str>, Expr)>,
     /// The operation.
     pub what: What,
 }
@@ -142,6 +140,7 @@ impl Step {
     pub fn refers(&self, depth: u8) -> bool {
         self.when.as_ref().is_some_and(|c| c.refers(depth))
             || self.with.as_ref().is_some_and(|e| e.refers(depth))
+            || self.options.iter().any(|(_, e)| e.refers(depth))
             || match &self.what {
                 What::Prefix(e) | What::Suffix(e) | What::Text(e) | What::Replace { with: e, .. } => e.refers(depth),
                 What::Override { by, times, .. } => by.refers(depth) || times.as_ref().is_some_and(|e| e.refers(depth)),
@@ -203,7 +202,7 @@ impl Step {
     /// Whether it only expands macros.
     #[must_use]
     pub fn expands(&self) -> bool {
-        self.when.is_none() && self.values.is_none() && matches!(self.what, What::Expand(Language::Macro))
+        self.when.is_none() && self.options.is_empty() && matches!(self.what, What::Expand(Language::Macro))
     }
 
     fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
@@ -262,10 +261,8 @@ impl Step {
         if let Some(with) = &self.with {
             args.insert("with".into(), env.eval(with)?);
         }
-        for (key, said) in [("values", &self.values), ("unknown", &self.unknown)] {
-            if let Some(said) = said {
-                args.insert(key.into(), Value::Text(said.clone()));
-            }
+        for (key, option) in &self.options {
+            args.insert(key.clone(), env.eval(option)?);
         }
         if let Some(function) = function {
             args.insert("function".into(), Value::Text(function.clone()));

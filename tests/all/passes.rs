@@ -115,6 +115,8 @@ fn rows_that_cannot_be_used_are_refused() {
         ("name = \"a\"\nfn = \"no_such\"", "name.unknown"),
         ("name = \"a\"", "name.unknown"),
         ("name = \"a\"\nas = \"no_such\"", "name.unknown"),
+        ("name = \"a\"\ntext = \"\"\nbeside = \"no_such\"", "name.unknown"),
+        ("name = \"a\"\ntext = \"\"\nbeside = \"a\"", "name.unknown"),
         ("name = \"a\"\nfind = true\ntext = \"\"", "schema.value"),
         ("name = \"a\"\nblock = true", "schema.unknown_key"),
     ] {

@@ -16,6 +16,9 @@ mod compare;
 mod engine;
 mod floors;
 mod options;
+#[path = "../all/store/postgres.rs"]
+#[allow(dead_code, reason = "the tests of stores use more of it")]
+mod postgres;
 mod report;
 mod suites;
 mod worker;
@@ -41,7 +44,14 @@ fn main() -> ExitCode {
     }
     let all = suites::find(&folder);
     let chosen = all.into_iter().filter(|s| options.selects(&s.name)).collect::<Vec<_>>();
+    // it stops when it goes out of scope
+    let about_stores = |suite: &suites::Suite| suite.cases.iter().any(|case| case.kind == "contract-artifact-store");
+    let server = chosen.iter().any(about_stores).then(|| postgres::Server::start("conformance")).flatten();
+    if let Some(server) = &server {
+        worker::POSTGRES.get_or_init(|| server.address(&server.database()));
+    }
     let results = suites::run(&chosen, &options);
+    drop(server);
     report::print(&results, &options);
     if options.is_whole() {
         report::write(&results, &root.join("target/conformance.json"));

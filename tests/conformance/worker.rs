@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -50,9 +51,13 @@ impl Drop for Worker {
     }
 }
 
+/// The address of a PostgreSQL server for cases about stores, where one can be started.
+pub(crate) static POSTGRES: OnceLock<String> = OnceLock::new();
+
 fn spawn() -> std::io::Result<(Child, ChildStdin, Receiver<String>)> {
     let mut child = Command::new(std::env::current_exe()?)
         .arg("--worker")
+        .envs(POSTGRES.get().map(|address| (adapters::POSTGRES, address)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -45,6 +45,10 @@ impl Args {
         self.list.len() > n
     }
 
+    pub(super) fn has_named(&self) -> bool {
+        !self.named.is_empty()
+    }
+
     pub(super) fn named(&self, name: &str) -> &Val {
         self.named.iter().find(|(n, _)| **n == *name).map_or(&Val::Missing, |(_, value)| value)
     }
@@ -171,6 +175,8 @@ fn default(_: &mut State, value: &Val, args: &Args) -> Given {
 fn json(state: &mut State, value: &Val, _: &Args) -> Given {
     match value {
         Val::Missing => Ok(Val::Missing),
+        // in LiquidJS these words are objects
+        Val::Nil | Val::Empty | Val::Blank => Ok(Val::text("{}")),
         other => {
             let value = other.value();
             // a list may hold one part many times over

@@ -27,6 +27,7 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("map", map),
     ("pop", |state, value, _| changed(state, value, |list| drop(list.pop()))),
     ("push", |state, value, args| grown(state, value, |list| list.push(args.get(0).value()))),
+    ("recent", recent),
     ("reject", |state, value, args| chosen(state, value, args, "reject")),
     ("reverse", |state, value, _| changed(state, value, |list| list.reverse())),
     ("shift", |state, value, _| changed(state, value, |list| drop(list.drain(..list.len().min(1))))),
@@ -50,8 +51,12 @@ fn changed(state: &mut State, value: &Val, change: impl FnOnce(&mut Vec<Value>))
 }
 
 fn join(state: &mut State, value: &Val, args: &Args) -> Given {
-    let sep = if args.get(0).is_nil() { " ".into() } else { state.text(args.get(0))? };
     let list = state.elements(value)?;
+    joined(state, list, args.get(0))
+}
+
+fn joined(state: &mut State, list: Vec<Value>, sep: &Val) -> Given {
+    let sep = if sep.is_nil() { " ".into() } else { state.text(sep)? };
     let mut parts = Vec::with_capacity(list.len());
     let mut bytes = sep.len().saturating_mul(list.len());
     for value in list {
@@ -129,6 +134,29 @@ fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
     }
 }
 
+/// The last `n` elements of the value, or of the list in `of:`; with weights in `by:`, elements from the end until their
+/// weights add up to `n`. A fraction of `n` is cut off and a text is read as a number; if that is not above 0, there are
+/// none. With `join:`, they are joined to a text. LiquidJS has no such filter.
+fn recent(state: &mut State, value: &Val, args: &Args) -> Given {
+    let wanted = match args.get(0) {
+        Val::Is(Value::Text(text)) if js::trim(text).is_empty() => f64::NAN,
+        Val::Is(Value::Text(_) | Value::Int(_) | Value::Num(_)) => args.get(0).to_number(),
+        _ => f64::NAN,
+    };
+    let of = args.named("of");
+    let mut list = state.elements(if of.is_nil() { value } else { of })?;
+    let by = args.named("by");
+    let weights = if by.is_nil() { None } else { Some(state.elements(by)?) };
+    let (mut sum, mut from) = (0.0, list.len());
+    while from > 0 && wanted.is_finite() && sum < wanted.floor() {
+        from -= 1;
+        sum += weights.as_ref().map_or(1.0, |weights| weights.get(from).and_then(Value::as_f64).unwrap_or(0.0));
+    }
+    let list = list.split_off(from);
+    let sep = args.named("join");
+    if sep.is_nil() { Ok(Val::list(list)) } else { joined(state, list, sep) }
+}
+
 /// A property of each element, or each element itself.
 fn property(state: &mut State, value: &Value, path: &Val) -> Given {
     let value = Val::Is(value.clone());
@@ -141,6 +169,14 @@ fn property(state: &mut State, value: &Value, path: &Val) -> Given {
         state.pay(text.len() / 32)?;
     }
     Ok(value.path(&path))
+}
+
+/// A property that, where names are strict, must be there.
+fn needed(state: &mut State, value: &Value, path: &Val) -> Given {
+    match property(state, value, path)? {
+        Val::Missing if state.options.strict => state.fail("an element has no such property"),
+        found => Ok(found),
+    }
 }
 
 fn sorted(state: &mut State, value: &Val, args: &Args, key: fn(Val) -> Val) -> Given {
@@ -215,7 +251,7 @@ fn grown(state: &mut State, value: &Val, grow: impl FnOnce(&mut Vec<Value>)) -> 
 fn chosen(state: &mut State, value: &Val, args: &Args, filter: &str) -> Given {
     let mut out = Vec::new();
     for value in state.elements(value)? {
-        let found = property(state, &value, args.get(0))?;
+        let found = needed(state, &value, args.get(0))?;
         let mut seen = 0;
         let fits = if args.is_given(1) { val::equals(&found, args.get(1), &mut seen) } else { found.truthy() };
         state.pay(seen)?;
@@ -240,7 +276,7 @@ fn pick(filter: &str, mut elements: Vec<(Value, bool)>) -> Val {
 fn group_by(state: &mut State, value: &Val, args: &Args) -> Given {
     let mut keyed = Vec::new();
     for value in state.elements(value)? {
-        keyed.push((property(state, &value, args.get(0))?.value(), value));
+        keyed.push((needed(state, &value, args.get(0))?.value(), value));
     }
     grouped(state, keyed)
 }

@@ -206,7 +206,7 @@ impl<'t> Scan<'t> {
             _ => (|open| open != "capture", "`else` belongs into an `if`, `unless`, `case` or `for`, once"),
         };
         match self.open.last_mut() {
-            Some(open) if !open.in_else && fits(open.word) => {
+            Some(open) if fits(open.word) && (!open.in_else || word == "else" && matches!(open.word, "case" | "unless")) => {
                 open.in_else = word == "else";
                 Ok(())
             }

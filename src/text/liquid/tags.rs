@@ -181,6 +181,15 @@ fn part<'a>(block: &mut TagBlock<'a, '_>, language: &Language) -> Result<(Templa
     Ok((Template::new(body), None))
 }
 
+/// The body of `else`, up to the end of the block. A second `else` ends it; what follows that one is never rendered.
+fn otherwise(block: &mut TagBlock<'_, '_>, language: &Language) -> Result<Template> {
+    let (body, mut next) = part(block, language)?;
+    while next.is_some() {
+        (_, next) = part(block, language)?;
+    }
+    Ok(body)
+}
+
 fn choice(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, wanted: bool) -> Result<What> {
     let mut when = When(Expr::read(tokens, language)?, wanted);
     let mut arms = Vec::new();
@@ -190,7 +199,7 @@ fn choice(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language:
         match next {
             None => return Ok(What::If { arms, otherwise: nothing() }),
             Some((name, mut tokens)) if name == "elsif" => when = When(Expr::read(&mut tokens, language)?, true),
-            Some(_) => return Ok(What::If { arms, otherwise: Template::new(block.parse_all(language)?) }),
+            Some(_) => return Ok(What::If { arms, otherwise: otherwise(block, language)? }),
         }
     }
 }
@@ -208,7 +217,7 @@ fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
                 arms.push((values, body));
                 next = after;
             }
-            Some(_) => return Ok(What::Case { target, arms, otherwise: Template::new(block.parse_all(language)?) }),
+            Some(_) => return Ok(What::Case { target, arms, otherwise: otherwise(block, language)? }),
             None => return Ok(What::Case { target, arms, otherwise: nothing() }),
         }
     }

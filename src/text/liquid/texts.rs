@@ -9,10 +9,10 @@ use super::filters::{Args, Given, Plain};
 use super::state::State;
 use super::val::Val;
 use crate::model::Value;
-use crate::text::js;
+use crate::text::{Mistake, js};
 
 pub(super) const FILTERS: &[(&str, Plain)] = &[
-    ("append", |state, value, args| joined(state, value, args.get(0))),
+    ("append", |state, value, args| given(state, args).and_then(|()| joined(state, value, args.get(0)))),
     ("base64_decode", base64_decode),
     ("base64_encode", |state, value, _| changed(state, value, 2, |text| base64::engine::general_purpose::STANDARD.encode(text))),
     ("capitalize", |state, value, _| changed(state, value, 2, capitalized)),
@@ -24,7 +24,7 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("newline_to_br", |state, value, _| changed(state, value, 7, |text| text.replace("\r\n", "\n").replace('\n', "<br />\n"))),
     ("normalize_whitespace", |state, value, _| changed(state, value, 1, normalized)),
     ("number_of_words", number_of_words),
-    ("prepend", |state, value, args| joined(state, args.get(0), value)),
+    ("prepend", |state, value, args| given(state, args).and_then(|()| joined(state, args.get(0), value))),
     ("remove", |state, value, args| replaced(state, value, (args.get(0), &Val::Missing), Which::All)),
     ("remove_first", |state, value, args| replaced(state, value, (args.get(0), &Val::Missing), Which::First)),
     ("remove_last", |state, value, args| replaced(state, value, (args.get(0), &Val::Missing), Which::Last)),
@@ -32,6 +32,7 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("replace_first", |state, value, args| replaced(state, value, (args.get(0), args.get(1)), Which::First)),
     ("replace_last", |state, value, args| replaced(state, value, (args.get(0), args.get(1)), Which::Last)),
     ("rstrip", |state, value, args| stripped(state, value, args, (false, true))),
+    ("slugify", slugify),
     ("split", split),
     ("strip", |state, value, args| stripped(state, value, args, (true, true))),
     ("strip_html", strip_html),
@@ -39,6 +40,7 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("truncate", truncate),
     ("truncatewords", truncatewords),
     ("upcase", |state, value, _| changed(state, value, 2, str::to_uppercase)),
+    ("uri_escape", |state, value, _| changed(state, value, 3, |text| percent(text, "-_.!~*'();/?:@&=+$,#"))),
     ("url_decode", |state, value, _| changed(state, value, 1, unescaped)),
     ("url_encode", |state, value, _| changed(state, value, 3, |text| percent(text, "-_.!~*'() ").replace(' ', "+"))),
     ("xml_escape", |state, value, _| changed(state, value, 5, escaped)),
@@ -50,6 +52,11 @@ fn changed(state: &mut State, value: &Val, times: usize, change: impl FnOnce(&st
     state.pay(text.len().saturating_mul(times) / 32)?;
     let text = change(&text);
     state.made(text)
+}
+
+/// `append` and `prepend` must be told what.
+fn given(state: &State, args: &Args) -> Result<(), Mistake> {
+    if args.is_given(0) || args.has_named() { Ok(()) } else { state.fail("the text to add is missing: write `append: 'text'`") }
 }
 
 fn joined(state: &mut State, first: &Val, second: &Val) -> Given {
@@ -130,9 +137,71 @@ fn normalized(text: &str) -> String {
     out
 }
 
-fn number_of_words(state: &mut State, value: &Val, _: &Args) -> Given {
-    let count = state.text(value)?.split(js::is_space).filter(|word| !word.is_empty()).count();
-    Ok(Val::count(count))
+/// Words between blanks. With `cjk`, each Chinese, Japanese or Korean character is one too; with `auto`, if there are any.
+fn number_of_words(state: &mut State, value: &Val, args: &Args) -> Given {
+    let (text, mode) = (state.text(value)?, state.text(args.get(0))?);
+    let signs = if matches!(&*mode, "cjk" | "auto") { text.chars().filter(|c| is_cjk(*c)).count() } else { 0 };
+    let words = text.split(|c: char| js::is_space(c) || signs > 0 && is_cjk(c)).filter(|word| !word.is_empty()).count();
+    Ok(Val::count(words + signs))
+}
+
+fn is_cjk(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
+}
+
+/// Runs of what is not a letter or digit become `-`, in lower case unless the second argument counts as true. The first
+/// one says what stays: `raw` all but blanks, `pretty` some marks too, `ascii` only ASCII, `none` everything.
+#[expect(clippy::expect_used, reason = "patterns that are written here")]
+fn slugify(state: &mut State, value: &Val, args: &Args) -> Given {
+    static RUNS: LazyLock<[(&str, Regex); 5]> = LazyLock::new(|| {
+        let letters = r"[^\p{M}\p{L}\p{Nd}]+";
+        let pretty = r"[^\p{M}\p{L}\p{Nd}._~!$&'()+,;=@]+";
+        let runs = [("raw", r"\s+"), ("default", letters), ("pretty", pretty), ("ascii", "[^A-Za-z0-9]+"), ("latin", letters)];
+        runs.map(|(mode, run)| (mode, Regex::new(run).expect("the pattern is sound")))
+    });
+    let mode = if args.is_given(0) { state.text(args.get(0))? } else { "default".into() };
+    let cased = args.get(1).truthy();
+    changed(state, value, 3, |text| {
+        let mut text = text.to_owned();
+        if *mode == *"latin" {
+            text = text.chars().fold(String::new(), |mut out, c| {
+                match plain_of(c) {
+                    Some(plain) => out.push_str(plain),
+                    None => out.push(c),
+                }
+                out
+            });
+        }
+        if let Some((_, run)) = RUNS.iter().find(|(name, _)| *name == &*mode) {
+            let joined = run.replace_all(&text, "-").into_owned();
+            let start = joined.strip_prefix('-').unwrap_or(&joined);
+            text = start.strip_suffix('-').unwrap_or(start).to_owned();
+        }
+        if cased { text } else { text.to_lowercase() }
+    })
+}
+
+/// A Latin letter without its accent.
+fn plain_of(c: char) -> Option<&'static str> {
+    const PLAIN: &[(&str, &str)] = &[
+        ("àáâãäå", "a"),
+        ("æ", "ae"),
+        ("ç", "c"),
+        ("èéêë", "e"),
+        ("ìíîï", "i"),
+        ("ð", "d"),
+        ("ñ", "n"),
+        ("òóôõöø", "o"),
+        ("ùúûü", "u"),
+        ("ýÿ", "y"),
+        ("ß", "ss"),
+        ("œ", "oe"),
+        ("þ", "th"),
+        ("ẞ", "SS"),
+        ("Œ", "OE"),
+        ("Þ", "TH"),
+    ];
+    PLAIN.iter().find(|(from, _)| from.contains(c)).map(|(_, to)| *to)
 }
 
 /// At most this many UTF-16 units (50), including the mark at the end (`...`).

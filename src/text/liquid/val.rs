@@ -124,6 +124,8 @@ impl Val {
             Value::Text(text) => {
                 name.parse().ok().and_then(|n: usize| text.chars().nth(n)).map_or(Val::Missing, |c| Val::text(c.to_string()))
             }
+            // what is null has no properties, but is not missing
+            Value::Null => Val::Is(Value::Null),
             _ => Val::Missing,
         }
     }
@@ -156,6 +158,7 @@ fn print(value: &Value, out: &mut String) {
 /// `==`. Tables are equal only to themselves. `seen` grows by the number of compared values.
 pub(super) fn equals(left: &Val, right: &Val, seen: &mut usize) -> bool {
     match (left, right) {
+        (Val::Nil, Val::Empty | Val::Blank) => false,
         (Val::Empty, other) | (other, Val::Empty) => is_empty(other),
         (Val::Blank, other) | (other, Val::Blank) => is_blank(other),
         (Val::Nil, other) | (other, Val::Nil) => other.is_nil(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Expanded, MacroResult, Offset};
 use crate::text::Limits;
-use crate::text::pattern::{Captures, Pattern};
+use crate::text::pattern::{Bound, Captures, Pattern, replace_any};
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
@@ -60,13 +60,26 @@ impl Flat {
     /// One pass: every match of `find` is replaced by the answer of `each`. A macro that is unknown or fails ends the
     /// pass, and the text is as it was before it.
     pub fn pass(&mut self, find: &Pattern, mut each: impl FnMut(&Hit<'_>) -> MacroResult) {
+        self.replace(|text, put| find.replace(text, None, |hit, out| put(0, hit, out)), |_, hit| each(hit));
+    }
+
+    /// The same for several patterns in one walk from left to right; `each` gets the number of the one that matched.
+    pub fn pass_of_several(&mut self, finds: &[&Pattern], each: impl FnMut(usize, &Hit<'_>) -> MacroResult) {
+        self.replace(|text, put| replace_any(finds, text, put), each);
+    }
+
+    fn replace(
+        &mut self,
+        walk: impl FnOnce(&str, &mut dyn FnMut(usize, &Captures, &mut String)) -> Result<Option<String>, Bound>,
+        mut each: impl FnMut(usize, &Hit<'_>) -> MacroResult,
+    ) {
         if !self.goes_on() {
             return;
         }
         let source = self.text.clone();
         let most = self.given.len().saturating_add(self.limits.output);
         let (mut failed, mut ended) = (None, false);
-        let replaced = find.replace(&source, None, |hit, out| {
+        let replaced = walk(&source, &mut |n, hit, out| {
             if self.over || ended {
                 return;
             }
@@ -76,7 +89,7 @@ impl Flat {
                 self.warn(format!("more than {} macros; the text is left as it was", self.limits.steps));
                 return;
             }
-            match each(&hit_of(hit, &source)) {
+            match each(n, &hit_of(hit, &source)) {
                 MacroResult::Text(text) => out.push_str(&text),
                 MacroResult::Unknown => ended = true,
                 MacroResult::Failed(why) => (failed, ended) = (Some(why), true),

@@ -288,6 +288,57 @@ impl Pattern {
     }
 }
 
+/// The text with the matches of several patterns replaced in one walk from left to right, or nothing if there is no
+/// match. Where several match at one place, the first of them counts. `with` gets the number of the pattern and pushes
+/// what its match is replaced by. All matches are replaced, with or without the flag `g`.
+///
+/// # Errors
+/// A bound that was reached.
+pub fn replace_any(
+    patterns: &[&Pattern],
+    text: &str,
+    mut with: impl FnMut(usize, &Captures, &mut String),
+) -> Result<Option<String>, Bound> {
+    let mut searches = Vec::with_capacity(patterns.len());
+    for pattern in patterns {
+        // the next match of the pattern, as far as it is known
+        searches.push((pattern.0.engines.search(text)?, pattern.0.names.len(), None::<Option<Captures>>));
+    }
+    let (mut out, mut copied, mut at) = (String::new(), None, 0);
+    loop {
+        let mut first: Option<(usize, Captures)> = None;
+        for (n, (search, groups, next)) in searches.iter_mut().enumerate() {
+            let stale = next.as_ref().is_none_or(|known| known.as_ref().is_some_and(|hit| hit.whole.start < at));
+            if stale {
+                *next = Some(search.next(at, *groups)?);
+            }
+            let Some(Some(hit)) = next else { continue };
+            if first.as_ref().is_none_or(|(_, best)| hit.whole.start < best.whole.start) {
+                first = Some((n, hit.clone()));
+            }
+        }
+        let Some((n, hit)) = first else { break };
+        let Match { start, end } = hit.whole;
+        out.push_str(text.get(copied.unwrap_or(0)..start).unwrap_or_default());
+        with(n, &hit, &mut out);
+        copied = Some(end);
+        if out.len() > MOST_OUTPUT {
+            return Err(Bound::Output { limit: MOST_OUTPUT });
+        }
+        at = end;
+        if start == end {
+            match text.get(at..).and_then(|rest| rest.chars().next()) {
+                Some(c) => at += c.len_utf8(),
+                None => break,
+            }
+        }
+    }
+    Ok(copied.map(|end| {
+        out.push_str(text.get(end..).unwrap_or_default());
+        out
+    }))
+}
+
 /// Most patterns that [`cached`] remembers.
 const MOST_CACHED: usize = 512;
 

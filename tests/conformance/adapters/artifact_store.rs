@@ -24,9 +24,9 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{end}", sqlite.display()));
     }
-    match std::env::var(POSTGRES) {
-        Ok(address) => checks.push(on(case, "postgres", &address)),
-        Err(_) => checks.push(Check { level: "postgres".into(), ..checks[0].clone() }),
+    // where no server can be started, the harness has said so
+    if let Ok(address) = std::env::var(POSTGRES) {
+        checks.push(on(case, "postgres", &address));
     }
     checks
 }

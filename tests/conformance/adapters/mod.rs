@@ -18,6 +18,7 @@ mod post;
 mod rewrite;
 mod st_group;
 mod story;
+mod talespinner_liquid;
 mod template;
 mod template_check;
 mod template_pack;
@@ -31,6 +32,7 @@ mod wire_turns;
 mod words;
 
 use crate::case::{Case, Check};
+pub(crate) use artifact_store::POSTGRES;
 pub(crate) use parts::put;
 
 /// What runs the cases of a kind.
@@ -98,6 +100,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
     adapter("storyforge", "", template::recorded),
+    adapter("liquid", "", talespinner_liquid::recorded),
 ];
 
 /// The adapter of a case, by its kind.
