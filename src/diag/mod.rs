@@ -178,6 +178,16 @@ impl Diagnostic {
     }
 }
 
+/// One line: the code and the message, and the remedy if there is one.
+impl std::fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}[{}]: {}", self.severity.as_str(), self.code, self.message)?;
+        self.help.as_ref().map_or(Ok(()), |help| write!(f, " ({help})"))
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
 /// A list of diagnostics, in the order found.
 #[derive(Debug, Clone, Default)]
 pub struct Report {

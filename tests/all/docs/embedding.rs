@@ -229,3 +229,32 @@ fn a_build_that_fails() -> Result<(), Box<dyn Error>> {
     // end
     Ok(())
 }
+
+#[test]
+fn a_turn_of_a_session() -> Result<(), Box<dyn Error>> {
+    use tapster::store::SqlStore;
+    let folder = std::env::temp_dir().join(format!("tapster-page-session-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let address = format!("sqlite:{}", folder.join("store.db").display());
+    let store = tapster::store::block_on(SqlStore::open(&address))?;
+    // page: session
+    use tapster::session::{NoModel, Session, SessionError};
+    use tapster::store::{Home, Moment, SessionStore};
+    use tapster::{Ruleset, Scene};
+
+    async fn turn(store: &dyn SessionStore, rules: Ruleset, scene: &Scene) -> Result<String, SessionError> {
+        let home = Home { owner: "me".into(), session: "skerry".into() };
+        let session = Session::new(store, rules, home);
+        // milliseconds since 1970, and one turn for each message of the user
+        let at = Moment { now: 1_769_890_500_000, turn: 1 };
+        let turn = session.begin(scene, at, &NoModel).await?;
+        let reply = "The lamp is lit."; // the model's answer to `turn.plan`
+        Ok(session.finish(turn, reply, &NoModel).await?.reply)
+    }
+    // end
+    let scene = Scene::new(&serde_json::json!({ "history": [{ "role": "user", "text": "Hello." }] }));
+    let said = tapster::store::block_on(turn(&store, Ruleset::open("talespinner", &[])?, &scene))?;
+    std::fs::remove_dir_all(&folder)?;
+    assert_eq!(said, "The lamp is lit.");
+    Ok(())
+}
