@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     let about_stores = |suite: &suites::Suite| suite.cases.iter().any(|case| case.kind == "contract-artifact-store");
     let server = chosen.iter().any(about_stores).then(|| postgres::Server::start("conformance")).flatten();
     if let Some(server) = &server {
-        worker::POSTGRES.get_or_init(|| server.address(&server.database()));
+        worker::POSTGRES.get_or_init(|| server.database());
     }
     let results = suites::run(&chosen, &options);
     drop(server);
