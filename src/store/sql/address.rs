@@ -18,6 +18,8 @@ pub(super) struct Address {
     pub(super) dialect: Dialect,
     /// What the driver opens.
     pub(super) url: String,
+    /// The file of SQLite.
+    pub(super) path: Option<String>,
     /// The name for messages: a path, or an address without its password and its options.
     pub(super) shown: String,
     /// Whether the driver's own words about the address may be repeated.
@@ -60,7 +62,7 @@ impl Address {
                 url.push_str(&format!("%{byte:02X}"));
             }
         }
-        Self { dialect: Dialect::Sqlite, url: url + "?mode=rwc", shown: head(path), secret: false }
+        Self { dialect: Dialect::Sqlite, url: url + "?mode=rwc", path: Some(path.to_owned()), shown: head(path), secret: false }
     }
 
     fn postgres(text: &str) -> Result<Self, Refused> {
@@ -78,7 +80,7 @@ impl Address {
             None => format!("{scheme}://{}", head(place)),
         };
         let secret = user.is_some() || options.contains("password");
-        Ok(Self { dialect: Dialect::Postgres, url: text.to_owned(), shown, secret })
+        Ok(Self { dialect: Dialect::Postgres, url: text.to_owned(), path: None, shown, secret })
     }
 }
 

@@ -125,6 +125,7 @@ fn meaning(error: &Error) -> Meaning {
             let code = error.code().unwrap_or_default();
             match code.parse::<i32>() {
                 // SQLSTATE has five characters; some consist of digits only
+                Ok(1) if error.message().starts_with("no such ") => Meaning::Damaged,
                 Ok(number) if code.len() < 5 => of_sqlite(number),
                 _ => of_postgres(&code),
             }

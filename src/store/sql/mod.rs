@@ -8,6 +8,7 @@ mod address;
 mod commit;
 mod dump;
 mod fault;
+mod file;
 mod names;
 mod read;
 mod runtime;
@@ -41,7 +42,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long one attempt may take, so that a silent database does not hold its callers for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a request is tried that stands in the way of others.
-const ATTEMPTS: u32 = 8;
+const ATTEMPTS: u32 = 5;
 
 /// What a request does with a connection.
 type Doing<'c, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'c>>;
@@ -89,6 +90,9 @@ impl SqlStore {
         let told = |fault: Fault| fault.told(&address.shown, address.secret);
         let options: AnyConnectOptions = address.url.parse().map_err(|error| told(Fault::Sql(error)))?;
         let options = options.disable_statement_logging();
+        if let Some(path) = &address.path {
+            file::check(path)?;
+        }
         // without the pool, which would try again for a while what cannot succeed
         let mut attempt = 0;
         loop {
@@ -182,6 +186,7 @@ impl SqlStore {
 /// Connects, sets the file of SQLite up, and brings the tables up to date.
 async fn prepared(options: &AnyConnectOptions, address: &Address) -> Result<(), Fault> {
     let mut conn = options.connect().await?;
+    set_up(&mut conn, address.dialect).await?;
     if address.dialect == Dialect::Sqlite {
         // a setting of the file, which a file that cannot be written keeps as it is
         match sqlx::raw_sql("PRAGMA journal_mode = WAL").execute(&mut conn).await.map_err(Fault::Sql) {
@@ -189,7 +194,6 @@ async fn prepared(options: &AnyConnectOptions, address: &Address) -> Result<(), 
             _ => {}
         }
     }
-    set_up(&mut conn, address.dialect).await?;
     schema::prepare(&mut conn, address.dialect, &address.shown).await?;
     // the connection has done its work, whatever becomes of it
     let _ = conn.close().await;
@@ -199,8 +203,9 @@ async fn prepared(options: &AnyConnectOptions, address: &Address) -> Result<(), 
 /// Settings of each connection.
 async fn set_up(conn: &mut AnyConnection, dialect: Dialect) -> Result<(), sqlx::Error> {
     if dialect == Dialect::Sqlite {
-        // a transaction is on the disk before it is acknowledged
-        sqlx::raw_sql("PRAGMA synchronous = FULL").execute(conn).await?;
+        // a transaction is on the disk before it is acknowledged; another writer is waited for; a view finds its pages
+        let settings = "PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000; PRAGMA cache_size = -16384";
+        sqlx::raw_sql(settings).execute(conn).await?;
     }
     Ok(())
 }

@@ -58,14 +58,15 @@ impl View {
             let message = format!("a view of {} artifacts with history", bound.len());
             return Err(refused(Code::StoreTooLarge, message, format!("ask for the history of at most {MAX_WINDOWS} artifacts at once")));
         }
-        let sql = statement(bound.len());
+        let timed = bound.iter().any(|window| window.turn.is_some() || window.at.is_some());
+        let sql = statement(bound.len(), timed);
         Ok(Self { key, most, sql, windows: bound })
     }
 }
 
 /// One row an artifact. Its history is put together by the database, because a row costs much more than the text in it.
 /// The statement depends on the number of windows only, so it is prepared once.
-fn statement(windows: usize) -> String {
+fn statement(windows: usize, timed: bool) -> String {
     if windows == 0 {
         return "SELECT h.tag, h.version, v.value, CAST(NULL AS TEXT) FROM tapster_heads h \
                 JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version WHERE h.home = $1"
@@ -74,22 +75,36 @@ fn statement(windows: usize) -> String {
     let mut sql = String::from("WITH w (artifact, versions, turn, at_ms) AS (VALUES ");
     for n in 0..windows {
         let at = 3 + n * 4;
-        let comma = if n == 0 { "" } else { ", " };
+        let (comma, versions, turn, time) = (if n == 0 { "" } else { ", " }, at + 1, at + 2, at + 3);
         sql.push_str(&format!(
-            "{comma}(CAST(${} AS TEXT), CAST(${} AS BIGINT), CAST(${} AS BIGINT), CAST(${} AS BIGINT))",
-            at,
-            at + 1,
-            at + 2,
-            at + 3
+            "{comma}(CAST(${at} AS TEXT), CAST(${versions} AS BIGINT), CAST(${turn} AS BIGINT), CAST(${time} AS BIGINT))"
         ));
     }
-    sql + ") SELECT h.tag, h.version, v.value, (SELECT string_agg(x.value, ',' ORDER BY x.version) FROM \
-           (SELECT p.value, p.version FROM tapster_versions p WHERE p.artifact = w.artifact AND p.version < h.version \
-           AND p.version > h.version + COALESCE(w.versions, -h.version) \
-           AND (w.turn IS NULL OR p.turn > w.turn) AND (w.at_ms IS NULL OR p.at_ms > w.at_ms) \
-           ORDER BY p.version DESC LIMIT $2) x) FROM tapster_heads h \
+    sql.push_str(
+        ") SELECT h.tag, h.version, v.value, (SELECT string_agg(x.value, ',' ORDER BY x.version) FROM \
+         (SELECT p.value, p.version FROM tapster_versions p WHERE p.artifact = w.artifact AND p.version < h.version AND p.version > ",
+    );
+    let versions = "h.version + COALESCE(w.versions, -h.version)";
+    if timed {
+        let (turn, time) = (floor("turn"), floor("at_ms"));
+        sql.push_str(&format!("(SELECT MAX(m.floor) FROM (SELECT {versions} AS floor UNION ALL {turn} UNION ALL {time}) m) "));
+        sql.push_str("AND (w.turn IS NULL OR p.turn > w.turn) AND (w.at_ms IS NULL OR p.at_ms > w.at_ms)");
+    } else {
+        sql.push_str(versions);
+    }
+    sql + " ORDER BY p.version DESC LIMIT $2) x) FROM tapster_heads h \
            JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version \
            LEFT JOIN w ON w.artifact = h.artifact WHERE h.home = $1"
+}
+
+/// The version down to which to look for versions within a bound of turns or time. If there are few, their index says
+/// where the first one is; if there are many, the newest ones are found soon. Without it, an artifact with a long past
+/// of which little is within its window would be searched to its beginning.
+fn floor(column: &str) -> String {
+    format!(
+        "SELECT CASE WHEN w.{column} IS NULL OR COUNT(*) > $2 + 1 THEN 0 ELSE COALESCE(MIN(q.version), h.version) - 1 END FROM \
+         (SELECT r.version FROM tapster_versions r WHERE r.artifact = w.artifact AND r.{column} > w.{column} LIMIT $2 + 2) q"
+    )
 }
 
 pub(super) async fn view(conn: &mut AnyConnection, view: &View) -> Result<Vec<Artifact>, Fault> {

@@ -1,8 +1,11 @@
 //! Stores: a folder of templates, and sessions and templates in SQLite and PostgreSQL, which run the same tests.
 
-mod bed;
+mod bad_input;
+pub(crate) mod bed;
+mod disk;
 mod folder;
 mod kill;
+mod model;
 mod postgres;
 mod race;
 mod suite;

@@ -31,8 +31,8 @@ CREATE TABLE tapster_versions (
     value TEXT NOT NULL,
     PRIMARY KEY (artifact, version)
 );
-CREATE INDEX tapster_versions_turn ON tapster_versions (artifact, turn);
-CREATE INDEX tapster_versions_time ON tapster_versions (artifact, at_ms);
+CREATE INDEX tapster_versions_turn ON tapster_versions (artifact, turn, version);
+CREATE INDEX tapster_versions_time ON tapster_versions (artifact, at_ms, version);
 
 -- versions that left their window; `record` is the number of the record of the log that says so
 CREATE TABLE tapster_archive (

@@ -1,0 +1,42 @@
+//! What lies where the file of a store is said to be. SQLite takes a short file for an empty database, and would write
+//! over it.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+
+use super::fault::refused;
+use crate::diag::Code;
+use crate::store::Refused;
+
+/// The first bytes of every database.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+/// The length of the header of a database.
+const HEADER: u64 = 100;
+
+/// Refuses what is there and is neither a database nor empty.
+pub(super) fn check(path: &str) -> Result<(), Refused> {
+    let failed = |error: &std::io::Error| {
+        let message = format!("`{path}` cannot be read: {error}");
+        refused(Code::StoreUnreachable, message, "check the path and its permissions")
+    };
+    let data = match fs::metadata(path) {
+        Ok(data) => data,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(&error)),
+    };
+    if !data.is_file() {
+        let message = format!("`{path}` is not a file");
+        return Err(refused(Code::StoreUnreachable, message, "name a file that is a database, or that does not exist yet"));
+    }
+    if data.len() == 0 {
+        return Ok(());
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start));
+    read.map_err(|error| failed(&error))?;
+    if start != MAGIC || data.len() < HEADER {
+        let message = format!("`{path}` is not a database");
+        return Err(refused(Code::StoreDamaged, message, "name another file; this one is left as it is"));
+    }
+    Ok(())
+}
