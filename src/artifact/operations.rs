@@ -106,7 +106,10 @@ impl<'a> Check<'a> {
     fn circles(&mut self) {
         let mut open: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for row in self.operations.values() {
-            open.insert(&row.name, words(row, "depends").map(|(name, _)| name).filter(|name| self.operations.contains_key(*name)).collect());
+            open.insert(
+                &row.name,
+                words(row, "depends").map(|(name, _)| name).filter(|name| self.operations.contains_key(*name)).collect(),
+            );
         }
         loop {
             settle(&mut open);

@@ -21,7 +21,9 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
         "session_store" => session_store(input),
         "activation" => activation(input),
         "validate_block" => program("validate_block", json!({ "profile": { "block": input["block"] } }), |ran| ran.get("validated")),
-        _ if input.get("rawParams").is_some() => program("normalize_artifact", json!({ "single": input }), |ran| ran.get("single_artifact")),
+        _ if input.get("rawParams").is_some() => {
+            program("normalize_artifact", json!({ "single": input }), |ran| ran.get("single_artifact"))
+        }
         other => json!(format!("the adapter does not know `{other}`")),
     };
     let expected = case.answers().next().map(free).unwrap_or_default();
@@ -80,9 +82,11 @@ fn prompt_effects(input: &Json) -> Json {
 
 fn run_store(input: &Json) -> Json {
     let writes = each(&input["writes"], &input["defaults"]);
-    program("run_store", json!({ "profile": { "writes": writes } }), |ran| {
-        json!({ "returned": ran.get("returned"), "snapshot": table(ran.get("run.store")) })
-    })
+    program(
+        "run_store",
+        json!({ "profile": { "writes": writes } }),
+        |ran| json!({ "returned": ran.get("returned"), "snapshot": table(ran.get("run.store")) }),
+    )
 }
 
 fn session_store(input: &Json) -> Json {
