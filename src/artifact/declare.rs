@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, inclusion};
+use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, inclusion, operations};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
@@ -29,15 +29,16 @@ impl Declarations {
         check.artifacts();
         check.writes(table("writer"));
         check.operations(table("operation"));
+        operations::check(table("operation"), table("effect"), &mut check.found);
         (check.out, check.found)
     }
 }
 
-fn text<'a>(row: &'a Row, key: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(row: &'a Row, key: &str) -> Option<&'a str> {
     row.fields.get(key)?.node.as_text()
 }
 
-fn words<'a>(row: &'a Row, key: &str) -> impl Iterator<Item = (&'a str, Span)> + use<'a> {
+pub(super) fn words<'a>(row: &'a Row, key: &str) -> impl Iterator<Item = (&'a str, Span)> + use<'a> {
     let list = row.fields.get(key).and_then(|field| field.node.as_list());
     list.into_iter().flatten().filter_map(|node| Some((node.as_text()?, node.span)))
 }
@@ -234,6 +235,6 @@ impl Check<'_> {
 }
 
 /// Where the value of a key is written; where its row is, if the row does not have the key.
-fn place(row: &Row, key: &str) -> Span {
+pub(super) fn place(row: &Row, key: &str) -> Span {
     row.fields.get(key).map_or(row.name_span, |field| field.node.span)
 }

@@ -8,6 +8,7 @@
 mod declare;
 mod diff;
 mod inclusion;
+mod operations;
 mod policy;
 mod project;
 mod run;

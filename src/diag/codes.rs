@@ -147,6 +147,8 @@ codes! {
     NameUnknown = "name.unknown", Error, "a name that is used is defined nowhere";
     NoAnchorRow = "place.no_anchor_row", Error, "a place names a slot that no row defines";
     CycleProgram = "cycle.program", Error, "programs run each other in a circle";
+    CycleOperation = "cycle.operation", Error, "operations depend on each other in a circle";
+    OperationContradiction = "operation.contradiction", Error, "an operation, its conditions and its effects contradict each other";
     CycleText = "cycle.text", Error, "templates or values name each other in a circle";
     RegexBad = "regex.bad", Error, "a regular expression cannot be used";
     RegexUnsafe = "regex.unsafe", Error, "a regular expression could take unbounded time";

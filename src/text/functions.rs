@@ -160,6 +160,12 @@ pub const FUNCTIONS: &[Function] = &[
     },
     Function { name: "reverse", doc: "the characters of a text or the elements of a list from last to first", args: OF, run: reverse },
     Function {
+        name: "schema_mistakes",
+        doc: "what is wrong with a value by the JSON Schema `schema`, as a list of texts; empty if nothing is",
+        args: &[("of", true), ("schema", true)],
+        run: |args| super::schema::mistakes(of(args), args.get("schema").unwrap_or(&Value::Null)).map_err(Refusal::from),
+    },
+    Function {
         name: "sha512",
         doc: "SHA-512 of the text in UTF-8, in hex",
         args: OF,

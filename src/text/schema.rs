@@ -1,15 +1,24 @@
-//! JSON Schemas as values: resolves references, for providers that do not support them.
+//! JSON Schemas as values: resolves references, for providers that do not support them, and checks values.
 //!
 //! A reference may lead to itself, which is an error. Depth and size of the result are bounded.
 
 use std::sync::Arc;
 
+use jsonschema::PatternOptions;
+
+use crate::diag::short;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 
 /// The most values of one schema.
 const MOST_VALUES: usize = 100_000;
 /// The key of the definitions.
 const DEFINITIONS: &str = "$defs";
+/// Keys by which a schema leads to another place.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// The most backtracking steps of a pattern of a schema.
+const BACKTRACK: usize = 100_000;
+/// The most mistakes that are told.
+const MOST_MISTAKES: usize = 20;
 
 /// The schema with each `{ "$ref": "#/$defs/NAME" }` replaced by its definition, and without `$defs`. A reference
 /// without a definition stays.
@@ -22,6 +31,32 @@ pub(super) fn inline_refs(schema: &Value) -> Result<Value, String> {
     let own: Map = map.iter().filter(|(key, _)| key.as_ref() != DEFINITIONS).map(|(key, value)| (key.clone(), value.clone())).collect();
     let mut left = MOST_VALUES;
     inlined(&Value::map(own), definitions, MAX_DEPTH, &mut left)
+}
+
+/// What is wrong with a value by a JSON Schema: one sentence for each mistake, with its JSON Pointer.
+///
+/// # Errors
+/// The schema cannot be used, or has references to anything else than its own `$defs`.
+pub(super) fn mistakes(value: &Value, schema: &Value) -> Result<Value, String> {
+    // a schema whose references lead in a circle could be followed without end
+    let schema = inline_refs(schema)?;
+    if refers(&schema) {
+        return Err("a JSON Schema may refer to its own `$defs`, and to nothing else".into());
+    }
+    let options = jsonschema::options().with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK));
+    let validator =
+        options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))?;
+    let value = value.to_json();
+    let told = |e: jsonschema::ValidationError<'_>| Value::text(short::cut(format!("at `{}`: {e}", e.instance_path().as_str())));
+    Ok(Value::list(validator.iter_errors(&value).take(MOST_MISTAKES).map(told).collect()))
+}
+
+fn refers(schema: &Value) -> bool {
+    match schema {
+        Value::List(list) => list.iter().any(refers),
+        Value::Map(map) => map.iter().any(|(key, value)| REFERENCES.contains(&key.as_ref()) || refers(value)),
+        _ => false,
+    }
 }
 
 fn inlined(value: &Value, definitions: Option<&Map>, depth: usize, left: &mut usize) -> Result<Value, String> {

@@ -18,6 +18,7 @@ mod post;
 mod rewrite;
 mod st_group;
 mod story;
+mod talespinner;
 mod talespinner_liquid;
 mod template;
 mod template_check;
@@ -101,6 +102,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-world-info", "", lore::recorded),
     adapter("storyforge", "", template::recorded),
     adapter("liquid", "", talespinner_liquid::recorded),
+    adapter("talespinner", "", talespinner::recorded),
 ];
 
 /// The adapter of a case, by its kind.

@@ -1,0 +1,186 @@
+//! What is wrong between the rows of operations and their effects: names that nothing has, circles, conditions that
+//! cannot be met, and effects that come too late or too early. Source: `talespinner-behaviour.md`, B12.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::declare::{place, text, words};
+use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
+use crate::model::pack::{Row, Rows};
+
+/// The hook in front of the main request, which is also the default.
+const BEFORE: &str = "before";
+/// The hook behind the reply.
+const AFTER: &str = "after";
+
+/// Reports what contradicts each other in the rows of `operation` and `effect`.
+pub(super) fn check(operations: &Rows, effects: &Rows, found: &mut Report) {
+    let mut check = Check { operations, found };
+    operations.values().for_each(|row| check.operation(row));
+    effects.values().for_each(|row| check.effect(row));
+    check.circles();
+}
+
+struct Check<'a> {
+    operations: &'a Rows,
+    found: &'a mut Report,
+}
+
+fn hooks(row: &Row) -> Vec<&str> {
+    let said: Vec<&str> = words(row, "hooks").map(|(word, _)| word).collect();
+    if said.is_empty() { vec![BEFORE] } else { said }
+}
+
+fn is_guard(row: &Row) -> bool {
+    text(row, "kind") == Some("guard")
+}
+
+impl<'a> Check<'a> {
+    fn operation(&mut self, row: &'a Row) {
+        for (name, span) in words(row, "depends") {
+            let Some(other) = self.operations.get(name) else {
+                let message = format!("operation `{}` depends on `{name}`, which no row declares", row.name);
+                self.unknown(row, name, span, message);
+                continue;
+            };
+            let other_hooks = hooks(other);
+            if let Some(hook) = hooks(row).into_iter().find(|hook| !other_hooks.contains(hook)) {
+                let message = format!("operation `{}` runs `{hook}`, but `{name}`, on which it depends, does not", row.name);
+                let complaint = Diagnostic::new(Code::OperationContradiction, message).at(span);
+                let complaint = complaint.related(place(other, "hooks"), "its hooks are said here");
+                self.push(row, complaint.help("a dependency must run wherever its dependent runs: give both the same `hooks`"));
+            }
+        }
+        let conditions = row.fields.get("conditions").and_then(|field| field.node.as_list()).into_iter().flatten();
+        conditions.for_each(|condition| self.condition(row, condition));
+    }
+
+    fn condition(&mut self, row: &'a Row, condition: &Node) {
+        let Some((name, span)) = condition.get("operation").and_then(|node| Some((node.as_text()?, node.span))) else { return };
+        let Some(guard) = self.operations.get(name) else {
+            let message = format!("a condition of operation `{}` is about `{name}`, which no row declares", row.name);
+            return self.unknown(row, name, span, message);
+        };
+        if !words(row, "depends").any(|(other, _)| other == name) {
+            let message = format!("a condition of operation `{}` is about `{name}`, on which it does not depend", row.name);
+            let complaint = Diagnostic::new(Code::OperationContradiction, message).at(span);
+            self.push(row, complaint.help(format!("only results of dependencies are known: add `{name}` to `depends`")));
+        }
+        if !is_guard(guard) {
+            let message = format!("a condition of operation `{}` is about `{name}`, which is no guard", row.name);
+            let complaint = Diagnostic::new(Code::OperationContradiction, message).at(span);
+            let complaint = complaint.related(place(guard, "kind"), "its kind is said here");
+            return self.push(row, complaint.help("only an operation of kind `guard` gives answers"));
+        }
+        let Some((output, span)) = condition.get("output").and_then(|node| Some((node.as_text()?, node.span))) else { return };
+        if !words(guard, "outputs").any(|(known, _)| known == output) {
+            let near = suggest::help(output, words(guard, "outputs").map(|(known, _)| known));
+            let message = format!("guard `{name}` has no answer `{output}`");
+            let complaint = Diagnostic::new(Code::NameUnknown, message).at(span).missing(output);
+            self.push(row, complaint.help(near.unwrap_or_else(|| format!("add it to `outputs` of `{name}`"))));
+        }
+    }
+
+    fn effect(&mut self, row: &'a Row) {
+        let Some(name) = text(row, "operation") else {
+            let complaint = Diagnostic::new(Code::TermMissing, format!("effect `{}` belongs to no operation", row.name)).at(row.name_span);
+            return self.push(row, complaint.help("add `operation = \"…\"`"));
+        };
+        let Some(operation) = self.operations.get(name) else {
+            let message = format!("effect `{}` belongs to operation `{name}`, which no row declares", row.name);
+            return self.unknown(row, name, place(row, "operation"), message);
+        };
+        let (wanted, what) = match (text(row, "type"), text(row, "target")) {
+            (Some("prompt_part" | "prompt_message"), _) => (BEFORE, "changes the prompt"),
+            (Some("turn_rewrite"), Some("reply")) => (AFTER, "rewrites the reply"),
+            _ => return,
+        };
+        if !hooks(operation).contains(&wanted) {
+            let message = format!("effect `{}` {what}, but operation `{name}` does not run `{wanted}`", row.name);
+            let complaint = Diagnostic::new(Code::OperationContradiction, message).at(place(row, "type"));
+            let complaint = complaint.related(place(operation, "hooks"), "its hooks are said here");
+            self.push(row, complaint.help(format!("add `{wanted}` to the `hooks` of `{name}`, or take the effect out")));
+        }
+    }
+
+    /// Reports each circle of dependencies once.
+    fn circles(&mut self) {
+        let mut open: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for row in self.operations.values() {
+            open.insert(
+                &row.name,
+                words(row, "depends").map(|(name, _)| name).filter(|name| self.operations.contains_key(*name)).collect(),
+            );
+        }
+        loop {
+            settle(&mut open);
+            let Some(circle) = circle(&open) else { return };
+            self.circle(&circle);
+            circle.iter().for_each(|name| drop(open.remove(name)));
+        }
+    }
+
+    fn circle(&mut self, circle: &[&str]) {
+        let Some((first, rest)) = circle.split_first() else { return };
+        let Some(row) = self.operations.get(*first) else { return };
+        let message = match rest {
+            [] => format!("operation `{first}` depends on itself"),
+            _ => format!("operations {} depend on each other in a circle", listed(circle)),
+        };
+        let mut complaint = Diagnostic::new(Code::CycleOperation, message).at(place(row, "depends"));
+        for other in rest.iter().filter_map(|name| self.operations.get(*name)) {
+            complaint = complaint.related(place(other, "depends"), "the circle goes on here");
+        }
+        self.push(row, complaint.help("take one of them out of `depends`"));
+    }
+
+    fn unknown(&mut self, row: &Row, name: &str, span: Span, message: String) {
+        let near = suggest::help(name, self.operations.keys().map(AsRef::as_ref));
+        let complaint = Diagnostic::new(Code::NameUnknown, message).at(span).missing(name);
+        self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[operation]]`".to_owned())));
+    }
+
+    fn push(&mut self, row: &Row, mut complaint: Diagnostic) {
+        complaint.details.insert("row".into(), row.name.as_ref().into());
+        self.found.push(complaint);
+    }
+}
+
+/// Removes operations that wait for no other one, until each that is left waits for one that is left.
+fn settle<'a>(open: &mut BTreeMap<&'a str, BTreeSet<&'a str>>) {
+    let mut waiting: BTreeMap<&'a str, Vec<&'a str>> = BTreeMap::new();
+    for (name, depends) in &*open {
+        for other in depends {
+            waiting.entry(*other).or_default().push(*name);
+        }
+    }
+    let mut ready: Vec<&'a str> = waiting.keys().filter(|name| !open.contains_key(*name)).copied().collect();
+    ready.extend(open.iter().filter(|(_, depends)| depends.is_empty()).map(|(name, _)| *name));
+    while let Some(name) = ready.pop() {
+        open.remove(name);
+        for other in waiting.remove(name).unwrap_or_default() {
+            if let Some(depends) = open.get_mut(other) {
+                depends.remove(name);
+                if depends.is_empty() {
+                    ready.push(other);
+                }
+            }
+        }
+    }
+}
+
+/// A circle among operations that all wait for each other.
+fn circle<'a>(open: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Option<Vec<&'a str>> {
+    let mut at = *open.keys().next()?;
+    let mut path: Vec<&str> = Vec::new();
+    let mut seen = BTreeSet::new();
+    while seen.insert(at) {
+        path.push(at);
+        at = open.get(at)?.first().copied()?;
+    }
+    let start = path.iter().position(|name| *name == at)?;
+    Some(path.split_off(start))
+}
+
+fn listed(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
