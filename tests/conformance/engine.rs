@@ -95,7 +95,8 @@ pub(crate) fn open(name: &str, overlay: &str) -> Result<Ruleset, Vec<(String, St
     let overlays: Vec<_> = std::iter::once(("case.json", overlay)).chain(broken.as_deref().map(|rules| ("broken.toml", rules))).collect();
     Ruleset::open_with(name, &overlays).map_err(|refused| {
         let text = |d: &tapster::diag::Diagnostic, key: &str| d.details.get(key).and_then(Json::as_str).map(str::to_owned);
-        let place = |d: &tapster::diag::Diagnostic| text(d, "row").zip(text(d, "key")).unwrap_or_else(|| (String::new(), d.message.clone()));
+        let place =
+            |d: &tapster::diag::Diagnostic| text(d, "row").zip(text(d, "key")).unwrap_or_else(|| (String::new(), d.message.clone()));
         refused.report.items().iter().map(place).collect()
     })
 }
