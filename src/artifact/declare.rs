@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::rows::{place, text, words};
 use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, inclusion, operations};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
 use crate::model::Pack;
@@ -32,15 +33,6 @@ impl Declarations {
         operations::check(table("operation"), table("effect"), &mut check.found);
         (check.out, check.found)
     }
-}
-
-pub(super) fn text<'a>(row: &'a Row, key: &str) -> Option<&'a str> {
-    row.fields.get(key)?.node.as_text()
-}
-
-pub(super) fn words<'a>(row: &'a Row, key: &str) -> impl Iterator<Item = (&'a str, Span)> + use<'a> {
-    let list = row.fields.get(key).and_then(|field| field.node.as_list());
-    list.into_iter().flatten().filter_map(|node| Some((node.as_text()?, node.span)))
 }
 
 fn declared(row: &Row, by_kind: Option<&Node>) -> Declared {
@@ -234,7 +226,3 @@ impl Check<'_> {
     }
 }
 
-/// Where the value of a key is written; where its row is, if the row does not have the key.
-pub(super) fn place(row: &Row, key: &str) -> Span {
-    row.fields.get(key).map_or(row.name_span, |field| field.node.span)
-}

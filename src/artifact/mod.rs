@@ -11,6 +11,7 @@ mod inclusion;
 mod operations;
 mod policy;
 mod project;
+mod rows;
 mod run;
 
 use std::sync::Arc;

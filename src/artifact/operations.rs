@@ -1,9 +1,9 @@
 //! What is wrong between the rows of operations and their effects: names that nothing has, circles, conditions that
-//! cannot be met, and effects that come too late or too early. Source: `talespinner-behaviour.md`, B12.
+//! cannot be met, and effects that come too late or too early.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::declare::{place, text, words};
+use super::rows::{place, text, words};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
 use crate::model::pack::{Row, Rows};
 

@@ -12,6 +12,7 @@ mod data_condition;
 pub mod draws;
 pub mod eval;
 pub mod expr;
+mod fault;
 mod glance;
 pub mod keys;
 pub mod ledger;
