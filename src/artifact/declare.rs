@@ -225,4 +225,3 @@ impl Check<'_> {
         self.found.push(complaint);
     }
 }
-

@@ -11,9 +11,9 @@ use crate::model::{Item, Map, RuleRef, Value, item::core};
 use crate::text::script::Script;
 use crate::text::{functions, js};
 
+use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
 use super::fault::tried;
 pub use super::fault::{Fault, FaultKind};
-use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
 use super::memo::Memo;
 use super::select::Seq;
 use super::{Cond, Rendering, State};

@@ -1,0 +1,20 @@
+//! Cells of rows, as declarations read them.
+
+use crate::diag::Span;
+use crate::model::pack::Row;
+
+/// The text in a cell.
+pub(super) fn text<'a>(row: &'a Row, key: &str) -> Option<&'a str> {
+    row.fields.get(key)?.node.as_text()
+}
+
+/// The texts of the list in a cell, each with its place.
+pub(super) fn words<'a>(row: &'a Row, key: &str) -> impl Iterator<Item = (&'a str, Span)> + use<'a> {
+    let list = row.fields.get(key).and_then(|field| field.node.as_list());
+    list.into_iter().flatten().filter_map(|node| Some((node.as_text()?, node.span)))
+}
+
+/// Where the value of a key is written; where its row is, if the row does not have the key.
+pub(super) fn place(row: &Row, key: &str) -> Span {
+    row.fields.get(key).map_or(row.name_span, |field| field.node.span)
+}
