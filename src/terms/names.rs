@@ -30,6 +30,7 @@ pub const TABLES: &[&str] = &[
     "source",
     "lane",
     "artifact",
+    "writer",
     "operation",
     "effect",
     "capability",

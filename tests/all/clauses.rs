@@ -52,30 +52,62 @@ fn own() -> BTreeSet<String> {
         file["case"].as_array().cloned().unwrap_or_default()
     });
     let mut found: BTreeSet<String> = cases.flat_map(|case| ids(&case["clauses"]).collect::<Vec<_>>()).collect();
-    for path in files(&root().join("tests/all"), "rs", false) {
+    for path in files(&root().join("tests/all"), "rs", true) {
         let text = std::fs::read_to_string(path).unwrap();
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-        found.extend(words.filter(|w| w.starts_with("W4-") && w.len() > 3).map(str::to_owned));
+        found.extend(words.filter(|w| (w.starts_with("W4-") || w.starts_with("TS-")) && w.len() > 3).map(str::to_owned));
     }
     found
 }
 
-#[test]
-fn every_testable_clause_has_a_case_that_runs() {
+/// The recorded cases that the harness runs, by their names.
+fn recorded_names(folder: &Path) -> BTreeSet<String> {
+    let adapters = std::fs::read_to_string(root().join("tests/conformance/adapters/mod.rs")).unwrap();
+    let runs = |case: &Json| {
+        let kind = case["kind"].as_str().unwrap_or("");
+        adapters.contains(&format!("adapter({kind:?}")) || adapters.contains(&format!("kind: {kind:?}"))
+    };
+    let cases = files(folder, "json", true).into_iter().flat_map(|p| json(&p).as_array().cloned().unwrap_or_default());
+    cases.filter(runs).filter_map(|case| case["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// The folder of recorded cases and a list of clauses beside it; nothing where they are not at hand.
+fn listed(name: &str) -> Option<(PathBuf, Vec<Json>)> {
     let folder = std::env::var("TAPSTER_CONFORMANCE").map_or_else(|_| root().join("../shared/conformance"), PathBuf::from);
-    let list = folder.join("../spec/clauses-wave4.json");
+    let list = folder.join("../spec").join(name);
     if !list.is_file() {
         println!("no clauses: {} is no file (set TAPSTER_CONFORMANCE)", list.display());
-        return;
+        return None;
     }
+    let clauses = json(&list).as_array().unwrap().iter().filter(|c| c["testable"] == Json::Bool(true)).cloned().collect();
+    Some((folder, clauses))
+}
+
+fn id(clause: &Json) -> &str {
+    clause["id"].as_str().unwrap_or("")
+}
+
+fn told(missing: &[&Json]) -> String {
+    missing.iter().map(|c| format!("{} {}\n", c["id"], c["clause"])).collect()
+}
+
+#[test]
+fn every_testable_clause_has_a_case_that_runs() {
+    let Some((folder, clauses)) = listed("clauses-wave4.json") else { return };
     let mut have = recorded(&folder.join("contract"));
     have.extend(own());
-    let clauses = json(&list);
-    let asked = clauses.as_array().unwrap().iter().filter(|c| {
-        let area = c["id"].as_str().unwrap_or("").split('-').nth(1).unwrap_or("");
-        c["testable"] == Json::Bool(true) && AREAS.contains(&area)
-    });
-    let missing: Vec<String> =
-        asked.filter(|c| !have.contains(c["id"].as_str().unwrap_or(""))).map(|c| format!("{} {}", c["id"], c["clause"])).collect();
-    assert!(missing.is_empty(), "clauses without a case:\n{}", missing.join("\n"));
+    let asked = clauses.iter().filter(|c| AREAS.contains(&id(c).split('-').nth(1).unwrap_or("")));
+    let missing: Vec<&Json> = asked.filter(|c| !have.contains(id(c))).collect();
+    assert!(missing.is_empty(), "clauses without a case:\n{}", told(&missing));
+}
+
+#[test]
+fn every_testable_clause_about_artifacts_has_a_case_that_runs() {
+    let Some((folder, clauses)) = listed("clauses-talespinner.json") else { return };
+    let (names, own) = (recorded_names(&folder.join("contract")), own());
+    // a clause lists the recorded cases that show it; each of them must run
+    let unknown: Vec<&Json> = clauses.iter().filter(|c| ids(&c["cases"]).any(|case| !names.contains(&case))).collect();
+    assert!(unknown.is_empty(), "clauses with a case that does not run:\n{}", told(&unknown));
+    let missing: Vec<&Json> = clauses.iter().filter(|c| ids(&c["cases"]).next().is_none() && !own.contains(id(c))).collect();
+    assert!(missing.is_empty(), "clauses without a case:\n{}", told(&missing));
 }

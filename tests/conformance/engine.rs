@@ -61,6 +61,11 @@ fn pack(name: &str) -> Result<Ruleset, Json> {
     pack_with(name, "")
 }
 
+/// To see which cases notice a broken rule: `TAPSTER_BREAK=rules.toml cargo test --test conformance -- WORDS`.
+fn broken() -> Option<String> {
+    std::env::var("TAPSTER_BREAK").ok().and_then(|file| std::fs::read_to_string(file).ok())
+}
+
 /// The same with one more overlay.
 fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
     static PACKS: Mutex<BTreeMap<(String, String), Result<Ruleset, String>>> = Mutex::new(BTreeMap::new());
@@ -72,10 +77,9 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
             overlays.push(("conformance.toml", include_str!("programs.toml")));
         }
         if !overlay.is_empty() {
-            overlays.push((if overlay.starts_with('{') { "case.json" } else { "case.toml" }, overlay));
+            overlays.push(("case.toml", overlay));
         }
-        // to see which cases notice a broken rule: `TAPSTER_BREAK=rules.toml cargo test --test conformance -- WORDS`
-        let broken = std::env::var("TAPSTER_BREAK").ok().and_then(|file| std::fs::read_to_string(file).ok());
+        let broken = broken();
         if let Some(broken) = &broken {
             overlays.push(("broken.toml", broken));
         }
@@ -84,17 +88,22 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
     entry.clone().map_err(|report| json!({ "error": { "kind": "pack", "message": report } }))
 }
 
-/// Whether a pack compiles with an overlay; otherwise row and key of each mistake, or no row and the message.
-pub(crate) fn rejected(name: &str, overlay: &str) -> Result<(), Vec<(String, String)>> {
-    if pack_with(name, overlay).is_ok() {
-        return Ok(());
-    }
-    Ruleset::open_with(name, &[("case.json", overlay)]).map(|_| ()).map_err(|refused| {
+/// A pack with a JSON overlay that only one case has, so it is not kept; otherwise row and key of each mistake, or no row
+/// and the message.
+pub(crate) fn open(name: &str, overlay: &str) -> Result<Ruleset, Vec<(String, String)>> {
+    let broken = broken();
+    let overlays: Vec<_> = std::iter::once(("case.json", overlay)).chain(broken.as_deref().map(|rules| ("broken.toml", rules))).collect();
+    Ruleset::open_with(name, &overlays).map_err(|refused| {
         let text = |d: &tapster::diag::Diagnostic, key: &str| d.details.get(key).and_then(Json::as_str).map(str::to_owned);
         let place =
             |d: &tapster::diag::Diagnostic| text(d, "row").zip(text(d, "key")).unwrap_or_else(|| (String::new(), d.message.clone()));
         refused.report.items().iter().map(place).collect()
     })
+}
+
+/// Runs one program of an open pack over lists.
+pub(crate) fn run_in(pack: &Ruleset, program: &str, scene: Scene, lists: &[(&str, Json)]) -> Result<Ran, Json> {
+    tapster::run(pack, program, &scene.into_scene(), lists).map(Ran).map_err(|e| error(&e))
 }
 
 /// What a program left behind.
@@ -116,8 +125,7 @@ pub(crate) fn run_before(name: &str, stage: &str, scene: Scene) -> Result<Ran, J
 
 /// The same with an overlay over the pack.
 pub(crate) fn run_with(name: &str, overlay: &str, program: &str, scene: Scene, lists: &[(&str, Json)]) -> Result<Ran, Json> {
-    let pack = pack_with(name, overlay)?;
-    tapster::run(&pack, program, &scene.into_scene(), lists).map(Ran).map_err(|e| error(&e))
+    run_in(&pack_with(name, overlay)?, program, scene, lists)
 }
 
 impl Ran {

@@ -114,11 +114,15 @@ fn words(typed: &str) -> Vec<String> {
 }
 
 /// What a command prints: standard error, then standard output. `> FILE` at its end saves the latter.
-fn printed(typed: &str, folder: &Path) -> String {
+fn printed(typed: &str, folder: &Path, store: Option<&Path>) -> String {
     let (typed, target) = typed.split_once(" > ").map_or((typed, None), |(typed, file)| (typed, Some(file)));
     let mut command = Command::new(env!("CARGO_BIN_EXE_tapster"));
     command.args(words(typed)).current_dir(folder).stdin(Stdio::null());
     command.env_remove("TAPSTER_PACKS").env_remove("TAPSTER_TEMPLATES").env("NO_COLOR", "1");
+    match store {
+        Some(store) => command.env("TAPSTER_STORE", store),
+        None => command.env_remove("TAPSTER_STORE"),
+    };
     let ran = command.output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     let Some(target) = target else { return format!("{err}{out}") };
@@ -152,6 +156,9 @@ fn run(page: &str) -> Vec<String> {
     let steps = steps(page, &text);
     let own = steps.iter().any(|s| matches!(s, Step::Save(..))).then(|| Folder::new(&page.replace('/', "-")));
     let folder = own.as_ref().map_or(root(), |f| f.0.as_path());
+    // sessions of a page that runs in the checkout are not left there
+    let beside = own.is_none().then(|| Folder::new(&format!("store-{}", page.replace('/', "-"))));
+    let store = beside.as_ref().map(|f| f.0.join("tapster.db"));
     let mut wrong = Vec::new();
     for step in steps {
         match step {
@@ -161,7 +168,7 @@ fn run(page: &str) -> Vec<String> {
                 std::fs::write(path, body).unwrap();
             }
             Step::Run { typed, lines } => {
-                let printed = printed(&typed, folder);
+                let printed = printed(&typed, folder, store.as_deref());
                 let out: Vec<&str> = printed.lines().map(str::trim_end).collect();
                 if !says(&lines, &out) {
                     wrong.push(format!("{page}: `tapster {typed}` prints\n{}", out.join("\n")));
@@ -246,7 +253,7 @@ fn over(page: &str, marker: &str, body: &str) -> Option<String> {
     let folder = Folder::new(&format!("over-{}-{}", page.replace('/', "-"), body.len()));
     std::fs::write(folder.0.join("overlay.toml"), format!("kind = \"overlay\"\nversion = 1\n\n{body}")).unwrap();
     let pack = if pack.contains('/') { root().join(pack).display().to_string() } else { pack.to_owned() };
-    let said = printed(&format!("check overlay.toml --pack '{pack}'"), &folder.0);
+    let said = printed(&format!("check overlay.toml --pack '{pack}'"), &folder.0, None);
     (said.trim() != "0 errors, 0 warnings")
         .then(|| format!("{page}: the block that begins `{}` over {pack}:\n{said}", body.lines().next().unwrap_or("")))
 }

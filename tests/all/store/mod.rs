@@ -1,7 +1,7 @@
 //! Stores: a folder of templates, and sessions and templates in SQLite and PostgreSQL, which run the same tests.
 
 mod bad_input;
-mod bed;
+pub(crate) mod bed;
 mod disk;
 mod folder;
 mod kill;

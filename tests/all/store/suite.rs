@@ -53,6 +53,7 @@ fn stored(store: &SqlStore, home: &Home, tag: &str) -> Vec<i64> {
 }
 
 on_both! {
+    /// TS-TAG-04, TS-MODEL-11: one tag has many versions; each has its number, its base, and when it was written.
     fn versions_follow_each_other(bed) {
         let (store, home) = (&bed.store, home("me", "chat"));
         assert_eq!(view(store, &home, at(0, 1), &[], 9), []);
@@ -121,6 +122,7 @@ on_both! {
         assert_eq!((state.revision, state.at, state.value), (2, at(3, 1), json!({ "n": 3 })));
     }
 
+    /// TS-MODEL-10: how much is kept is said with the write.
     fn versions_leave_their_window_for_the_archive(bed) {
         let (store, home) = (&bed.store, home("me", "chat"));
         let two = Window { versions: Some(2), ..KEEP };
@@ -193,6 +195,7 @@ on_both! {
         assert_eq!(archive.iter().map(|a| (a.version.version, a.archived.now)).collect::<Vec<_>>(), [(1, 600), (2, 600), (3, 600), (4, 700)]);
     }
 
+    /// TS-MODEL-01, TS-MODEL-02: an artifact belongs to an owner and lives in a session.
     fn sessions_do_not_meet(bed) {
         let store = &bed.store;
         let homes = [home("a", "b"), home("ab", ""), home("", "ab"), home("a", "B"), home("A", "b"), home("é", "b"), home("e\u{301}", "b")];

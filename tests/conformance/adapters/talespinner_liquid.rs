@@ -13,13 +13,13 @@ const PACK: &str = "talespinner-exact";
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
     let input = &case.input;
     let liquid = json!({
-        "template": input["template"], "context": input["context"], "strict": input["options"]["strictVariables"] == json!(true),
+        "of": input["template"], "with": input["context"], "strict": input["options"]["strictVariables"] == json!(true),
     });
     // the recorder's generator always gave 0
     let scene = Scene { draws: Some(vec![0.0; 1000]), ..Scene::new(json!({ "liquid": liquid })) };
     let actual = match engine::run(PACK, "liquid", scene, &[]) {
-        Ok(ran) if ran.get("liquid.error").is_null() => json!({ "output": ran.get("liquid.text") }),
-        Ok(ran) => json!({ "error": true, "message": ran.get("liquid.error.message") }),
+        Ok(ran) if ran.get("liquid.made.error").is_null() => json!({ "output": ran.get("liquid.made.value") }),
+        Ok(ran) => json!({ "error": true, "message": ran.get("liquid.made.error.message") }),
         Err(error) => error,
     };
     // messages of mistakes are each program's own
