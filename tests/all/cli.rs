@@ -168,6 +168,34 @@ fn templates_are_stored_stay_and_go() {
     assert_eq!(run(&["list"], 0).out, "");
 }
 
+/// A database keeps templates too: a path that ends in `.db`, or the store of `TAPSTER_STORE`.
+#[test]
+fn templates_are_stored_in_a_database() {
+    let folder = Folder::new("database");
+    let text = "{ \"id\": \"../Ü\", \"task\": \"t\", \"name\": \"\", \"version\": 1.0, \"layout\": [], \"slots\": {} }\n";
+    let file = folder.0.join("x.db").display().to_string();
+    let run = |args: &[&str], env: &[(&str, &str)], exit: u8| {
+        let args: Vec<String> = std::iter::once("template").chain(args.iter().copied()).map(str::to_owned).collect();
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let ran = tapster(&args, text, &env, false);
+        assert_eq!(ran.exit, exit, "{args:?}: {}{}", ran.out, ran.err);
+        ran
+    };
+    run(&["add", "-", "--store", &file], &[], 0);
+    assert_eq!(run(&["show", "../Ü"], &[("TAPSTER_STORE", &file)], 0).out, text);
+    let address = format!("sqlite:{file}");
+    assert!(run(&["add", "-"], &[("TAPSTER_TEMPLATES", &address), ("TAPSTER_STORE", "nowhere")], 1).err.contains("error[store.taken]"));
+    assert!(run(&["list", "--store", &address], &[], 0).out.contains("../Ü"));
+    run(&["remove", "../Ü", "--store", &file], &[], 0);
+    assert!(run(&["show", "../Ü", "--store", &file], &[], 2).err.contains("holds no template `../Ü`"));
+    let refused = run(&["list", "--store", "mysql://me:hush-hush@host/x"], &[], 2).err;
+    assert!(refused.contains("error[store.url]") && !refused.contains("hush-hush"), "{refused}");
+    // a folder of that name is a folder
+    std::fs::create_dir(folder.0.join("y.db")).unwrap();
+    run(&["add", "-", "--store", &folder.0.join("y.db").display().to_string()], &[], 0);
+    assert_eq!(std::fs::read_dir(folder.0.join("y.db")).unwrap().count(), 1);
+}
+
 #[test]
 fn an_import_of_an_import_is_the_same() {
     let none = std::collections::BTreeMap::new();

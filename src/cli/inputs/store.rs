@@ -33,10 +33,7 @@ pub(in crate::cli) fn from_env(name: &str, show: &Show<'_, '_>) -> Option<OsStri
 }
 
 #[cfg(feature = "store")]
-#[allow(unused_imports, reason = "for the verbs that work on sessions")]
-pub(in crate::cli) use database::StoreArgs;
-#[cfg(feature = "store")]
-pub(in crate::cli) use database::open;
+pub(in crate::cli) use database::{StoreArgs, open};
 
 #[cfg(feature = "store")]
 mod database {
@@ -55,7 +52,6 @@ mod database {
     use crate::store::SqlStore;
 
     /// The database of sessions if none is named.
-    #[allow(dead_code, reason = "for the verbs that work on sessions")]
     const DEFAULT_STORE: &str = "tapster.db";
 
     /// Where sessions are stored.
@@ -66,8 +62,6 @@ mod database {
         #[arg(long, value_name = "URL")]
         pub(in crate::cli) store: Option<OsString>,
     }
-
-    #[allow(dead_code, reason = "for the verbs that work on sessions")]
     impl StoreArgs {
         /// Opens the store; a file that does not exist is created.
         pub(in crate::cli) fn open(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {

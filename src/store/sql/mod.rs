@@ -97,7 +97,7 @@ impl SqlStore {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match within(CONNECT + PATIENCE, prepared(&options, &address)).await {
+            match within(CONNECT + PATIENCE, &address.shown, prepared(&options, &address)).await {
                 Ok(()) => break,
                 Err(fault) if fault.passes() && attempt < ATTEMPTS => pause(attempt).await,
                 Err(fault) => return Err(told(fault)),
@@ -145,7 +145,7 @@ impl SqlStore {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match within(PATIENCE, self.once(mode, job, work)).await {
+            match within(PATIENCE, self.name(), self.once(mode, job, work)).await {
                 Err(fault) if fault.passes() && attempt < ATTEMPTS => pause(attempt).await,
                 done => return done,
             }
@@ -211,11 +211,11 @@ async fn set_up(conn: &mut AnyConnection, dialect: Dialect) -> Result<(), sqlx::
 }
 
 /// Waits no longer than this.
-async fn within<T>(most: Duration, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+async fn within<T>(most: Duration, shown: &str, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     match tokio::time::timeout(most, work).await {
         Ok(done) => done,
         Err(_) => {
-            let message = format!("a database gave no answer within {} s", most.as_secs());
+            let message = format!("`{shown}` gave no answer within {} s", most.as_secs());
             let help = "check the database; read the session before you try again, because a write may have been applied";
             Err(refused(Code::StoreUnreachable, message, help).into())
         }

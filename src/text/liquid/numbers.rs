@@ -65,6 +65,7 @@ fn in_format(state: &mut State, value: &Val, format: &str) -> Given {
 
 /// A format in which the digits of a second are written out: `%L` for three of them, `%N` for nine.
 fn fractions(format: &str, nanoseconds: i32) -> String {
+    use std::fmt::Write as _;
     let mut out = String::with_capacity(format.len());
     let mut rest = format;
     while let Some((before, after)) = rest.split_once('%') {
@@ -72,8 +73,12 @@ fn fractions(format: &str, nanoseconds: i32) -> String {
         let mut chars = after.chars();
         let sign = chars.next();
         match sign {
-            Some('L') => out.push_str(&format!("{:03}", nanoseconds / 1_000_000)),
-            Some('N') => out.push_str(&format!("{nanoseconds:09}")),
+            Some('L') => {
+                let _ = write!(out, "{:03}", nanoseconds / 1_000_000);
+            }
+            Some('N') => {
+                let _ = write!(out, "{nanoseconds:09}");
+            }
             Some(other) => out.extend(['%', other]),
             None => out.push('%'),
         }

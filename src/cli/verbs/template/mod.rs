@@ -38,7 +38,8 @@ use shelf::{Place, json_file, own, stored_file};
   tapster template render turn-default --task turn_generation --data story.json --max-tokens 4000
   tapster template remove turn-default
 
-Templates are files of a folder: `--store`, else TAPSTER_TEMPLATES, else `templates` here.")]
+Templates are files of a folder, or rows of a database: `--store`, else TAPSTER_TEMPLATES, else TAPSTER_STORE, else
+the folder `templates` here. A path that ends in `.db` or `.sqlite` is a database.")]
 pub(in crate::cli) struct Templates {
     #[command(subcommand)]
     verb: Verb,

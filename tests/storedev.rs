@@ -1,0 +1,3 @@
+//! Scratch.
+#[path = "all/store/mod.rs"]
+mod store;
