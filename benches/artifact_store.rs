@@ -123,15 +123,13 @@ fn writes(versions: usize, name: &str, keep: Window) {
         sqlx::raw_sql("PRAGMA synchronous = FULL").execute(&mut conn).await.unwrap();
         let mut bare = Bare::new(&mut conn, keep.versions).await;
         let (mut through, mut plain) = (Vec::new(), Vec::new());
-        let mut bare_head = head;
-        for _ in 0..WRITES {
+        for bare_head in (head..).take(WRITES) {
             let begun = Instant::now();
             commit(&store, &mut head, keep).await;
             through.push(timed(begun));
             let begun = Instant::now();
             bare.write(bare_head).await;
             plain.push(timed(begun));
-            bare_head += 1;
         }
         let ((through, best), (plain, plain_best)) = (median(through), median(plain));
         let (ratio, best_ratio) = (through / plain, best / plain_best);

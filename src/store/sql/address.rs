@@ -98,7 +98,6 @@ fn head(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 mod tests {
     use super::{Address, Dialect};
 

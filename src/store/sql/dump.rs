@@ -46,13 +46,15 @@ pub(super) async fn dump(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Resul
     Ok(Some(Dump { artifacts, archive, state, at }))
 }
 
+/// An artifact: its key, its tag, and its versions with their values as text.
+type RestoredArtifact<'a> = (String, &'a str, Vec<(&'a Version, String)>);
+
 /// A dump whose names, numbers and values fit together.
 pub(super) struct Restored<'a> {
     home: &'a Home,
     key: String,
     at: Moment,
-    /// Artifact, tag, and the versions with their values as text.
-    artifacts: Vec<(String, &'a str, Vec<(&'a Version, String)>)>,
+    artifacts: Vec<RestoredArtifact<'a>>,
     /// Artifact, and what was archived with its value as text.
     archive: Vec<(String, &'a Archived, String)>,
     state: Option<(&'a State, String)>,

@@ -18,11 +18,11 @@ mod templates;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection};
 use tokio::sync::Semaphore;
+use tokio::time::Duration;
 
 use crate::diag::Code;
 use crate::store::{
@@ -84,6 +84,9 @@ impl SqlStore {
     /// # Errors
     /// `store.url` for an address that cannot be read, `store.newer` for tables of a later release, `store.damaged` for
     /// a file that is not a database, and other `store.*` codes if the database cannot be reached or written.
+    ///
+    /// # Panics
+    /// If the program has called `sqlx::any::install_drivers` with a selection of its own; the default drivers are needed.
     pub async fn open(address: &str) -> Result<Self, Refused> {
         sqlx::any::install_default_drivers();
         let address = Address::read(address)?;

@@ -1,6 +1,6 @@
 //! A store does what a simple model in memory does, whatever is asked of it and in which order.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -4,7 +4,7 @@
 //! count is the number of accepted writes, whoever made them. `TAPSTER_STORE_FULL=1` runs the counts of
 //! `docs/reliability.md`; without it there are fewer writes.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

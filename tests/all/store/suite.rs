@@ -1,6 +1,6 @@
 //! What every store of sessions does, on both databases.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
 use tapster::store::{
