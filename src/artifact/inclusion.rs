@@ -1,6 +1,6 @@
 //! Keys of an inclusion that contradict each other: what the schema, which sees each key by itself, cannot say.
 //!
-//! Source: `talespinner-artifacts.ru.md`, prompt inclusion; the contradictions are decision A2.15. The short forms are
+//! Source: the contract of artifacts, prompt inclusion; the contradictions are decision A2.15. The short forms are
 //! rows of the pack, so the keys that a `mode` stands for are read from there.
 
 use crate::diag::{Code, Diagnostic, Node, Span};

@@ -3,7 +3,8 @@
 //! A row of the table `artifact` says what a value is, who may write it, how long its versions live and where it is
 //! shown. Here is what holds for every pack, because it protects data: that a tag has one writer, that a value has the
 //! declared type, and what is left of a value that is not kept. How an artifact enters a prompt is a program of the
-//! pack. Source: `talespinner-artifacts.ru.md`, whose gaps are decided in `ambiguities-tv.md`, A3.
+//! pack. Source: the contract of artifacts (`docs/reference/artifact.md`), whose gaps are decided in
+//! `ambiguities-tv.md`, A3.
 
 mod declare;
 mod diff;

@@ -1,6 +1,6 @@
 //! Who may write what: the checks before a write reaches a store, in the order that tells a stranger least.
 //!
-//! Source: `talespinner-artifacts.ru.md`, write rules and write policy; the order is decision A3.3.
+//! Source: the contract of artifacts, write rules and write policy; the order is decision A3.3.
 
 use serde_json::Value as Json;
 

@@ -1,6 +1,6 @@
 //! What a user sees of artifacts: not the data, but a projection of it for a panel, a feed, an overlay or the chat.
 //!
-//! Source: `talespinner-artifacts.ru.md`, life in the UI; decisions A3.15 and A3.16.
+//! Source: the contract of artifacts, life in the UI; decisions A3.15 and A3.16.
 
 use serde_json::Value as Json;
 

@@ -1,6 +1,6 @@
 //! Artifacts of one run: they live until its end, and leave only a trace that does not tell their text.
 //!
-//! Source: `talespinner-artifacts.ru.md`, retention, ephemeral; decisions A3.12 and A3.17.
+//! Source: the contract of artifacts, retention, ephemeral; decisions A3.12 and A3.17.
 
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};

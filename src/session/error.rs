@@ -3,6 +3,7 @@
 use crate::artifact::Refusal;
 use crate::diag::{Code, Diagnostic};
 use crate::engine::BuildError;
+use crate::pack::Ruleset;
 use crate::store::Refused;
 
 /// Why a turn or a write of a session failed. Nothing of it was committed, except for records in the log.
@@ -55,7 +56,7 @@ fn reason(refusal: &Refusal) -> String {
 impl SessionError {
     /// The error as a diagnostic.
     #[must_use]
-    pub fn diagnostic(self, rules: &crate::Ruleset) -> Diagnostic {
+    pub fn diagnostic(self, rules: &Ruleset) -> Diagnostic {
         let message = self.to_string();
         match self {
             Self::Store(refused) => *refused,

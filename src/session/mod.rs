@@ -7,7 +7,7 @@
 //!
 //! Programs of packs are pure, so they cannot wait for a model. An operation that needs one leaves a request in
 //! `$plan.requests`; the session asks the [`Model`] and runs the same program again with the reply, until no request is
-//! left. Sources: `talespinner-artifacts.ru.md`, and `talespinner-behaviour.md`, B9, for the halves of a turn.
+//! left. Source: the contract of artifacts, conflicts and logging; the halves of a turn follow its implementation (B9).
 
 mod error;
 mod replay;

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use serde_json::{Value as Json, json};
 
 use super::SessionError;
+use crate::engine::BuildError;
 use crate::model::{Scene, Value};
 
 /// The most requests of the operations of one half of a turn.
@@ -53,7 +54,7 @@ impl Model for NoModel {
 pub(super) async fn replay<T>(
     scene: &mut Scene,
     model: &dyn Model,
-    program: impl Fn(&Scene) -> Result<T, crate::BuildError>,
+    program: impl Fn(&Scene) -> Result<T, BuildError>,
     requests: impl Fn(&T) -> Value,
 ) -> Result<T, SessionError> {
     let mut asked = 0;

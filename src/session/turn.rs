@@ -6,6 +6,7 @@ use super::replay::{Model, replay};
 use super::scene::{Wanted, art, fill, patched, wanted, written};
 use super::{Artifact, Batch, Committed, Moment, Pruned, Session, SessionError, rejected};
 use crate::artifact::{Refusal, RunArtifact};
+use crate::assemble::{build, run};
 use crate::diag::Diagnostic;
 use crate::model::{Plan, Scene, Value};
 use crate::store::{State, Write};
@@ -66,8 +67,8 @@ impl Session<'_> {
         let view = self.artifacts(at).await?;
         let state = self.store.state(&self.home).await?;
         fill(&mut scene, &view, state.as_ref().map(|s| &s.value));
-        let build = |scene: &Scene| crate::build(&self.rules, scene);
-        let plan = replay(&mut scene, model, build, |plan| plan.reported("requests")).await?;
+        let program = |scene: &Scene| build(&self.rules, scene);
+        let plan = replay(&mut scene, model, program, |plan| plan.reported("requests")).await?;
         let patches = vec![plan.patch.to_json()];
         let mut turn = Turn { at, scene, view, state, writes: Vec::new(), refused: Vec::new(), patches, plan };
         let wanted = wanted(&turn.plan.reported("writes"));
@@ -116,7 +117,11 @@ impl Session<'_> {
                 self.store.commit(&self.home, Batch { at: turn.at, log: vec![record], ..Batch::default() }).await?;
                 Err(SessionError::Refused { tag, writer, refusal })
             }
-            Committed::Conflict { tag: None, .. } => Err(SessionError::StateConflict),
+            Committed::Conflict { tag: None, latest } => {
+                let record = json!({ "op": "write_rejected", "scope": "state", "error": "artifact_conflict", "latest": latest });
+                self.store.commit(&self.home, Batch { at: turn.at, log: vec![record], ..Batch::default() }).await?;
+                Err(SessionError::StateConflict)
+            }
         }
     }
 
@@ -132,7 +137,7 @@ impl Session<'_> {
         let vars = state.as_object_mut().and_then(|state| state.shift_remove("vars"));
         scene.set("state", Value::from(&state));
         vars.into_iter().for_each(|vars| scene.set("vars", Value::from(&vars)));
-        let program = |scene: &Scene| crate::run(&self.rules, AFTER, scene, &[("blocks", blocks.clone())]);
+        let program = |scene: &Scene| run(&self.rules, AFTER, scene, &[("blocks", blocks.clone())]);
         let outcome = replay(&mut scene, model, program, |outcome| outcome.get("plan.requests")).await?;
         let text = outcome.get("reply.text");
         if !text.is_null() {
@@ -175,8 +180,8 @@ impl Session<'_> {
     fn log_of(&self, turn: &Turn, done: &Finished) -> Vec<Json> {
         let read: serde_json::Map<String, Json> =
             turn.scene.get("art").to_json().as_object().into_iter().flatten().map(|(tag, a)| (tag.clone(), a["version"].clone())).collect();
-        let run = turn.scene.get("run.artifacts").to_json();
-        let traces: Vec<_> = run.as_array().into_iter().flatten().map(|row| redacted(row).trace()).collect();
+        let artifacts = turn.scene.get("run.artifacts").to_json();
+        let traces: Vec<_> = artifacts.as_array().into_iter().flatten().map(|row| redacted(row).trace()).collect();
         let before = turn.plan.reported("run").to_json();
         let mut out = vec![json!({
             "op": "turn", "turn": turn.at.turn, "fingerprint": turn.plan.fingerprint, "read": read,

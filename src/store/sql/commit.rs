@@ -72,7 +72,6 @@ pub(super) async fn commit(conn: &mut AnyConnection, batch: &Checked<'_>) -> Res
         .await?;
     let last: i64 = row.try_get(0)?;
     let mut log = Log { home: &batch.key, at: batch.at, next: last - number(records) + 1 };
-    let state = put_state(conn, batch).await?;
     for record in &batch.log {
         log.add(conn, record.clone()).await?;
     }
@@ -89,6 +88,8 @@ pub(super) async fn commit(conn: &mut AnyConnection, batch: &Checked<'_>) -> Res
             prune_one(conn, &mut log, &write.artifact, write.tag, *version, write.keep, &mut pruned).await?;
         }
     }
+    // behind the artifacts, because a conflict about one of them says more
+    let state = put_state(conn, batch).await?;
     log.close(conn, last).await?;
     Ok((versions, state, pruned))
 }
