@@ -1,3 +1,0 @@
-//! Scratch.
-#[path = "all/store/mod.rs"]
-mod store;
