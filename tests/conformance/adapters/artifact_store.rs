@@ -43,7 +43,7 @@ fn on(case: &Case, level: &str, address: &str) -> Check {
 struct Script<'s> {
     store: &'s dyn SessionStore,
     home: Home,
-    rules: Option<Ruleset>,
+    rules: Ruleset,
     /// Seconds.
     now: i64,
     turn: i64,
@@ -57,7 +57,11 @@ fn script(case: &Case, store: &SqlStore) -> Vec<Json> {
     let home = Home { owner: "o1".into(), session: format!("s1/{}", case.name) };
     block_on(store.forget(&home)).unwrap_or_default();
     let messages = case.input["messages"].clone();
-    let mut script = Script { store, home, rules: None, now: 0, turn: 1, seen: 0, run: RunArtifacts::default(), messages };
+    let rules = match open(&json!({})) {
+        Ok(rules) => rules,
+        Err(problems) => return problems,
+    };
+    let mut script = Script { store, home, rules, now: 0, turn: 1, seen: 0, run: RunArtifacts::default(), messages };
     case.input["script"].as_array().into_iter().flatten().map(|step| script.step(step)).collect()
 }
 
@@ -69,8 +73,7 @@ impl Script<'_> {
     fn session(&self, step: &Json) -> Session<'_> {
         let name = |key: &str, usual: &String| step[key].as_str().map_or_else(|| usual.clone(), |other| format!("{usual}/{other}"));
         let home = Home { owner: name("owner", &self.home.owner), session: name("session", &self.home.session) };
-        let rules = self.rules.clone().unwrap_or_else(|| open(&json!({})).expect("the pack"));
-        Session::new(self.store, rules, home)
+        Session::new(self.store, self.rules.clone(), home)
     }
 
     fn step(&mut self, step: &Json) -> Json {
@@ -80,7 +83,7 @@ impl Script<'_> {
         match text("op") {
             "declare" => match open(step) {
                 Ok(rules) => {
-                    self.rules = Some(rules);
+                    self.rules = rules;
                     json!({ "ok": true })
                 }
                 Err(problems) => json!({ "error": "configuration_error", "problems": problems }),
