@@ -152,7 +152,8 @@ fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], a
                 let value = json!({ "tag": tag, "n": version, "at": at.now });
                 batch.writes.push(write(tag, based_on, value.clone(), *keep));
                 if based_on != latest {
-                    conflict = conflict.or(Some((Some(tag.to_owned()), latest)));
+                    // a conflict about an artifact says more than one about the state
+                    conflict = Some((Some(tag.to_owned()), latest));
                     break;
                 }
                 after.artifacts.entry(tag.to_owned()).or_default().push(Version { version, based_on, at, value });
