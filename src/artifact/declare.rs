@@ -25,8 +25,9 @@ impl Declarations {
         let by_kind = pack.values.get(BY_KIND).map(|field| &field.node);
         let artifacts: Vec<Declared> = table("artifact").values().map(|row| declared(row, by_kind)).collect();
         let writers = writers(table("writer"), table("operation"));
-        let mut check =
-            Check { table: table("artifact"), modes: table("inclusion_mode"), out: Self { artifacts, writers }, found: Report::default() };
+        let words =
+            inclusion::Words { modes: table("inclusion_mode"), phases: table("inclusion_phase"), anchors: table("inclusion_anchor") };
+        let mut check = Check { table: table("artifact"), words, out: Self { artifacts, writers }, found: Report::default() };
         check.artifacts();
         check.writes(table("writer"));
         check.operations(table("operation"));
@@ -103,7 +104,7 @@ fn writers(rows: &Rows, operations: &Rows) -> IndexMap<Arc<str>, Writer> {
 
 struct Check<'a> {
     table: &'a Rows,
-    modes: &'a Rows,
+    words: inclusion::Words<'a>,
     out: Declarations,
     found: Report,
 }
@@ -120,7 +121,7 @@ impl Check<'_> {
             let (Some(artifact), Some((_, row))) = (self.out.artifacts.get(n), self.table.get_index(n)) else { continue };
             let artifact = artifact.clone();
             self.tag(n, &artifact, row);
-            inclusion::check(row, self.modes).into_iter().for_each(|complaint| self.push(row, complaint));
+            inclusion::check(row, self.words).into_iter().for_each(|complaint| self.push(row, complaint));
             if &*artifact.kind == "state" && artifact.content_type != ContentType::Json {
                 let message = format!("artifact `{}` is of kind `state`, and its value is not JSON", artifact.name);
                 let complaint = Diagnostic::new(Code::ArtifactContent, message).at(place(row, "content_type"));

@@ -1,13 +1,25 @@
-//! Keys of an inclusion that contradict each other: what the schema, which sees each key by itself, cannot say.
+//! Words of an inclusion that no row explains, and keys that contradict each other: what the schema, which sees each key
+//! by itself, cannot say.
 //!
 //! Source: the contract of artifacts, prompt inclusion; the contradictions are decision A2.15. The short forms are
 //! rows of the pack, so the keys that a `mode` stands for are read from there.
 
-use crate::diag::{Code, Diagnostic, Node, Span};
+use crate::diag::{Code, Diagnostic, Node, Span, suggest};
 use crate::model::pack::{Row, Rows};
 
 /// The most anchors that may stand inside each other.
 const MAX_ANCHORS: usize = 8;
+
+/// The words of inclusions, which are rows of the pack.
+#[derive(Clone, Copy)]
+pub(super) struct Words<'a> {
+    /// Short forms.
+    pub(super) modes: &'a Rows,
+    /// Phases, in their order.
+    pub(super) phases: &'a Rows,
+    /// Anchors that are words.
+    pub(super) anchors: &'a Rows,
+}
 
 /// The keys of one inclusion, and of the short form that it names.
 struct Keys<'a> {
@@ -43,12 +55,12 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// What contradicts what in the inclusion of one artifact. `modes` are the rows of the short forms.
-pub(super) fn check(row: &Row, modes: &Rows) -> Vec<Diagnostic> {
+/// What is unknown in the inclusion of one artifact, and what contradicts what.
+pub(super) fn check(row: &Row, words: Words<'_>) -> Vec<Diagnostic> {
     let Some(node) = row.fields.get("inclusion").map(|field| &field.node) else { return Vec::new() };
-    let short = node.get("mode").and_then(Node::as_text).and_then(|mode| modes.get(mode));
+    let short = node.get("mode").and_then(Node::as_text).and_then(|mode| words.modes.get(mode));
     let keys = Keys { node, short };
-    let mut found = Vec::new();
+    let mut found = unknown(&keys, words);
     match keys.word("operation").unwrap_or("insert") {
         "insert" => insert(&keys, &mut found),
         operation @ ("replace" | "wrap" | "merge_section") => change(&keys, operation, row, &mut found),
@@ -66,6 +78,41 @@ pub(super) fn check(row: &Row, modes: &Rows) -> Vec<Diagnostic> {
         found.push(keys.wrong("anchor", format!("more than {MAX_ANCHORS} anchors stand inside each other"), help));
     }
     found
+}
+
+/// Words that no row of the pack explains.
+fn unknown(keys: &Keys<'_>, words: Words<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (key, table, rows) in [("mode", "inclusion_mode", words.modes), ("phase", "inclusion_phase", words.phases)] {
+        if let Some(word) = keys.written(key).filter(|word| !rows.contains_key(*word)) {
+            found.push(keys.wrong(key, format!("no row of `{table}` is called `{word}`"), known(word, rows)));
+        }
+    }
+    let anchors = std::iter::successors(keys.node.get("anchor"), |node| inner(node)).take(MAX_ANCHORS + 1);
+    for word in anchors.filter_map(Node::as_text) {
+        let (name, id) = word.split_once(':').map_or((word, None), |(name, id)| (name, Some(id)));
+        let row = words.anchors.get(name);
+        // an anchor that is found by its role has no id, every other one has
+        let by_role = row.is_some_and(|row| row.fields.contains_key("role"));
+        if row.is_none() {
+            found.push(keys.wrong("anchor", format!("no row of `inclusion_anchor` is called `{name}`"), known(name, words.anchors)));
+        } else if by_role && id.is_some() {
+            found.push(keys.wrong("anchor", format!("`{name}` is a message by itself, and takes no id"), format!("write `\"{name}\"`")));
+        } else if !by_role && id.is_none_or(str::is_empty) {
+            found.push(keys.wrong("anchor", format!("`{name}` does not say which message"), format!("write `\"{name}:ID\"`")));
+        }
+    }
+    found
+}
+
+/// The remedy for an unknown word.
+fn known(word: &str, rows: &Rows) -> String {
+    suggest::help(word, rows.keys().map(AsRef::as_ref)).unwrap_or_else(|| "declare it as a row of this table".to_owned())
+}
+
+/// The anchor that an anchor counts from.
+fn inner(node: &Node) -> Option<&Node> {
+    node.get("relative_to_anchor")?.get("anchor")
 }
 
 fn insert(keys: &Keys<'_>, found: &mut Vec<Diagnostic>) {
@@ -113,8 +160,5 @@ fn can_mark(tag: &str) -> bool {
 
 /// How many anchors stand inside each other. Counting ends above the limit, so deep data costs nothing.
 fn nested(anchor: &Node) -> usize {
-    fn inner(node: &Node) -> Option<&Node> {
-        node.get("relative_to_anchor")?.get("anchor")
-    }
     std::iter::successors(Some(anchor), |node| inner(node)).take(MAX_ANCHORS + 1).count()
 }
