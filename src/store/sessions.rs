@@ -238,9 +238,9 @@ pub struct Page {
 ///
 /// Every method fails with a `store.*` code if the backend cannot be reached, is full, or refuses.
 pub trait SessionStore: Send + Sync {
-    /// The artifacts of a session, sorted by tag, each with at most `most` values of history. `windows` says for each tag
-    /// which earlier versions count; an artifact that it does not name has no history. Versions that are outside of
-    /// their window are not shown, even before they are archived.
+    /// The artifacts of a session, sorted by tag, each with its history: of the newest `most` earlier versions, those that
+    /// are within the window that `windows` gives to its tag. An artifact that it does not name has no history.
+    /// Versions that are outside of their window are not shown, even before they are archived.
     fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, Window)], most: u32) -> Pending<'a, Vec<Artifact>>;
 
     /// Applies a batch completely or not at all. Versions that leave the window of a written artifact are archived in

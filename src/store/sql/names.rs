@@ -77,7 +77,7 @@ fn depth_above(value: &Json, most: usize) -> bool {
 }
 
 /// Reads a stored text of JSON back. `of` says whose it is.
-pub(super) fn value_of(text: &str, of: &dyn Fn() -> String) -> Result<Json, Refused> {
+pub(super) fn value_of<T: serde::de::DeserializeOwned>(text: &str, of: &dyn Fn() -> String) -> Result<T, Refused> {
     serde_json::from_str(text).map_err(|error| {
         let message = format!("{} is stored as something that is not JSON: {error}", of());
         refused(Code::StoreDamaged, message, "restore a backup, or remove it and write it anew")

@@ -1,8 +1,10 @@
 //! What is read of sessions. Each function is one statement, and so sees one state of the database.
 
+use std::collections::HashMap;
+
 use serde_json::Value as Json;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row};
+use sqlx::{AnyConnection, Row};
 
 use super::address::Dialect;
 use super::commit::bounds;
@@ -11,124 +13,63 @@ use super::names::{artifact_key, home_key, value_of};
 use crate::diag::Code;
 use crate::store::{Archived, Artifact, Home, Logged, Moment, Page, PruneReason, Refused, SessionInfo, State, Version, Window};
 
-/// The most windows of one view: SQLite binds 32,766 values.
-const MAX_WINDOWS: usize = 6_000;
-
-/// A view of a session, as a statement and what it binds.
+/// A view of a session: what the statement binds, and the windows by tag.
 pub(super) struct View {
     key: String,
+    at: Moment,
     most: u32,
-    sql: String,
-    windows: Vec<Bounds>,
-}
-
-/// What is out of the window of an artifact. `None` is no bound.
-struct Bounds {
-    artifact: String,
-    /// The last version, counted from the latest.
-    versions: Option<i64>,
-    /// The last turn.
-    turn: Option<i64>,
-    /// The last time.
-    at: Option<i64>,
+    /// No window holds more versions than this, the latest included.
+    reach: i64,
+    windows: HashMap<String, Window>,
 }
 
 impl View {
     pub(super) fn new(home: &Home, at: Moment, windows: &[(String, Window)], most: u32) -> Result<Self, Refused> {
         let key = home_key(home)?;
-        let mut bound: Vec<Bounds> = Vec::new();
-        for (tag, window) in windows {
-            let artifact = artifact_key(&key, tag)?;
-            bound.retain(|earlier| earlier.artifact != artifact);
-            let mut out = Bounds { artifact, versions: None, turn: None, at: None };
-            for (reason, last) in bounds(*window, 0, at) {
-                match reason {
-                    // the latest counts as 0
-                    PruneReason::Versions => out.versions = Some(last),
-                    PruneReason::Turns => out.turn = Some(last),
-                    PruneReason::Ttl => out.at = Some(last),
-                }
-            }
-            // without a history there is nothing to look up
-            if out.versions != Some(-1) && most > 0 {
-                bound.push(out);
-            }
+        for (tag, _) in windows {
+            artifact_key(&key, tag)?;
         }
-        if bound.len() > MAX_WINDOWS {
-            let message = format!("a view of {} artifacts with history", bound.len());
-            return Err(refused(Code::StoreTooLarge, message, format!("ask for the history of at most {MAX_WINDOWS} artifacts at once")));
-        }
-        let timed = bound.iter().any(|window| window.turn.is_some() || window.at.is_some());
-        let sql = statement(bound.len(), timed);
-        Ok(Self { key, most, sql, windows: bound })
+        let reach = windows.iter().map(|(_, window)| window.versions.map_or(i64::MAX, i64::from)).max().unwrap_or(1);
+        // one without history looks nothing up
+        let most = if reach <= 1 { 0 } else { most };
+        Ok(Self { key, at, most, reach, windows: windows.iter().cloned().collect() })
+    }
+
+    /// The values of earlier versions that are within the window of an artifact. `earlier` are versions with their turn,
+    /// time and value, ascending.
+    fn history(&self, tag: &str, head: i64, earlier: Vec<(i64, i64, i64, Json)>) -> Vec<Json> {
+        let Some(window) = self.windows.get(tag) else { return Vec::new() };
+        let out: Vec<(PruneReason, i64)> = bounds(*window, head, self.at).collect();
+        let inside = |version: i64, turn: i64, at: i64| {
+            out.iter().all(|(reason, last)| match reason {
+                PruneReason::Versions => version > *last,
+                PruneReason::Turns => turn > *last,
+                PruneReason::Ttl => at > *last,
+            })
+        };
+        earlier.into_iter().filter(|(version, turn, at, _)| inside(*version, *turn, *at)).map(|(.., value)| value).collect()
     }
 }
 
-/// One row an artifact. Its history is put together by the database, because a row costs much more than the text in it.
-/// The statement depends on the number of windows only, so it is prepared once.
-fn statement(windows: usize, timed: bool) -> String {
-    if windows == 0 {
-        return "SELECT h.tag, h.version, v.value, CAST(NULL AS TEXT) FROM tapster_heads h \
-                JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version WHERE h.home = $1"
-            .to_owned();
-    }
-    let mut sql = String::from("WITH w (artifact, versions, turn, at_ms) AS (VALUES ");
-    for n in 0..windows {
-        let at = 3 + n * 4;
-        let (comma, versions, turn, time) = (if n == 0 { "" } else { ", " }, at + 1, at + 2, at + 3);
-        sql.push_str(&format!(
-            "{comma}(CAST(${at} AS TEXT), CAST(${versions} AS BIGINT), CAST(${turn} AS BIGINT), CAST(${time} AS BIGINT))"
-        ));
-    }
-    sql.push_str(
-        ") SELECT h.tag, h.version, v.value, (SELECT string_agg(x.value, ',' ORDER BY x.version) FROM \
-         (SELECT p.value, p.version FROM tapster_versions p WHERE p.artifact = w.artifact AND p.version < h.version AND p.version > ",
-    );
-    let versions = "h.version + COALESCE(w.versions, -h.version)";
-    if timed {
-        let (turn, time) = (floor("turn"), floor("at_ms"));
-        sql.push_str(&format!("(SELECT MAX(m.floor) FROM (SELECT {versions} AS floor UNION ALL {turn} UNION ALL {time}) m) "));
-        sql.push_str("AND (w.turn IS NULL OR p.turn > w.turn) AND (w.at_ms IS NULL OR p.at_ms > w.at_ms)");
-    } else {
-        sql.push_str(versions);
-    }
-    sql + " ORDER BY p.version DESC LIMIT $2) x) FROM tapster_heads h \
-           JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version \
-           LEFT JOIN w ON w.artifact = h.artifact WHERE h.home = $1"
-}
-
-/// The version down to which to look for versions within a bound of turns or time. If there are few, their index says
-/// where the first one is; if there are many, the newest ones are found soon. Without it, an artifact with a long past
-/// of which little is within its window would be searched to its beginning.
-fn floor(column: &str) -> String {
-    format!(
-        "SELECT CASE WHEN w.{column} IS NULL OR COUNT(*) > $2 + 1 THEN 0 ELSE COALESCE(MIN(q.version), h.version) - 1 END FROM \
-         (SELECT r.version FROM tapster_versions r WHERE r.artifact = w.artifact AND r.{column} > w.{column} LIMIT $2 + 2) q"
-    )
-}
+/// One row an artifact. Its history is put together by the database, because a row costs much more than the text in it:
+/// a list of `[version, turn, time, value]`. The text of the statement is always the same, so it is prepared once.
+const VIEW: &str = "SELECT h.tag, h.version, v.value, \
+    (SELECT string_agg('[' || x.version || ',' || x.turn || ',' || x.at_ms || ',' || x.value || ']', ',' ORDER BY x.version) FROM \
+    (SELECT p.version, p.turn, p.at_ms, p.value FROM tapster_versions p WHERE p.artifact = h.artifact AND p.version < h.version \
+    AND p.version > h.version - $2 ORDER BY p.version DESC LIMIT $3) x) \
+    FROM tapster_heads h JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version WHERE h.home = $1";
 
 pub(super) async fn view(conn: &mut AnyConnection, view: &View) -> Result<Vec<Artifact>, Fault> {
-    let mut query = sqlx::query(AssertSqlSafe(view.sql.as_str())).bind(view.key.clone());
-    if !view.windows.is_empty() {
-        query = query.bind(i64::from(view.most));
-    }
-    for window in &view.windows {
-        query = query.bind(window.artifact.clone()).bind(window.versions).bind(window.turn).bind(window.at);
-    }
+    let query = sqlx::query(VIEW).bind(view.key.clone()).bind(view.reach).bind(i64::from(view.most));
     let mut artifacts = Vec::new();
     for row in query.fetch_all(conn).await? {
         let tag: String = row.try_get(0)?;
         let of = || format!("the value of `{tag}`");
-        let value = value_of(row.try_get(2)?, &of)?;
+        let (version, value) = (row.try_get(1)?, value_of(row.try_get(2)?, &of)?);
         let history = match row.try_get::<Option<String>, _>(3)? {
-            Some(values) => match value_of(&format!("[{values}]"), &of)? {
-                Json::Array(values) => values,
-                // a list in brackets is a list
-                _ => Vec::new(),
-            },
+            Some(earlier) => view.history(&tag, version, value_of(&format!("[{earlier}]"), &of)?),
             None => Vec::new(),
         };
-        let version = row.try_get(1)?;
         artifacts.push(Artifact { tag, version, value, history });
     }
     // each database sorts texts in its own way

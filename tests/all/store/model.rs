@@ -199,9 +199,9 @@ fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], a
                 .map(|(tag, versions)| {
                     let (head, earlier) = versions.split_last().unwrap();
                     let window = last.iter().find(|(other, _)| other == tag).map(|(_, window)| *window);
-                    let shown = earlier.iter().filter(|v| window.is_some_and(|window| inside(v, head.version, window, at)));
-                    let values: Vec<Json> = shown.map(|v| v.value.clone()).collect();
-                    let history = values[values.len().saturating_sub(most as usize)..].to_vec();
+                    let newest = &earlier[earlier.len().saturating_sub(most as usize)..];
+                    let shown = newest.iter().filter(|v| window.is_some_and(|window| inside(v, head.version, window, at)));
+                    let history = shown.map(|v| v.value.clone()).collect();
                     Artifact { tag: tag.clone(), version: head.version, value: head.value.clone(), history }
                 })
                 .collect();
