@@ -59,6 +59,7 @@ fn declared(row: &Row, by_kind: Option<&Node>) -> Declared {
         },
         keep: retention.map_or(Window::LATEST, window),
         presentation: row.fields.get("presentation").map_or_else(Presentation::default, |field| presentation(&field.node)),
+        asks: asks(row),
         span: row.name_span,
     }
 }
@@ -74,6 +75,16 @@ fn window(policy: &Node) -> Window {
         }
         _ => Window::LATEST,
     }
+}
+
+/// How many earlier values the row asks for with a number: besides the latest one.
+fn asks(row: &Row) -> u32 {
+    let number = |node: Option<&Node>| if let Some(crate::diag::Data::Int(n)) = node.map(|n| &n.data) { Some(*n) } else { None };
+    let within = |key: &str, inner: &str| row.fields.get(key).and_then(|field| field.node.get(inner));
+    let shown = number(within("presentation", "max_items"));
+    let included = number(within("inclusion", "version_selector").and_then(|selector| selector.get("last_n")));
+    let most = shown.max(included).unwrap_or_default().saturating_sub(1);
+    u32::try_from(most).unwrap_or_default()
 }
 
 fn presentation(node: &Node) -> Presentation {

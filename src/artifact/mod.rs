@@ -59,6 +59,8 @@ pub struct Declared {
     pub keep: Window,
     /// How it is shown.
     pub presentation: Presentation,
+    /// How many earlier values a prompt (`last_n`) or a display (`max_items`) of it asks for; 0 if neither says a number.
+    pub asks: u32,
     /// Where the row is written.
     pub span: Span,
 }

@@ -190,6 +190,8 @@ codes! {
     ArtifactUndeclared = "artifact.undeclared_tag", Error, "something is written that no row declares as an artifact";
     ArtifactInclusion = "artifact.inclusion", Error, "the parts of an inclusion contradict each other";
     ArtifactRefused = "artifact.refused", Error, "a write to an artifact is refused";
+    OperationFailed = "operation.failed", Warning, "an operation of a turn failed, or what was recorded for it was not used";
+    OperationWaiting = "operation.waiting", Warning, "an operation waits for a model, so the prompt is not what a turn would send";
     ArtifactConflict = "artifact_conflict", Error, "an artifact was written by somebody else since it was read";
     // storing templates and sessions
     StoreName = "store.name", Error, "a name that cannot be used for storing, or that differs from the name of what is stored there";

@@ -30,7 +30,7 @@ pub enum SessionError {
     #[error("the state of the session was changed by somebody else since the turn began")]
     StateConflict,
     /// The operations of a pack ask the model again and again.
-    #[error("the operations ask the model more than {0} times in one turn")]
+    #[error("the operations ask the model more than {0} times in one half of a turn")]
     TooManyRequests(usize),
 }
 
@@ -64,9 +64,8 @@ impl SessionError {
             Self::Refused { refusal: Refusal::Conflict(_), .. } | Self::StateConflict => Diagnostic::new(Code::ArtifactConflict, message)
                 .help("read it again, compute the new version from what is there now, and write that"),
             Self::Refused { refusal, .. } => Diagnostic::new(Code::ArtifactRefused, message).help(remedy(&refusal)),
-            Self::TooManyRequests(_) => {
-                Diagnostic::new(Code::BoundExceeded, message).help("an operation must not ask again after it has its reply")
-            }
+            Self::TooManyRequests(_) => Diagnostic::new(Code::BoundExceeded, message)
+                .help("run fewer operations that ask a model, or ask for several things at once"),
         }
     }
 }

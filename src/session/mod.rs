@@ -16,7 +16,7 @@ mod turn;
 
 use serde_json::{Value as Json, json};
 
-use crate::artifact::{Projection, Refusal, RunArtifact, RunArtifacts, diff};
+use crate::artifact::{Declared, Projection, Refusal, RunArtifact, RunArtifacts, diff};
 use crate::pack::Ruleset;
 use crate::store::{Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, Write};
 
@@ -24,8 +24,11 @@ pub use error::SessionError;
 pub use replay::{Model, ModelError, NoModel, Request};
 pub use turn::{Finished, Turn};
 
-/// The most values of history that a view holds of one artifact; a pack keeps more of them, but does not see more.
-pub const MAX_HISTORY: u32 = 100;
+/// The most values of history that a view holds of an artifact whose row asks for no number: one that is kept without
+/// a bound, or within turns or a time.
+pub const USUAL_HISTORY: u32 = 100;
+/// The most values of history that a view holds of any artifact, whatever its row asks for.
+pub const MAX_HISTORY: u32 = 10_000;
 
 /// One session of a store, under the rules of a pack.
 #[derive(Clone)]
@@ -54,7 +57,8 @@ impl<'s> Session<'s> {
     /// A `store.*` code if the store cannot answer.
     pub async fn artifacts(&self, at: Moment) -> Result<Vec<Artifact>, Refused> {
         let declared = self.rules.artifacts();
-        let mut all = self.store.view(&self.home, at, &declared.windows(), MAX_HISTORY).await?;
+        let most = declared.artifacts.iter().map(history).max().unwrap_or_default();
+        let mut all = self.store.view(&self.home, at, &declared.windows(), most).await?;
         all.retain(|artifact| declared.persisted(&artifact.tag).is_some());
         Ok(all)
     }
@@ -66,7 +70,7 @@ impl<'s> Session<'s> {
     pub async fn read(&self, reader: &str, tag: &str, at: Moment) -> Result<Option<Artifact>, Refused> {
         let declared = self.rules.artifacts().persisted(tag);
         let windows = declared.map(|a| (tag.to_owned(), a.keep));
-        let all = self.store.view(&self.home, at, windows.as_slice(), MAX_HISTORY).await?;
+        let all = self.store.view(&self.home, at, windows.as_slice(), declared.map_or(0, history)).await?;
         let found = all.into_iter().find(|artifact| artifact.tag == tag);
         let kind = declared.map(|a| a.kind.as_ref());
         let version = found.as_ref().map(|a| a.version);
@@ -163,6 +167,11 @@ impl<'s> Session<'s> {
     pub async fn log(&self, page: Page) -> Result<Vec<Logged>, Refused> {
         self.store.log(&self.home, page).await
     }
+}
+
+/// How many values of history the row of an artifact asks for.
+fn history(artifact: &Declared) -> u32 {
+    artifact.keep.versions.map_or(USUAL_HISTORY.max(artifact.asks), |n| n.saturating_sub(1)).min(MAX_HISTORY)
 }
 
 /// The record of a refused write.

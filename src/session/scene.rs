@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Artifact, MAX_HISTORY};
+use super::Artifact;
 use crate::model::{Scene, Value};
 
 /// Artifacts as rules see them: `art.TAG.value`, `.history`, `.version`.
@@ -23,6 +23,18 @@ pub(super) fn fill(scene: &mut Scene, artifacts: &[Artifact], state: Option<&Jso
     let given = scene.get("state");
     let state = Value::from(&Json::Object(state));
     scene.set("state", if given.is_null() { state } else { given.over(state) });
+}
+
+/// The state that a filled scene holds, with the variables of macros.
+pub(super) fn seen(scene: &Scene) -> Json {
+    let mut state = match scene.get("state").to_json() {
+        Json::Object(state) => state,
+        _ => Map::new(),
+    };
+    if let vars @ Json::Object(_) = scene.get("vars").to_json() {
+        state.insert("vars".to_owned(), vars);
+    }
+    Json::Object(state)
 }
 
 /// The state with a patch laid over it: each name of the patch replaces the one of the state, and each variable the
@@ -93,16 +105,14 @@ pub(super) fn wanted(writes: &Value) -> Vec<Wanted> {
     writes.to_json().as_array().into_iter().flatten().map(one).collect()
 }
 
-/// The view after a write, as the next programs of the turn see it.
-pub(super) fn written(view: &mut Vec<Artifact>, tag: &str, value: Json, versions: Option<u32>) -> i64 {
+/// The view after a write, as the next programs of the turn see it, with at most `most` values of history.
+pub(super) fn written(view: &mut Vec<Artifact>, tag: &str, value: Json, most: u32) {
     let Some(artifact) = view.iter_mut().find(|a| a.tag == tag) else {
         view.push(Artifact { tag: tag.to_owned(), version: 1, value, history: Vec::new() });
-        return 1;
+        return;
     };
     artifact.version += 1;
     artifact.history.push(std::mem::replace(&mut artifact.value, value));
-    let most = versions.map_or(MAX_HISTORY, |n| n.saturating_sub(1).min(MAX_HISTORY));
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     artifact.history.drain(..artifact.history.len().saturating_sub(most));
-    artifact.version
 }

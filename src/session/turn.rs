@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 
 use super::replay::{Model, replay};
-use super::scene::{Wanted, art, fill, patched, wanted, written};
-use super::{Artifact, Batch, Committed, Moment, Pruned, Session, SessionError, rejected};
+use super::scene::{Wanted, art, fill, patched, seen, wanted, written};
+use super::{Artifact, Batch, Committed, Moment, Pruned, Session, SessionError, history, rejected};
 use crate::artifact::{Refusal, RunArtifact};
 use crate::assemble::{build, run};
 use crate::diag::Diagnostic;
@@ -13,6 +13,9 @@ use crate::store::{State, Write};
 
 /// The program that runs behind the main request, if the pack has it.
 const AFTER: &str = "after_reply";
+
+/// How often artifacts and state are read again because they were changed in between.
+const READS: usize = 8;
 
 /// A turn whose prompt is built and whose reply is missing. Nothing of it is stored yet.
 #[derive(Debug, Clone)]
@@ -27,6 +30,8 @@ pub struct Turn {
     state: Option<State>,
     writes: Vec<Write>,
     refused: Vec<(Wanted, Refusal)>,
+    /// The state as the programs began with it: what the session knows, and over it what the scene gave.
+    seen: Json,
     /// The patches of the programs so far, in order.
     patches: Vec<Json>,
 }
@@ -37,6 +42,20 @@ impl Turn {
         let stored = self.state.as_ref().map(|s| s.value.clone()).unwrap_or_default();
         self.patches.iter().fold(stored, patched)
     }
+
+    /// The user's message, as operations have rewritten it; `None` if they have not.
+    #[must_use]
+    pub fn user_text(&self) -> Option<String> {
+        text_of(&self.plan.reported("user_text"))
+    }
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    (!value.is_null()).then(|| value.to_text().to_string())
+}
+
+fn list_of(value: &Value) -> Vec<Json> {
+    value.as_list().into_iter().flatten().map(Value::to_json).collect()
 }
 
 /// A turn that is committed.
@@ -44,6 +63,10 @@ impl Turn {
 pub struct Finished {
     /// The reply, as operations have rewritten it.
     pub reply: String,
+    /// The user's message, as operations have rewritten it; `None` if they have not.
+    pub user_text: Option<String>,
+    /// Items for the display of the chat (`$plan.inline`), of both halves of the turn.
+    pub inline: Vec<Json>,
     /// The new version of each artifact that was written, in the order of the writes.
     pub written: Vec<(String, i64)>,
     /// Writes that the rules refused: the artifact, the writer, and why. The log has them too.
@@ -64,16 +87,30 @@ impl Session<'_> {
     /// The store cannot answer, or a program of the pack fails.
     pub async fn begin(&self, scene: &Scene, at: Moment, model: &dyn Model) -> Result<Turn, SessionError> {
         let mut scene = scene.clone();
-        let view = self.artifacts(at).await?;
-        let state = self.store.state(&self.home).await?;
+        let (view, state) = self.known(at).await?;
         fill(&mut scene, &view, state.as_ref().map(|s| &s.value));
+        let seen = seen(&scene);
         let program = |scene: &Scene| build(&self.rules, scene);
         let plan = replay(&mut scene, model, program, |plan| plan.reported("requests")).await?;
         let patches = vec![plan.patch.to_json()];
-        let mut turn = Turn { at, scene, view, state, writes: Vec::new(), refused: Vec::new(), patches, plan };
+        let mut turn = Turn { at, scene, view, state, writes: Vec::new(), refused: Vec::new(), seen, patches, plan };
         let wanted = wanted(&turn.plan.reported("writes"));
         self.collect(&mut turn, wanted);
         Ok(turn)
+    }
+
+    /// The artifacts and the state, as they were at one moment.
+    async fn known(&self, at: Moment) -> Result<(Vec<Artifact>, Option<State>), SessionError> {
+        let mut state = self.store.state(&self.home).await?;
+        for _ in 0..READS {
+            let view = self.artifacts(at).await?;
+            let again = self.store.state(&self.home).await?;
+            if again.as_ref().map(|s| s.revision) == state.as_ref().map(|s| s.revision) {
+                return Ok((view, again));
+            }
+            state = again;
+        }
+        Err(SessionError::StateConflict)
     }
 
     /// Finishes a turn with the model's reply: runs the operations behind the request, and commits the writes, the state
@@ -85,6 +122,8 @@ impl Session<'_> {
     pub async fn finish(&self, mut turn: Turn, reply: &str, model: &dyn Model) -> Result<Finished, SessionError> {
         let mut done = Finished {
             reply: reply.to_owned(),
+            user_text: turn.user_text(),
+            inline: list_of(&turn.plan.reported("inline")),
             written: Vec::new(),
             refused: Vec::new(),
             pruned: Vec::new(),
@@ -100,7 +139,7 @@ impl Session<'_> {
             writes: turn.writes.clone(),
             state: changed.then(|| turn.state_now()),
             state_based_on: turn.state.as_ref().map(|s| s.revision),
-            log: self.log_of(&turn, &done),
+            log: self.log_of(&turn, &done, reply),
         };
         match self.store.commit(&self.home, batch).await? {
             Committed::Applied { versions, pruned, .. } => {
@@ -133,16 +172,17 @@ impl Session<'_> {
         scene.set("reply.text", Value::text(done.reply.as_str()));
         scene.set("art", art(&turn.view));
         scene.set("run", turn.plan.set.get("run").cloned().unwrap_or_default());
-        let mut state = turn.state_now();
+        let mut state = turn.patches.iter().fold(turn.seen.clone(), patched);
         let vars = state.as_object_mut().and_then(|state| state.shift_remove("vars"));
         scene.set("state", Value::from(&state));
         vars.into_iter().for_each(|vars| scene.set("vars", Value::from(&vars)));
         let program = |scene: &Scene| run(&self.rules, AFTER, scene, &[("blocks", blocks.clone())]);
         let outcome = replay(&mut scene, model, program, |outcome| outcome.get("plan.requests")).await?;
-        let text = outcome.get("reply.text");
-        if !text.is_null() {
-            done.reply = text.to_text().to_string();
+        if let Some(text) = text_of(&outcome.get("reply.text")) {
+            done.reply = text;
         }
+        done.user_text = text_of(&outcome.get("plan.user_text")).or(done.user_text.take());
+        done.inline.extend(list_of(&outcome.get("plan.inline")));
         done.run = outcome.get("plan.run").to_json();
         done.warnings = outcome.warnings();
         turn.patches.push(outcome.patch().to_json());
@@ -161,14 +201,14 @@ impl Session<'_> {
             let now = turn.view.iter().find(|a| a.tag == want.tag);
             let base = now.map(|a| a.version);
             let stale = want.based_on.is_some() && want.based_on != base;
-            let verdict = declared.may_write(&want.writer, &want.tag, &want.value).map(|artifact| artifact.keep.versions);
+            let verdict = declared.may_write(&want.writer, &want.tag, &want.value).map(history);
             match verdict {
                 Ok(_) if stale => turn.refused.push((want, Refusal::Conflict(base))),
-                Ok(versions) => {
+                Ok(most) => {
                     let before = now.map(|a| &a.value);
                     let write = self.write_of(&want.writer, Some(&want.operation), &want.tag, base, want.value.clone(), before);
                     turn.writes.push(write);
-                    written(&mut turn.view, &want.tag, want.value, versions);
+                    written(&mut turn.view, &want.tag, want.value, most);
                 }
                 Err(refusal) => turn.refused.push((want, refusal)),
             }
@@ -177,15 +217,16 @@ impl Session<'_> {
 
     /// What the log says about a turn besides its writes: what was read, what the operations did, what was refused, and
     /// the traces of values that are not kept.
-    fn log_of(&self, turn: &Turn, done: &Finished) -> Vec<Json> {
+    fn log_of(&self, turn: &Turn, done: &Finished, reply: &str) -> Vec<Json> {
         let read: serde_json::Map<String, Json> =
             turn.scene.get("art").to_json().as_object().into_iter().flatten().map(|(tag, a)| (tag.clone(), a["version"].clone())).collect();
         let artifacts = turn.scene.get("run.artifacts").to_json();
         let traces: Vec<_> = artifacts.as_array().into_iter().flatten().map(|row| redacted(row).trace()).collect();
         let before = turn.plan.reported("run").to_json();
+        let rewritten = json!({ "reply": (done.reply != reply).then_some(&done.reply), "user": done.user_text });
         let mut out = vec![json!({
             "op": "turn", "turn": turn.at.turn, "fingerprint": turn.plan.fingerprint, "read": read,
-            "before": before, "after": done.run, "ephemeral": traces,
+            "before": before, "after": done.run, "ephemeral": traces, "rewritten": rewritten,
         })];
         out.extend(turn.refused.iter().map(|(want, why)| rejected(&want.writer, &want.tag, want.based_on, why)));
         out

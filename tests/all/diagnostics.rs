@@ -12,6 +12,8 @@ use tapster::{Ruleset, Scene};
 
 /// Codes that have no file here, and where they are tested.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("operation.failed", "cli/tests/program/living_world.rs: it takes a store"),
+    ("operation.waiting", "cli/tests/program/living_world.rs: a build that waits"),
     ("artifact.refused", "tests/all/session.rs: it takes a store"),
     ("artifact_conflict", "docs/reference/sessions.md: it takes a store"),
     ("cache.unchanged", "tests/cli/cases.toml: it takes a plan of an earlier build"),

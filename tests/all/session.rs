@@ -143,3 +143,84 @@ fn a_model_that_fails_is_told_to_the_operation() {
     assert_eq!(done.written, []);
     assert!(done.run.to_string().contains("error"), "{}", done.run);
 }
+
+/// An operation that rewrites the reply and shows an item beside it.
+const LOUD: &str = r#"
+kind = "overlay"
+version = 1
+name = "loud"
+[[operation]]
+name = "loud"
+kind = "template"
+hooks = ["after"]
+template = "{{ messages.last.content | upcase }}"
+[[effect]]
+name = "loud/reply"
+operation = "loud"
+type = "turn_rewrite"
+target = "reply"
+[[effect]]
+name = "loud/shown"
+operation = "loud"
+type = "ui_inline"
+role = "assistant"
+"#;
+
+#[test]
+fn what_operations_make_behind_the_reply_comes_back() {
+    let bed = Bed::sqlite();
+    let session = Session::new(&bed.store, rules(LOUD), home("loud"));
+    let turn = block_on(session.begin(&scene("Hi."), at(1), &NoModel)).unwrap();
+    let done = block_on(session.finish(turn, "Hello.", &NoModel)).unwrap();
+    assert_eq!((done.reply.as_str(), done.inline.len()), ("HELLO.", 1));
+    let log = block_on(session.log(ALL)).unwrap();
+    assert_eq!(log.last().unwrap().record["rewritten"]["reply"], "HELLO.");
+}
+
+/// What the scene says of the state is seen by both halves of a turn, and is not stored.
+#[test]
+fn the_scene_wins_over_the_store_in_both_halves() {
+    let counting = r#"
+kind = "overlay"
+version = 1
+name = "counting"
+[[state]]
+name = "case_given"
+type = "integer"
+[[state]]
+name = "case_seen"
+type = "text"
+[[pass]]
+name = "after_reply/case_seen"
+do = "set"
+set = { "$state.case_seen" = "{{$state.case_given}}" }
+"#;
+    let bed = Bed::sqlite();
+    let session = Session::new(&bed.store, rules(counting), home("given"));
+    let mut scene = scene("Hi.");
+    scene.set("state", tapster::Value::from(&json!({ "case_given": 5 })));
+    let turn = block_on(session.begin(&scene, at(1), &NoModel)).unwrap();
+    block_on(session.finish(turn, "Hello.", &NoModel)).unwrap();
+    let state = block_on(bed.store.state(&home("given"))).unwrap().unwrap().value;
+    assert_eq!((&state["case_seen"], &state["case_given"]), (&json!("5"), &Json::Null));
+}
+
+#[test]
+fn a_feed_shows_as_many_values_as_its_row_asks_for() {
+    let feed = |most: u32| {
+        format!(
+            "kind = \"overlay\"\nversion = 1\nname = \"feed\"\n[[writer]]\nname = \"w\"\n[[artifact]]\nname = \"f\"\ntag = \"f\"\nwriter = \"w\"\n\
+             visibility = \"ui_only\"\nsurface = \"feed:f\"\nretention = {{ mode = \"durable\" }}\n\
+             presentation = {{ mode = \"timeline\", max_items = {most} }}\n"
+        )
+    };
+    let bed = Bed::sqlite();
+    let session = Session::new(&bed.store, rules(&feed(150)), home("feed"));
+    for n in 0..150 {
+        let based_on = (n > 0).then_some(n);
+        block_on(session.write("w", "f", based_on, json!(n.to_string()), at(1))).unwrap();
+    }
+    let shown = |session: &Session<'_>| json!(block_on(session.projections(at(1))).unwrap())[0]["items"].as_array().unwrap().len();
+    assert_eq!(shown(&session), 150);
+    assert_eq!(shown(&Session::new(&bed.store, rules(&feed(7)), home("feed"))), 7);
+}

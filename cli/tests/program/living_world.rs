@@ -95,3 +95,33 @@ fn the_world_is_read_written_shown_and_included() {
     assert!(lines[1].contains(r#"{\"hour\":18,"#), "the next prompt includes the world: {}", lines[1]);
     assert!(lines[4].contains("7:00, gallery: clear"), "{}", lines[4]);
 }
+
+/// What a process says on standard error about turns, and how it ends.
+fn complaints(store: &Path, turns: &[String]) -> (Option<i32>, String) {
+    let mut child = player(store);
+    child.stdin.take().unwrap().write_all(turns.concat().as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    (done.status.code(), String::from_utf8(done.stderr).unwrap())
+}
+
+#[test]
+fn a_reply_that_nobody_asked_for_is_told() {
+    let folder = Folder::new("misspelt");
+    let turns = turns();
+    let misspelt = turns[0].replace("\"keep_world\"", "\"keep_wrold\"");
+    let (exit, said) = complaints(&folder.store(), &[misspelt]);
+    assert_eq!(exit, Some(0));
+    assert!(said.contains("operation `keep_world` failed") && said.contains("did you mean `keep_world`?"), "{said}");
+}
+
+#[test]
+fn lines_that_are_no_turns_are_refused_with_their_place() {
+    let folder = Folder::new("malformed");
+    for (line, word) in
+        [("{\n", "line 1"), ("[1]\n", "line 1"), ("{\"message\": \"a\", \"reply\": \"b\", \"extra\": 1}\n", "unknown field `extra`")]
+    {
+        let (exit, said) = complaints(&folder.store(), &[line.to_owned()]);
+        assert_eq!(exit, Some(1), "{said}");
+        assert!(said.contains("is not a recorded turn") && said.contains(word), "{said}");
+    }
+}

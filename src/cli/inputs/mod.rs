@@ -110,6 +110,12 @@ impl Inputs {
         self.previous.as_deref().map(|file| Previous::read(file, show)).transpose()
     }
 
+    /// The first flag that says something about a single build, if one is given.
+    pub(in crate::cli) fn given_for_one_build(&self) -> Option<&'static str> {
+        let flags = [("--message", self.message.is_some()), ("--previous", self.previous.is_some())];
+        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+
     /// Loads only the pack and the overlays.
     pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
         rules_of(&self.parts(show)?, show)

@@ -62,6 +62,7 @@ impl Build {
             plan.unchanged = previous.plan(&rules, &plan).map_err(|e| Stop::build(&e, &rules))?;
         }
         show.warnings(&plan.warnings, rules.sources());
+        waiting(&plan, show);
         let json = match &self.dump {
             Link::Payload => {
                 let dialect = dialect(&scene);
@@ -79,6 +80,16 @@ impl Build {
         };
         show.json(&json);
         Ok(Exit::Done)
+    }
+}
+
+/// Warns about operations that wait for the reply of a model, which a build does not ask.
+fn waiting(plan: &Plan, show: &mut Show<'_, '_>) {
+    let requests = plan.reported("requests").to_json();
+    for operation in requests.as_array().into_iter().flatten().filter_map(|request| request["operation"].as_str()) {
+        let message = format!("operation `{operation}` waits for a model, so the prompt is not what a turn would send");
+        let help = format!("put its reply into the scene as `replies.{operation}.text`, or play the turn with `tapster turn`");
+        show.note(Diagnostic::new(Code::OperationWaiting, message).help(help));
     }
 }
 

@@ -1,8 +1,10 @@
 //! `tapster turn`: turns of a chat over a store, with recorded replies.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use indexmap::IndexMap;
@@ -13,7 +15,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
 use crate::session::{Finished, Model, ModelError, Request, Session};
-use crate::store::{Moment, SessionStore};
+use crate::store::{Moment, Page, Refused, SessionStore};
 
 use crate::cli::inputs::Inputs;
 use crate::cli::inputs::lines::Lines;
@@ -23,6 +25,9 @@ use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
 use crate::cli::waiting::wait;
 
+/// How many records of the log are read at once.
+const LOG_PART: u32 = 1000;
+
 /// Play turns of a chat: run the operations, build the prompt, take the recorded reply, and commit what has changed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -31,9 +36,11 @@ use crate::cli::waiting::wait;
 
 Each line of the replies is one turn, in JSON:
   {\"message\": \"I open the door.\", \"reply\": \"It creaks.\", \"operations\": {\"keeper\": \"{\\\"hour\\\": 9}\"}}
-`message` is what the user writes, `reply` the model's answer, and `operations` what the model answers to operations.
-A turn that the session has played already is only taken into the chat, so that a run that was interrupted goes on
-where it ended. For each turn that is played, one line of JSON is printed.")]
+`message` is what the user writes, `reply` the model's answer, and `operations` what the model answers to operations;
+an operation that asks again asks for `NAME:2`. A turn that the session has played already is only taken into the chat,
+so an interrupted run goes on where it ended. For each turn that is played, one line of JSON is printed.
+
+Exit code 1: an operation that a turn needs did not end as `done`; the turn is committed all the same.")]
 pub(in crate::cli) struct Turn {
     #[command(flatten)]
     inputs: Inputs,
@@ -54,9 +61,16 @@ struct Recorded {
     operations: IndexMap<String, String>,
 }
 
-impl Model for Recorded {
+/// A model that answers with what is recorded, and remembers what it was asked.
+struct Replies<'r> {
+    recorded: &'r Recorded,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Model for Replies<'_> {
     fn ask<'a>(&'a self, request: &'a Request) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>> {
-        let reply = self.operations.get(&request.operation).cloned().ok_or_else(|| ModelError {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.operation.clone());
+        let reply = self.recorded.operations.get(&request.operation).cloned().ok_or_else(|| ModelError {
             code: "no_reply".to_owned(),
             message: format!("no reply to operation `{}` is recorded", request.operation),
         });
@@ -66,33 +80,65 @@ impl Model for Recorded {
 
 impl Turn {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        if let Some(flag) = self.inputs.given_for_one_build() {
+            let message = format!("`{flag}` has no effect here");
+            return Err(Stop::could_not(Code::SceneField, message, "each line of the replies holds the message of its turn"));
+        }
         let (rules, mut scene) = self.inputs.open(show)?;
+        let kind = scene.get("type").to_text().to_string();
+        if !matches!(kind.as_str(), "" | "normal") {
+            let message = format!("a turn of type `{kind}` cannot be played from recorded replies");
+            return Err(Stop::could_not(Code::SceneField, message, "leave out `type`"));
+        }
         let (store, home) = (self.place.open(show)?, self.place.home());
-        let played = wait(store.info(&home)).map_err(|refused| Stop::new(Exit::CouldNot, *refused))?.map_or(0, |info| info.at.turn);
+        let played = wait(store.info(&home)).map_err(stopped)?.map_or(0, |info| info.at.turn);
         let session = Session::new(&store, rules.clone(), home);
-        let before = scene.get("turn_count").as_f64().unwrap_or_default() as i64;
+        let rewritten = wait(rewritten(&session)).map_err(stopped)?;
+        let mut turn = scene.get("turn_count").as_f64().unwrap_or_default() as i64;
         let mut lines = Lines::open(&self.replies, show)?;
-        let mut turn = before;
+        let mut exit = Exit::Done;
         while let Some(line) = lines.next(show)? {
             let recorded: Recorded = serde_json::from_str(&line).map_err(|error| {
                 let message = format!("{} is not a recorded turn: {error}", lines.place());
                 Stop::new(Exit::No, Diagnostic::error(Code::SyntaxJson, message).help("`tapster turn --help` shows the form of a line"))
             })?;
             turn += 1;
-            let mut reply = recorded.reply.clone();
-            if turn > played {
+            let (user, reply) = if turn > played {
                 let at = Moment { now: milliseconds(&scene.get("now").to_text())?, turn };
-                reply = play(&session, &scene, at, &recorded, show, &rules)?;
-            }
-            said(&mut scene, "user", &recorded.message);
-            said(&mut scene, "assistant", &reply);
+                let done = play(&session, &scene, at, &recorded, show, &rules)?;
+                exit = if done.run.get("status").is_some_and(|status| status == "failed") { Exit::No } else { exit };
+                (done.user_text, Some(done.reply))
+            } else {
+                rewritten.get(&turn).cloned().unwrap_or_default()
+            };
+            said(&mut scene, "user", user.as_ref().unwrap_or(&recorded.message));
+            said(&mut scene, "assistant", reply.as_ref().unwrap_or(&recorded.reply));
             scene.set("turn_count", Value::Int(turn));
         }
-        Ok(Exit::Done)
+        Ok(exit)
     }
 }
 
-/// Plays one turn, prints what became of it, and returns the reply.
+fn stopped(refused: Refused) -> Stop {
+    Stop::new(Exit::CouldNot, *refused)
+}
+
+/// What operations have made of the texts of earlier turns: the user's message, and the reply.
+async fn rewritten(session: &Session<'_>) -> Result<HashMap<i64, (Option<String>, Option<String>)>, Refused> {
+    let mut out = HashMap::new();
+    let mut after = 0;
+    loop {
+        let part = session.log(Page { after, limit: LOG_PART }).await?;
+        let Some(last) = part.last() else { return Ok(out) };
+        after = last.seq;
+        for record in part.iter().map(|logged| &logged.record).filter(|record| record["op"] == "turn") {
+            let text = |key: &str| record.get("rewritten")?.get(key)?.as_str().map(str::to_owned);
+            out.insert(record["turn"].as_i64().unwrap_or_default(), (text("user"), text("reply")));
+        }
+    }
+}
+
+/// Plays one turn, and prints what became of it.
 fn play(
     session: &Session<'_>,
     scene: &Scene,
@@ -100,29 +146,56 @@ fn play(
     recorded: &Recorded,
     show: &mut Show<'_, '_>,
     rules: &Ruleset,
-) -> Result<String, Stop> {
+) -> Result<Finished, Stop> {
     let mut scene = scene.clone();
     scene.set("input", Value::text(recorded.message.as_str()));
     scene.set("turn.is_user_input", Value::Bool(true));
     scene.set("turn.activation_text", Value::text(recorded.message.as_str()));
     scene.set("turn_count", Value::Int(at.turn));
-    let begun = wait(session.begin(&scene, at, recorded)).map_err(|error| stop(error, rules))?;
+    let replies = Replies { recorded, asked: Mutex::default() };
+    let begun = wait(session.begin(&scene, at, &replies)).map_err(|error| stop(error, rules))?;
     show.warnings(&begun.plan.warnings, rules.sources());
     let messages: Vec<Json> = begun.plan.messages().iter().map(Value::to_json).collect();
     let before = begun.plan.reported("run").to_json();
-    let done = wait(session.finish(begun, &recorded.reply, recorded)).map_err(|error| stop(error, rules))?;
+    let done = wait(session.finish(begun, &recorded.reply, &replies)).map_err(|error| stop(error, rules))?;
     show.warnings(&done.warnings, rules.sources());
-    let ui = wait(session.projections(at)).map_err(|refused| Stop::new(Exit::CouldNot, *refused))?;
-    let Finished { reply, written, refused, pruned, run, .. } = done;
-    let written: Vec<Json> = written.into_iter().map(|(tag, version)| json!({ "tag": tag, "version": version })).collect();
-    let refused: Vec<Json> = refused.into_iter().map(told).collect();
+    let asked = replies.asked.into_inner().unwrap_or_else(PoisonError::into_inner);
+    warn(at, recorded, &asked, [&before, &done.run], show);
+    let ui = wait(session.projections(at)).map_err(stopped)?;
+    let written: Vec<Json> = done.written.iter().map(|(tag, version)| json!({ "tag": tag, "version": version })).collect();
+    let refused: Vec<Json> = done.refused.iter().cloned().map(told).collect();
     let line = json!({
-        "turn": at.turn, "messages": messages, "reply": reply, "written": written, "refused": refused, "pruned": pruned,
-        "run": { "before": before, "after": run }, "ui": ui,
+        "turn": at.turn, "messages": messages, "reply": done.reply, "user_text": done.user_text, "inline": done.inline,
+        "written": written, "refused": refused, "pruned": done.pruned, "run": { "before": before, "after": done.run }, "ui": ui,
     });
     show.result(&format!("{line}\n"));
     show.flush();
-    Ok(reply)
+    Ok(done)
+}
+
+/// Warns about operations that failed, phases that failed, and recorded replies that nobody asked for.
+fn warn(at: Moment, recorded: &Recorded, asked: &[String], runs: [&Json; 2], show: &mut Show<'_, '_>) {
+    let mut warnings = Vec::new();
+    for run in runs {
+        for operation in run["operations"].as_array().into_iter().flatten().filter(|o| o["status"] == "error") {
+            let text = |key: &str| operation.get("error").and_then(|error| error.get(key)?.as_str()).unwrap_or_default();
+            let name = operation["operation"].as_str().unwrap_or_default();
+            let message = format!("turn {}: operation `{name}` failed: {} ({})", at.turn, text("message"), text("code"));
+            warnings.push(Diagnostic::warning(Code::OperationFailed, message).help("the run log of the turn says more"));
+        }
+        if run["status"] == "failed" {
+            let message = format!("turn {}: an operation that the turn needs did not end as `done`", at.turn);
+            warnings.push(Diagnostic::warning(Code::OperationFailed, message).help("`not_done` of the run log names it"));
+        }
+    }
+    for name in recorded.operations.keys().filter(|name| !asked.contains(name)) {
+        let near = crate::diag::suggest::help(name, asked.iter().map(String::as_str));
+        let message = format!("turn {}: no operation asked for the recorded reply `{name}`", at.turn);
+        warnings.push(
+            Diagnostic::warning(Code::OperationFailed, message).help(near.unwrap_or_else(|| "remove it, or correct its name".to_owned())),
+        );
+    }
+    warnings.into_iter().for_each(|warning| show.note(warning));
 }
 
 fn told((tag, writer, refusal): (String, String, Refusal)) -> Json {
