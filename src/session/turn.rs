@@ -136,6 +136,7 @@ impl Session<'_> {
         let changed = turn.patches.iter().any(|patch| patch.as_object().is_some_and(|patch| !patch.is_empty()));
         let batch = Batch {
             at: turn.at,
+            turn: true,
             writes: turn.writes.clone(),
             state: changed.then(|| turn.state_now()),
             state_based_on: turn.state.as_ref().map(|s| s.revision),

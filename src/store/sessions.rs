@@ -71,8 +71,10 @@ pub struct Write {
 /// Everything that one turn changes.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
-    /// When.
+    /// When. A batch that only has records for the log does not change when the session was last written.
     pub at: Moment,
+    /// Whether this batch ends the turn `at.turn`, so that [`SessionInfo::turns`] counts it.
+    pub turn: bool,
     /// New versions, in this order. Several may be of one artifact, each based on the one before.
     pub writes: Vec<Write>,
     /// The state of the rules as a whole, if it changes.
@@ -212,6 +214,8 @@ pub struct Dump {
     pub state: Option<State>,
     /// When the session was last written.
     pub at: Moment,
+    /// The highest turn that was completed.
+    pub turns: i64,
 }
 
 /// A session in a listing.
@@ -221,8 +225,10 @@ pub struct SessionInfo {
     pub home: Home,
     /// The number of its artifacts.
     pub artifacts: i64,
-    /// When it was last written.
+    /// When its artifacts or its state were last written, or a turn was completed; zero if that never happened.
     pub at: Moment,
+    /// The highest turn that was completed; zero if none was.
+    pub turns: i64,
 }
 
 /// A part of a long listing.
@@ -271,7 +277,7 @@ pub trait SessionStore: Send + Sync {
     fn dump<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<Dump>>;
 
     /// Puts back what [`dump`](Self::dump) gave, with the same version numbers, completely or not at all. Returns false,
-    /// and changes nothing, if the session exists.
+    /// and changes nothing, if the session has anything but a log: an artifact, an archive, a state, or a completed turn.
     fn restore<'a>(&'a self, home: &'a Home, dump: Dump) -> Pending<'a, bool>;
 
     /// The sessions of an owner, or of all owners, sorted. `page.after` is the number of sessions to pass over.

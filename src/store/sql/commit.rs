@@ -15,6 +15,7 @@ pub(super) struct Checked<'a> {
     home: &'a Home,
     key: String,
     at: Moment,
+    turn: bool,
     writes: Vec<CheckedWrite<'a>>,
     state: Option<String>,
     state_based_on: Option<i64>,
@@ -46,28 +47,40 @@ impl<'a> Checked<'a> {
         }
         let state = batch.state.as_ref().map(|state| text_of(state, &|| "the state of the session".to_owned())).transpose()?;
         let log = batch.log.iter().map(|record| text_of(record, &|| "a record of the log".to_owned())).collect::<Result<_, _>>()?;
-        Ok(Self { home, key, at: batch.at, writes, state, state_based_on: batch.state_based_on, log })
+        Ok(Self { home, key, at: batch.at, turn: batch.turn, writes, state, state_based_on: batch.state_based_on, log })
     }
 
     /// Whether there is nothing to do.
     pub(super) fn is_empty(&self) -> bool {
-        self.writes.is_empty() && self.state.is_none() && self.log.is_empty()
+        !self.is_change() && self.log.is_empty()
+    }
+
+    /// Whether there is more than records for the log.
+    fn is_change(&self) -> bool {
+        self.turn || !self.writes.is_empty() || self.state.is_some()
     }
 }
 
 /// Applies a batch.
 pub(super) async fn commit(conn: &mut AnyConnection, batch: &Checked<'_>) -> Result<Done, Fault> {
     let records = batch.log.len() + batch.writes.len();
-    let sql = "INSERT INTO tapster_sessions AS s (home, owner, session, records, at_ms, turn) VALUES ($1, $2, $3, $4, $5, $6) \
-               ON CONFLICT (home) DO UPDATE SET records = s.records + excluded.records, at_ms = excluded.at_ms, turn = excluded.turn \
-               RETURNING records";
+    // a record of the log is numbered by this row, but says nothing about when the session was written
+    let changed = i64::from(batch.is_change());
+    let at = if batch.is_change() { batch.at } else { Moment::default() };
+    let sql = "INSERT INTO tapster_sessions AS s (home, owner, session, records, at_ms, turn, played) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (home) DO UPDATE SET records = s.records + excluded.records, \
+               at_ms = CASE WHEN $8 > 0 THEN excluded.at_ms ELSE s.at_ms END, \
+               turn = CASE WHEN $8 > 0 THEN excluded.turn ELSE s.turn END, \
+               played = CASE WHEN excluded.played > s.played THEN excluded.played ELSE s.played END RETURNING records";
     let row = sqlx::query(sql)
         .bind(batch.key.clone())
         .bind(batch.home.owner.clone())
         .bind(batch.home.session.clone())
         .bind(number(records))
-        .bind(batch.at.now)
-        .bind(batch.at.turn)
+        .bind(at.now)
+        .bind(at.turn)
+        .bind(if batch.turn { batch.at.turn.max(0) } else { 0 })
+        .bind(changed)
         .fetch_one(&mut *conn)
         .await?;
     let last: i64 = row.try_get(0)?;

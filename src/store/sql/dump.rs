@@ -18,14 +18,15 @@ pub(super) struct Wanted<'a> {
 }
 
 pub(super) async fn info(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Option<SessionInfo>, Fault> {
-    let sql = "SELECT at_ms, turn, (SELECT COUNT(*) FROM tapster_heads h WHERE h.home = s.home) FROM tapster_sessions s WHERE s.home = $1";
+    let sql = "SELECT at_ms, turn, played, (SELECT COUNT(*) FROM tapster_heads h WHERE h.home = s.home) \
+               FROM tapster_sessions s WHERE s.home = $1";
     let Some(row) = sqlx::query(sql).bind(wanted.key.clone()).fetch_optional(conn).await? else { return Ok(None) };
     let at = Moment { now: row.try_get(0)?, turn: row.try_get(1)? };
-    Ok(Some(SessionInfo { home: wanted.home.clone(), artifacts: row.try_get(2)?, at }))
+    Ok(Some(SessionInfo { home: wanted.home.clone(), artifacts: row.try_get(3)?, at, turns: row.try_get(2)? }))
 }
 
 pub(super) async fn dump(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Option<Dump>, Fault> {
-    let Some(SessionInfo { at, .. }) = info(conn, wanted).await? else { return Ok(None) };
+    let Some(SessionInfo { at, turns, .. }) = info(conn, wanted).await? else { return Ok(None) };
     let mut artifacts: Vec<(String, Vec<Version>)> = Vec::new();
     let sql = "SELECT h.tag, v.version, v.based_on, v.at_ms, v.turn, v.value FROM tapster_heads h \
                JOIN tapster_versions v ON v.artifact = h.artifact WHERE h.home = $1 ORDER BY h.artifact, v.version";
@@ -43,7 +44,7 @@ pub(super) async fn dump(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Resul
     let rows = sqlx::query(sql).bind(wanted.key.clone()).fetch_all(&mut *conn).await?;
     let archive = rows.iter().map(archived_of).collect::<Result<_, _>>()?;
     let state = state(conn, &wanted.key).await?;
-    Ok(Some(Dump { artifacts, archive, state, at }))
+    Ok(Some(Dump { artifacts, archive, state, at, turns }))
 }
 
 /// An artifact: its key, its tag, and its versions with their values as text.
@@ -54,6 +55,7 @@ pub(super) struct Restored<'a> {
     home: &'a Home,
     key: String,
     at: Moment,
+    turns: i64,
     artifacts: Vec<RestoredArtifact<'a>>,
     /// Artifact, and what was archived with its value as text.
     archive: Vec<(String, &'a Archived, String)>,
@@ -94,7 +96,7 @@ impl<'a> Restored<'a> {
             Some(state) => Some((state, text_of(&state.value, &|| "the state of the session".to_owned())?)),
             None => None,
         };
-        Ok(Self { home, key, at: dump.at, artifacts, archive, state })
+        Ok(Self { home, key, at: dump.at, turns: dump.turns, artifacts, archive, state })
     }
 }
 
@@ -102,23 +104,25 @@ fn unfit(message: String) -> Refused {
     refused(Code::StoreDamaged, message, "restore a dump that was not changed")
 }
 
-/// Puts a session back. Returns false if it exists.
+/// Puts a session back. Returns false if there is one already that has more than a log.
 pub(super) async fn restore(conn: &mut AnyConnection, dump: &Restored<'_>) -> Result<bool, Fault> {
-    let sql = "INSERT INTO tapster_sessions (home, owner, session, records, at_ms, turn) VALUES ($1, $2, $3, $4, $5, $6) \
-               ON CONFLICT (home) DO NOTHING";
-    let made = sqlx::query(sql)
-        .bind(dump.key.clone())
-        .bind(dump.home.owner.clone())
-        .bind(dump.home.session.clone())
-        // the log is not part of a dump; new records come behind those that archived the versions
-        .bind(i64::try_from(dump.archive.len()).unwrap_or(i64::MAX))
-        .bind(dump.at.now)
-        .bind(dump.at.turn)
-        .execute(&mut *conn)
-        .await?;
-    if made.rows_affected() == 0 {
+    // an update that changes nothing locks the row
+    let sql = "INSERT INTO tapster_sessions AS s (home, owner, session, records, at_ms, turn, played) \
+               VALUES ($1, $2, $3, 0, 0, 0, 0) ON CONFLICT (home) DO UPDATE SET records = s.records RETURNING records, played";
+    let query = sqlx::query(sql).bind(dump.key.clone()).bind(dump.home.owner.clone()).bind(dump.home.session.clone());
+    let row = query.fetch_one(&mut *conn).await?;
+    let (records, played): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    let sql = "SELECT (SELECT COUNT(*) FROM tapster_heads WHERE home = $1) + (SELECT COUNT(*) FROM tapster_archive WHERE home = $1) \
+               + (SELECT COUNT(*) FROM tapster_states WHERE home = $1)";
+    let there: i64 = sqlx::query(sql).bind(dump.key.clone()).fetch_one(&mut *conn).await?.try_get(0)?;
+    if there > 0 || played > 0 {
         return Ok(false);
     }
+    // the log is not part of a dump; new records come behind those that archived the versions
+    let archived = i64::try_from(dump.archive.len()).unwrap_or(i64::MAX);
+    let sql = "UPDATE tapster_sessions SET records = $2, at_ms = $3, turn = $4, played = $5 WHERE home = $1";
+    let query = sqlx::query(sql).bind(dump.key.clone()).bind(records.saturating_add(archived));
+    query.bind(dump.at.now).bind(dump.at.turn).bind(dump.turns).execute(&mut *conn).await?;
     for (artifact, tag, versions) in &dump.artifacts {
         let Some((head, _)) = versions.last() else { continue };
         let sql = "INSERT INTO tapster_heads (artifact, home, tag, version) VALUES ($1, $2, $3, $4)";
@@ -130,7 +134,7 @@ pub(super) async fn restore(conn: &mut AnyConnection, dump: &Restored<'_>) -> Re
             query.bind(version.at.now).bind(version.at.turn).bind(value.clone()).execute(&mut *conn).await?;
         }
     }
-    for (record, (artifact, archived, value)) in (1_i64..).zip(&dump.archive) {
+    for (record, (artifact, archived, value)) in (records + 1..).zip(&dump.archive) {
         let sql = "INSERT INTO tapster_archive (artifact, version, home, tag, based_on, at_ms, turn, value, record, archived_ms, \
                    archived_turn, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
         let version = &archived.version;

@@ -188,7 +188,7 @@ pub(super) async fn sessions(conn: &mut AnyConnection, part: &SessionsPart<'_>) 
     macro_rules! statement {
         ($condition:literal, $bytes:literal) => {
             concat!(
-                "SELECT s.owner, s.session, s.at_ms, s.turn, (SELECT COUNT(*) FROM tapster_heads h WHERE h.home = s.home) \
+                "SELECT s.owner, s.session, s.at_ms, s.turn, s.played, (SELECT COUNT(*) FROM tapster_heads h WHERE h.home = s.home) \
                  FROM tapster_sessions s WHERE ",
                 $condition,
                 " ORDER BY s.owner COLLATE ",
@@ -209,7 +209,8 @@ pub(super) async fn sessions(conn: &mut AnyConnection, part: &SessionsPart<'_>) 
     let mut sessions = Vec::new();
     for row in query.bind(i64::from(part.page.limit)).bind(part.page.after.max(0)).fetch_all(conn).await? {
         let home = Home { owner: row.try_get(0)?, session: row.try_get(1)? };
-        sessions.push(SessionInfo { home, artifacts: row.try_get(4)?, at: Moment { now: row.try_get(2)?, turn: row.try_get(3)? } });
+        let at = Moment { now: row.try_get(2)?, turn: row.try_get(3)? };
+        sessions.push(SessionInfo { home, artifacts: row.try_get(5)?, at, turns: row.try_get(4)? });
     }
     Ok(sessions)
 }

@@ -47,7 +47,7 @@ fn child() {
                 write("all", base, value(n + 1), Window::default()),
                 write("some", base, value(n + 1), Window { versions: Some(KEPT), ..Window::default() }),
             ];
-            let batch = Batch { at: at(n + 1, 1), writes, state: Some(value(n + 1)), state_based_on: base, log: vec![] };
+            let batch = Batch { at: at(n + 1, 1), turn: true, writes, state: Some(value(n + 1)), state_based_on: base, log: vec![] };
             match store.commit(&home, batch).await.unwrap() {
                 Committed::Applied { versions, state, .. } => assert_eq!((versions, state), (vec![n + 1, n + 1], Some(n + 1))),
                 conflict @ Committed::Conflict { .. } => unreachable!("{conflict:?}"),

@@ -20,7 +20,7 @@ const TAGS: [&str; 3] = ["a", "b", "ä'\""];
 /// One request. Bases are given as distances from the latest version, so that many fit.
 #[derive(Debug, Clone)]
 enum Ask {
-    Commit { session: usize, at: Moment, writes: Vec<(usize, i64, Window)>, state: Option<i64>, log: usize },
+    Commit { session: usize, at: Moment, turn: bool, writes: Vec<(usize, i64, Window)>, state: Option<i64>, log: usize },
     Prune { session: usize, at: Moment, windows: Vec<(usize, Window)> },
     View { session: usize, at: Moment, windows: Vec<(usize, Window)>, most: u32 },
     Copy { from: usize, to: usize },
@@ -47,8 +47,8 @@ fn ask() -> impl Strategy<Value = Ask> {
     let off = || prop_oneof![6 => Just(0i64), 1 => -2i64..3];
     let writes = prop::collection::vec((0..TAGS.len(), off(), window()), 0..4);
     prop_oneof![
-        6 => (session.clone(), moment(), writes, prop::option::of(off()), 0..2usize)
-            .prop_map(|(session, at, writes, state, log)| Ask::Commit { session, at, writes, state, log }),
+        6 => (session.clone(), moment(), prop::bool::weighted(0.2), writes, prop::option::of(off()), 0..2usize)
+            .prop_map(|(session, at, turn, writes, state, log)| Ask::Commit { session, at, turn, writes, state, log }),
         2 => (session.clone(), moment(), windows()).prop_map(|(session, at, windows)| Ask::Prune { session, at, windows }),
         3 => (session.clone(), moment(), windows(), 0..4u32)
             .prop_map(|(session, at, windows, most)| Ask::View { session, at, windows, most }),
@@ -61,6 +61,7 @@ fn ask() -> impl Strategy<Value = Ask> {
 #[derive(Debug, Clone, Default)]
 struct Session {
     at: Moment,
+    turns: i64,
     seq: i64,
     artifacts: BTreeMap<String, Vec<Version>>,
     archive: Vec<Archived>,
@@ -127,9 +128,9 @@ fn base(latest: Option<i64>, off: i64) -> Option<i64> {
 /// Runs a request on the model and on the store, and compares the answers.
 fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], ask: Ask) {
     match ask {
-        Ask::Commit { session, at, writes, state, log } => {
+        Ask::Commit { session, at, turn, writes, state, log } => {
             let mut after = model[session].clone().unwrap_or_default();
-            let mut batch = Batch { at, log: vec![json!({ "op": "read" }); log], ..Batch::default() };
+            let mut batch = Batch { at, turn, log: vec![json!({ "op": "read" }); log], ..Batch::default() };
             let mut conflict = None;
             if let Some(off) = state {
                 let revision = after.state.as_ref().map(|state| state.revision);
@@ -160,7 +161,8 @@ fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], a
                 after.note(at, json!({ "op": "write", "tag": tag, "version": version }));
                 versions.push(version);
             }
-            let empty = batch.writes.is_empty() && batch.state.is_none() && batch.log.is_empty();
+            let written = turn || !batch.writes.is_empty() || batch.state.is_some();
+            let empty = !written && batch.log.is_empty();
             let mut pruned = Vec::new();
             for (tag, keep) in last_of(&writes.iter().map(|(tag, _, keep)| (TAGS[*tag].to_owned(), *keep)).collect::<Vec<_>>()) {
                 if conflict.is_none() {
@@ -174,7 +176,12 @@ fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], a
                 None => {
                     let state = after.state.as_ref().filter(|_| changed).map(|state| state.revision);
                     assert_eq!(done, Committed::Applied { versions, state, pruned });
-                    after.at = at;
+                    if written {
+                        after.at = at;
+                    }
+                    if turn {
+                        after.turns = after.turns.max(at.turn);
+                    }
                     if !empty {
                         model[session] = Some(after);
                     }
@@ -214,13 +221,16 @@ fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], a
                 archive: session.archive.clone(),
                 state: session.state.clone(),
                 at: session.at,
+                turns: session.turns,
             });
             assert_eq!(dump, wanted);
             if let Some(dump) = dump {
-                assert_eq!(block_on(store.restore(&homes[to], dump)).unwrap(), model[to].is_none());
-                if model[to].is_none() {
+                let there = model[to].clone().unwrap_or_default();
+                let free = there.artifacts.is_empty() && there.archive.is_empty() && there.state.is_none() && there.turns == 0;
+                assert_eq!(block_on(store.restore(&homes[to], dump)).unwrap(), free);
+                if free {
                     let copy = model[from].clone().unwrap();
-                    model[to] = Some(Session { seq: i64::try_from(copy.archive.len()).unwrap(), log: Vec::new(), ..copy });
+                    model[to] = Some(Session { seq: there.seq + i64::try_from(copy.archive.len()).unwrap(), log: there.log, ..copy });
                 }
             }
         }
@@ -243,8 +253,8 @@ fn compare(store: &SqlStore, home: &Home, model: Option<&Session>) {
     assert_eq!(block_on(store.archive(home, None, ALL)).unwrap(), session.archive);
     assert_eq!(block_on(store.log(home, ALL)).unwrap(), session.log);
     assert_eq!(block_on(store.state(home)).unwrap(), session.state);
-    let info = block_on(store.info(home)).unwrap().map(|info| (info.artifacts, info.at));
-    assert_eq!(info, model.map(|session| (i64::try_from(session.artifacts.len()).unwrap(), session.at)));
+    let info = block_on(store.info(home)).unwrap().map(|info| (info.artifacts, info.at, info.turns));
+    assert_eq!(info, model.map(|session| (i64::try_from(session.artifacts.len()).unwrap(), session.at, session.turns)));
 }
 
 fn like_the_model(store: &SqlStore, cases: u32) {

@@ -232,13 +232,16 @@ on_both! {
             let batch = Batch { at: at(n, n), writes, state: Some(json!(n)), state_based_on: (n > 1).then_some(n - 1), ..Batch::default() };
             commit(store, &from, batch);
         }
+        for turn in [4, 3] {
+            commit(store, &from, Batch { at: at(5, turn), turn: true, ..Batch::default() });
+        }
         let info = block_on(store.info(&from)).unwrap().unwrap();
-        assert_eq!((info.artifacts, info.at), (2, at(5, 5)));
+        assert_eq!((info.artifacts, info.at, info.turns), (2, at(5, 3), 4), "the completed turn is never lowered");
         let dump = block_on(store.dump(&from)).unwrap().unwrap();
         let numbers = |versions: &[tapster::store::Version]| versions.iter().map(|v| v.version).collect::<Vec<_>>();
         let shown: Vec<_> = dump.artifacts.iter().map(|(tag, versions)| (tag.as_str(), numbers(versions))).collect();
         assert_eq!(shown, [("a", vec![1, 2, 3, 4, 5]), ("z", vec![4, 5])]);
-        assert_eq!((dump.archive.len(), dump.at, dump.state.as_ref().unwrap().revision), (3, at(5, 5), 5));
+        assert_eq!((dump.archive.len(), dump.at, dump.turns, dump.state.as_ref().unwrap().revision), (3, at(5, 3), 4, 5));
 
         assert!(!block_on(store.restore(&from, dump.clone())).unwrap(), "a session that exists is left alone");
         assert!(block_on(store.restore(&to, dump.clone())).unwrap());
@@ -262,6 +265,28 @@ on_both! {
         broken(&|dump| dump.archive[0].version.version = 5);
         broken(&|dump| dump.state.as_mut().unwrap().revision = 0);
         assert_eq!(block_on(store.info(&home("me", "broken"))).unwrap(), None);
+    }
+
+    fn records_of_the_log_change_nothing_else(bed) {
+        let (store, new, old) = (&bed.store, home("me", "new"), home("me", "old"));
+        let note = |turn| Batch { at: at(99, 99), turn, log: vec![json!({ "op": "write_rejected" })], ..Batch::default() };
+        put(store, &old, at(2, 1), write("a", None, json!(1), KEEP));
+        commit(store, &old, note(false));
+        let info = |home| block_on(store.info(home)).unwrap().map(|info| (info.artifacts, info.at, info.turns));
+        assert_eq!(info(&old), Some((1, at(2, 1), 0)));
+        commit(store, &new, note(false));
+        assert_eq!(info(&new), Some((0, at(0, 0), 0)), "a refused write is not when a session was written");
+
+        let dump = block_on(store.dump(&old)).unwrap().unwrap();
+        assert!(block_on(store.restore(&new, dump.clone())).unwrap(), "a session that only has a log can be filled");
+        assert_eq!((block_on(store.dump(&new)).unwrap().unwrap(), block_on(store.log(&new, ALL)).unwrap().len()), (dump.clone(), 1));
+        assert_eq!(put(store, &new, at(3, 1), write("a", Some(1), json!(2), Window::LATEST)), 2);
+        assert_eq!(block_on(store.log(&new, ALL)).unwrap().iter().map(|logged| logged.seq).collect::<Vec<_>>(), [1, 2, 3]);
+
+        let played = home("me", "played");
+        commit(store, &played, note(true));
+        assert_eq!(info(&played), Some((0, at(99, 99), 99)));
+        assert!(!block_on(store.restore(&played, dump)).unwrap(), "a session with completed turns is not filled");
     }
 
     fn values_come_back_as_they_were(bed) {

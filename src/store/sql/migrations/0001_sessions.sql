@@ -8,7 +8,9 @@ CREATE TABLE tapster_sessions (
     -- how many records of the log have a number
     records BIGINT NOT NULL,
     at_ms BIGINT NOT NULL,
-    turn BIGINT NOT NULL
+    turn BIGINT NOT NULL,
+    -- the highest turn that was completed
+    played BIGINT NOT NULL
 );
 CREATE INDEX tapster_sessions_owner ON tapster_sessions (owner);
 
