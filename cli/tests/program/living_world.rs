@@ -125,3 +125,19 @@ fn lines_that_are_no_turns_are_refused_with_their_place() {
         assert!(said.contains("is not a recorded turn") && said.contains(word), "{said}");
     }
 }
+
+/// Writes by hand, refused or not, and whatever turn they name, neither skip a turn nor play one twice.
+#[test]
+fn writes_by_hand_do_not_move_the_turns() {
+    let (folder, turns) = (Folder::new("by-hand"), turns());
+    assert_eq!(play(&folder.store(), &turns[..2]).len(), 2);
+    let put = |based_on: &str, turn: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tapster"));
+        command.args(["artifact", "put", "world", "--pack", "examples/living-world/rules", "--value", "{\"hour\": 3}"]);
+        command.args(["--based-on", based_on, "--turn", turn, "--store"]).arg(folder.store()).current_dir(root());
+        command.output().unwrap().status.code()
+    };
+    assert_eq!((put("77", "5"), put("2", "1"), put("3", "40")), (Some(1), Some(0), Some(0)));
+    assert_eq!(play(&folder.store(), &turns).len(), 3);
+    assert_eq!(play(&folder.store(), &turns).len(), 0);
+}

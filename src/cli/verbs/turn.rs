@@ -91,7 +91,7 @@ impl Turn {
             return Err(Stop::could_not(Code::SceneField, message, "leave out `type`"));
         }
         let (store, home) = (self.place.open(show)?, self.place.home());
-        let played = wait(store.info(&home)).map_err(stopped)?.map_or(0, |info| info.at.turn);
+        let played = wait(store.info(&home)).map_err(stopped)?.map_or(0, |info| info.turns);
         let session = Session::new(&store, rules.clone(), home);
         let rewritten = wait(rewritten(&session)).map_err(stopped)?;
         let mut turn = scene.get("turn_count").as_f64().unwrap_or_default() as i64;
