@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, DiagnosticCode, Span, Table};
+use crate::model::item::core;
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
@@ -88,8 +89,9 @@ impl Require {
         st.force(list)?;
         let memo = Memo::default();
         let env = pass_env(st, &memo);
-        let mut sum = 0.0;
-        for item in st.list(list).items.iter().filter(|i| i.enabled()) {
+        // what was reserved is part of what the prompt needs, whether or not an item stands for it yet
+        let mut sum = st.ledger.borrow().spent(account);
+        for item in st.list(list).items.iter().filter(|i| i.enabled() && !i.flag(core::ADMITTED)) {
             sum += ledger::cost(&env, account, item)?;
         }
         Ok(Some(ledger::headroom(&env, account, sum)?))
