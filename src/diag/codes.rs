@@ -196,6 +196,7 @@ codes! {
     // storing templates and sessions
     StoreName = "store.name", Error, "a name that cannot be used for storing, or that differs from the name of what is stored there";
     StoreTaken = "store.taken", Error, "something with this name is stored already";
+    StoreConfirm = "store.confirm", Error, "something would be removed for good, and that was not confirmed";
     StoreUrl = "store.url", Error, "the address of a store cannot be read";
     StoreUnreachable = "store.unreachable", Error, "a database cannot be reached, or the connection to it was lost";
     StoreBusy = "store.busy", Error, "a database stays locked by other programs";

@@ -17,7 +17,7 @@ pub enum SessionError {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// A write was refused.
-    #[error("`{writer}` may not write artifact `{tag}` now: {}", reason(.refusal))]
+    #[error("`{}` may not write artifact `{}` now: {}", short(.writer), short(.tag), reason(.refusal))]
     Refused {
         /// The artifact.
         tag: String,
@@ -38,6 +38,15 @@ impl From<Refused> for SessionError {
     fn from(refused: Refused) -> Self {
         Self::Store(refused)
     }
+}
+
+/// The beginning of a name, which may have any length.
+fn short(name: &str) -> String {
+    let mut out: String = name.chars().take(60).collect();
+    if out.len() < name.len() {
+        out.push('…');
+    }
+    out
 }
 
 /// A refusal in words.

@@ -18,7 +18,9 @@ use serde_json::{Value as Json, json};
 
 use crate::artifact::{Declared, Projection, Refusal, RunArtifact, RunArtifacts, diff};
 use crate::pack::Ruleset;
-use crate::store::{Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, Write};
+use crate::store::{
+    Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, Window, Write,
+};
 
 pub use error::SessionError;
 pub use replay::{Model, ModelError, NoModel, Request};
@@ -69,9 +71,8 @@ impl<'s> Session<'s> {
     /// As [`artifacts`](Self::artifacts).
     pub async fn read(&self, reader: &str, tag: &str, at: Moment) -> Result<Option<Artifact>, Refused> {
         let declared = self.rules.artifacts().persisted(tag);
-        let windows = declared.map(|a| (tag.to_owned(), a.keep));
-        let all = self.store.view(&self.home, at, windows.as_slice(), declared.map_or(0, history)).await?;
-        let found = all.into_iter().find(|artifact| artifact.tag == tag);
+        let keep = declared.map_or(Window::LATEST, |artifact| artifact.keep);
+        let found = self.store.artifact(&self.home, at, tag, keep, declared.map_or(0, history)).await?;
         let kind = declared.map(|a| a.kind.as_ref());
         let version = found.as_ref().map(|a| a.version);
         let record = json!({ "op": "read", "tag": tag, "kind": kind, "scope": "session", "pipeline": reader, "version": version });
@@ -88,7 +89,7 @@ impl<'s> Session<'s> {
         let refusal = match self.rules.artifacts().may_write(writer, tag, &value) {
             Err(refusal) => refusal,
             Ok(_) => {
-                let before = self.store.view(&self.home, at, &[], 0).await?.into_iter().find(|a| a.tag == tag);
+                let before = self.store.artifact(&self.home, at, tag, Window::LATEST, 0).await?;
                 let write = self.write_of(writer, None, tag, based_on, value, before.as_ref().map(|a| &a.value));
                 match self.store.commit(&self.home, Batch { at, writes: vec![write], ..Batch::default() }).await? {
                     Committed::Applied { versions, .. } => return Ok(versions.first().copied().unwrap_or_default()),
@@ -124,7 +125,7 @@ impl<'s> Session<'s> {
         if let (Some(operation), Some(log)) = (operation, log.as_object_mut()) {
             log.insert("operation".to_owned(), operation.into());
         }
-        let keep = declared.map_or(crate::store::Window::LATEST, |a| a.keep);
+        let keep = declared.map_or(Window::LATEST, |a| a.keep);
         Write { tag: tag.to_owned(), based_on: base, value, keep, log }
     }
 

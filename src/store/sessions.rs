@@ -29,6 +29,7 @@ pub struct Home {
 
 /// When something happens. The clock is the application's, never the machine's, and may go backwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Moment {
     /// Milliseconds since 1970.
     pub now: i64,
@@ -157,6 +158,7 @@ pub struct Artifact {
 
 /// One stored version.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Version {
     /// Its number, from 1.
     pub version: i64,
@@ -170,6 +172,7 @@ pub struct Version {
 
 /// A version in the archive.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Archived {
     /// The artifact.
     pub tag: String,
@@ -194,6 +197,7 @@ pub struct Logged {
 
 /// The state of a session's rules.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     /// How often it was changed.
     pub revision: i64,
@@ -205,6 +209,7 @@ pub struct State {
 
 /// Everything of a session but its log.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Dump {
     /// The stored versions of each artifact, ascending; the last one is the latest.
     pub artifacts: Vec<(String, Vec<Version>)>,
@@ -248,6 +253,10 @@ pub trait SessionStore: Send + Sync {
     /// are within the window that `windows` gives to its tag. An artifact that it does not name has no history.
     /// Versions that are outside of their window are not shown, even before they are archived.
     fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, Window)], most: u32) -> Pending<'a, Vec<Artifact>>;
+
+    /// One artifact of a session, as [`view`](Self::view) shows it with this window; `None` if there is none of this tag.
+    /// The values of other artifacts are not read, so that damage to one does not keep from the others.
+    fn artifact<'a>(&'a self, home: &'a Home, at: Moment, tag: &'a str, window: Window, most: u32) -> Pending<'a, Option<Artifact>>;
 
     /// Applies a batch completely or not at all. Versions that leave the window of a written artifact are archived in
     /// the same transaction, and each pruned artifact adds a record `{op: "prune", tag, versions, reason}` to the log, one

@@ -17,8 +17,12 @@ const CHUNK: usize = 8 << 10;
 pub(in crate::cli) struct Lines {
     name: String,
     number: usize,
-    /// What has been read and not yet handed out.
-    rest: Vec<u8>,
+    /// What has been read.
+    read: Vec<u8>,
+    /// Where in it the next line begins.
+    start: usize,
+    /// Up to here there is no end of a line behind `start`.
+    searched: usize,
     /// Whether more may come from standard input.
     open: bool,
 }
@@ -27,8 +31,8 @@ impl Lines {
     /// The lines of a file; `-` is standard input.
     pub(in crate::cli) fn open(path: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
         let open = path == Path::new("-");
-        let rest = if open { Vec::new() } else { bytes_of(path, show)? };
-        Ok(Self { name: shown(path), number: 0, rest, open })
+        let read = if open { Vec::new() } else { bytes_of(path, show)? };
+        Ok(Self { name: shown(path), number: 0, read, start: 0, searched: 0, open })
     }
 
     /// The place of the line that was handed out last, for messages.
@@ -39,16 +43,18 @@ impl Lines {
     /// The next line; `None` at the end.
     pub(in crate::cli) fn next(&mut self, show: &mut Show<'_, '_>) -> Result<Option<String>, Stop> {
         loop {
-            let end = self.rest.iter().position(|byte| *byte == b'\n');
+            let behind = self.read.get(self.searched..).unwrap_or_default();
+            let end = behind.iter().position(|byte| *byte == b'\n').map(|at| self.searched + at + 1);
+            self.searched = end.unwrap_or(self.read.len());
             if end.is_none() && self.open {
                 self.more(show)?;
                 continue;
             }
-            if end.is_none() && self.rest.is_empty() {
+            let line = self.read.get(self.start..self.searched).unwrap_or_default().to_vec();
+            if line.is_empty() {
                 return Ok(None);
             }
-            let behind = self.rest.split_off(end.map_or(self.rest.len(), |at| at + 1));
-            let line = std::mem::replace(&mut self.rest, behind);
+            self.start = self.searched;
             self.number += 1;
             let line = String::from_utf8(line)
                 .map_err(|_| Stop::could_not(Code::FileEncoding, format!("{} is not valid UTF-8", self.place()), "save it as UTF-8"))?;
@@ -59,13 +65,17 @@ impl Lines {
     }
 
     fn more(&mut self, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        // only the beginning of a line is left
+        self.read.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
         let mut chunk = [0; CHUNK];
         let read = show.io.input.read(&mut chunk).map_err(|error| {
             Stop::could_not(Code::FileMissing, format!("`{}` cannot be read: {error}", self.name), "check the program that writes it")
         })?;
         self.open = read > 0;
-        self.rest.extend(chunk.iter().take(read));
-        if self.rest.len() > MAX_LINE {
+        self.read.extend(chunk.iter().take(read));
+        if self.read.len() > MAX_LINE {
             let message = format!("a line of `{}` is longer than {} MiB", self.name, MAX_LINE >> 20);
             return Err(Stop::could_not(Code::FileTooLarge, message, "write one turn a line"));
         }

@@ -30,6 +30,11 @@ impl Place {
         self.store.open(show)
     }
 
+    /// Opens a store that exists.
+    pub(in crate::cli) fn open_existing(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {
+        self.store.open_existing(show)
+    }
+
     /// The session.
     pub(in crate::cli) fn home(&self) -> Home {
         Home { owner: self.owner.clone(), session: self.session.clone() }

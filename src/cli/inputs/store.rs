@@ -44,12 +44,13 @@ mod database {
     use clap::Args;
 
     use super::{Named, from_env};
+    use crate::cli::layout::head;
     use crate::cli::output::Show;
     use crate::cli::stop::Exit;
     use crate::cli::stop::Stop;
     use crate::cli::waiting::wait;
     use crate::diag::Code;
-    use crate::store::SqlStore;
+    use crate::store::{Refused, SqlStore};
 
     /// The database of sessions if none is named.
     const DEFAULT_STORE: &str = "tapster.db";
@@ -65,19 +66,39 @@ mod database {
     impl StoreArgs {
         /// Opens the store; a file that does not exist is created.
         pub(in crate::cli) fn open(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {
+            open(&self.address(show)?)
+        }
+
+        /// Opens a store that exists.
+        pub(in crate::cli) fn open_existing(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {
+            told(wait(SqlStore::open_existing(&self.address(show)?)))
+        }
+
+        fn address(&self, show: &Show<'_, '_>) -> Result<String, Stop> {
             let named = self.store.clone().or_else(|| from_env("TAPSTER_STORE", show));
-            match named.map_or_else(|| Named::Database(DEFAULT_STORE.to_owned()), Named::of) {
-                Named::Database(address) => open(&address),
-                Named::Folder(path) => {
-                    let message = format!("`{}` names a folder of templates, which holds no sessions", path.display());
-                    Err(Stop::could_not(Code::StoreUrl, message, "name a file that ends in `.db`, `sqlite:PATH`, or `postgres://…`"))
-                }
-            }
+            let path = match named.map_or_else(|| Named::Database(DEFAULT_STORE.to_owned()), Named::of) {
+                Named::Database(address) => return Ok(address),
+                Named::Folder(path) => path,
+            };
+            let help = "name a file that ends in `.db`, `sqlite:PATH`, or `postgres://…`";
+            let shown = head(&path.display().to_string(), 200);
+            Err(if shown.is_empty() {
+                Stop::could_not(Code::StoreUrl, "`--store` is empty", help)
+            } else if path.is_dir() {
+                Stop::could_not(Code::StoreUrl, format!("`{shown}` is a folder of templates, which holds no sessions"), help)
+            } else {
+                let message = format!("`{shown}` does not say which kind of database it is");
+                Stop::could_not(Code::StoreUrl, message, format!("write `sqlite:{shown}`, or {help}"))
+            })
         }
     }
 
     /// Opens a database.
     pub(in crate::cli) fn open(address: &str) -> Result<SqlStore, Stop> {
-        wait(SqlStore::open(address)).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
+        told(wait(SqlStore::open(address)))
+    }
+
+    fn told(opened: Result<SqlStore, Refused>) -> Result<SqlStore, Stop> {
+        opened.map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
     }
 }

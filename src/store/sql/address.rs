@@ -49,20 +49,23 @@ impl Address {
     }
 
     fn sqlite(path: &str) -> Self {
-        // a path may contain what means something in an address
-        let mut url = String::from("sqlite:");
-        // `sqlite://x` would be read as `x`
-        if path.starts_with("//") {
-            url.push_str("/.");
-        }
-        for byte in path.bytes() {
-            if byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte) {
-                url.push(char::from(byte));
-            } else {
-                url.push_str(&format!("%{byte:02X}"));
-            }
-        }
-        Self { dialect: Dialect::Sqlite, url: url + "?mode=rwc", path: Some(path.to_owned()), shown: head(path), secret: false }
+        let url = sqlite_url(path, "mode=rwc");
+        Self { dialect: Dialect::Sqlite, url, path: Some(path.to_owned()), shown: head(path), secret: false }
+    }
+
+    /// The same database, which must exist.
+    pub(super) fn existing(self) -> Self {
+        self.with("mode=rw")
+    }
+
+    /// The same file, to be read without any other file beside it.
+    pub(super) fn alone(self) -> Self {
+        self.with("mode=ro&immutable=true")
+    }
+
+    fn with(self, options: &str) -> Self {
+        let url = self.path.as_deref().map(|path| sqlite_url(path, options));
+        Self { url: url.unwrap_or(self.url), ..self }
     }
 
     fn postgres(text: &str) -> Result<Self, Refused> {
@@ -82,6 +85,24 @@ impl Address {
         let secret = user.is_some() || options.contains("password");
         Ok(Self { dialect: Dialect::Postgres, url: text.to_owned(), path: None, shown, secret })
     }
+}
+
+/// The address of a file of SQLite for the driver.
+fn sqlite_url(path: &str, options: &str) -> String {
+    // a path may contain what means something in an address
+    let mut url = String::from("sqlite:");
+    // `sqlite://x` would be read as `x`
+    if path.starts_with("//") {
+        url.push_str("/.");
+    }
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            url.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    url + "?" + options
 }
 
 fn unknown(message: String) -> Refused {

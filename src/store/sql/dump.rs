@@ -1,12 +1,12 @@
 //! A session as a whole: what is known of it, everything in it, and putting it back. Each function is the inside of one
 //! transaction.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use sqlx::{AnyConnection, Row};
 
 use super::fault::{Fault, refused};
-use super::names::{artifact_key, home_key, text_of};
+use super::names::{artifact_key, head, home_key, text_of};
 use super::read::{archived_of, state, version_of};
 use crate::diag::Code;
 use crate::store::{Archived, Dump, Home, Moment, Refused, SessionInfo, State, Version};
@@ -62,20 +62,54 @@ pub(super) struct Restored<'a> {
     state: Option<(&'a State, String)>,
 }
 
+/// The largest number of a version, a revision or a turn (2^53): there is room behind it, and every program can read it.
+const MAX_NUMBER: i64 = 1 << 53;
+
+/// Checks the number of a version and the one that it is based on.
+fn numbered(tag: &str, version: &Version) -> Result<(), Refused> {
+    let number = version.version;
+    let of = || format!("version {number} of `{}`", head(tag));
+    if !(1..=MAX_NUMBER).contains(&number) {
+        return Err(unfit(format!("{} is not a number from 1 to 2^53", of())));
+    }
+    if let Some(base) = version.based_on.filter(|base| !(1..number).contains(base)) {
+        return Err(unfit(format!("{} is based on version {base}, which is not an earlier one", of())));
+    }
+    timed(version.at, &of)
+}
+
+/// Checks the turn of a moment.
+fn timed(at: Moment, of: &dyn Fn() -> String) -> Result<(), Refused> {
+    if (-MAX_NUMBER..=MAX_NUMBER).contains(&at.turn) {
+        return Ok(());
+    }
+    Err(unfit(format!("the turn of {} is {}, which is beyond 2^53", of(), at.turn)))
+}
+
 impl<'a> Restored<'a> {
     pub(super) fn new(home: &'a Home, dump: &'a Dump) -> Result<Self, Refused> {
         let key = home_key(home)?;
-        let mut heads = HashSet::new();
+        timed(dump.at, &|| "the session".to_owned())?;
+        if !(0..=MAX_NUMBER).contains(&dump.turns) {
+            return Err(unfit(format!("the number of turns is {}, and not a number from 0 to 2^53", dump.turns)));
+        }
+        let mut heads = HashMap::new();
         let mut seen = HashSet::new();
         let mut artifacts = Vec::with_capacity(dump.artifacts.len());
         for (tag, versions) in &dump.artifacts {
             let artifact = artifact_key(&key, tag)?;
-            let ascending = versions.windows(2).all(|pair| matches!(pair, [a, b] if a.version < b.version));
-            if !ascending || versions.first().is_none_or(|first| first.version < 1) || !heads.insert(artifact.clone()) {
-                return Err(unfit(format!("the versions of `{tag}` are not ascending numbers from 1, or are there twice")));
+            let Some(last) = versions.last() else {
+                return Err(unfit(format!("`{}` has no version", head(tag))));
+            };
+            if !versions.windows(2).all(|pair| matches!(pair, [a, b] if a.version < b.version)) {
+                return Err(unfit(format!("the versions of `{}` are not in ascending order, each once", head(tag))));
+            }
+            if heads.insert(artifact.clone(), last.version).is_some() {
+                return Err(unfit(format!("`{}` is there twice", head(tag))));
             }
             let mut texts = Vec::with_capacity(versions.len());
             for version in versions {
+                numbered(tag, version)?;
                 seen.insert((artifact.clone(), version.version));
                 texts.push((version, text_of(&version.value, &|| format!("the value of `{tag}`"))?));
             }
@@ -84,16 +118,30 @@ impl<'a> Restored<'a> {
         let mut archive = Vec::with_capacity(dump.archive.len());
         for archived in &dump.archive {
             let artifact = artifact_key(&key, &archived.tag)?;
-            if !heads.contains(&artifact) || !seen.insert((artifact.clone(), archived.version.version)) {
-                let message = format!("version {} of `{}` is in the archive", archived.version.version, archived.tag);
-                return Err(unfit(message + " twice, or of an artifact that is not there"));
+            let number = archived.version.version;
+            let of = || format!("version {number} of `{}`", head(&archived.tag));
+            let Some(latest) = heads.get(&artifact) else {
+                return Err(unfit(format!("{} is in the archive, and the artifact is not there", of())));
+            };
+            if number >= *latest {
+                return Err(unfit(format!("{} is in the archive, and the latest version is {latest}", of())));
             }
+            if !seen.insert((artifact.clone(), number)) {
+                return Err(unfit(format!("{} is there twice", of())));
+            }
+            numbered(&archived.tag, &archived.version)?;
+            timed(archived.archived, &|| format!("the archiving of {}", of()))?;
             let text = text_of(&archived.version.value, &|| format!("an archived value of `{}`", archived.tag))?;
             archive.push((artifact, archived, text));
         }
         let state = match &dump.state {
-            Some(state) if state.revision < 1 => return Err(unfit("the state has a revision below 1".to_owned())),
-            Some(state) => Some((state, text_of(&state.value, &|| "the state of the session".to_owned())?)),
+            Some(state) if !(1..=MAX_NUMBER).contains(&state.revision) => {
+                return Err(unfit(format!("the revision of the state is {}, and not a number from 1 to 2^53", state.revision)));
+            }
+            Some(state) => {
+                timed(state.at, &|| "the state".to_owned())?;
+                Some((state, text_of(&state.value, &|| "the state of the session".to_owned())?))
+            }
             None => None,
         };
         Ok(Self { home, key, at: dump.at, turns: dump.turns, artifacts, archive, state })
@@ -101,7 +149,7 @@ impl<'a> Restored<'a> {
 }
 
 fn unfit(message: String) -> Refused {
-    refused(Code::StoreDamaged, message, "restore a dump that was not changed")
+    refused(Code::StoreDamaged, format!("the dump of the session is not sound: {message}"), "restore a dump that was not changed")
 }
 
 /// Puts a session back. Returns false if there is one already that has more than a log.

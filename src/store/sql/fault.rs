@@ -49,6 +49,11 @@ impl Fault {
         matches!(self, Self::Sql(error) if meaning(error) == Meaning::Busy)
     }
 
+    /// Whether the file, or one that is needed beside it, could not be opened or written.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self, Self::Sql(error) if matches!(meaning(error), Meaning::Unreachable | Meaning::ReadOnly))
+    }
+
     /// Whether the file is not a database.
     pub(super) fn is_damage(&self) -> bool {
         matches!(self, Self::Sql(error) if meaning(error) == Meaning::Damaged)

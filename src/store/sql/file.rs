@@ -13,15 +13,20 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// The length of the header of a database.
 const HEADER: u64 = 100;
 
-/// Refuses what is there and is neither a database nor empty.
-pub(super) fn check(path: &str) -> Result<(), Refused> {
+/// Refuses what is there and is neither a database nor empty. Unless it `may_be_made`, there must be a file.
+pub(super) fn check(path: &str, may_be_made: bool) -> Result<(), Refused> {
     let failed = |error: &std::io::Error| {
         let message = format!("`{path}` cannot be read: {error}");
         refused(Code::StoreUnreachable, message, "check the path and its permissions")
     };
     let data = match fs::metadata(path) {
         Ok(data) => data,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound && may_be_made => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let message = format!("there is no store `{path}`");
+            let help = "check the path; `tapster artifact put` and `tapster turn` make a store where there is none";
+            return Err(refused(Code::StoreUnreachable, message, help));
+        }
         Err(error) => return Err(failed(&error)),
     };
     if !data.is_file() {
@@ -39,4 +44,9 @@ pub(super) fn check(path: &str) -> Result<(), Refused> {
         return Err(refused(Code::StoreDamaged, message, "name another file; this one is left as it is"));
     }
     Ok(())
+}
+
+/// Whether there are changes beside a database that are not yet in its own file.
+pub(super) fn has_journal(path: &str) -> bool {
+    ["-wal", "-journal"].iter().any(|end| fs::metadata(format!("{path}{end}")).is_ok_and(|data| data.len() > 0))
 }

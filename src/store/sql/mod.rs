@@ -88,19 +88,54 @@ impl SqlStore {
     /// # Panics
     /// If the program has called `sqlx::any::install_drivers` with a selection of its own; the default drivers are needed.
     pub async fn open(address: &str) -> Result<Self, Refused> {
-        sqlx::any::install_default_drivers();
         let address = Address::read(address)?;
-        let told = |fault: Fault| fault.told(&address.shown, address.secret);
+        if let Some(path) = &address.path {
+            file::check(path, true)?;
+        }
+        Self::opened(address, true).await.map_err(|(refused, _)| refused)
+    }
+
+    /// Opens a store that exists. Neither a file nor tables are made, but tables of earlier releases are brought up to
+    /// date. A file of SQLite in a folder that cannot be written can only be read.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); `store.unreachable` if there is no file, `store.damaged` if there are no tables, and
+    /// `store.read_only` if the folder of a file cannot be written and the file was not closed by its last program.
+    ///
+    /// # Panics
+    /// As [`open`](Self::open).
+    pub async fn open_existing(address: &str) -> Result<Self, Refused> {
+        let address = Address::read(address)?.existing();
+        let Some(path) = address.path.clone() else {
+            return Self::opened(address, false).await.map_err(|(refused, _)| refused);
+        };
+        file::check(&path, false)?;
+        match Self::opened(address.clone(), false).await {
+            Ok(store) => Ok(store),
+            Err((_, true)) if file::has_journal(&path) => {
+                let message = format!("`{}` cannot be read: its folder cannot be written, and a program did not close it", address.shown);
+                Err(refused(Code::StoreReadOnly, message, "open it once where its folder can be written, or copy it with its `-wal` file"))
+            }
+            Err((_, true)) => Self::opened(address.alone(), false).await.map_err(|(refused, _)| refused),
+            Err((refused, false)) => Err(refused),
+        }
+    }
+
+    /// Opens a store whose file has been looked at. `new`: tables may be made. The error says whether the file, or one
+    /// beside it, cannot be opened.
+    async fn opened(address: Address, new: bool) -> Result<Self, (Refused, bool)> {
+        sqlx::any::install_default_drivers();
+        let told = |fault: Fault| {
+            let closed = fault.is_closed();
+            (fault.told(&address.shown, address.secret), closed)
+        };
         let options: AnyConnectOptions = address.url.parse().map_err(|error| told(Fault::Sql(error)))?;
         let options = options.disable_statement_logging();
-        if let Some(path) = &address.path {
-            file::check(path)?;
-        }
         // without the pool, which would try again for a while what cannot succeed
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match within(CONNECT + PATIENCE, &address.shown, prepared(&options, &address)).await {
+            match within(CONNECT + PATIENCE, &address.shown, prepared(&options, &address, new)).await {
                 Ok(()) => break,
                 Err(fault) if fault.passes() && attempt < ATTEMPTS => pause(attempt).await,
                 Err(fault) => return Err(told(fault)),
@@ -187,10 +222,11 @@ impl SqlStore {
 }
 
 /// Connects, sets the file of SQLite up, and brings the tables up to date.
-async fn prepared(options: &AnyConnectOptions, address: &Address) -> Result<(), Fault> {
+async fn prepared(options: &AnyConnectOptions, address: &Address, new: bool) -> Result<(), Fault> {
     let mut conn = options.connect().await?;
     set_up(&mut conn, address.dialect).await?;
-    if address.dialect == Dialect::Sqlite {
+    schema::look(&mut conn, address.dialect, &address.shown, new).await?;
+    if new && address.dialect == Dialect::Sqlite {
         // a setting of the file, which a file that cannot be written keeps as it is
         match sqlx::raw_sql("PRAGMA journal_mode = WAL").execute(&mut conn).await.map_err(Fault::Sql) {
             Err(fault) if fault.passes() || fault.is_damage() => return Err(fault),
@@ -235,6 +271,13 @@ impl SessionStore for SqlStore {
         Box::pin(async move {
             let view = read::View::new(home, at, windows, most)?;
             self.run(Mode::Read, &view, |conn, view| Box::pin(read::view(conn, view))).await
+        })
+    }
+
+    fn artifact<'a>(&'a self, home: &'a Home, at: Moment, tag: &'a str, window: Window, most: u32) -> Pending<'a, Option<Artifact>> {
+        Box::pin(async move {
+            let view = read::View::one(home, at, (tag, window), most)?;
+            Ok(self.run(Mode::Read, &view, |conn, view| Box::pin(read::view(conn, view))).await?.pop())
         })
     }
 

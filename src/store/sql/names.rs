@@ -34,6 +34,15 @@ fn key(parts: &[&str]) -> String {
     hasher.finalize().to_hex().chars().take(40).collect()
 }
 
+/// The beginning of a name, for a message.
+pub(super) fn head(name: &str) -> String {
+    let mut out: String = name.chars().take(40).collect();
+    if out.len() < name.len() {
+        out.push('…');
+    }
+    out
+}
+
 /// Refuses a name that one of the databases would refuse or cut.
 pub(super) fn bounded(what: &str, name: &str) -> Result<(), Refused> {
     if name.len() > MAX_NAME {

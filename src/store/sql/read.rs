@@ -15,7 +15,8 @@ use crate::store::{Archived, Artifact, Home, Logged, Moment, Page, PruneReason, 
 
 /// A view of a session: what the statement binds, and the windows by tag.
 pub(super) struct View {
-    key: String,
+    /// The session, or the one artifact that is wanted.
+    of: Of,
     at: Moment,
     most: u32,
     /// No window holds more versions than this, the latest included.
@@ -23,7 +24,19 @@ pub(super) struct View {
     windows: HashMap<String, Window>,
 }
 
+/// What a view is of, by its key.
+enum Of {
+    Session(String),
+    Artifact(String),
+}
+
 impl View {
+    /// A view of one artifact.
+    pub(super) fn one(home: &Home, at: Moment, (tag, window): (&str, Window), most: u32) -> Result<Self, Refused> {
+        let of = Of::Artifact(artifact_key(&home_key(home)?, tag)?);
+        Ok(Self { of, ..Self::new(home, at, &[(tag.to_owned(), window)], most)? })
+    }
+
     pub(super) fn new(home: &Home, at: Moment, windows: &[(String, Window)], most: u32) -> Result<Self, Refused> {
         let key = home_key(home)?;
         for (tag, _) in windows {
@@ -32,13 +45,14 @@ impl View {
         let reach = windows.iter().map(|(_, window)| window.versions.map_or(i64::MAX, i64::from)).max().unwrap_or(1);
         // one without history looks nothing up
         let most = if reach <= 1 { 0 } else { most };
-        Ok(Self { key, at, most, reach, windows: windows.iter().cloned().collect() })
+        Ok(Self { of: Of::Session(key), at, most, reach, windows: windows.iter().cloned().collect() })
     }
 
-    /// The values of earlier versions that are within the window of an artifact. `earlier` are versions with their turn,
-    /// time and value, ascending.
-    fn history(&self, tag: &str, head: i64, earlier: Vec<(i64, i64, i64, Json)>) -> Vec<Json> {
+    /// The values of earlier versions that are within the window of an artifact, ascending. `earlier` are versions with
+    /// their turn, time and value, in any order.
+    fn history(&self, tag: &str, head: i64, mut earlier: Vec<(i64, i64, i64, Json)>) -> Vec<Json> {
         let Some(window) = self.windows.get(tag) else { return Vec::new() };
+        earlier.sort_by_key(|(version, ..)| *version);
         let out: Vec<(PruneReason, i64)> = bounds(*window, head, self.at).collect();
         let inside = |version: i64, turn: i64, at: i64| {
             out.iter().all(|(reason, last)| match reason {
@@ -52,15 +66,27 @@ impl View {
 }
 
 /// One row an artifact. Its history is put together by the database, because a row costs much more than the text in it:
-/// a list of `[version, turn, time, value]`. The text of the statement is always the same, so it is prepared once.
-const VIEW: &str = "SELECT h.tag, h.version, v.value, \
-    (SELECT string_agg('[' || x.version || ',' || x.turn || ',' || x.at_ms || ',' || x.value || ']', ',' ORDER BY x.version) FROM \
-    (SELECT p.version, p.turn, p.at_ms, p.value FROM tapster_versions p WHERE p.artifact = h.artifact AND p.version < h.version \
-    AND p.version > h.version - $2 ORDER BY p.version DESC LIMIT $3) x) \
-    FROM tapster_heads h JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version WHERE h.home = $1";
+/// a list of `[version, turn, time, value]`, which is sorted here, because the database would need a sorter for each row.
+/// The text of the statement is always the same, so it is prepared once.
+macro_rules! view {
+    ($condition:literal) => {
+        concat!(
+            "SELECT h.tag, h.version, v.value, \
+             (SELECT string_agg(format('[%s,%s,%s,%s]', x.version, x.turn, x.at_ms, x.value), ',') FROM \
+             (SELECT p.version, p.turn, p.at_ms, p.value FROM tapster_versions p WHERE p.artifact = h.artifact \
+             AND p.version < h.version AND p.version > h.version - $2 ORDER BY p.version DESC LIMIT $3) x) \
+             FROM tapster_heads h JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version WHERE ",
+            $condition
+        )
+    };
+}
 
 pub(super) async fn view(conn: &mut AnyConnection, view: &View) -> Result<Vec<Artifact>, Fault> {
-    let query = sqlx::query(VIEW).bind(view.key.clone()).bind(view.reach).bind(i64::from(view.most));
+    let (sql, key) = match &view.of {
+        Of::Session(key) => (view!("h.home = $1"), key),
+        Of::Artifact(key) => (view!("h.artifact = $1"), key),
+    };
+    let query = sqlx::query(sql).bind(key.clone()).bind(view.reach).bind(i64::from(view.most));
     let mut artifacts = Vec::new();
     for row in query.fetch_all(conn).await? {
         let tag: String = row.try_get(0)?;

@@ -4,10 +4,34 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{AnyConnection, Connection, Error, Row, SqlSafeStr};
 
 use super::address::Dialect;
-use super::fault::{Fault, newer};
+use super::fault::{Fault, newer, refused};
+use crate::diag::Code;
 
 /// The table in which the driver records the migrations that were applied.
 const TABLE: &str = "tapster_migrations";
+
+/// Refuses a file of SQLite with the tables of another program, and a database without tables unless it may be `new`.
+pub(super) async fn look(conn: &mut AnyConnection, dialect: Dialect, shown: &str, new: bool) -> Result<(), Fault> {
+    let has_ours = if dialect == Dialect::Sqlite {
+        // one statement, because another program may be making the tables
+        let sql = "SELECT COUNT(*), COUNT(CASE WHEN name = 'tapster_migrations' THEN 1 END) FROM sqlite_master WHERE type = 'table'";
+        let row = sqlx::query(sql).fetch_one(&mut *conn).await?;
+        let (all, ours): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        if all > 0 && ours == 0 {
+            let message = format!("`{shown}` is a database of another program");
+            return Err(refused(Code::StoreDamaged, message, "name another file; this one is left as it is").into());
+        }
+        ours > 0
+    } else {
+        new || applied(conn).await?.is_some()
+    };
+    if !has_ours && !new {
+        let message = format!("`{shown}` has no tables of a store");
+        let help = "check the address; `tapster artifact put` and `tapster turn` make the tables where there are none";
+        return Err(refused(Code::StoreDamaged, message, help).into());
+    }
+    Ok(())
+}
 
 /// Brings the tables up to date. Databases that are need no write access for it.
 pub(super) async fn prepare(conn: &mut AnyConnection, dialect: Dialect, shown: &str) -> Result<(), Fault> {

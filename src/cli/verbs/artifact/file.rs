@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::diag::{Code, Diagnostic};
-use crate::store::{Dump, SessionStore};
+use crate::store::{Archived, Dump, Moment, SessionStore, State, Version};
 
 use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::inputs::session::Place;
@@ -14,7 +14,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::waiting::wait;
 
-use super::{head, refused};
+use super::{head, known, refused, too_long_number};
 
 /// What an exported file says that it is.
 const FORMAT: &str = "tapster_session";
@@ -36,7 +36,7 @@ pub(super) struct Export {
   tapster artifact import tavern.json --session copy
   tapster artifact export --session a --store old.db | tapster artifact import - --session a --store postgres://db/tapster
 
-A session that exists is not changed.")]
+A session that exists is not changed, unless it only has a log.")]
 pub(super) struct Import {
     /// The exported session; `-` is standard input.
     file: PathBuf,
@@ -46,22 +46,23 @@ pub(super) struct Import {
 
 /// An exported file.
 #[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     format: String,
     version: u32,
-    #[serde(flatten)]
-    dump: Dump,
+    artifacts: Vec<(String, Vec<Version>)>,
+    archive: Vec<Archived>,
+    state: Option<State>,
+    at: Moment,
+    turns: i64,
 }
 
 impl Export {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let (store, home) = (self.place.open(show)?, self.place.home());
-        let Some(dump) = wait(store.dump(&home)).map_err(refused)? else {
-            let message = format!("the store has no session `{}` of `{}`", head(&home.session), head(&home.owner));
-            let help = "`tapster artifact list --sessions` names those there are";
-            return Err(Stop::new(Exit::No, Diagnostic::error(Code::NameUnknown, message).help(help)));
-        };
-        show.json(&json!(File { format: FORMAT.to_owned(), version: VERSION, dump }));
+        let (store, home) = (self.place.open_existing(show)?, self.place.home());
+        known(&store, &home)?;
+        let Dump { artifacts, archive, state, at, turns } = wait(store.dump(&home)).map_err(refused)?.unwrap_or_default();
+        show.json(&json!(File { format: FORMAT.to_owned(), version: VERSION, artifacts, archive, state, at, turns }));
         Ok(Exit::Done)
     }
 }
@@ -74,13 +75,18 @@ impl Import {
             let message = format!("`{name}` is not an exported session: {why}");
             Stop::new(Exit::No, Diagnostic::error(Code::ImportFormat, message).help("`tapster artifact export` writes such files"))
         };
-        let file: File = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| wrong("it is not valid UTF-8".to_owned()))?;
+        let file: File = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         if file.format != FORMAT || file.version != VERSION {
             return Err(wrong(format!("its format is `{}` of version {}", head(&file.format), file.version)));
         }
+        if let Some(number) = too_long_number(&text) {
+            return Err(wrong(format!("the number `{}` has more than 64 bits", head(number))));
+        }
+        let File { artifacts, archive, state, at, turns, .. } = file;
         let (store, home) = (self.place.open(show)?, self.place.home());
-        let count = file.dump.artifacts.len();
-        if !wait(store.restore(&home, file.dump)).map_err(refused)? {
+        let count = artifacts.len();
+        if !wait(store.restore(&home, Dump { artifacts, archive, state, at, turns })).map_err(refused)? {
             let message =
                 format!("the store has a session `{}` of `{}` already, which is not changed", head(&home.session), head(&home.owner));
             return Err(Stop::new(Exit::No, Diagnostic::error(Code::StoreTaken, message).help("name another one with `--session`")));

@@ -1,6 +1,7 @@
 //! `tapster artifact`: the artifacts of a session, as they are stored and as a pack shows them.
 
 mod file;
+mod forget;
 mod read;
 mod write;
 
@@ -11,11 +12,12 @@ use clap::{Args, Subcommand};
 use crate::diag::{Code, Diagnostic};
 use crate::model::Pack;
 use crate::pack::{Overlay, Ruleset, Start};
-use crate::store::{Home, Refused};
+use crate::store::{Home, Page, Refused, SessionInfo, SessionStore, SqlStore};
 
 use crate::cli::inputs::library;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
+use crate::cli::waiting::wait;
 
 /// The artifacts of a session: show, compare, write, and move them.
 #[derive(Debug, Args)]
@@ -28,6 +30,7 @@ use crate::cli::stop::{Exit, Stop};
   tapster artifact diff world 3 5
   tapster artifact export --session tavern > tavern.json
   tapster artifact import tavern.json --session copy
+  tapster artifact forget --session copy --yes
 
 The store is a file of SQLite or a PostgreSQL database: `--store`, else TAPSTER_STORE, else `tapster.db` here.")]
 pub(in crate::cli) struct Artifacts {
@@ -55,6 +58,8 @@ enum Verb {
     Export(file::Export),
     /// Put an exported session back, with the same version numbers.
     Import(file::Import),
+    /// Remove a session with everything in it.
+    Forget(forget::Forget),
 }
 
 impl Artifacts {
@@ -69,6 +74,7 @@ impl Artifacts {
             Verb::Prune(verb) => verb.run(show),
             Verb::Export(verb) => verb.run(show),
             Verb::Import(verb) => verb.run(show),
+            Verb::Forget(verb) => verb.run(show),
         }
     }
 }
@@ -103,6 +109,44 @@ impl Declared {
 /// A store that could not answer.
 fn refused(refused: Refused) -> Stop {
     Stop::new(Exit::CouldNot, *refused)
+}
+
+/// The most sessions among which a similar name is looked for.
+const MANY: Page = Page { after: 0, limit: 1000 };
+
+/// What is known of a session, which must exist.
+fn known(store: &SqlStore, home: &Home) -> Result<SessionInfo, Stop> {
+    if let Some(info) = wait(store.info(home)).map_err(refused)? {
+        return Ok(info);
+    }
+    let all = wait(store.sessions(Some(&home.owner), MANY)).map_err(refused)?;
+    let near = crate::diag::suggest::help(&home.session, all.iter().map(|info| info.home.session.as_str()));
+    let message = format!("the store has no session `{}` of `{}`", head(&home.session), head(&home.owner));
+    let help = near.unwrap_or_else(|| "`tapster artifact list --sessions` names those there are".to_owned());
+    Err(Stop::new(Exit::No, Diagnostic::error(Code::NameUnknown, message).help(help)))
+}
+
+/// The first whole number of a JSON text that has more than 64 bits, and so would not be kept as it is written.
+fn too_long_number(json: &str) -> Option<&str> {
+    let (mut at, mut quoted) = (0, false);
+    while let Some(byte) = json.as_bytes().get(at) {
+        match byte {
+            b'\\' if quoted => at += 1,
+            b'"' => quoted = !quoted,
+            b'-' | b'0'..=b'9' if !quoted => {
+                let rest = json.get(at..).unwrap_or_default();
+                let number = rest.split(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).next().unwrap_or_default();
+                let whole = number.bytes().skip(1).all(|byte| byte.is_ascii_digit());
+                if whole && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return Some(number);
+                }
+                at += number.len().saturating_sub(1);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
 }
 
 /// An artifact that is not there.

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::artifact::{ContentType, diff};
 use crate::diag::Code;
-use crate::session::{MAX_HISTORY, Session};
+use crate::session::Session;
 use crate::store::{Archived, Artifact, Home, Moment, Page, SessionStore, SqlStore, Version, Window};
 
 use crate::cli::inputs::session::{Place, Time};
@@ -14,7 +14,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::waiting::wait;
 
-use super::{Declared, head, missing, refused};
+use super::{Declared, head, known, missing, refused};
 
 /// The most rows of a listing, unless `--limit` says otherwise.
 const LIMIT: u32 = 1000;
@@ -38,6 +38,7 @@ pub(super) struct List {
   tapster artifact show world
   tapster artifact show world --version 3
   tapster artifact show --ui --pack my-pack --session tavern")]
+#[command(mut_arg("now", |arg| arg.requires("ui")), mut_arg("turn", |arg| arg.requires("ui")), mut_arg("pack", |arg| arg.requires("ui")))]
 pub(super) struct ShowOne {
     /// The tag of the artifact.
     #[arg(required_unless_present = "ui")]
@@ -112,18 +113,19 @@ pub(super) fn heads(store: &SqlStore, home: &Home) -> Result<Vec<Artifact>, Stop
 
 impl List {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let (store, home) = (self.place.open(show)?, self.place.home());
+        let (store, home) = (self.place.open_existing(show)?, self.place.home());
         if self.sessions {
             let page = Page { after: 0, limit: LIMIT };
             let all = wait(store.sessions(Some(&home.owner), page)).map_err(refused)?;
             if show.is_json() {
                 show.json(&json!(all));
             } else {
-                let row = |s: &crate::store::SessionInfo| vec![head(&s.home.session), format!("{} artifacts", s.artifacts), time(s.at)];
+                let row = |s: &crate::store::SessionInfo| vec![head(&s.home.session), format!("{} artifacts", s.artifacts), written(s.at)];
                 show.result(&table(&all.iter().map(row).collect::<Vec<_>>()));
             }
             return Ok(Exit::Done);
         }
+        known(&store, &home)?;
         let all = heads(&store, &home)?;
         if show.is_json() {
             show.json(&all.iter().map(|a| json!({ "tag": a.tag, "version": a.version, "value": a.value })).collect());
@@ -137,18 +139,18 @@ impl List {
 
 impl ShowOne {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let (store, home) = (self.place.open(show)?, self.place.home());
+        let (store, home) = (self.place.open_existing(show)?, self.place.home());
         let Some(tag) = &self.tag else {
             let rules = self.declared.needed(show)?;
-            let last = wait(store.info(&home)).map_err(refused)?.map(|info| info.at);
+            let last = known(&store, &home)?.at;
             let session = Session::new(&store, rules, home);
-            let shown = wait(session.projections(self.time.moment(last)?)).map_err(refused)?;
+            let shown = wait(session.projections(self.time.moment(Some(last))?)).map_err(refused)?;
             show.json(&json!(shown));
             return Ok(Exit::Done);
         };
         let value = match self.version {
             Some(version) => one(&store, &home, tag, version)?.value,
-            None => latest(&store, &home, tag, 0)?.value,
+            None => latest(&store, &home, tag)?.value,
         };
         match value {
             Json::String(text) if !show.is_json() => show.result(&format!("{text}\n")),
@@ -160,10 +162,13 @@ impl ShowOne {
 
 impl History {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let (store, home) = (self.place.open(show)?, self.place.home());
+        let (store, home) = (self.place.open_existing(show)?, self.place.home());
         let page = Page { after: self.after, limit: self.limit };
         if self.archived {
             let all = wait(store.archive(&home, Some(&self.tag), page)).map_err(refused)?;
+            if all.is_empty() {
+                latest(&store, &home, &self.tag)?;
+            }
             if show.is_json() {
                 show.json(&json!(all));
             } else {
@@ -181,7 +186,7 @@ impl History {
         }
         let all = wait(store.versions(&home, &self.tag, page)).map_err(refused)?;
         if all.is_empty() {
-            latest(&store, &home, &self.tag, 0)?;
+            latest(&store, &home, &self.tag)?;
         }
         if show.is_json() {
             show.json(&json!(all));
@@ -198,8 +203,8 @@ impl History {
 
 impl Diff {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let (store, home) = (self.place.open(show)?, self.place.home());
-        let newest = latest(&store, &home, &self.tag, MAX_HISTORY)?;
+        let (store, home) = (self.place.open_existing(show)?, self.place.home());
+        let newest = latest(&store, &home, &self.tag)?;
         let (to, after) = match self.to {
             Some(version) => (version, one(&store, &home, &self.tag, version)?.value),
             None => (newest.version, newest.value),
@@ -215,7 +220,8 @@ impl Diff {
 
 impl Log {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let (store, home) = (self.place.open(show)?, self.place.home());
+        let (store, home) = (self.place.open_existing(show)?, self.place.home());
+        known(&store, &home)?;
         let all = wait(store.log(&home, Page { after: self.after, limit: self.limit })).map_err(refused)?;
         if show.is_json() {
             show.json(&json!(all));
@@ -227,29 +233,39 @@ impl Log {
     }
 }
 
-/// An artifact as it is now, with so many values of its history.
-fn latest(store: &SqlStore, home: &Home, tag: &str, most: u32) -> Result<Artifact, Stop> {
-    let windows = [(tag.to_owned(), Window::default())];
-    let all = wait(store.view(home, Moment::default(), &windows, most)).map_err(refused)?;
-    let tags: Vec<String> = all.iter().map(|a| a.tag.clone()).collect();
-    all.into_iter().find(|a| a.tag == tag).ok_or_else(|| missing(home, tag, tags.into_iter()))
+/// An artifact as it is now, without its history.
+fn latest(store: &SqlStore, home: &Home, tag: &str) -> Result<Artifact, Stop> {
+    match wait(store.artifact(home, Moment::default(), tag, Window::LATEST, 0)).map_err(refused)? {
+        Some(artifact) => Ok(artifact),
+        None => {
+            known(store, home)?;
+            Err(missing(home, tag, heads(store, home)?.into_iter().map(|a| a.tag)))
+        }
+    }
 }
 
 /// A stored version.
 fn one(store: &SqlStore, home: &Home, tag: &str, version: i64) -> Result<Version, Stop> {
     let page = Page { after: version.saturating_sub(1), limit: 1 };
     let found = wait(store.versions(home, tag, page)).map_err(refused)?.into_iter().next().filter(|v| v.version == version);
-    found.ok_or_else(|| {
-        let message = format!("version {version} of artifact `{}` is not stored", head(tag));
-        let help = "`tapster artifact history` lists the stored versions, and with `--archived` those that were archived";
-        Stop::new(Exit::No, crate::diag::Diagnostic::error(Code::NameUnknown, message).help(help))
-    })
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    latest(store, home, tag)?;
+    let message = format!("version {version} of artifact `{}` is not stored", head(tag));
+    let help = "`tapster artifact history` lists the stored versions, and with `--archived` those that were archived";
+    Err(Stop::new(Exit::No, crate::diag::Diagnostic::error(Code::NameUnknown, message).help(help)))
 }
 
 /// A value on one line.
 fn short(value: &Json) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     crate::cli::layout::head(&text, WIDTH)
+}
+
+/// When a session was last written, as people read it.
+fn written(at: Moment) -> String {
+    if at == Moment::default() { "never written".to_owned() } else { time(at) }
 }
 
 /// A moment as people read it.

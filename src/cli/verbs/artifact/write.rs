@@ -17,7 +17,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::waiting::wait;
 
-use super::{Declared, head, name_of, refused};
+use super::{Declared, head, known, name_of, refused, too_long_number};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -73,10 +73,9 @@ pub(super) struct Prune {
 impl Put {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let rules = self.declared.needed(show)?;
+        let writer = self.writer(&rules)?;
         let text = self.text(show)?;
         let value = self.parsed(&rules, text)?;
-        let owner = rules.artifacts().persisted(&self.tag).and_then(|a| a.writer.as_deref());
-        let writer = self.writer.as_deref().or(owner).unwrap_or_default().to_owned();
         let (store, home) = (self.place.open(show)?, self.place.home());
         let last = wait(store.info(&home)).map_err(refused)?.map(|info| info.at);
         let at = self.time.moment(last)?;
@@ -88,6 +87,25 @@ impl Put {
             show.result(&format!("wrote version {version} of `{}`\n", head(&self.tag)));
         }
         Ok(Exit::Done)
+    }
+
+    /// The named writer, or else the one of the row.
+    fn writer(&self, rules: &Ruleset) -> Result<String, Stop> {
+        if let Some(writer) = &self.writer {
+            return Ok(writer.clone());
+        }
+        let pack = name_of(rules.pack());
+        let Some(row) = rules.artifacts().persisted(&self.tag) else {
+            let tags: Vec<String> = rules.artifacts().windows().into_iter().map(|(tag, _)| tag).collect();
+            let near = crate::diag::suggest::help(&self.tag, tags.iter().map(String::as_str));
+            let help = near.unwrap_or_else(|| "declare it in the pack: a row `[[artifact]]` with this tag".to_owned());
+            let message = format!("pack `{pack}` has no artifact `{}` that is kept", head(&self.tag));
+            return Err(Stop::new(Exit::No, Diagnostic::error(Code::ArtifactRefused, message).help(help)));
+        };
+        row.writer.as_deref().map(str::to_owned).ok_or_else(|| {
+            let message = format!("artifact `{}` of pack `{pack}` names no writer", head(&self.tag));
+            Stop::new(Exit::No, Diagnostic::error(Code::ArtifactRefused, message).help("name one with `--writer`"))
+        })
     }
 
     fn text(&self, show: &mut Show<'_, '_>) -> Result<String, Stop> {
@@ -112,10 +130,14 @@ impl Put {
         if rules.artifacts().persisted(&self.tag).is_none_or(|a| a.content_type != ContentType::Json) {
             return Ok(Json::String(text));
         }
-        serde_json::from_str(&text).map_err(|error| {
+        let value = serde_json::from_str(&text).map_err(|error| {
             let message =
                 format!("artifact `{}` of pack `{}` is JSON, and the value is not: {error}", head(&self.tag), name_of(rules.pack()));
             Stop::new(Exit::No, Diagnostic::error(Code::SyntaxJson, message).help("a text is JSON between quotation marks: '\"calm\"'"))
+        })?;
+        too_long_number(&text).map_or(Ok(value), |number| {
+            let message = format!("the number `{}` has more than 64 bits, and would be changed", head(number));
+            Err(Stop::new(Exit::No, Diagnostic::error(Code::StoreTooLarge, message).help("write it as a text, between quotation marks")))
         })
     }
 }
@@ -132,10 +154,10 @@ pub(in crate::cli) fn stop(error: SessionError, rules: &Ruleset) -> Stop {
 impl Prune {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let rules = self.declared.needed(show)?;
-        let (store, home) = (self.place.open(show)?, self.place.home());
-        let last = wait(store.info(&home)).map_err(refused)?.map(|info| info.at);
+        let (store, home) = (self.place.open_existing(show)?, self.place.home());
+        let last = known(&store, &home)?.at;
         let session = Session::new(&store, rules, home);
-        let pruned = wait(session.prune(self.time.moment(last)?)).map_err(refused)?;
+        let pruned = wait(session.prune(self.time.moment(Some(last))?)).map_err(refused)?;
         if show.is_json() {
             show.json(&json!(pruned));
         } else {
