@@ -5,8 +5,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::rows::{place, text, words};
-use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, inclusion, operations};
-use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
+use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, inclusion, operations, unused};
+use crate::diag::{Code, Diagnostic, Node, Report, Span, short, suggest};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
 use crate::store::Window;
@@ -27,18 +27,20 @@ impl Declarations {
         let writers = writers(table("writer"), table("operation"));
         let words =
             inclusion::Words { modes: table("inclusion_mode"), phases: table("inclusion_phase"), anchors: table("inclusion_anchor") };
-        let mut check = Check { table: table("artifact"), words, out: Self { artifacts, writers }, found: Report::default() };
+        let out = Self { artifacts, writers };
+        let mut check = Check { table: table("artifact"), by_kind, words, out, found: Report::default() };
         check.artifacts();
         check.writes(table("writer"));
         check.operations(table("operation"));
-        operations::check(table("operation"), table("effect"), &mut check.found);
+        check.unused(table("writer"), table("operation"));
+        operations::check(table("operation"), table("effect"), &check.out.writers, &mut check.found);
         (check.out, check.found)
     }
 }
 
 fn declared(row: &Row, by_kind: Option<&Node>) -> Declared {
     let kind = text(row, "kind").unwrap_or("any");
-    let retention = row.fields.get("retention").map(|field| &field.node).or_else(|| by_kind?.get(kind));
+    let retention = retention(row, kind, by_kind);
     Declared {
         name: row.name.clone(),
         tag: text(row, "tag").map(Arc::from),
@@ -62,6 +64,11 @@ fn declared(row: &Row, by_kind: Option<&Node>) -> Declared {
         asks: asks(row),
         span: row.name_span,
     }
+}
+
+/// The policy that holds for an artifact: its own, or else that of its kind.
+fn retention<'a>(row: &'a Row, kind: &str, by_kind: Option<&'a Node>) -> Option<&'a Node> {
+    row.fields.get("retention").map(|field| &field.node).or_else(|| by_kind?.get(kind))
 }
 
 /// How many versions a policy keeps. Without a policy, and with `overwrite`, only the latest.
@@ -115,14 +122,19 @@ fn writers(rows: &Rows, operations: &Rows) -> IndexMap<Arc<str>, Writer> {
 
 struct Check<'a> {
     table: &'a Rows,
+    by_kind: Option<&'a Node>,
     words: inclusion::Words<'a>,
     out: Declarations,
     found: Report,
 }
 
+/// The most characters of a tag.
+const LONGEST_TAG: usize = 128;
+
 /// Whether a tag can be written behind `art.`.
 fn is_tag(tag: &str) -> bool {
-    tag.starts_with(|c: char| c.is_ascii_lowercase()) && tag.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+    let short = tag.len() <= LONGEST_TAG;
+    short && tag.starts_with(|c: char| c.is_ascii_lowercase()) && tag.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
 }
 
 impl Check<'_> {
@@ -138,12 +150,7 @@ impl Check<'_> {
                 let complaint = Diagnostic::new(Code::ArtifactContent, message).at(place(row, "content_type"));
                 self.push(row, complaint.help("write `content_type = \"json\"`, or another `kind`"));
             }
-            let mode = row.fields.get("retention").and_then(|f| f.node.get("mode")).filter(|mode| mode.as_text() == Some("ephemeral"));
-            if let Some(mode) = mode.filter(|_| artifact.persisted) {
-                let message = format!("artifact `{}` outlives the run, and its retention says that it does not", artifact.name);
-                let complaint = Diagnostic::new(Code::ArtifactRetention, message).at(mode.span);
-                self.push(row, complaint.help("write `access = \"run_only\"`, or another retention"));
-            }
+            self.retention(&artifact, row);
             if let Some(writer) = &artifact.writer
                 && !self.out.writers.contains_key(writer)
             {
@@ -153,6 +160,24 @@ impl Check<'_> {
                 self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]` or `[[operation]]`".to_owned())));
             }
         }
+    }
+
+    /// A value that outlives the run, under a policy by which nothing does.
+    fn retention(&mut self, artifact: &Declared, row: &Row) {
+        let policy = retention(row, &artifact.kind, self.by_kind).filter(|_| artifact.persisted);
+        let Some(mode) = policy.and_then(|policy| policy.get("mode")).filter(|mode| mode.as_text() == Some("ephemeral")) else { return };
+        let complaint = if row.fields.contains_key("retention") {
+            let message = format!("artifact `{}` outlives the run, and its retention says that it does not", artifact.name);
+            let complaint = Diagnostic::new(Code::ArtifactRetention, message).at(mode.span);
+            complaint.help("write `access = \"run_only\"`, or another retention")
+        } else {
+            let (name, kind) = (&artifact.name, &artifact.kind);
+            let message = format!("artifact `{name}` outlives the run, and the retention of its kind `{kind}` says that it does not");
+            let complaint = Diagnostic::new(Code::ArtifactRetention, message).at(place(row, "access"));
+            let complaint = complaint.related(mode.span, "the retention of the kind is said here");
+            complaint.help("write `access = \"run_only\"`, or give it a `retention` of its own")
+        };
+        self.push(row, complaint);
     }
 
     fn tag(&mut self, n: usize, artifact: &Declared, row: &Row) {
@@ -166,9 +191,10 @@ impl Check<'_> {
             return;
         };
         if !is_tag(tag) {
-            let message = format!("`{tag}` cannot be the tag of an artifact");
+            let message = format!("`{}` cannot be the tag of an artifact", short::word(tag));
             let complaint = Diagnostic::new(Code::ArtifactTag, message).at(place(row, "tag"));
-            self.push(row, complaint.help("begin with a lower-case letter, and go on with lower-case letters, digits and `_`"));
+            let help = "begin with a lower-case letter, and go on with lower-case letters, digits and `_`";
+            self.push(row, complaint.help(format!("{help}; at most {LONGEST_TAG} characters")));
             return;
         }
         let earlier = self.out.artifacts.get(..n).unwrap_or_default();
@@ -178,6 +204,21 @@ impl Check<'_> {
             let complaint = Diagnostic::new(Code::ArtifactCollision, message).at(place(row, "tag")).related(other, "the other one is here");
             self.push(row, complaint.help("a tag names one artifact, which has one writer: give one of them another tag"));
         }
+    }
+
+    /// Declarations that have no effect.
+    fn unused(&mut self, writers: &Rows, operations: &Rows) {
+        for n in 0..self.out.artifacts.len() {
+            let (Some(artifact), Some((_, row))) = (self.out.artifacts.get(n), self.table.get_index(n)) else { continue };
+            let found = unused::artifact(artifact, row, operations, self.words);
+            found.into_iter().for_each(|complaint| self.push(row, complaint));
+        }
+        for row in writers.values() {
+            if let Some(complaint) = unused::writer(row, &self.out.artifacts, operations) {
+                self.push(row, complaint);
+            }
+        }
+        unused::retention(self.by_kind, &self.out.artifacts).into_iter().for_each(|complaint| self.found.push(complaint));
     }
 
     /// What writers say that they write.
@@ -196,6 +237,8 @@ impl Check<'_> {
             let span = field.node.span;
             let owner = text(row, "writer").unwrap_or(&row.name);
             match self.out.row(name) {
+                // a writer that nobody declares is told with its operation
+                Some(_) if !self.out.writers.contains_key(owner) => {}
                 Some(artifact) if artifact.persisted => {
                     let tag = artifact.tag.clone().unwrap_or_default();
                     self.writes_tag(row, &tag, span, owner, "operation");
@@ -214,6 +257,14 @@ impl Check<'_> {
     /// A write to a persisted tag that is known before anything runs.
     fn writes_tag(&mut self, row: &Row, tag: &str, span: Span, writer: &str, what: &str) {
         let Some(artifact) = self.out.persisted(tag) else {
+            if let Some(other) = self.out.artifacts.iter().find(|a| a.tag.as_deref() == Some(tag)) {
+                let (name, there) = (other.name.clone(), self.table.get(&other.name).map_or(other.span, |row| place(row, "access")));
+                let message = format!("{what} `{}` writes the tag `{tag}`, and artifact `{name}`, which has it, is `run_only`", row.name);
+                let complaint = Diagnostic::new(Code::ArtifactUndeclared, message).at(span).related(there, "its access is said here");
+                let help = "only artifacts that outlive the run are written by their tag: take it out, or write `access = \"persisted\"` there";
+                self.push(row, complaint.help(help));
+                return;
+            }
             let near = suggest::help(tag, self.out.artifacts.iter().filter(|a| a.persisted).filter_map(|a| a.tag.as_deref()));
             let message = format!("{what} `{}` writes the tag `{tag}`, which no artifact has", row.name);
             let complaint = Diagnostic::new(Code::ArtifactUndeclared, message).at(span).missing(tag);

@@ -48,6 +48,13 @@ impl<'a> Keys<'a> {
         self.node.get(key).map_or(self.node.span, |node| node.span)
     }
 
+    fn idle(&self, key: &str, span: Span, why: &str, help: &str) -> Diagnostic {
+        let message = format!("`{key}` of this inclusion has no effect: {why}");
+        let mut complaint = Diagnostic::new(Code::ArtifactUnused, message).at(span).help(help);
+        complaint.details.insert("key".into(), format!("inclusion.{key}").into());
+        complaint
+    }
+
     fn wrong(&self, key: &'static str, message: String, help: impl Into<String>) -> Diagnostic {
         let mut complaint = Diagnostic::new(Code::ArtifactInclusion, message).at(self.place(key)).help(help);
         complaint.details.insert("key".into(), format!("inclusion.{key}").into());
@@ -78,6 +85,24 @@ pub(super) fn check(row: &Row, words: Words<'_>) -> Vec<Diagnostic> {
         found.push(keys.wrong("anchor", format!("more than {MAX_ANCHORS} anchors stand inside each other"), help));
     }
     found
+}
+
+/// Keys that have no effect in the inclusion of one artifact.
+pub(super) fn unused(row: &Row, words: Words<'_>) -> Vec<Diagnostic> {
+    let Some(node) = row.fields.get("inclusion").map(|field| &field.node) else { return Vec::new() };
+    let mode = node.get("mode").and_then(Node::as_text);
+    let keys = Keys { node, short: mode.and_then(|mode| words.modes.get(mode)) };
+    if mode == Some("none") {
+        let others = node.as_table().into_iter().flatten().filter(|(key, _)| &***key != "mode");
+        return others.map(|(key, field)| keys.idle(key, field.node.span, "its mode is `none`", "remove it, or the mode")).collect();
+    }
+    let inserts = keys.word("operation").is_none_or(|word| word == "insert");
+    if inserts && keys.word("target").is_none_or(|word| word == "timeline") {
+        return Vec::new();
+    }
+    let policy = node.get("depth_policy").into_iter();
+    let help = "remove it, or write `operation = \"insert\"` and `target = \"timeline\"`";
+    policy.map(|policy| keys.idle("depth_policy", policy.span, "it makes no message of its own", help)).collect()
 }
 
 /// Words that no row of the pack explains.

@@ -8,12 +8,14 @@
 
 mod declare;
 mod diff;
+mod fields;
 mod inclusion;
 mod operations;
 mod policy;
 mod project;
 mod rows;
 mod run;
+mod unused;
 
 use std::sync::Arc;
 

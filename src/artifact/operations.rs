@@ -2,8 +2,12 @@
 //! cannot be met, and effects that come too late or too early.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use super::rows::{place, text, words};
+use super::{Writer, fields};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
 use crate::model::pack::{Row, Rows};
 
@@ -13,8 +17,8 @@ const BEFORE: &str = "before";
 const AFTER: &str = "after";
 
 /// Reports what contradicts each other in the rows of `operation` and `effect`.
-pub(super) fn check(operations: &Rows, effects: &Rows, found: &mut Report) {
-    let mut check = Check { operations, found };
+pub(super) fn check(operations: &Rows, effects: &Rows, writers: &IndexMap<Arc<str>, Writer>, found: &mut Report) {
+    let mut check = Check { operations, writers, found };
     operations.values().for_each(|row| check.operation(row));
     effects.values().for_each(|row| check.effect(row));
     check.circles();
@@ -22,6 +26,8 @@ pub(super) fn check(operations: &Rows, effects: &Rows, found: &mut Report) {
 
 struct Check<'a> {
     operations: &'a Rows,
+    /// Rows of `writer`, and operations.
+    writers: &'a IndexMap<Arc<str>, Writer>,
     found: &'a mut Report,
 }
 
@@ -36,6 +42,8 @@ fn is_guard(row: &Row) -> bool {
 
 impl<'a> Check<'a> {
     fn operation(&mut self, row: &'a Row) {
+        fields::operation(row).into_iter().for_each(|complaint| self.push(row, complaint));
+        self.writer(row);
         for (name, span) in words(row, "depends") {
             let Some(other) = self.operations.get(name) else {
                 let message = format!("operation `{}` depends on `{name}`, which no row declares", row.name);
@@ -52,6 +60,14 @@ impl<'a> Check<'a> {
         }
         let conditions = row.fields.get("conditions").and_then(|field| field.node.as_list()).into_iter().flatten();
         conditions.for_each(|condition| self.condition(row, condition));
+    }
+
+    fn writer(&mut self, row: &Row) {
+        let Some(name) = text(row, "writer").filter(|name| !self.writers.contains_key(*name)) else { return };
+        let near = suggest::help(name, self.writers.keys().map(AsRef::as_ref));
+        let message = format!("operation `{}` writes in the name of `{name}`, which is neither a writer nor an operation", row.name);
+        let complaint = Diagnostic::new(Code::NameUnknown, message).at(place(row, "writer")).missing(name);
+        self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]`".to_owned())));
     }
 
     fn condition(&mut self, row: &'a Row, condition: &Node) {
@@ -81,6 +97,7 @@ impl<'a> Check<'a> {
     }
 
     fn effect(&mut self, row: &'a Row) {
+        fields::effect(row).into_iter().for_each(|complaint| self.push(row, complaint));
         let Some(name) = text(row, "operation") else {
             let complaint = Diagnostic::new(Code::TermMissing, format!("effect `{}` belongs to no operation", row.name)).at(row.name_span);
             return self.push(row, complaint.help("add `operation = \"…\"`"));

@@ -85,9 +85,10 @@ impl Declarations {
         Ok(artifact)
     }
 
-    /// Whether a writer may write artifacts of a kind. A writer without a row may write what belongs to it.
+    /// Whether a writer may write artifacts of a kind. An operation without a row of `writer` may; one that is neither
+    /// a writer nor an operation may not.
     #[must_use]
     pub fn has_grant(&self, writer: &str, kind: &str) -> bool {
-        self.writers.get(writer).is_none_or(|w| w.artifact_write || (w.state_write && kind == STATE))
+        self.writers.get(writer).is_some_and(|w| w.artifact_write || (w.state_write && kind == STATE))
     }
 }

@@ -149,6 +149,7 @@ codes! {
     CycleProgram = "cycle.program", Error, "programs run each other in a circle";
     CycleOperation = "cycle.operation", Error, "operations depend on each other in a circle";
     OperationContradiction = "operation.contradiction", Error, "an operation, its conditions and its effects contradict each other";
+    OperationUnused = "operation.unused", Warning, "a key of an operation or an effect has no effect";
     CycleText = "cycle.text", Error, "templates or values name each other in a circle";
     RegexBad = "regex.bad", Error, "a regular expression cannot be used";
     RegexUnsafe = "regex.unsafe", Error, "a regular expression could take unbounded time";
@@ -189,6 +190,7 @@ codes! {
     ArtifactForeign = "artifact.foreign_writer", Error, "a writer or operation writes an artifact that belongs to another one";
     ArtifactUndeclared = "artifact.undeclared_tag", Error, "something is written that no row declares as an artifact";
     ArtifactInclusion = "artifact.inclusion", Error, "the parts of an inclusion contradict each other";
+    ArtifactUnused = "artifact.unused", Warning, "a declaration of an artifact, or a part of it, has no effect";
     ArtifactRefused = "artifact.refused", Error, "a write to an artifact is refused";
     OperationFailed = "operation.failed", Warning, "an operation of a turn failed, or what was recorded for it was not used";
     OperationWaiting = "operation.waiting", Warning, "an operation waits for a model, so the prompt is not what a turn would send";

@@ -18,6 +18,7 @@ pub mod toml;
 mod edits;
 mod extends;
 mod layer;
+mod operations;
 mod order;
 mod rows;
 mod short_names;

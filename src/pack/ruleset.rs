@@ -74,6 +74,7 @@ impl Ruleset {
         let templates = templates::compile_all(&pack, Schemas::shipped(), &mut found);
         let (artifacts, wrong) = Declarations::compile(&pack);
         found.extend(wrong);
+        super::operations::check(&pack, &mut found);
         unread.excuse(&mut found);
         // where the compiler and the schema report the same value, the compiler knows more
         let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();

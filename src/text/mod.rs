@@ -20,7 +20,7 @@ pub mod macros;
 mod merge_patch;
 pub mod moment;
 pub mod pattern;
-mod schema;
+pub(crate) mod schema;
 pub mod script;
 pub mod seedrandom;
 pub mod tokens;

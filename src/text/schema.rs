@@ -38,17 +38,28 @@ pub(super) fn inline_refs(schema: &Value) -> Result<Value, String> {
 /// # Errors
 /// The schema cannot be used, or has references to anything else than its own `$defs`.
 pub(super) fn mistakes(value: &Value, schema: &Value) -> Result<Value, String> {
+    let validator = validator(schema)?;
+    let value = value.to_json();
+    let told = |e: jsonschema::ValidationError<'_>| Value::text(short::cut(format!("at `{}`: {e}", e.instance_path().as_str())));
+    Ok(Value::list(validator.iter_errors(&value).take(MOST_MISTAKES).map(told).collect()))
+}
+
+/// Whether values can be checked by a JSON Schema.
+///
+/// # Errors
+/// As for [`mistakes`].
+pub(crate) fn usable(schema: &Value) -> Result<(), String> {
+    validator(schema).map(drop)
+}
+
+fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
     // a schema whose references lead in a circle could be followed without end
     let schema = inline_refs(schema)?;
     if refers(&schema) {
         return Err("a JSON Schema may refer to its own `$defs`, and to nothing else".into());
     }
     let options = jsonschema::options().with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK));
-    let validator =
-        options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))?;
-    let value = value.to_json();
-    let told = |e: jsonschema::ValidationError<'_>| Value::text(short::cut(format!("at `{}`: {e}", e.instance_path().as_str())));
-    Ok(Value::list(validator.iter_errors(&value).take(MOST_MISTAKES).map(told).collect()))
+    options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))
 }
 
 fn refers(schema: &Value) -> bool {

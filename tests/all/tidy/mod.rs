@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("program", &["diag", "model", "text", "terms", "syntax", "verbs"]),
     ("macros", &["diag", "model", "text", "terms"]),
     ("template", &["diag", "model", "text", "terms"]),
-    ("pack", &["diag", "model", "artifact", "program", "macros", "template"]),
+    ("pack", &["diag", "model", "text", "artifact", "program", "macros", "template"]),
     ("engine", &["diag", "model", "text", "terms", "verbs", "program", "macros", "template", "pack"]),
     ("assemble", &["diag", "model", "terms", "verbs", "program", "macros", "pack", "engine"]),
     // a dialect is a program, run over the finished plan by the same runner and state as a build
