@@ -1,7 +1,5 @@
 //! `tapster artifact`: what a reader does to a store, what is refused, and how a session is removed.
 
-#![expect(clippy::indexing_slicing, reason = "a test that panics has failed")]
-
 use serde_json::{Value as Json, json};
 use tapster::store::{SqlStore, block_on};
 

@@ -1,7 +1,5 @@
 //! A store that must exist already: nothing is made, and nothing of another program is touched.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
-
 use serde_json::json;
 use sqlx::Connection as _;
 use tapster::diag::Code;
