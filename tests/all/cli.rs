@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod artifact;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -30,6 +30,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("store.name", "tests/all/store/folder.rs: it takes a folder on disk"),
     ("store.taken", "tests/all/store/folder.rs: it takes a folder on disk"),
     ("store.busy", "tests/all/store/bad_input.rs: it takes a database"),
+    ("store.confirm", "tests/all/cli/artifact.rs: it takes a database"),
     ("store.damaged", "tests/all/store/bad_input.rs: it takes a database"),
     ("store.failed", "tests/all/store/bad_input.rs: it takes a database"),
     ("store.full", "tests/all/store/bad_input.rs: it takes a database"),

@@ -19,6 +19,10 @@ use super::postgres::as_other_user;
 /// Where the other user finds a store.
 const CHILD: &str = "TAPSTER_STORE_READER";
 
+/// Where the other user finds a store in a folder that cannot be written, and another one that was not closed.
+const CLOSED: &str = "TAPSTER_STORE_CLOSED";
+const JOURNAL: &str = "TAPSTER_STORE_JOURNAL";
+
 fn notice(text: &str) {
     writeln!(std::io::stdout().lock(), "notice: {text}").unwrap();
 }
@@ -90,14 +94,60 @@ fn reader() {
     println!("told");
 }
 
+/// The inside of the other user's process for folders that cannot be written; without the variables, nothing.
 #[test]
-fn a_file_that_cannot_be_written_is_told() {
-    let folder = Folder::new();
+fn reader_of_closed_folders() {
+    let (Ok(closed), Ok(journal)) = (std::env::var(CLOSED), std::env::var(JOURNAL)) else { return };
+    let store = block_on(SqlStore::open_existing(&closed)).unwrap();
+    let home = home("o", "s");
+    assert_eq!(block_on(store.view(&home, at(1, 1), &[], 0)).unwrap()[0].value, json!("kept"));
+    let batch = Batch { writes: vec![write("t", Some(1), json!("changed"), Window::default())], ..Batch::default() };
+    refused(block_on(store.commit(&home, batch)), Code::StoreReadOnly);
+    let message = refused(block_on(SqlStore::open_existing(&journal)), Code::StoreReadOnly);
+    assert!(message.contains("did not close it"), "{message}");
+    println!("told");
+}
+
+fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A closed store with one value.
+fn kept(folder: &Folder) -> String {
     let address = address_of(&folder.file());
     let store = open(&address);
     put(&store, &home("o", "s"), at(1, 1), write("t", None, json!("kept"), KEEP));
     block_on(store.close());
-    let mode = |path: &Path, mode: u32| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    address
+}
+
+#[test]
+fn a_store_in_a_folder_that_cannot_be_written_is_read() {
+    let [closed, journal, programs] = [Folder::new(), Folder::new(), Folder::new()];
+    let addresses = [kept(&closed), kept(&journal)];
+    std::fs::write(journal.0.join("store.db-wal"), [1; 100]).unwrap();
+    [&closed, &journal].into_iter().for_each(|folder| mode(&folder.0, 0o555));
+    let program = programs.0.join("reader");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    mode(&programs.0, 0o755);
+    mode(&program, 0o755);
+    let mut command = as_other_user(&program);
+    let command = command.args(["--exact", "store::disk::reader_of_closed_folders", "--nocapture"]).current_dir("/");
+    let ran = command.env(CLOSED, &addresses[0]).env(JOURNAL, &addresses[1]).output();
+    [&closed, &journal].into_iter().for_each(|folder| mode(&folder.0, 0o755));
+    match ran {
+        Ok(ran) if ran.status.code() != Some(127) && ran.status.code() != Some(126) => {
+            let out = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+            assert!(ran.status.success() && out.contains("told"), "{out}");
+        }
+        _ => notice("no other user can be had; a folder that cannot be written is not tested"),
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told() {
+    let folder = Folder::new();
+    let address = kept(&folder);
     mode(&folder.file(), 0o444);
     // SQLite keeps its files of shared memory beside a database, even for reading
     mode(&folder.0, 0o777);

@@ -3,6 +3,7 @@
 mod bad_input;
 pub(crate) mod bed;
 mod disk;
+mod existing;
 mod folder;
 mod kill;
 mod model;
