@@ -261,7 +261,8 @@ impl Check<'_> {
                 let (name, there) = (other.name.clone(), self.table.get(&other.name).map_or(other.span, |row| place(row, "access")));
                 let message = format!("{what} `{}` writes the tag `{tag}`, and artifact `{name}`, which has it, is `run_only`", row.name);
                 let complaint = Diagnostic::new(Code::ArtifactUndeclared, message).at(span).related(there, "its access is said here");
-                let help = "only artifacts that outlive the run are written by their tag: take it out, or write `access = \"persisted\"` there";
+                let help =
+                    "only artifacts that outlive the run are written by their tag: take it out, or write `access = \"persisted\"` there";
                 self.push(row, complaint.help(help));
                 return;
             }

@@ -24,9 +24,7 @@ pub(super) fn operation(row: &Row) -> Vec<Diagnostic> {
     let by_model = text(row, "engine") == Some("llm");
     let (needed, fitting): (&[&str], &[&str]) = match kind {
         "template" => (&["template"], &["template", "strict"]),
-        "guard" if by_model => {
-            (&["outputs", "prompt"], &["engine", "outputs", "prompt", "system", "strict", "retry", "params"])
-        }
+        "guard" if by_model => (&["outputs", "prompt"], &["engine", "outputs", "prompt", "system", "strict", "retry", "params"]),
         "guard" => (&["outputs", "template"], &["engine", "outputs", "template", "strict"]),
         _ => (&["prompt"], &["prompt", "system", "strict", "output_mode", "parse", "pattern", "schema", "retry", "params"]),
     };
@@ -96,8 +94,7 @@ pub(super) fn effect(row: &Row) -> Vec<Diagnostic> {
     };
     let why = format!("the effect is of type `{what}`");
     let unfit = BY_TYPE.into_iter().filter(|key| !fitting.contains(key));
-    let mut found: Vec<Diagnostic> =
-        unfit.filter_map(|key| idle(row, "effect", key, &why, "remove it, or write another `type`")).collect();
+    let mut found: Vec<Diagnostic> = unfit.filter_map(|key| idle(row, "effect", key, &why, "remove it, or write another `type`")).collect();
     if fitting.contains(&"depth") && text(row, "anchor") != Some("depth_from_end") {
         let why = "the effect is not placed by its depth";
         found.extend(idle(row, "effect", "depth", why, "remove it, or write `anchor = \"depth_from_end\"`"));

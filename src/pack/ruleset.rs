@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::artifact::Declarations;
-use crate::diag::{Code, DiagnosticCode, Report, Sources, Span};
+use crate::diag::{Code, DiagnosticCode, Report, Severity, Sources, Span};
 use crate::macros::Table;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
@@ -76,8 +76,9 @@ impl Ruleset {
         found.extend(wrong);
         super::operations::check(&pack, &mut found);
         unread.excuse(&mut found);
-        // where the compiler and the schema report the same value, the compiler knows more
-        let said: HashSet<Span> = found.items().iter().filter_map(|d| d.span).collect();
+        // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error
+        let errors = found.items().iter().filter(|d| d.severity == Severity::Error);
+        let said: HashSet<Span> = errors.filter_map(|d| d.span).collect();
         let lacking: HashSet<Span> = found.items().iter().filter(|d| d.code == Code::TermMissing).filter_map(|d| d.span).collect();
         report.retain(|d| !(is_shape(&d.code) && d.span.is_some_and(|span| said.contains(&span))));
         report.retain(|d| !(d.code == Code::SchemaMissingKey && d.span.is_some_and(|span| lacking.contains(&span))));

@@ -97,7 +97,7 @@ pub(crate) fn open(name: &str, overlay: &str) -> Result<Ruleset, Vec<(String, St
         let text = |d: &tapster::diag::Diagnostic, key: &str| d.details.get(key).and_then(Json::as_str).map(str::to_owned);
         let place =
             |d: &tapster::diag::Diagnostic| text(d, "row").zip(text(d, "key")).unwrap_or_else(|| (String::new(), d.message.clone()));
-        refused.report.items().iter().map(place).collect()
+        refused.report.items().iter().filter(|d| d.severity == tapster::diag::Severity::Error).map(place).collect()
     })
 }
 

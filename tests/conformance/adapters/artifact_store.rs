@@ -175,7 +175,12 @@ struct Line {
 fn open(step: &Json) -> Result<Ruleset, Vec<Json>> {
     let (text, lines) = overlay(step);
     Ruleset::open_with(PACK, &[("profile.json", &text)]).map_err(|PackError { report, sources }| {
-        let mut found: Vec<_> = report.items().iter().filter_map(|d| problem(d, &sources, &lines)).collect();
+        let mut found: Vec<_> = report
+            .items()
+            .iter()
+            .filter(|d| d.severity == tapster::diag::Severity::Error)
+            .filter_map(|d| problem(d, &sources, &lines))
+            .collect();
         found.sort_by_key(|(row, _)| *row);
         found.dedup();
         found.into_iter().map(|(_, problem)| problem).collect()
