@@ -203,17 +203,19 @@ impl SqlStore {
             (Mode::Write, Dialect::Sqlite) => "BEGIN IMMEDIATE",
         };
         let mut tx = conn.begin_with(begin).await?;
-        match work(&mut tx, job).await {
-            Ok(done) => {
-                tx.commit().await?;
-                Ok(done)
-            }
-            Err(fault) => {
-                // a connection that is lost is rolled back by the database
-                let _ = tx.rollback().await;
-                Err(fault)
-            }
+        let (done, ended) = match work(&mut tx, job).await {
+            Ok(done) => match tx.commit().await {
+                Ok(()) => (Ok(done), true),
+                Err(error) => (Err(error.into()), false),
+            },
+            Err(fault) => (Err(fault), tx.rollback().await.is_ok()),
+        };
+        // a database that has ended the transaction by itself, as on a full disk, refuses to end it again; the driver would
+        // then count it as open for ever
+        if !ended {
+            conn.close_on_drop();
         }
+        done
     }
 
     fn told(&self, fault: Fault) -> Refused {
