@@ -88,6 +88,7 @@ fn views(tags: usize, versions: usize) {
     let each = i64::try_from(versions / tags).unwrap();
     let kinds = [
         ("latest only", None),
+        ("window of 5", Some(Window { versions: Some(5), ..Window::default() })),
         ("10 of history", Some(Window { versions: Some(MOST + 1), ..Window::default() })),
         ("10 of all", Some(Window::default())),
         ("turns and time", Some(Window { versions: None, turns: Some(8), ttl: Some(100_000) })),

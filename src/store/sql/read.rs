@@ -67,26 +67,42 @@ impl View {
 
 /// One row an artifact. Its history is put together by the database, because a row costs much more than the text in it:
 /// a list of `[version, turn, time, value]`, which is sorted here, because the database would need a sorter for each row.
-/// The text of the statement is always the same, so it is prepared once.
+/// Each of the statements has always the same text, so it is prepared once.
 macro_rules! view {
-    ($condition:literal) => {
+    ($history:expr, $condition:literal) => {
         concat!(
-            "SELECT h.tag, h.version, v.value, \
-             (SELECT string_agg(format('[%s,%s,%s,%s]', x.version, x.turn, x.at_ms, x.value), ',') FROM \
-             (SELECT p.version, p.turn, p.at_ms, p.value FROM tapster_versions p WHERE p.artifact = h.artifact \
-             AND p.version < h.version AND p.version > h.version - $2 ORDER BY p.version DESC LIMIT $3) x) \
-             FROM tapster_heads h JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version WHERE ",
+            "SELECT h.tag, h.version, v.value, ",
+            $history,
+            " FROM tapster_heads h JOIN tapster_versions v ON v.artifact = h.artifact AND v.version = h.version WHERE ",
             $condition
         )
     };
 }
 
-pub(super) async fn view(conn: &mut AnyConnection, view: &View) -> Result<Vec<Artifact>, Fault> {
-    let (sql, key) = match &view.of {
-        Of::Session(key) => (view!("h.home = $1"), key),
-        Of::Artifact(key) => (view!("h.artifact = $1"), key),
+/// The earlier versions of an artifact; turn and time only where a window needs them.
+macro_rules! history {
+    ($version:literal) => {
+        concat!(
+            "(SELECT string_agg('[' || ",
+            $version,
+            " || x.value || ']', ',') FROM (SELECT p.version, p.turn, p.at_ms, p.value FROM tapster_versions p WHERE p.artifact = h.artifact \
+             AND p.version < h.version AND p.version > h.version - $2 ORDER BY p.version DESC LIMIT $3) x)"
+        )
     };
-    let query = sqlx::query(sql).bind(key.clone()).bind(view.reach).bind(i64::from(view.most));
+}
+
+pub(super) async fn view(conn: &mut AnyConnection, view: &View) -> Result<Vec<Artifact>, Fault> {
+    let timed = view.windows.values().any(|window| window.turns.is_some() || window.ttl.is_some());
+    let (sql, key) = match (&view.of, view.most, timed) {
+        (Of::Session(key), 0, _) => (view!("CAST(NULL AS TEXT)", "h.home = $1"), key),
+        (Of::Artifact(key), 0, _) => (view!("CAST(NULL AS TEXT)", "h.artifact = $1"), key),
+        (Of::Session(key), _, false) => (view!(history!("x.version || ',0,0,'"), "h.home = $1"), key),
+        (Of::Artifact(key), _, false) => (view!(history!("x.version || ',0,0,'"), "h.artifact = $1"), key),
+        (Of::Session(key), ..) => (view!(history!("x.version || ',' || x.turn || ',' || x.at_ms || ','"), "h.home = $1"), key),
+        (Of::Artifact(key), ..) => (view!(history!("x.version || ',' || x.turn || ',' || x.at_ms || ','"), "h.artifact = $1"), key),
+    };
+    let query = sqlx::query(sql).bind(key.clone());
+    let query = if view.most == 0 { query } else { query.bind(view.reach).bind(i64::from(view.most)) };
     let mut artifacts = Vec::new();
     for row in query.fetch_all(conn).await? {
         let tag: String = row.try_get(0)?;
