@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::rows::{place, text, words};
+use super::rows::{number, place, push, text, words};
 use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, inclusion, operations, unused};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, short, suggest};
 use crate::model::Pack;
@@ -73,12 +73,11 @@ fn retention<'a>(row: &'a Row, kind: &str, by_kind: Option<&'a Node>) -> Option<
 
 /// How many versions a policy keeps. Without a policy, and with `overwrite`, only the latest.
 fn window(policy: &Node) -> Window {
-    let number = |key: &str| if let Some(crate::diag::Data::Int(n)) = policy.get(key).map(|n| &n.data) { Some(*n) } else { None };
-    let count = |key: &str| number(key).and_then(|n| u32::try_from(n).ok());
+    let count = |key: &str| number(policy.get(key)).and_then(|n| u32::try_from(n).ok());
     match policy.get("mode").and_then(Node::as_text) {
         Some("durable") => Window { versions: count("versions"), ..Window::default() },
         Some("windowed") => {
-            Window { versions: count("versions"), turns: count("turns"), ttl: number("ttl").map(|n| n.saturating_mul(SECOND)) }
+            Window { versions: count("versions"), turns: count("turns"), ttl: number(policy.get("ttl")).map(|n| n.saturating_mul(SECOND)) }
         }
         _ => Window::LATEST,
     }
@@ -86,7 +85,6 @@ fn window(policy: &Node) -> Window {
 
 /// How many earlier values the row asks for with a number: besides the latest one.
 fn asks(row: &Row) -> u32 {
-    let number = |node: Option<&Node>| if let Some(crate::diag::Data::Int(n)) = node.map(|n| &n.data) { Some(*n) } else { None };
     let within = |key: &str, inner: &str| row.fields.get(key).and_then(|field| field.node.get(inner));
     let shown = number(within("presentation", "max_items"));
     let included = number(within("inclusion", "version_selector").and_then(|selector| selector.get("last_n")));
@@ -101,11 +99,7 @@ fn presentation(node: &Node) -> Presentation {
         Some("diff") => Some(Mode::Diff),
         _ => None,
     };
-    let max_items = match node.get("max_items").map(|n| &n.data) {
-        Some(crate::diag::Data::Int(n)) => u32::try_from(*n).ok(),
-        _ => None,
-    };
-    Presentation { mode, max_items }
+    Presentation { mode, max_items: number(node.get("max_items")).and_then(|n| u32::try_from(n).ok()) }
 }
 
 /// The rows of table `writer`, and operations without such a row, which may write what belongs to them.
@@ -284,8 +278,6 @@ impl Check<'_> {
     }
 
     fn push(&mut self, row: &Row, complaint: Diagnostic) {
-        let mut complaint = complaint;
-        complaint.details.insert("row".into(), row.name.as_ref().into());
-        self.found.push(complaint);
+        push(&mut self.found, row, complaint);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::rows::{place, text, words};
+use super::rows::{place, push, text, words};
 use super::{Writer, fields};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
 use crate::model::pack::{Row, Rows};
@@ -156,9 +156,8 @@ impl<'a> Check<'a> {
         self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[operation]]`".to_owned())));
     }
 
-    fn push(&mut self, row: &Row, mut complaint: Diagnostic) {
-        complaint.details.insert("row".into(), row.name.as_ref().into());
-        self.found.push(complaint);
+    fn push(&mut self, row: &Row, complaint: Diagnostic) {
+        push(self.found, row, complaint);
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Declarations, Declared, Mode, diff};
 use crate::store::Artifact;
 
 /// The surface that is nowhere.
-const NOWHERE: &str = "internal";
+pub(super) const NOWHERE: &str = "internal";
 /// The surface of messages.
 const CHAT: &str = "chat_history";
 
@@ -74,14 +74,26 @@ impl Declarations {
     }
 }
 
+impl Declared {
+    /// Which versions are shown: what its row says, or what is usual for its surface.
+    pub(super) fn mode(&self) -> Mode {
+        let usual = if self.surface.starts_with("feed:") { Mode::Timeline } else { Mode::LatestOnly };
+        self.presentation.mode.unwrap_or(usual)
+    }
+
+    /// Whether its surface is nowhere.
+    pub(super) fn is_nowhere(&self) -> bool {
+        &*self.surface == NOWHERE
+    }
+}
+
 fn one(declared: &Declared, artifact: &Artifact) -> Option<Projection> {
     let surface = &*declared.surface;
-    if !declared.visibility.is_shown() || surface == NOWHERE {
+    if !declared.visibility.is_shown() || declared.is_nowhere() {
         return None;
     }
-    let usual = if surface.starts_with("feed:") { Mode::Timeline } else { Mode::LatestOnly };
     let latest = &artifact.value;
-    let item = match declared.presentation.mode.unwrap_or(usual) {
+    let item = match declared.mode() {
         Mode::LatestOnly => Item::LatestOnly { value: latest.clone() },
         Mode::Timeline => {
             let mut items: Vec<Json> = artifact.history.iter().chain([latest]).cloned().collect();

@@ -1,6 +1,6 @@
 //! Cells of rows, as declarations read them.
 
-use crate::diag::Span;
+use crate::diag::{Data, Diagnostic, Node, Report, Span};
 use crate::model::pack::Row;
 
 /// The text in a cell.
@@ -17,4 +17,15 @@ pub(super) fn words<'a>(row: &'a Row, key: &str) -> impl Iterator<Item = (&'a st
 /// Where the value of a key is written; where its row is, if the row does not have the key.
 pub(super) fn place(row: &Row, key: &str) -> Span {
     row.fields.get(key).map_or(row.name_span, |field| field.node.span)
+}
+
+/// The whole number that a value is.
+pub(super) fn number(node: Option<&Node>) -> Option<i64> {
+    if let Some(Data::Int(n)) = node.map(|node| &node.data) { Some(*n) } else { None }
+}
+
+/// Adds a complaint about a row, which programs find under `row`.
+pub(super) fn push(found: &mut Report, row: &Row, mut complaint: Diagnostic) {
+    complaint.details.insert("row".into(), row.name.as_ref().into());
+    found.push(complaint);
 }

@@ -1,13 +1,11 @@
 //! Declarations without an effect: artifacts that nobody can write, keys that nothing reads, writers that write nothing.
 
 use super::inclusion::Words;
+use super::project::NOWHERE;
 use super::rows::{text, words};
 use super::{Declared, Mode, inclusion};
 use crate::diag::{Code, Diagnostic, Node, Span};
 use crate::model::pack::{Row, Rows};
-
-/// The surface that is nowhere.
-const NOWHERE: &str = "internal";
 
 /// What has no effect in the row of one artifact.
 pub(super) fn artifact(artifact: &Declared, row: &Row, operations: &Rows, modes: Words<'_>) -> Vec<Diagnostic> {
@@ -36,7 +34,7 @@ fn unwritten(artifact: &Declared, row: &Row, operations: &Rows) -> Option<Diagno
 /// How an artifact is shown that is shown nowhere, and a length of what is no list.
 fn unshown(artifact: &Declared, row: &Row) -> Option<Diagnostic> {
     let name = &artifact.name;
-    let nowhere = &*artifact.surface == NOWHERE;
+    let nowhere = artifact.is_nowhere();
     let presentation = row.fields.get("presentation").map(|field| &field.node);
     if !artifact.visibility.is_shown() {
         let key = if nowhere { "presentation" } else { "surface" };
@@ -49,9 +47,7 @@ fn unshown(artifact: &Declared, row: &Row) -> Option<Diagnostic> {
         let message = format!("`presentation` of artifact `{name}` has no effect: it is shown nowhere");
         return Some(unused(message, presentation?.span).help("add a `surface`, such as `panel:ID`, or remove it"));
     }
-    let feed = artifact.surface.starts_with("feed:");
-    let timeline = artifact.presentation.mode.map_or(feed, |mode| mode == Mode::Timeline);
-    let limit = presentation?.get("max_items").filter(|_| !timeline)?;
+    let limit = presentation?.get("max_items").filter(|_| artifact.mode() != Mode::Timeline)?;
     let message = format!("`max_items` of artifact `{name}` has no effect: only one version is shown");
     Some(unused(message, limit.span).help("write `mode = \"timeline\"`, or remove it"))
 }
