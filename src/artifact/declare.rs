@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::rows::{number, place, push, text, words};
-use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, inclusion, operations, unused};
+use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, fields, inclusion, operations, unused};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, short, suggest};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
@@ -33,7 +33,8 @@ impl Declarations {
         check.writes(table("writer"));
         check.operations(table("operation"));
         check.unused(table("writer"), table("operation"));
-        operations::check(table("operation"), table("effect"), &check.out.writers, &mut check.found);
+        let vocabulary = fields::Vocabulary { kinds: table("operation_kind"), types: table("effect_type") };
+        operations::check(table("operation"), table("effect"), vocabulary, &check.out.writers, &mut check.found);
         (check.out, check.found)
     }
 }

@@ -3,46 +3,70 @@
 //! A row of a layer may only patch some keys, so this is not said by the schema, which sees one layer, but of the row
 //! that results.
 
-use super::rows::{place, text};
-use crate::diag::{Code, Diagnostic, suggest};
-use crate::model::pack::Row;
+use std::collections::BTreeSet;
 
-/// The kinds of operations that are carried out; others are skipped.
-const KINDS: [&str; 3] = ["template", "guard", "llm"];
-/// Keys that belong to some operations only.
-const BY_KIND: [&str; 12] =
-    ["template", "strict", "engine", "outputs", "prompt", "system", "output_mode", "parse", "pattern", "schema", "retry", "params"];
-/// Keys that belong to some effects only.
-const BY_TYPE: [&str; 5] = ["mode", "target", "role", "anchor", "depth"];
+use super::rows::{place, text, words};
+use crate::diag::{Code, Diagnostic, suggest};
+use crate::model::pack::{Row, Rows};
+
+/// The kinds of operations and the types of effects, which are rows of the pack.
+#[derive(Clone, Copy)]
+pub(super) struct Vocabulary<'a> {
+    /// Rows of `operation_kind`.
+    pub(super) kinds: &'a Rows,
+    /// Rows of `effect_type`.
+    pub(super) types: &'a Rows,
+}
+
+impl<'a> Vocabulary<'a> {
+    /// The kind of an operation.
+    fn kind(self, row: &'a Row) -> (&'a str, Option<&'a Row>) {
+        let kind = text(row, "kind").unwrap_or("template");
+        (kind, closest(self.kinds, kind, text(row, "engine")))
+    }
+
+    /// The type of an effect.
+    pub(super) fn type_of(self, row: &'a Row) -> Option<&'a Row> {
+        closest(self.types, text(row, "type")?, text(row, "target"))
+    }
+
+    /// Whether an operation gives answers that conditions may ask for.
+    pub(super) fn gives_answers(self, row: &'a Row) -> bool {
+        self.kind(row).1.is_some_and(|kind| words(kind, "needs").any(|(key, _)| key == "outputs"))
+    }
+}
+
+/// The row `WORD/DETAIL`, or else the row `WORD`.
+fn closest<'a>(rows: &'a Rows, word: &str, detail: Option<&str>) -> Option<&'a Row> {
+    let detailed = detail.and_then(|detail| rows.get(format!("{word}/{detail}").as_str()));
+    detailed.or_else(|| rows.get(word))
+}
+
+fn keys(row: &Row) -> impl Iterator<Item = &str> {
+    words(row, "needs").chain(words(row, "takes")).map(|(key, _)| key)
+}
+
+/// The keys that belong to some rows of a vocabulary and not to this one.
+fn unfit<'a>(rows: &'a Rows, fitting: &'a Row) -> BTreeSet<&'a str> {
+    let own: BTreeSet<&str> = keys(fitting).collect();
+    rows.values().flat_map(keys).filter(|key| !own.contains(key)).collect()
+}
 
 /// What is missing in the row of an operation, and what has no effect in it.
-pub(super) fn operation(row: &Row) -> Vec<Diagnostic> {
-    let kind = text(row, "kind").unwrap_or("template");
-    if !KINDS.contains(&kind) {
-        return vec![unsupported(row, kind)];
-    }
-    let by_model = text(row, "engine") == Some("llm");
-    let (needed, fitting): (&[&str], &[&str]) = match kind {
-        "template" => (&["template"], &["template", "strict"]),
-        "guard" if by_model => (&["outputs", "prompt"], &["engine", "outputs", "prompt", "system", "strict", "retry", "params"]),
-        "guard" => (&["outputs", "template"], &["engine", "outputs", "template", "strict"]),
-        _ => (&["prompt"], &["prompt", "system", "strict", "output_mode", "parse", "pattern", "schema", "retry", "params"]),
-    };
-    let decided = match (kind, by_model) {
-        ("guard", true) => ", decided by a model",
-        ("guard", false) => ", decided by a template",
-        _ => "",
-    };
+pub(super) fn operation(row: &Row, vocabulary: Vocabulary<'_>) -> Vec<Diagnostic> {
+    let (kind, Some(fitting)) = vocabulary.kind(row) else { return vec![unsupported(row, vocabulary)] };
+    let decided = text(row, "engine").filter(|_| keys(fitting).any(|key| key == "engine"));
+    let decided = decided.map(|engine| format!(" with `engine = \"{engine}\"`")).unwrap_or_default();
     let mut found = Vec::new();
-    for key in needed.iter().filter(|key| !row.fields.contains_key(**key)) {
+    for (key, _) in words(fitting, "needs").filter(|(key, _)| !row.fields.contains_key(*key)) {
         let message = format!("operation `{}` has no `{key}`, and is of kind `{kind}`{decided}", row.name);
         found.push(Diagnostic::new(Code::TermMissing, message).at(row.name_span).help(format!("add `{key}`")));
     }
-    for key in BY_KIND.into_iter().filter(|key| !fitting.contains(key)) {
+    for key in unfit(vocabulary.kinds, fitting) {
         let why = format!("the operation is of kind `{kind}`{decided}");
         found.extend(idle(row, "operation", key, &why, "remove it, or write another `kind`"));
     }
-    if kind == "llm" {
+    if keys(fitting).any(|key| key == "output_mode") {
         found.extend(json_only(row));
     }
     if !row.fields.contains_key("artifact") {
@@ -70,32 +94,38 @@ fn json_only(row: &Row) -> Vec<Diagnostic> {
     found
 }
 
-fn unsupported(row: &Row, kind: &str) -> Diagnostic {
+/// The words of a vocabulary without their details.
+fn plain(rows: &Rows) -> impl Iterator<Item = &str> {
+    rows.keys().map(AsRef::as_ref).filter(|name: &&str| !name.contains('/'))
+}
+
+fn unsupported(row: &Row, vocabulary: Vocabulary<'_>) -> Diagnostic {
+    let (kind, _) = vocabulary.kind(row);
     let message = format!("operation `{}` is of kind `{kind}`, which is not carried out: the operation is skipped", row.name);
-    let near = suggest::help(kind, KINDS);
-    let help = near.unwrap_or_else(|| "write `template`, `guard` or `llm`, or remove the operation".to_owned());
+    let help = suggest::help(kind, plain(vocabulary.kinds));
+    let help = help.unwrap_or_else(|| "declare the kind: a row `[[operation_kind]]`, and passes that carry it out".to_owned());
     Diagnostic::warning(Code::NameUnknown, message).at(place(row, "kind")).help(help)
 }
 
 /// What is missing in the row of an effect, and what has no effect in it.
-pub(super) fn effect(row: &Row) -> Vec<Diagnostic> {
+pub(super) fn effect(row: &Row, vocabulary: Vocabulary<'_>) -> Vec<Diagnostic> {
+    let known = || suggest::help("", plain(vocabulary.types)).unwrap_or_else(|| "declare it: a row `[[effect_type]]`".to_owned());
     let Some(what) = text(row, "type") else {
         let message = format!("effect `{}` has no type", row.name);
-        let help = "add `type`: `prompt_part`, `prompt_message`, `turn_rewrite` or `ui_inline`";
         // a type of a wrong shape is told by the schema
         let missing = !row.fields.contains_key("type");
-        return missing.then(|| Diagnostic::new(Code::TermMissing, message).at(row.name_span).help(help)).into_iter().collect();
+        return missing.then(|| Diagnostic::new(Code::TermMissing, message).at(row.name_span).help(known())).into_iter().collect();
     };
-    let fitting: &[&str] = match what {
-        "prompt_part" => &["mode"],
-        "turn_rewrite" => &["target"],
-        "prompt_message" | "ui_inline" => &["role", "anchor", "depth"],
-        _ => return Vec::new(),
+    let Some(fitting) = vocabulary.type_of(row) else {
+        let near = suggest::help(what, plain(vocabulary.types));
+        let message = format!("effect `{}` is of type `{what}`, which no row of `effect_type` is called", row.name);
+        let complaint = Diagnostic::new(Code::NameUnknown, message).at(place(row, "type")).missing(what);
+        return vec![complaint.help(near.unwrap_or_else(known))];
     };
     let why = format!("the effect is of type `{what}`");
-    let unfit = BY_TYPE.into_iter().filter(|key| !fitting.contains(key));
+    let unfit = unfit(vocabulary.types, fitting).into_iter();
     let mut found: Vec<Diagnostic> = unfit.filter_map(|key| idle(row, "effect", key, &why, "remove it, or write another `type`")).collect();
-    if fitting.contains(&"depth") && text(row, "anchor") != Some("depth_from_end") {
+    if keys(fitting).any(|key| key == "depth") && text(row, "anchor") != Some("depth_from_end") {
         let why = "the effect is not placed by its depth";
         found.extend(idle(row, "effect", "depth", why, "remove it, or write `anchor = \"depth_from_end\"`"));
     }

@@ -6,19 +6,24 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::Writer;
+use super::fields::{self, Vocabulary};
 use super::rows::{place, push, text, words};
-use super::{Writer, fields};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
 use crate::model::pack::{Row, Rows};
 
-/// The hook in front of the main request, which is also the default.
+/// The hook of an operation that says none: in front of the main request.
 const BEFORE: &str = "before";
-/// The hook behind the reply.
-const AFTER: &str = "after";
 
 /// Reports what contradicts each other in the rows of `operation` and `effect`.
-pub(super) fn check(operations: &Rows, effects: &Rows, writers: &IndexMap<Arc<str>, Writer>, found: &mut Report) {
-    let mut check = Check { operations, writers, found };
+pub(super) fn check(
+    operations: &Rows,
+    effects: &Rows,
+    vocabulary: Vocabulary<'_>,
+    writers: &IndexMap<Arc<str>, Writer>,
+    found: &mut Report,
+) {
+    let mut check = Check { operations, vocabulary, writers, found };
     operations.values().for_each(|row| check.operation(row));
     effects.values().for_each(|row| check.effect(row));
     check.circles();
@@ -26,6 +31,7 @@ pub(super) fn check(operations: &Rows, effects: &Rows, writers: &IndexMap<Arc<st
 
 struct Check<'a> {
     operations: &'a Rows,
+    vocabulary: Vocabulary<'a>,
     /// Rows of `writer`, and operations.
     writers: &'a IndexMap<Arc<str>, Writer>,
     found: &'a mut Report,
@@ -36,13 +42,9 @@ fn hooks(row: &Row) -> Vec<&str> {
     if said.is_empty() { vec![BEFORE] } else { said }
 }
 
-fn is_guard(row: &Row) -> bool {
-    text(row, "kind") == Some("guard")
-}
-
 impl<'a> Check<'a> {
     fn operation(&mut self, row: &'a Row) {
-        fields::operation(row).into_iter().for_each(|complaint| self.push(row, complaint));
+        fields::operation(row, self.vocabulary).into_iter().for_each(|complaint| self.push(row, complaint));
         self.writer(row);
         for (name, span) in words(row, "depends") {
             let Some(other) = self.operations.get(name) else {
@@ -81,7 +83,7 @@ impl<'a> Check<'a> {
             let complaint = Diagnostic::new(Code::OperationContradiction, message).at(span);
             self.push(row, complaint.help(format!("only results of dependencies are known: add `{name}` to `depends`")));
         }
-        if !is_guard(guard) {
+        if !self.vocabulary.gives_answers(guard) {
             let message = format!("a condition of operation `{}` is about `{name}`, which is no guard", row.name);
             let complaint = Diagnostic::new(Code::OperationContradiction, message).at(span);
             let complaint = complaint.related(place(guard, "kind"), "its kind is said here");
@@ -97,7 +99,7 @@ impl<'a> Check<'a> {
     }
 
     fn effect(&mut self, row: &'a Row) {
-        fields::effect(row).into_iter().for_each(|complaint| self.push(row, complaint));
+        fields::effect(row, self.vocabulary).into_iter().for_each(|complaint| self.push(row, complaint));
         let Some(name) = text(row, "operation") else {
             let complaint = Diagnostic::new(Code::TermMissing, format!("effect `{}` belongs to no operation", row.name)).at(row.name_span);
             return self.push(row, complaint.help("add `operation = \"…\"`"));
@@ -106,13 +108,9 @@ impl<'a> Check<'a> {
             let message = format!("effect `{}` belongs to operation `{name}`, which no row declares", row.name);
             return self.unknown(row, name, place(row, "operation"), message);
         };
-        let (wanted, what) = match (text(row, "type"), text(row, "target")) {
-            (Some("prompt_part" | "prompt_message"), _) => (BEFORE, "changes the prompt"),
-            (Some("turn_rewrite"), Some("reply")) => (AFTER, "rewrites the reply"),
-            _ => return,
-        };
+        let Some(wanted) = self.vocabulary.type_of(row).and_then(|what| text(what, "hook")) else { return };
         if !hooks(operation).contains(&wanted) {
-            let message = format!("effect `{}` {what}, but operation `{name}` does not run `{wanted}`", row.name);
+            let message = format!("effects like `{}` need the hook `{wanted}`, which operation `{name}` does not have", row.name);
             let complaint = Diagnostic::new(Code::OperationContradiction, message).at(place(row, "type"));
             let complaint = complaint.related(place(operation, "hooks"), "its hooks are said here");
             self.push(row, complaint.help(format!("add `{wanted}` to the `hooks` of `{name}`, or take the effect out")));
