@@ -12,6 +12,7 @@ pub mod artifact;
 pub mod diag;
 pub mod import;
 pub mod model;
+pub mod run;
 pub mod session;
 pub mod store;
 pub mod template;

@@ -35,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // a dialect is a program, run over the finished plan by the same runner and state as a build
     ("emit", &["diag", "model", "terms", "verbs", "program", "pack", "engine"]),
     ("session", &["diag", "model", "store", "artifact", "pack", "engine", "assemble"]),
+    ("run", &["diag", "model", "text", "pack", "engine", "assemble", "emit", "session"]),
     ("import", &["diag"]),
 ];
 

@@ -1,0 +1,53 @@
+//! Why a run gave no reply.
+
+use crate::engine::BuildError;
+
+/// One thing that is wrong with a configuration or a request.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Problem {
+    /// What is wrong: `required`, `invalid_type`, `tools_with_response_format` …
+    pub code: String,
+    /// Where: a JSON Pointer into what was given, or for a preflight error the key of the request.
+    pub at: String,
+    /// What to do about it, in a sentence; empty if the code says it all.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// What a provider answered in place of a reply, or why there was no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ProviderError {
+    /// `provider_error` (a status), `empty_response`, `malformed_response`, `too_large`, `timeout`, `connection`,
+    /// `redirect`, `tls` …
+    pub code: String,
+    /// The HTTP status, if there was an answer.
+    pub status: Option<u16>,
+    /// What happened, in a sentence without secrets.
+    pub message: String,
+    /// Whether nothing can have been carried out, so that sending the same request again is safe.
+    pub safe_to_repeat: bool,
+    /// How long the provider asks to wait before the next attempt, in milliseconds.
+    pub retry_after: Option<u64>,
+}
+
+/// Why a run gave no reply.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The configuration or the options are wrong; nothing was built or sent.
+    #[error("the configuration has {} mistakes", .0.len())]
+    Config(Vec<Problem>),
+    /// The request must not be sent.
+    #[error("the request breaks {} rules of its model", .0.len())]
+    Preflight(Vec<Problem>),
+    /// A program of the pack failed.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The provider gave no reply.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The caller has cancelled the run.
+    #[error("the run was cancelled")]
+    Cancelled,
+}

@@ -1,0 +1,55 @@
+//! The one door to the outside: a request goes out, a status and a body in parts come in.
+//!
+//! Retries, bounds, streams and the reading of replies are above this door, so that they hold for every transport and
+//! can be tested with a scripted one.
+
+use serde_json::Value as Json;
+
+use super::Doing;
+
+/// A request as it goes out. It holds no key: a transport adds it, and nothing else ever sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outgoing {
+    /// Where it is sent; empty if the dialect names no address, and the transport knows it.
+    pub url: String,
+    /// Headers without secrets, by lower-case name.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Json,
+    /// Whether the answer is to come as a stream of events.
+    pub stream: bool,
+}
+
+/// An answer whose body is still arriving.
+pub struct Incoming {
+    /// The HTTP status.
+    pub status: u16,
+    /// Headers, by lower-case name.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Box<dyn Body>,
+}
+
+/// A body that arrives in parts.
+pub trait Body: Send {
+    /// The next part; `None` at the end. A body that ends before it is complete gives an error.
+    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>>;
+}
+
+/// Why a request did not get through, or an answer did not arrive.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TransportError {
+    /// `connect`, `tls`, `timeout`, `dropped`, `redirect`, `encoding`, `too_large` …
+    pub code: &'static str,
+    /// What happened, in a sentence without secrets.
+    pub message: String,
+    /// Whether the request cannot have reached the provider.
+    pub unsent: bool,
+}
+
+/// Whoever carries requests to a provider: HTTP, a record, or an application's own client.
+pub trait Transport: Send + Sync {
+    /// Sends a request once. It follows no redirect and repeats nothing.
+    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>>;
+}
