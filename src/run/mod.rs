@@ -19,7 +19,7 @@ mod transport;
 use std::future::Future;
 use std::pin::Pin;
 
-pub use config::RunnerConfig;
+pub use config::{Budget, Capabilities, DirectiveLimits, LanguagePolicy, RunnerConfig, ToolLimits, capabilities, presets};
 pub use error::{Problem, ProviderError, RunError};
 pub use reply::{Delta, Reply};
 pub use request::{Change, Prepared};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::request::prepare;
+use super::request::{inbound_transforms, prepare};
 use super::{Delta, Doing, Prepared, ProviderError, Reply, RunError, RunnerConfig, Transport, TransportError};
 use crate::model::Plan;
 
@@ -48,16 +48,34 @@ impl PromptRunner {
         deltas: &'a mut (dyn FnMut(&Delta) + Send),
     ) -> Doing<'a, Result<Reply, RunError>> {
         Box::pin(async move {
-            let _ = (config, deltas);
+            let _ = deltas;
             let mut incoming = self.transport.send(&request.outgoing).await.map_err(failed)?;
             let mut whole = Vec::new();
             while let Some(part) = incoming.body.next().await.map_err(failed)? {
                 whole.extend(part);
             }
+            if incoming.status >= 400 {
+                return Err(RunError::Provider(ProviderError {
+                    code: "provider_error".to_owned(),
+                    status: Some(incoming.status),
+                    message: format!("the provider answered with status {}", incoming.status),
+                    safe_to_repeat: false,
+                    retry_after: None,
+                }));
+            }
             let body: Json = serde_json::from_slice(&whole).unwrap_or_default();
             let at = |pointer: &str| body.pointer(pointer).cloned().unwrap_or_default();
+            if at("/choices/0").is_null() {
+                return Err(RunError::Provider(ProviderError {
+                    code: "empty_response".to_owned(),
+                    status: None,
+                    message: "the reply has no choices".to_owned(),
+                    safe_to_repeat: false,
+                    retry_after: None,
+                }));
+            }
             Ok(Reply {
-                message: at("/choices/0/message"),
+                message: inbound_transforms(config, at("/choices/0/message"))?,
                 finish_reason: at("/choices/0/finish_reason").as_str().map(str::to_owned),
                 usage: at("/usage"),
             })

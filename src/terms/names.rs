@@ -36,6 +36,12 @@ pub const TABLES: &[&str] = &[
     "capability",
     "policy",
     "preflight",
+    "config",
+    "option",
+    "reserved",
+    "transform",
+    "config_preset",
+    "protocol",
     "directive",
 ];
 

@@ -16,6 +16,7 @@ mod parts;
 mod pipeline;
 mod post;
 mod rewrite;
+mod runner;
 mod st_group;
 mod story;
 mod talespinner;
@@ -65,6 +66,13 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-notes", "", notes::contract),
     adapter("contract-pipeline", "", pipeline::contract),
     adapter("contract-story", "", story::contract),
+    adapter("contract-capabilities", "", runner::capabilities),
+    adapter("contract-request-policy", "", runner::policy),
+    adapter("contract-preflight", "", runner::preflight),
+    adapter("contract-runner-config", "", runner::config),
+    adapter("contract-plan", "", runner::plan),
+    adapter("contract-presets", "", runner::presets),
+    adapter("contract-prompt-runner", "", runner::prompt),
     adapter("contract-dialect-wire", "contract-openai", wire_openai::contract),
     adapter("dialect", "post-", post::recorded),
     adapter("contract-dialect-wire", "contract-anthropic", wire_claude::contract),
