@@ -16,6 +16,8 @@ mod request;
 mod runner;
 mod transport;
 
+pub mod tools;
+
 use std::future::Future;
 use std::pin::Pin;
 
