@@ -25,6 +25,8 @@ mod runner;
 pub mod sse;
 mod transport;
 
+pub mod tools;
+
 use std::future::Future;
 use std::pin::Pin;
 

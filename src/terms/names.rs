@@ -25,6 +25,7 @@ pub const TABLES: &[&str] = &[
     "code",
     "script",
     "hook",
+    "tool",
     "lore_place",
     "task",
     "source",

@@ -24,6 +24,7 @@ mod template;
 mod template_check;
 mod template_pack;
 mod text;
+mod tool_loop;
 mod trim;
 mod wire;
 mod wire_claude;
@@ -65,6 +66,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-notes", "", notes::contract),
     adapter("contract-pipeline", "", pipeline::contract),
     adapter("contract-story", "", story::contract),
+    adapter("contract-tool-loop", "", tool_loop::contract),
     adapter("contract-dialect-wire", "contract-openai", wire_openai::contract),
     adapter("dialect", "post-", post::recorded),
     adapter("contract-dialect-wire", "contract-anthropic", wire_claude::contract),
