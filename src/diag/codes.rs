@@ -163,6 +163,9 @@ codes! {
     TemplateBudget = "template.budget", Warning, "a budget of a template can never be met, or never binds";
     TemplateDoubtful = "template.doubtful", Warning, "a part of a template can never give anything";
     TemplateData = "template.data", Warning, "a source of a template cannot be evaluated, and gives nothing";
+    // reading replies
+    ReplyPath = "reply.path", Error, "a row that says how replies are read has a path that cannot be followed";
+    ReplyUnused = "reply.unused", Warning, "a part of a row that says how replies are read has no effect";
     // building
     BoundExceeded = "bound.exceeded", Error, "a limit on work or size was reached";
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";

@@ -39,6 +39,8 @@ const ENGINE_TABLES: &[&str] = &[
     "format",
     "map",
     "template",
+    "reply",
+    "reply_part",
 ];
 
 /// Compiles a pack. The programs may be run only if there are no errors; otherwise they are used to find more errors.
