@@ -38,10 +38,26 @@ pub(super) fn inline_refs(schema: &Value) -> Result<Value, String> {
 /// # Errors
 /// The schema cannot be used, or has references to anything else than its own `$defs`.
 pub(super) fn mistakes(value: &Value, schema: &Value) -> Result<Value, String> {
-    let validator = validator(schema)?;
-    let value = value.to_json();
-    let told = |e: jsonschema::ValidationError<'_>| Value::text(short::cut(format!("at `{}`: {e}", e.instance_path().as_str())));
-    Ok(Value::list(validator.iter_errors(&value).take(MOST_MISTAKES).map(told).collect()))
+    let told = Checker::new(schema)?.mistakes(&value.to_json());
+    Ok(Value::list(told.into_iter().map(Value::text).collect()))
+}
+
+/// A JSON Schema that is compiled once, for values that come one after another.
+#[derive(Debug, Clone)]
+pub(crate) struct Checker(Arc<jsonschema::Validator>);
+
+impl Checker {
+    /// # Errors
+    /// As for [`mistakes`].
+    pub(crate) fn new(schema: &Value) -> Result<Self, String> {
+        Ok(Self(Arc::new(validator(schema)?)))
+    }
+
+    /// What is wrong with a value: one sentence for each mistake, with its JSON Pointer.
+    pub(crate) fn mistakes(&self, value: &serde_json::Value) -> Vec<String> {
+        let told = |e: jsonschema::ValidationError<'_>| short::cut(format!("at `{}`: {e}", e.instance_path().as_str()));
+        self.0.iter_errors(value).take(MOST_MISTAKES).map(told).collect()
+    }
 }
 
 /// Whether values can be checked by a JSON Schema.

@@ -24,6 +24,7 @@ mod template;
 mod template_check;
 mod template_pack;
 mod text;
+mod text_utils;
 mod trim;
 mod wire;
 mod wire_claude;
@@ -65,6 +66,9 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-notes", "", notes::contract),
     adapter("contract-pipeline", "", pipeline::contract),
     adapter("contract-story", "", story::contract),
+    adapter("contract-language-tag", "", text_utils::language_tag),
+    adapter("contract-json-pointer", "", text_utils::json_pointer),
+    adapter("contract-verbatim-mask", "", text_utils::verbatim),
     adapter("contract-dialect-wire", "contract-openai", wire_openai::contract),
     adapter("dialect", "post-", post::recorded),
     adapter("contract-dialect-wire", "contract-anthropic", wire_claude::contract),
