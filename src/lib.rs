@@ -59,6 +59,11 @@ pub mod program;
 mod program;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
+pub mod reading;
+#[cfg(not(feature = "unstable_machinery"))]
+mod reading;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
 pub mod syntax;
 #[cfg(not(feature = "unstable_machinery"))]
 mod syntax;

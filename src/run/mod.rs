@@ -11,16 +11,23 @@
 
 mod config;
 mod error;
+mod receive;
 mod reply;
 mod request;
+pub mod retry;
 mod runner;
+pub mod sse;
 mod transport;
+
+pub mod directives;
+pub mod tools;
 
 use std::future::Future;
 use std::pin::Pin;
 
 pub use config::RunnerConfig;
 pub use error::{Problem, ProviderError, RunError};
+pub use receive::Bounds;
 pub use reply::{Delta, Reply};
 pub use request::{Change, Prepared};
 pub use runner::PromptRunner;

@@ -30,6 +30,14 @@ pub struct Incoming {
     pub body: Box<dyn Body>,
 }
 
+impl Incoming {
+    /// The value of a header, by lower-case name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+}
+
 /// A body that arrives in parts.
 pub trait Body: Send {
     /// The next part; `None` at the end. A body that ends before it is complete gives an error.

@@ -25,6 +25,7 @@ pub const TABLES: &[&str] = &[
     "code",
     "script",
     "hook",
+    "tool",
     "lore_place",
     "task",
     "source",
@@ -37,6 +38,7 @@ pub const TABLES: &[&str] = &[
     "policy",
     "preflight",
     "directive",
+    "directive_mode",
 ];
 
 /// What kind of value a path or field holds.

@@ -18,6 +18,7 @@ pub mod language_tag;
 pub mod leaf;
 mod limits;
 pub mod liquid;
+pub(crate) mod loose_name;
 pub mod macros;
 mod merge_patch;
 pub mod moment;

@@ -25,6 +25,7 @@ mod template_check;
 mod template_pack;
 mod text;
 mod text_utils;
+mod tool_loop;
 mod trim;
 mod wire;
 mod wire_claude;
@@ -69,6 +70,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-language-tag", "", text_utils::language_tag),
     adapter("contract-json-pointer", "", text_utils::json_pointer),
     adapter("contract-verbatim-mask", "", text_utils::verbatim),
+    adapter("contract-tool-loop", "", tool_loop::contract),
     adapter("contract-dialect-wire", "contract-openai", wire_openai::contract),
     adapter("dialect", "post-", post::recorded),
     adapter("contract-dialect-wire", "contract-anthropic", wire_claude::contract),

@@ -1,0 +1,76 @@
+//! The flags that say where requests are sent: the provider, its address, the key, and what is recorded.
+//!
+//! A key comes from an environment variable or from a file. It is never an argument, because arguments stand in the
+//! lists of processes and in the history of shells. The model and the dialect are flags of the verb itself.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::layout::head;
+use crate::cli::stop::Stop;
+use crate::diag::Code;
+
+/// The longest time that may be set, in seconds.
+const MAX_TIMEOUT: f64 = 86_400.0;
+
+/// Where requests are sent.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Endpoint")]
+pub(in crate::cli) struct Endpoint {
+    /// The provider that serves the model, as capability rows name it: `openrouter`, `anthropic` … [default: the
+    /// dialect].
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) provider: Option<String>,
+    /// The address of the provider's interface, such as http://127.0.0.1:8080/v1 [default: the dialect's own].
+    #[arg(long, value_name = "URL")]
+    pub(in crate::cli) url: Option<String>,
+    /// The environment variable that holds the key [default: the variable that the dialect names].
+    #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
+    pub(in crate::cli) key_env: Option<String>,
+    /// The file that holds the key.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) key_file: Option<PathBuf>,
+    /// The proxy of all requests: http://…, https://… or socks5://…
+    #[arg(long, value_name = "URL")]
+    pub(in crate::cli) proxy: Option<String>,
+    /// How many seconds a provider may be silent.
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    pub(in crate::cli) timeout: Option<f64>,
+    /// How often a request is sent again if that is safe.
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=20))]
+    pub(in crate::cli) retries: Option<u32>,
+    /// Writes every request and reply to this file, without keys.
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(in crate::cli) record: Option<PathBuf>,
+    /// Takes the replies from a recorded file instead of the network.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) replay: Option<PathBuf>,
+}
+
+impl Endpoint {
+    /// Checks what the flags say about each other and about addresses.
+    pub(in crate::cli) fn check(&self) -> Result<(), Stop> {
+        for (flag, address) in [("--url", &self.url), ("--proxy", &self.proxy)] {
+            let Some(address) = address else { continue };
+            if !address.contains("://") {
+                let message = format!("`{flag} {}` is no address", head(address, 60));
+                return Err(Stop::could_not(Code::SceneField, message, "begin it with `http://` or `https://`"));
+            }
+        }
+        if let Some(name) = &self.key_env
+            && (name.is_empty() || name.contains(['=', '\0']) || name.len() > 200)
+        {
+            // what was given may be the key itself, so it is not shown
+            let message = "`--key-env` takes the name of an environment variable, and what was given is none";
+            return Err(Stop::could_not(Code::SceneField, message, "write for example `--key-env OPENAI_API_KEY`"));
+        }
+        Ok(())
+    }
+}
+
+/// A time in seconds that is more than nothing.
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= MAX_TIMEOUT);
+    number.ok_or_else(|| format!("a number of seconds above 0 and up to {MAX_TIMEOUT}"))
+}
