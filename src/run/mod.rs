@@ -25,6 +25,7 @@ mod runner;
 pub mod sse;
 mod transport;
 
+pub mod directives;
 pub mod tools;
 
 use std::future::Future;
