@@ -16,6 +16,7 @@ pub mod run;
 pub mod session;
 pub mod store;
 pub mod template;
+pub mod text_utils;
 
 #[cfg(feature = "cli")]
 #[doc(hidden)]
@@ -56,6 +57,11 @@ mod pack;
 pub mod program;
 #[cfg(not(feature = "unstable_machinery"))]
 mod program;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
+pub mod reading;
+#[cfg(not(feature = "unstable_machinery"))]
+mod reading;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
 pub mod syntax;

@@ -147,6 +147,9 @@ codes! {
     NameUnknown = "name.unknown", Error, "a name that is used is defined nowhere";
     NoAnchorRow = "place.no_anchor_row", Error, "a place names a slot that no row defines";
     CycleProgram = "cycle.program", Error, "programs run each other in a circle";
+    DirectiveCollision = "directive.name_collision", Error, "two types of directives share a name or an alias";
+    DirectivePayload = "directive.payload", Error, "the payload of a type of directives is no usable JSON Schema";
+    DirectiveUnused = "directive.unused", Warning, "a type of directives, or an alias of one, has no effect";
     CycleOperation = "cycle.operation", Error, "operations depend on each other in a circle";
     OperationContradiction = "operation.contradiction", Error, "an operation, its conditions and its effects contradict each other";
     OperationUnused = "operation.unused", Warning, "a key of an operation or an effect has no effect";
@@ -163,6 +166,9 @@ codes! {
     TemplateBudget = "template.budget", Warning, "a budget of a template can never be met, or never binds";
     TemplateDoubtful = "template.doubtful", Warning, "a part of a template can never give anything";
     TemplateData = "template.data", Warning, "a source of a template cannot be evaluated, and gives nothing";
+    // reading replies
+    ReplyPath = "reply.path", Error, "a row that says how replies are read has a path that cannot be followed";
+    ReplyUnused = "reply.unused", Warning, "a part of a row that says how replies are read has no effect";
     // building
     BoundExceeded = "bound.exceeded", Error, "a limit on work or size was reached";
     MaxTokens = "max_tokens_exceeded", Error, "what must be sent is larger than the budget";

@@ -25,6 +25,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ("capability", "what providers and models accept; lint; what a request must not contain, and how a run is configured"),
     ("directive", "structured directive types, aliases, payload schemas, instruction text"),
     ("hooks", "script functions bound to events; custom macros, filters, passes"),
+    ("tools", "tools that a model may call, and the rules of the loop that carries out its calls"),
     ("scene", "what a pack may read and keep: paths, lists, fields, states, streams of draws, budget groups"),
     ("overlay", "rows of any kind in one file, laid over a pack"),
     ("case", "tests of rules"),

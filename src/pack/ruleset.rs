@@ -9,6 +9,7 @@ use crate::diag::{Code, DiagnosticCode, Report, Severity, Sources, Span};
 use crate::macros::Table;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
+use crate::reading::Readings;
 use crate::template::Templates;
 use crate::template::task::Tasks;
 
@@ -27,6 +28,7 @@ struct Inner {
     tasks: Arc<Tasks>,
     templates: Arc<Templates>,
     artifacts: Arc<Declarations>,
+    readings: Readings,
     warnings: Report,
 }
 
@@ -74,6 +76,9 @@ impl Ruleset {
         let templates = templates::compile_all(&pack, Schemas::shipped(), &mut found);
         let (artifacts, wrong) = Declarations::compile(&pack);
         found.extend(wrong);
+        let (readings, wrong) = Readings::compile(&pack);
+        found.extend(wrong);
+        super::directives::check(&pack, &mut found);
         super::operations::check(&pack, &mut found);
         unread.excuse(&mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error
@@ -94,6 +99,7 @@ impl Ruleset {
             tasks: Arc::new(tasks),
             templates: Arc::new(templates),
             artifacts: Arc::new(artifacts),
+            readings,
             warnings: report,
         })))
     }
@@ -147,6 +153,12 @@ impl Ruleset {
     #[must_use]
     pub fn artifacts(&self) -> &Arc<Declarations> {
         &self.0.artifacts
+    }
+
+    /// How replies are read, by the name of the dialect.
+    #[must_use]
+    pub fn readings(&self) -> &Readings {
+        &self.0.readings
     }
 
     /// The warnings of loading and compiling.

@@ -39,6 +39,8 @@ const ENGINE_TABLES: &[&str] = &[
     "format",
     "map",
     "template",
+    "reply",
+    "reply_part",
 ];
 
 /// Compiles a pack. The programs may be run only if there are no errors; otherwise they are used to find more errors.
@@ -151,7 +153,7 @@ fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows
             map.extend(if table.as_ref() == "source" {
                 cells::with_arguments(cx, &row.fields)
             } else {
-                cells::table(cx, &row.fields, true)
+                cells::row(cx, table, &row.fields)
             });
             let value = Value::map(map);
             by_name.insert(row.name.clone(), value.clone());

@@ -18,6 +18,9 @@ pub struct Reply {
     /// The assistant's message in the shape of chat completions: `role`, `content`, `tool_calls`, and whatever else the
     /// provider sent in it.
     pub message: Json,
+    /// What the model thought, wherever the provider puts it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
     /// Why the model stopped; the provider's word where it has no usual one.
     pub finish_reason: Option<String>,
     /// Token counts as the provider gives them; null if it gives none.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use super::receive::{failed, receive};
 use super::request::{inbound_transforms, prepare};
-use super::{Delta, Doing, Prepared, ProviderError, Reply, RunError, RunnerConfig, Transport, TransportError};
+use super::{Bounds, Delta, Doing, Prepared, Problem, Reply, RunError, RunnerConfig, Transport};
 use crate::model::Plan;
 
 /// Sends plans and reads replies. It holds a transport and no configuration, so one runner serves all requests. Source:
@@ -13,13 +14,20 @@ use crate::model::Plan;
 #[derive(Clone)]
 pub struct PromptRunner {
     transport: Arc<dyn Transport>,
+    bounds: Bounds,
 }
 
 impl PromptRunner {
     /// A runner over a transport.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport }
+        Self { transport, bounds: Bounds::default() }
+    }
+
+    /// The same with other bounds on what is read.
+    #[must_use]
+    pub fn with_bounds(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
     }
 
     /// The request of a plan, with `added` messages behind it. Options of the call stand above those of the plan, and
@@ -48,47 +56,18 @@ impl PromptRunner {
         deltas: &'a mut (dyn FnMut(&Delta) + Send),
     ) -> Doing<'a, Result<Reply, RunError>> {
         Box::pin(async move {
-            let _ = deltas;
-            let mut incoming = self.transport.send(&request.outgoing).await.map_err(failed)?;
-            let mut whole = Vec::new();
-            while let Some(part) = incoming.body.next().await.map_err(failed)? {
-                whole.extend(part);
-            }
-            if incoming.status >= 400 {
-                return Err(RunError::Provider(ProviderError {
-                    code: "provider_error".to_owned(),
-                    status: Some(incoming.status),
-                    message: format!("the provider answered with status {}", incoming.status),
-                    safe_to_repeat: false,
-                    retry_after: None,
-                }));
-            }
-            let body: Json = serde_json::from_slice(&whole).unwrap_or_default();
-            let at = |pointer: &str| body.pointer(pointer).cloned().unwrap_or_default();
-            if at("/choices/0").is_null() {
-                return Err(RunError::Provider(ProviderError {
-                    code: "empty_response".to_owned(),
-                    status: None,
-                    message: "the reply has no choices".to_owned(),
-                    safe_to_repeat: false,
-                    retry_after: None,
-                }));
-            }
-            Ok(Reply {
-                message: inbound_transforms(config, at("/choices/0/message"))?,
-                finish_reason: at("/choices/0/finish_reason").as_str().map(str::to_owned),
-                usage: at("/usage"),
-            })
+            let dialect = &request.dialect;
+            let reading = config.rules.readings().get(dialect).cloned().ok_or_else(|| unreadable(config, dialect))?;
+            let incoming = self.transport.send(&request.outgoing).await.map_err(|e| failed(e, None))?;
+            let read = receive(incoming, &reading, self.bounds, request.outgoing.stream, deltas).await?;
+            let message = inbound_transforms(config, read.message)?;
+            Ok(Reply { message, reasoning: read.reasoning, finish_reason: read.finish_reason, usage: read.usage })
         })
     }
 }
 
-fn failed(error: TransportError) -> RunError {
-    RunError::Provider(ProviderError {
-        code: error.code.to_owned(),
-        status: None,
-        safe_to_repeat: error.unsent,
-        retry_after: None,
-        message: error.message,
-    })
+fn unreadable(config: &RunnerConfig, dialect: &str) -> RunError {
+    let message =
+        format!("pack `{}` has no row of `reply` that says how replies in dialect `{dialect}` are read", config.rules.pack().name);
+    RunError::Config(vec![Problem { code: "unreadable_dialect".to_owned(), at: "/dialect".to_owned(), message }])
 }

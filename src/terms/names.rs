@@ -25,6 +25,7 @@ pub const TABLES: &[&str] = &[
     "code",
     "script",
     "hook",
+    "tool",
     "lore_place",
     "task",
     "source",
@@ -43,6 +44,7 @@ pub const TABLES: &[&str] = &[
     "config_preset",
     "protocol",
     "directive",
+    "directive_mode",
 ];
 
 /// What kind of value a path or field holds.

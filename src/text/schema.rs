@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jsonschema::PatternOptions;
 
 use crate::diag::short;
+use super::language_tag::LanguageTag;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 
 /// The most values of one schema.
@@ -40,10 +41,26 @@ pub(super) fn inline_refs(schema: &Value) -> Result<Value, String> {
 /// # Errors
 /// The schema cannot be used, or has references to anything else than its own `$defs`.
 pub(super) fn mistakes(value: &Value, schema: &Value) -> Result<Value, String> {
-    let validator = validator(schema)?;
-    let value = value.to_json();
-    let told = |e: jsonschema::ValidationError<'_>| Value::text(short::cut(format!("at `{}`: {e}", e.instance_path().as_str())));
-    Ok(Value::list(validator.iter_errors(&value).take(MOST_MISTAKES).map(told).collect()))
+    let told = Checker::new(schema)?.mistakes(&value.to_json());
+    Ok(Value::list(told.into_iter().map(Value::text).collect()))
+}
+
+/// A JSON Schema that is compiled once, for values that come one after another.
+#[derive(Debug, Clone)]
+pub(crate) struct Checker(Arc<jsonschema::Validator>);
+
+impl Checker {
+    /// # Errors
+    /// As for [`mistakes`].
+    pub(crate) fn new(schema: &Value) -> Result<Self, String> {
+        Ok(Self(Arc::new(validator(schema)?)))
+    }
+
+    /// What is wrong with a value: one sentence for each mistake, with its JSON Pointer.
+    pub(crate) fn mistakes(&self, value: &serde_json::Value) -> Vec<String> {
+        let told = |e: jsonschema::ValidationError<'_>| short::cut(format!("at `{}`: {e}", e.instance_path().as_str()));
+        self.0.iter_errors(value).take(MOST_MISTAKES).map(told).collect()
+    }
 }
 
 /// Whether values can be checked by a JSON Schema.
@@ -60,7 +77,7 @@ fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
 
 /// A validator that knows the format `language-tag` as well; the formats of JSON Schema are checked too.
 pub(super) fn strict_validator(schema: &Value) -> Result<jsonschema::Validator, String> {
-    let tag = |text: &str| oxilangtag::LanguageTag::parse(text).is_ok();
+    let tag = |text: &str| LanguageTag::parse(text).is_ok();
     build(schema, options().with_format(LANGUAGE_TAG, tag).should_validate_formats(true))
 }
 

@@ -31,6 +31,7 @@ mod passes;
 mod planted;
 mod presets;
 mod replay;
+mod sending;
 mod session;
 mod shipped;
 mod store;

@@ -57,7 +57,7 @@ impl Scene {
 }
 
 /// The compiled pack of a name, with the programs of the harness laid over it.
-fn pack(name: &str) -> Result<Ruleset, Json> {
+pub(crate) fn pack(name: &str) -> Result<Ruleset, Json> {
     pack_with(name, "")
 }
 

@@ -25,6 +25,8 @@ mod template;
 mod template_check;
 mod template_pack;
 mod text;
+mod text_utils;
+mod tool_loop;
 mod trim;
 mod wire;
 mod wire_claude;
@@ -73,6 +75,10 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-plan", "", runner::plan),
     adapter("contract-presets", "", runner::presets),
     adapter("contract-prompt-runner", "", runner::prompt),
+    adapter("contract-language-tag", "", text_utils::language_tag),
+    adapter("contract-json-pointer", "", text_utils::json_pointer),
+    adapter("contract-verbatim-mask", "", text_utils::verbatim),
+    adapter("contract-tool-loop", "", tool_loop::contract),
     adapter("contract-dialect-wire", "contract-openai", wire_openai::contract),
     adapter("dialect", "post-", post::recorded),
     adapter("contract-dialect-wire", "contract-anthropic", wire_claude::contract),

@@ -1,0 +1,311 @@
+//! From rows to readings. Every mistake is reported at its place.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
+
+use super::parts::{Call, Detail, Part, Trouble, Whole};
+use super::path::{Each, Path, Test};
+use super::{Reading, Readings};
+use crate::diag::{Code, Diagnostic, Field, Node, Report, Span, suggest};
+use crate::model::Pack;
+use crate::model::pack::{Row, Rows};
+
+/// Keys that say where something stands. A row without any of them reads nothing.
+const PARTS: &[&str] = &["text", "reasoning", "signature", "call", "detail", "message", "finish", "usage", "error", "ends"];
+
+/// The word of a test for a value that is missing or null.
+const MISSING: &str = "@none";
+
+/// The longest chain of `like`.
+const LONGEST_CHAIN: usize = 8;
+
+impl Readings {
+    /// Compiles the rows of a pack.
+    #[must_use]
+    pub fn compile(pack: &Pack) -> (Self, Report) {
+        let none = Rows::default();
+        let table = |name: &str| pack.tables.get(name).unwrap_or(&none);
+        let mut check = Compile { replies: table("reply"), forms: table("form"), found: Report::default() };
+        let mut own: FxHashMap<Arc<str>, Reading> = FxHashMap::default();
+        for row in check.replies.values() {
+            own.insert(row.name.clone(), check.reply(row));
+        }
+        for row in table("reply_part").values() {
+            check.part(row, &mut own);
+        }
+        let mut out = IndexMap::new();
+        for row in check.replies.values() {
+            let mut reading = Reading::default();
+            for name in check.chain(row) {
+                if let Some(own) = own.get(&name) {
+                    reading.extend(own);
+                }
+            }
+            reading.settle();
+            out.insert(row.name.clone(), Arc::new(reading));
+        }
+        (Self(out), check.found)
+    }
+}
+
+impl Reading {
+    /// Adds what another dialect reads; what is there already decides.
+    fn extend(&mut self, other: &Self) {
+        if self.done.is_empty() {
+            self.done.clone_from(&other.done);
+        }
+        for (word, means) in &other.finish {
+            self.finish.entry(word.clone()).or_insert_with(|| means.clone());
+        }
+        for (word, status) in &other.statuses {
+            self.statuses.entry(word.clone()).or_insert(*status);
+        }
+        self.whole.extend(other.whole.iter().cloned());
+        self.stream.extend(other.stream.iter().cloned());
+    }
+
+    /// Fields of a streamed message that some row reads by itself are not taken over as they are.
+    fn settle(&mut self) {
+        let reads: Vec<Path> = self.stream.iter().flat_map(Part::paths).collect();
+        for whole in self.stream.iter_mut().filter_map(|part| part.message.as_mut()) {
+            whole.skip = reads.iter().filter_map(|path| path.key_behind(&whole.at)).cloned().collect();
+        }
+    }
+}
+
+impl Part {
+    /// The paths from the document at which the row reads texts, thoughts and elements.
+    fn paths(&self) -> Vec<Path> {
+        match &self.each {
+            Some(each) => each.0.first().cloned().into_iter().collect(),
+            None => self.text.iter().chain(self.reasoning.iter().map(|(path, _)| path)).cloned().collect(),
+        }
+    }
+}
+
+struct Compile<'p> {
+    replies: &'p Rows,
+    forms: &'p Rows,
+    found: Report,
+}
+
+impl Compile<'_> {
+    /// The dialects whose rows one dialect uses, its own first.
+    fn chain(&self, row: &Row) -> Vec<Arc<str>> {
+        let mut chain = vec![row.name.clone()];
+        let mut at = row;
+        while let Some(next) = at.fields.get("like").and_then(|f| f.node.as_text()).and_then(|like| self.replies.get(like)) {
+            if chain.contains(&next.name) || chain.len() >= LONGEST_CHAIN {
+                break;
+            }
+            chain.push(next.name.clone());
+            at = next;
+        }
+        chain
+    }
+
+    fn reply(&mut self, row: &Row) -> Reading {
+        if !self.forms.contains_key(format!("{}/payload", row.name).as_str()) {
+            let dialects = self.forms.keys().filter_map(|name| name.strip_suffix("/payload"));
+            let help = suggest::help(&row.name, dialects).unwrap_or_else(|| "a row of `reply` has the name of a dialect".to_owned());
+            let message = format!("there is no dialect `{}` whose replies could be read", row.name);
+            self.say(Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(&format!("{}/payload", row.name)), row, &help);
+        }
+        if let Some(field) = row.fields.get("like") {
+            let like = field.node.as_text().unwrap_or_default();
+            if !self.replies.contains_key(like) {
+                self.unknown(like, field.node.span, row);
+            } else if self.leads_back(row) {
+                let message = format!("the replies of `{}` are to be read like its own", row.name);
+                let help = "end the chain of `like` at a dialect that has none";
+                self.say(Diagnostic::new(Code::ReplyPath, message).at(field.node.span), row, help);
+            }
+        }
+        let words = |key: &str| row.fields.get(key).and_then(|f| f.node.as_table()).into_iter().flatten();
+        Reading {
+            done: texts(row.fields.get("done")).map(|(text, _)| Arc::from(text)).collect(),
+            finish: words("finish").filter_map(|(word, means)| Some((word.clone(), Arc::from(means.node.as_text()?)))).collect(),
+            statuses: words("statuses")
+                .filter_map(|(word, status)| Some((word.clone(), u16::try_from(status.node.to_json().as_u64()?).ok()?)))
+                .collect(),
+            ..Reading::default()
+        }
+    }
+
+    /// Whether the chain of `like` comes back to the row.
+    fn leads_back(&self, row: &Row) -> bool {
+        let next = |row: &Row| self.replies.get(row.fields.get("like")?.node.as_text()?);
+        let chain = std::iter::successors(next(row), |row| next(row));
+        chain.take(self.replies.len()).any(|other| other.name == row.name)
+    }
+
+    fn part(&mut self, row: &Row, own: &mut FxHashMap<Arc<str>, Reading>) {
+        let part = self.read(row);
+        if !PARTS.iter().any(|key| row.fields.contains_key(*key)) {
+            let help = format!("add one of {}", PARTS.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", "));
+            let message = format!("row `{}` says nothing of where a part of a reply stands", row.name);
+            self.say(Diagnostic::new(Code::TermMissing, message).at(row.name_span), row, &help);
+        }
+        let stream = row.fields.get("stream").and_then(|f| f.node.as_bool());
+        if let (Some(false), Some(field)) = (stream, row.fields.get("ends")) {
+            let message = "`ends` has no effect in a row that is not for streams";
+            self.say(Diagnostic::new(Code::ReplyUnused, message).at(field.node.span), row, "remove it, or write `stream = true`");
+        }
+        if let (None, Some(field)) = (&part.each, row.fields.get("where")) {
+            let message = "`where` has no effect without `each`";
+            self.say(Diagnostic::new(Code::ReplyUnused, message).at(field.node.span), row, "write `when` to test the event or the reply");
+        }
+        let named: Vec<(String, Span)> = match row.fields.get("of") {
+            Some(field) => texts(Some(field)).map(|(name, span)| (name.to_owned(), span)).collect(),
+            None => vec![(row.name.split('/').next().unwrap_or_default().to_owned(), row.name_span)],
+        };
+        for (dialect, span) in named {
+            let Some(reading) = own.get_mut(dialect.as_str()) else {
+                self.unknown(&dialect, span, row);
+                continue;
+            };
+            if stream != Some(true) {
+                reading.whole.push(part.clone());
+            }
+            if stream != Some(false) {
+                reading.stream.push(part.clone());
+            }
+        }
+    }
+
+    fn read(&mut self, row: &Row) -> Part {
+        let message = row.fields.get("message").map(|field| Whole {
+            at: self.path(&field.node, row).unwrap_or_default(),
+            skip: Vec::new(),
+            append: texts(row.fields.get("append")).map(|(path, _)| path.split('.').map(Arc::from).collect()).collect(),
+        });
+        if let (None, Some(field)) = (&message, row.fields.get("append")) {
+            let text = "`append` has no effect without `message`";
+            self.say(Diagnostic::new(Code::ReplyUnused, text).at(field.node.span), row, "add `message`, or remove it");
+        }
+        let reasoning = self.paths(row, "reasoning");
+        let inside = |path: &Path| path.key_behind(&message.as_ref()?.at).filter(|_| !row.fields.contains_key("each")).cloned();
+        let reasoning = reasoning.into_iter().map(|path| (inside(&path).unwrap_or_else(|| Arc::from("reasoning")), path));
+        let reasoning = reasoning.map(|(key, path)| (path, key)).collect();
+        Part {
+            when: self.tests(row, "when"),
+            each: row.fields.get("each").and_then(|field| self.each(&field.node, row)),
+            of_which: if row.fields.contains_key("each") { self.tests(row, "where") } else { Vec::new() },
+            text: self.paths(row, "text"),
+            reasoning,
+            signature: self.paths(row, "signature"),
+            call: row.fields.get("call").map(|field| self.call(&field.node, row)),
+            detail: row.fields.get("detail").map(|field| self.detail(&field.node, row)),
+            message,
+            finish: self.paths(row, "finish"),
+            usage: self.paths(row, "usage"),
+            error: row.fields.get("error").map(|field| self.trouble(&field.node, row)),
+            ends: row.fields.get("ends").and_then(|f| f.node.as_bool()) == Some(true),
+        }
+    }
+
+    fn call(&mut self, node: &Node, row: &Row) -> Call {
+        let mut path = |key: &str| node.get(key).and_then(|node| self.path(node, row));
+        Call {
+            index: path("index"),
+            id: path("id"),
+            name: path("name"),
+            arguments: path("arguments"),
+            signature: path("signature"),
+            rest: node.get("rest").and_then(Node::as_bool) == Some(true),
+        }
+    }
+
+    fn detail(&mut self, node: &Node, row: &Row) -> Detail {
+        let add = node.get("add").and_then(Node::as_table).into_iter().flatten();
+        Detail {
+            add: add.filter_map(|(key, field)| Some((key.clone(), self.path(&field.node, row)?))).collect(),
+            index: node.get("index").and_then(|node| self.path(node, row)),
+            at: node.get("at").and_then(|node| self.path(node, row)),
+        }
+    }
+
+    /// Where an error stands: a path, or a table of paths.
+    fn trouble(&mut self, node: &Node, row: &Row) -> Trouble {
+        let plain = |key: &str| Path::parse(key).unwrap_or_default();
+        let mut out =
+            Trouble { at: Path::default(), message: plain("message"), status: vec![plain("code"), plain("status"), plain("type")] };
+        if node.as_text().is_some() {
+            out.at = self.path(node, row).unwrap_or_default();
+            return out;
+        }
+        if let Some(node) = node.get("at") {
+            out.at = self.path(node, row).unwrap_or_default();
+        }
+        if let Some(node) = node.get("message") {
+            out.message = self.path(node, row).unwrap_or_default();
+        }
+        if let Some(node) = node.get("status") {
+            out.status = nodes(node).filter_map(|node| self.path(node, row)).collect();
+        }
+        out
+    }
+
+    fn tests(&mut self, row: &Row, key: &str) -> Vec<Test> {
+        let table = row.fields.get(key).and_then(|f| f.node.as_table()).into_iter().flatten();
+        let tests = table.filter_map(|(at, field)| {
+            let one_of = nodes(&field.node).map(|node| if node.as_text() == Some(MISSING) { Json::Null } else { node.to_json() }).collect();
+            if at.as_ref() == "@event" {
+                return Some(Test { at: None, one_of });
+            }
+            match Path::parse(at) {
+                Ok(at) => Some(Test { at: Some(at), one_of }),
+                Err(why) => {
+                    self.bad(at, why, field.key, row);
+                    None
+                }
+            }
+        });
+        tests.collect()
+    }
+
+    fn paths(&mut self, row: &Row, key: &str) -> Vec<Path> {
+        row.fields.get(key).into_iter().flat_map(|field| nodes(&field.node)).filter_map(|node| self.path(node, row)).collect()
+    }
+
+    fn path(&mut self, node: &Node, row: &Row) -> Option<Path> {
+        let text = node.as_text()?;
+        Path::parse(text).map_err(|why| self.bad(text, why, node.span, row)).ok()
+    }
+
+    fn each(&mut self, node: &Node, row: &Row) -> Option<Each> {
+        let text = node.as_text()?;
+        Each::parse(text).map_err(|why| self.bad(text, why, node.span, row)).ok()
+    }
+
+    fn bad(&mut self, path: &str, why: &str, span: Span, row: &Row) {
+        let message = format!("`{path}` is no path into a reply: {why}");
+        let help = "write keys and indexes of the JSON, such as `choices.0.message`, or `@` for the whole";
+        self.say(Diagnostic::new(Code::ReplyPath, message).at(span), row, help);
+    }
+
+    fn unknown(&mut self, dialect: &str, span: Span, row: &Row) {
+        let help = suggest::help(dialect, self.replies.keys().map(AsRef::as_ref));
+        let help = help.unwrap_or_else(|| format!("add a row `[[reply]]` with `name = \"{dialect}\"`"));
+        let message = format!("no row of `reply` is called `{dialect}`");
+        self.say(Diagnostic::new(Code::NameUnknown, message).at(span).missing(dialect), row, &help);
+    }
+
+    fn say(&mut self, mut complaint: Diagnostic, row: &Row, help: &str) {
+        complaint.details.insert("row".into(), row.name.as_ref().into());
+        self.found.push(complaint.help(help));
+    }
+}
+
+/// A value, or the elements of a list.
+fn nodes(node: &Node) -> impl Iterator<Item = &Node> {
+    node.as_list().unwrap_or(std::slice::from_ref(node)).iter()
+}
+
+/// A text, or the texts of a list, each with its place.
+fn texts(field: Option<&Field>) -> impl Iterator<Item = (&str, Span)> {
+    field.into_iter().flat_map(|field| nodes(&field.node)).filter_map(|node| Some((node.as_text()?, node.span)))
+}

@@ -1,0 +1,52 @@
+//! How replies are read: where the parts of a provider's answer stand is data.
+//!
+//! Rows of the tables `reply` and `reply_part` say of a dialect at which paths of a whole reply, and of the events of a
+//! streamed one, there are texts, thoughts, tool calls, signatures, the finish reason, token counts and errors. They are
+//! compiled once per ruleset into [`Reading`]s. An [`Assembler`] applies one to a reply and gives a message in the shape
+//! of chat completions. Nothing here names a provider.
+
+mod assemble;
+mod compile;
+mod parts;
+mod path;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+pub use assemble::{Assembled, Assembler, Heard, Refused};
+
+use parts::Part;
+
+/// The readings of a pack, by the name of the dialect.
+#[derive(Debug, Clone, Default)]
+pub struct Readings(IndexMap<Arc<str>, Arc<Reading>>);
+
+impl Readings {
+    /// How replies in a dialect are read; `None` if no row says it.
+    #[must_use]
+    pub fn get(&self, dialect: &str) -> Option<&Arc<Reading>> {
+        self.0.get(dialect)
+    }
+
+    /// The dialects whose replies can be read.
+    pub fn dialects(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(AsRef::as_ref)
+    }
+}
+
+/// How replies in one dialect are read.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// Data of events that say that a stream is over, and hold nothing: `[DONE]`.
+    done: Vec<Arc<str>>,
+    /// The provider's finish reasons that have a usual name.
+    finish: FxHashMap<Arc<str>, Arc<str>>,
+    /// HTTP statuses that the provider's words for errors stand for.
+    statuses: FxHashMap<Arc<str>, u16>,
+    /// What stands where in a whole reply.
+    whole: Vec<Part>,
+    /// What stands where in an event of a stream.
+    stream: Vec<Part>,
+}

@@ -1,0 +1,101 @@
+//! Places in a JSON document: dotted paths, tests of equality at them, and the elements of a list.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+/// A dotted path; an empty one is the document itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Path(pub(super) Vec<Step>);
+
+/// One step of a path: a key of a table, or an index of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) key: Arc<str>,
+    index: Option<usize>,
+}
+
+/// The longest path that a row may have, in steps.
+const LONGEST: usize = 16;
+
+impl Path {
+    /// Reads a path: `a.b.0`, or `@` for the document itself.
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+        if text == "@" {
+            return Ok(Self::default());
+        }
+        let steps: Vec<Step> = text.split('.').map(|key| Step { key: Arc::from(key), index: key.parse().ok() }).collect();
+        if steps.iter().any(|step| step.key.is_empty()) {
+            return Err("it has an empty step");
+        }
+        if steps.iter().any(|step| step.key.starts_with(['$', '@', '/'])) {
+            return Err("it is not a reference of the rule language, but keys of the reply, separated by dots");
+        }
+        if steps.iter().any(|step| step.key.as_ref() == "*") {
+            return Err("`*` may stand only in `each`");
+        }
+        if steps.len() > LONGEST { Err("it has more than 16 steps") } else { Ok(Self(steps)) }
+    }
+
+    /// The value at the path; `None` if there is none, or if it is null.
+    pub(super) fn of<'a>(&self, document: &'a Json) -> Option<&'a Json> {
+        let mut at = document;
+        for step in &self.0 {
+            at = match at {
+                Json::Object(map) => map.get(step.key.as_ref())?,
+                Json::Array(list) => list.get(step.index?)?,
+                _ => return None,
+            };
+        }
+        (!at.is_null()).then_some(at)
+    }
+
+    /// The key with which this path goes on behind another one.
+    pub(super) fn key_behind(&self, start: &Self) -> Option<&Arc<str>> {
+        let rest = self.0.strip_prefix(start.0.as_slice())?;
+        rest.first().map(|step| &step.key)
+    }
+}
+
+/// The elements of a list, or of the lists inside the elements of one: `a.b`, `a.*.b`.
+#[derive(Debug, Clone)]
+pub(super) struct Each(pub(super) Vec<Path>);
+
+impl Each {
+    /// Reads a path in which `*` stands for every element of a list.
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+        let paths: Result<Vec<Path>, _> = text.split(".*.").map(Path::parse).collect();
+        paths.map(Self)
+    }
+
+    /// Calls `then` with every element. A value that is no list is its own only element.
+    pub(super) fn visit(&self, document: &Json, then: &mut dyn FnMut(&Json)) {
+        fn walk(paths: &[Path], at: &Json, then: &mut dyn FnMut(&Json)) {
+            let Some((first, rest)) = paths.split_first() else { return then(at) };
+            match first.of(at) {
+                Some(Json::Array(list)) => list.iter().for_each(|element| walk(rest, element, then)),
+                Some(other) => walk(rest, other, then),
+                None => {}
+            }
+        }
+        walk(&self.0, document, then);
+    }
+}
+
+/// A condition: the value at a path is one of these.
+#[derive(Debug, Clone)]
+pub(super) struct Test {
+    /// Where; `None` is the name of the event.
+    pub(super) at: Option<Path>,
+    pub(super) one_of: Vec<Json>,
+}
+
+impl Test {
+    pub(super) fn holds(&self, event: &str, document: &Json) -> bool {
+        let Some(at) = &self.at else { return self.one_of.iter().any(|word| word.as_str() == Some(event)) };
+        match at.of(document) {
+            Some(value) => self.one_of.contains(value),
+            None => self.one_of.contains(&Json::Null),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The calls of one reply: what is known of each is measured here, and the pack decides which are carried out.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::registry::{Entry, FilteredToolRegistry};
+use crate::assemble::run;
+use crate::engine::BuildError;
+use crate::model::{Scene, Value};
+use crate::pack::Ruleset;
+
+/// The most calls of one reply. Each needs a row and a result, so a reply with more is no reply.
+pub(super) const MOST_CALLS: usize = 1_000;
+/// The list, and the program over it.
+const CALLS: &str = "tool_calls";
+
+/// One call, decided.
+pub(super) struct Decided<'a> {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// The call as it is written back into the chat.
+    pub(super) written: Json,
+    /// What is run with what; or the code and the words why not.
+    pub(super) run: Result<(&'a Entry, Map<String, Json>), (String, String)>,
+}
+
+/// Decides the calls of a reply. `used` are the ids of the chat, to which those of the calls are added.
+///
+/// # Errors
+/// The program of the pack fails.
+pub(super) fn decide<'a>(
+    rules: &Ruleset,
+    tools: &'a FilteredToolRegistry,
+    limits: &Json,
+    turn: usize,
+    calls: &[Json],
+    used: &mut BTreeSet<String>,
+) -> Result<Vec<Decided<'a>>, BuildError> {
+    let read: Vec<Read<'_, 'a>> = calls.iter().map(|call| Read::of(call, tools)).collect();
+    let rows: Vec<Json> = read.iter().enumerate().map(|(index, call)| call.row(index, used)).collect();
+    let ran = run(rules, CALLS, &scene(limits, turn), &[(CALLS, json!(rows))])?;
+    let rows = ran.list(CALLS);
+    let row = |index: usize| rows.iter().find(|row| row.get("index").and_then(Value::as_i64) == i64::try_from(index).ok());
+    Ok(read.into_iter().enumerate().map(|(index, call)| call.decided(index, turn, row(index), used)).collect())
+}
+
+/// The scene of the programs of a loop: its limits, and the number of the request.
+pub(super) fn scene(limits: &Json, turn: usize) -> Scene {
+    let mut limits = limits.clone();
+    if let Some(limits) = limits.as_object_mut() {
+        limits.insert("turn".into(), json!(turn));
+    }
+    Scene::new(&json!({ "tool_loop": limits }))
+}
+
+/// A call as it was sent.
+struct Read<'c, 'a> {
+    call: &'c Json,
+    id: String,
+    name: String,
+    sent: &'static str,
+    /// The arguments as they were sent; a value as compact JSON.
+    text: String,
+    parsed: Option<Json>,
+    entry: Option<&'a Entry>,
+    visible: bool,
+}
+
+impl<'c, 'a> Read<'c, 'a> {
+    fn of(call: &'c Json, tools: &'a FilteredToolRegistry) -> Self {
+        let word = |value: Option<&Json>| value.and_then(Json::as_str).unwrap_or_default().to_owned();
+        let name = word(call.pointer("/function/name"));
+        let (sent, text) = match call.pointer("/function/arguments") {
+            None | Some(Json::Null) => ("nothing", String::new()),
+            Some(Json::String(text)) if text.trim().is_empty() => ("nothing", text.clone()),
+            Some(Json::String(text)) => ("text", text.clone()),
+            Some(other) => ("value", other.to_string()),
+        };
+        let parsed = match sent {
+            "nothing" => Some(json!({})),
+            "text" => serde_json::from_str(&text).ok(),
+            _ => None,
+        };
+        let entry = tools.registry().find(&name).map(AsRef::as_ref);
+        Self { call, id: word(call.get("id")), visible: tools.shows(&name), name, sent, text, parsed, entry }
+    }
+
+    /// The row of the program.
+    fn row(&self, index: usize, used: &BTreeSet<String>) -> Json {
+        let checker = self.entry.and_then(|entry| entry.checker.as_ref().ok());
+        let object = self.parsed.as_ref().filter(|parsed| parsed.is_object());
+        let mistakes = checker.zip(object).map(|(checker, object)| checker.mistakes(object)).unwrap_or_default();
+        json!({
+            "index": index, "id": self.id, "used": used.contains(&self.id), "name": self.name,
+            "known": self.entry.is_some(), "visible": self.visible, "sent": self.sent,
+            "arguments": self.text, "bytes": self.text.len(), "json": self.parsed.is_some(),
+            "object": object.is_some(), "mistakes": mistakes,
+        })
+    }
+
+    /// What the pack has decided. Whatever it says, ids differ, a tool that is hidden does not run, and neither does one
+    /// whose arguments are no object.
+    fn decided(self, index: usize, turn: usize, row: Option<&Value>, used: &mut BTreeSet<String>) -> Decided<'a> {
+        let word = |key: &str| row.and_then(|row| row.get(key)).and_then(Value::as_str).map(str::to_owned);
+        let id = own(word("id").unwrap_or_default(), || format!("call_{turn}_{index}"), used);
+        let written = written(self.call, &id, &self.name, &word("written").unwrap_or_else(|| "{}".to_owned()));
+        let refused = match (row, word("code")) {
+            (_, Some(code)) => Some((code, word("message").unwrap_or_default())),
+            (None, None) => Some(("tool_not_allowed".to_owned(), String::new())),
+            (Some(_), None) => None,
+        };
+        let run = match (refused, self.entry.filter(|_| self.visible), self.parsed) {
+            (Some(refused), _, _) => Err(refused),
+            (None, Some(entry), Some(Json::Object(arguments))) => Ok((entry, arguments)),
+            (None, None, _) => Err(("tool_not_allowed".to_owned(), String::new())),
+            (None, Some(_), _) => Err(("arguments_not_object".to_owned(), String::new())),
+        };
+        Decided { id, name: self.name, written, run }
+    }
+}
+
+/// An id that no other call of the chat has.
+fn own(id: String, otherwise: impl Fn() -> String, used: &mut BTreeSet<String>) -> String {
+    let mut own = if id.trim().is_empty() { otherwise() } else { id };
+    let mut n = 1_usize;
+    while used.contains(&own) {
+        n += 1;
+        own = format!("{}_{n}", otherwise());
+    }
+    used.insert(own.clone());
+    own
+}
+
+/// A call as the chat keeps it: in the usual shape, with whatever else the provider sent in it.
+fn written(call: &Json, id: &str, name: &str, arguments: &str) -> Json {
+    let mut call = call.as_object().cloned().unwrap_or_default();
+    let mut function = call.get("function").and_then(Json::as_object).cloned().unwrap_or_default();
+    function.insert("name".into(), json!(name));
+    function.insert("arguments".into(), json!(arguments));
+    call.insert("id".into(), json!(id));
+    call.insert("type".into(), json!("function"));
+    call.insert("function".into(), Json::Object(function));
+    Json::Object(call)
+}

@@ -1,0 +1,98 @@
+//! The limits of a run, and whether its tools, masks and options are in order: both as the pack says.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::super::{Problem, RunError, RunnerConfig};
+use super::registry::{FilteredToolRegistry, Trouble};
+use crate::assemble::{Outcome, run};
+use crate::model::{Plan, Scene, Value};
+
+/// What a run goes by.
+pub(super) struct Settings {
+    pub(super) max_turns: usize,
+    pub(super) max_result_bytes: usize,
+    pub(super) final_stream: bool,
+    pub(super) later_choice: String,
+    pub(super) final_leaves_out: Vec<String>,
+    free_choices: Vec<String>,
+    /// The configuration, which programs lay over the values of the pack.
+    pub(super) limits: Json,
+}
+
+impl Settings {
+    /// Reads the limits and checks what a run is given.
+    ///
+    /// # Errors
+    /// [`RunError::Config`] with everything that is wrong, or the program of the pack fails.
+    pub(super) fn read(
+        config: &RunnerConfig,
+        plan: &Plan,
+        tools: &FilteredToolRegistry,
+        options: &Map<String, Json>,
+    ) -> Result<Self, RunError> {
+        let limits = config.values.get("tool_calling").filter(|v| v.is_object()).cloned().unwrap_or_else(|| json!({}));
+        let lists = [("tool_entries", entries(tools)), ("tool_masks", json!(tools.masks())), ("tool_options", keys(plan, options))];
+        let ran = run(&config.rules, "tool_loop", &Scene::new(&json!({ "tool_loop": limits })), &lists)?;
+        let problems: Vec<Problem> = ran.list("tool_mistakes").iter().map(problem).collect();
+        if !problems.is_empty() {
+            return Err(RunError::Config(problems));
+        }
+        Ok(Self {
+            max_turns: number(&ran, "max_turns").max(1),
+            max_result_bytes: number(&ran, "max_result_bytes"),
+            final_stream: ran.get("tool_loop.final_stream").truthy(),
+            later_choice: ran.get("tool_loop.later_choice").to_text().to_string(),
+            final_leaves_out: words(&ran, "final_leaves_out"),
+            free_choices: words(&ran, "free_choices"),
+            limits,
+        })
+    }
+
+    /// Whether a `tool_choice` makes the model call a tool. A loop in which it always had to would not end.
+    pub(super) fn is_forced(&self, choice: Option<&Json>) -> bool {
+        let free = |word: Option<&Json>| word.and_then(Json::as_str).is_some_and(|word| self.free_choices.iter().any(|w| w == word));
+        match choice {
+            None | Some(Json::Null) => false,
+            Some(Json::Object(choice)) => {
+                let mode = choice.get("mode").or_else(|| choice.get("allowed_tools").and_then(|tools| tools.get("mode")));
+                !free(choice.get("type")) && !free(mode)
+            }
+            word => !free(word),
+        }
+    }
+}
+
+fn number(ran: &Outcome, key: &str) -> usize {
+    let number = ran.get(&format!("tool_loop.{key}")).as_i64();
+    number.and_then(|n| usize::try_from(n).ok()).unwrap_or_default()
+}
+
+fn words(ran: &Outcome, key: &str) -> Vec<String> {
+    let list = ran.get(&format!("tool_loop.{key}"));
+    list.as_list().unwrap_or(&[]).iter().map(|word| word.to_text().to_string()).collect()
+}
+
+fn problem(row: &Value) -> Problem {
+    let word = |key: &str| row.get(key).map(Value::to_text).unwrap_or_default().to_string();
+    Problem { code: word("code"), at: word("at"), message: word("message") }
+}
+
+fn entries(tools: &FilteredToolRegistry) -> Json {
+    let entry = |(at, entry): (usize, &std::sync::Arc<super::registry::Entry>)| {
+        let schema = match &entry.checker {
+            Ok(_) => "",
+            Err(Trouble::Type) => "type",
+            Err(Trouble::Schema(why)) => why,
+        };
+        json!({ "at": at, "name": entry.spec.name, "schema": schema })
+    };
+    tools.registry().entries().iter().enumerate().map(entry).collect()
+}
+
+/// The keys of the options of the call. Those of the plan are checked with every request, but for what only a loop may
+/// set.
+fn keys(plan: &Plan, options: &Map<String, Json>) -> Json {
+    let _ = plan;
+    let at = |key: &str| format!("/options/{}", key.replace('~', "~0").replace('/', "~1"));
+    options.keys().map(|key| json!({ "key": key, "at": at(key) })).collect()
+}

@@ -1,0 +1,25 @@
+//! Waiting for several things at once, without a runtime.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use super::super::Doing;
+
+/// Waits until all are done, and gives their results in order.
+pub(super) async fn together<T>(doing: Vec<Doing<'_, T>>) -> Vec<T> {
+    let mut all: Vec<Result<T, Doing<'_, T>>> = doing.into_iter().map(Err).collect();
+    poll_fn(|cx| {
+        let mut waiting = false;
+        for one in &mut all {
+            if let Err(doing) = one {
+                match doing.as_mut().poll(cx) {
+                    Poll::Ready(result) => *one = Ok(result),
+                    Poll::Pending => waiting = true,
+                }
+            }
+        }
+        if waiting { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    all.into_iter().filter_map(Result::ok).collect()
+}

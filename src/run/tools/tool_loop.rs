@@ -1,0 +1,270 @@
+//! The loop: sends a plan, carries out the calls of the reply, and goes on until the model answers.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::super::{Delta, Doing, PromptRunner, ProviderError, Reply, RunError, RunnerConfig};
+use super::calls::{Decided, MOST_CALLS, decide};
+use super::registry::FilteredToolRegistry;
+use super::report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Watch};
+use super::results::{Came, Told, tell};
+use super::settings::Settings;
+use super::together::together;
+use super::tool::ToolCall;
+use crate::model::{Plan, Value};
+
+/// Carries out the calls of a model over a [`PromptRunner`]. It holds no configuration and no tools, so one serves all
+/// runs.
+#[derive(Clone)]
+pub struct ToolLoopRunner {
+    runner: PromptRunner,
+}
+
+impl ToolLoopRunner {
+    /// A loop over a runner.
+    #[must_use]
+    pub fn new(runner: PromptRunner) -> Self {
+        Self { runner }
+    }
+
+    /// Runs until the model answers, the turns are used up, or the provider gives no reply. Nothing is retried here,
+    /// and no call is carried out twice. Dropping the future cancels the request or the tools that are running.
+    ///
+    /// # Errors
+    /// [`RunError::Config`] with everything that is wrong with tools, masks and options, or another error in front of
+    /// the first request. Later errors are in the report, with what has been done until then.
+    pub fn run<'a>(
+        &'a self,
+        config: &'a RunnerConfig,
+        plan: &'a Plan,
+        tools: &'a FilteredToolRegistry,
+        options: &'a Map<String, Json>,
+        watch: &'a mut dyn Watch,
+    ) -> Doing<'a, Result<ToolLoopReport, RunError>> {
+        Box::pin(async move {
+            let settings = Settings::read(config, plan, tools, options)?;
+            let used = ids(plan);
+            let report = ToolLoopReport {
+                added: Vec::new(),
+                results: Vec::new(),
+                events: Vec::new(),
+                stop: StopReason::Final,
+                final_text: None,
+                usage: Vec::new(),
+                error: None,
+            };
+            let mut run = Run { runner: &self.runner, config, plan, tools, settings, used, watch, report };
+            let turns = run.turns(options.clone()).await?;
+            let reason = run.report.stop;
+            run.tell(LoopEvent::Stop { reason, turns });
+            Ok(run.report)
+        })
+    }
+}
+
+/// One run.
+struct Run<'a> {
+    runner: &'a PromptRunner,
+    config: &'a RunnerConfig,
+    plan: &'a Plan,
+    tools: &'a FilteredToolRegistry,
+    settings: Settings,
+    /// The ids of all calls of the chat.
+    used: BTreeSet<String>,
+    watch: &'a mut dyn Watch,
+    report: ToolLoopReport,
+}
+
+impl<'a> Run<'a> {
+    /// Goes round, and gives the number of requests.
+    async fn turns(&mut self, mut options: Map<String, Json>) -> Result<usize, RunError> {
+        let definitions = self.tools.definitions();
+        if !definitions.is_empty() {
+            options.insert("tools".to_owned(), Json::Array(definitions));
+        }
+        for turn in 1..=self.settings.max_turns {
+            let request = match PromptRunner::prepare(self.config, self.plan, &self.report.added, &options, false) {
+                Ok(request) => request,
+                Err(error) => return self.failed(error, turn - 1),
+            };
+            if self.settings.is_forced(request.internal.get("tool_choice")) {
+                options.insert("tool_choice".to_owned(), json!(self.settings.later_choice));
+            }
+            self.tell(LoopEvent::Request { turn });
+            let reply = match self.runner.send(self.config, &request, &mut |_: &Delta| {}).await {
+                Ok(reply) => reply,
+                Err(error) => return self.failed(error, turn),
+            };
+            let calls = calls_of(&reply.message);
+            if calls.len() > MOST_CALLS {
+                return self.failed(RunError::Provider(flooded(calls.len())), turn);
+            }
+            self.report.usage.push(reply.usage.clone());
+            let finish_reason = reply.finish_reason.clone();
+            self.tell(LoopEvent::Response { turn, tool_calls: calls.len(), finish_reason });
+            if calls.is_empty() {
+                self.answered(&reply, turn, options).await;
+                return Ok(turn);
+            }
+            if let Err(error) = self.carry_out(turn, &reply, &calls).await {
+                return self.failed(error, turn);
+            }
+        }
+        self.report.stop = StopReason::MaxTurns;
+        Ok(self.settings.max_turns)
+    }
+
+    /// The model has answered without a call.
+    async fn answered(&mut self, reply: &Reply, turn: usize, options: Map<String, Json>) {
+        let mut text = text_of(&reply.message);
+        if text.is_empty() {
+            self.tell(LoopEvent::EmptyFinal { turn });
+        }
+        if self.settings.final_stream
+            && turn > 1
+            && let Some(streamed) = self.streamed(options).await
+        {
+            text = streamed;
+        }
+        self.report.added.push(json!({ "role": "assistant", "content": text }));
+        self.report.final_text = Some(text);
+        self.report.stop = StopReason::Final;
+    }
+
+    /// Asks for the answer once more, without tools and as a stream: for whoever wants to see it as it is written. The
+    /// first answer stands if this fails or is empty, and if the model does not stream.
+    async fn streamed(&mut self, mut options: Map<String, Json>) -> Option<String> {
+        for key in &self.settings.final_leaves_out {
+            options.insert(key.clone(), Json::Null);
+        }
+        let request = PromptRunner::prepare(self.config, self.plan, &self.report.added, &options, true).ok()?;
+        let watch = &mut *self.watch;
+        let sent = self.runner.send(self.config, &request, &mut |delta: &Delta| watch.delta(delta)).await;
+        let (text, why) = match sent {
+            Ok(reply) => {
+                self.report.usage.push(reply.usage.clone());
+                let text = text_of(&reply.message);
+                if text.is_empty() { (None, Some("empty")) } else { (Some(text), None) }
+            }
+            Err(RunError::Provider(_)) => (None, Some("provider_error")),
+            Err(_) => (None, Some("error")),
+        };
+        self.tell(LoopEvent::FinalStream { ok: why.is_none(), why: why.map(str::to_owned) });
+        text
+    }
+
+    /// Carries out the calls of a reply, each at most once, and appends the reply and one result for each call.
+    async fn carry_out(&mut self, turn: usize, reply: &Reply, calls: &[Json]) -> Result<(), RunError> {
+        let dropped = text_of(&reply.message).chars().count();
+        if dropped > 0 {
+            self.tell(LoopEvent::ContentDropped { turn, chars: dropped });
+        }
+        let (rules, limits) = (&self.config.rules, self.settings.limits.clone());
+        let decided = decide(rules, self.tools, &limits, turn, calls, &mut self.used)?;
+        let mut message = reply.message.as_object().cloned().unwrap_or_default();
+        message.insert("role".to_owned(), json!("assistant"));
+        message.insert("content".to_owned(), json!(""));
+        message.insert("tool_calls".to_owned(), decided.iter().map(|call| call.written.clone()).collect());
+        self.report.added.push(Json::Object(message));
+        let mut waiting = decided.into_iter().peekable();
+        while let Some(first) = waiting.next() {
+            let mut batch = vec![first];
+            while batch.iter().all(beside) && waiting.peek().is_some_and(beside) {
+                batch.extend(waiting.next());
+            }
+            self.batch(turn, batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Carries out calls that may run beside each other, or one call.
+    async fn batch(&mut self, turn: usize, batch: Vec<Decided<'a>>) -> Result<(), RunError> {
+        for call in batch.iter().filter(|call| call.run.is_ok()) {
+            self.tell(LoopEvent::ToolStart { turn, id: call.id.clone(), tool: call.name.clone() });
+        }
+        let scene = &self.plan.scene;
+        let came = together(batch.into_iter().map(|call| came(call, scene)).collect()).await;
+        let told = tell(&self.config.rules, &self.settings.limits, turn, self.settings.max_result_bytes, &came)?;
+        for (Came { id, name: tool, .. }, Told { code, content }) in came.into_iter().zip(told) {
+            let ok = code.is_none();
+            self.report.added.push(json!({ "role": "tool", "tool_call_id": id, "content": content }));
+            self.report.results.push(ToolResult { id: id.clone(), tool: tool.clone(), ok, code: code.clone() });
+            self.tell(LoopEvent::ToolEnd { turn, id, tool, ok, code });
+        }
+        Ok(())
+    }
+
+    /// What ends a run early. In front of the first request an error is the caller's; behind it, what was done counts.
+    fn failed(&mut self, error: RunError, turns: usize) -> Result<usize, RunError> {
+        self.report.stop = match &error {
+            RunError::Provider(_) => StopReason::ProviderError,
+            RunError::Preflight(_) => StopReason::Preflight,
+            _ if turns == 0 => return Err(error),
+            _ => StopReason::Error,
+        };
+        self.report.error = Some(error);
+        Ok(turns)
+    }
+
+    fn tell(&mut self, event: LoopEvent) {
+        self.watch.event(&event);
+        self.report.events.push(event);
+    }
+}
+
+/// Whether a call may be carried out beside others; one that is refused disturbs nobody.
+fn beside(call: &Decided<'_>) -> bool {
+    call.run.as_ref().map_or(true, |(entry, _)| entry.spec.parallel)
+}
+
+/// Runs the tool of a call, if it is to be run.
+fn came<'a>(call: Decided<'a>, scene: &'a Value) -> Doing<'a, Came> {
+    Box::pin(async move {
+        let Decided { id, name, run, .. } = call;
+        let result = match run {
+            Ok((entry, arguments)) => Came::of(entry.tool.call(ToolCall { id: &id, name: &name, arguments: &arguments, scene }).await),
+            Err(refused) => Err(refused),
+        };
+        Came { id, name, result }
+    })
+}
+
+fn flooded(calls: usize) -> ProviderError {
+    ProviderError {
+        code: "too_large".to_owned(),
+        status: None,
+        message: format!("the reply makes {calls} calls, and at most {MOST_CALLS} are accepted"),
+        safe_to_repeat: false,
+        retry_after: None,
+    }
+}
+
+/// The calls of a reply; these decide, and not the reason why the model says it has stopped.
+fn calls_of(message: &Json) -> Vec<Json> {
+    message.get("tool_calls").and_then(Json::as_array).cloned().unwrap_or_default()
+}
+
+/// The text of a message, also where it is written in parts.
+fn text_of(message: &Json) -> String {
+    match message.get("content") {
+        Some(Json::String(text)) => text.clone(),
+        Some(Json::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect(),
+        _ => String::new(),
+    }
+}
+
+/// The ids of the calls and results of a chat.
+fn ids(plan: &Plan) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    for block in &plan.blocks {
+        for path in ["tool_calls", "meta.tool_calls"] {
+            let calls = block.fields.at(path).and_then(Value::as_list).unwrap_or(&[]);
+            ids.extend(calls.iter().filter_map(|call| call.get("id").and_then(Value::as_str)).map(str::to_owned));
+        }
+        for path in ["tool_call_id", "meta.tool_call_id"] {
+            ids.extend(block.fields.at(path).and_then(Value::as_str).map(str::to_owned));
+        }
+    }
+    ids
+}
