@@ -9,6 +9,7 @@
 //!
 //! Nothing here needs a runtime or a socket: whoever brings a [`Transport`] of its own does without the feature `run`.
 
+mod cleaned;
 mod config;
 mod error;
 mod receive;
@@ -25,6 +26,7 @@ pub mod tools;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use cleaned::{in_language, reply};
 pub use config::RunnerConfig;
 pub use error::{Problem, ProviderError, RunError};
 pub use receive::Bounds;
