@@ -11,7 +11,13 @@
 
 mod config;
 mod error;
+#[cfg(feature = "run")]
+pub mod http;
+pub mod keys;
+#[cfg(feature = "run")]
+mod pace;
 mod receive;
+pub mod record;
 mod reply;
 mod request;
 pub mod retry;
@@ -19,18 +25,25 @@ mod runner;
 pub mod sse;
 mod transport;
 
+pub mod directives;
 pub mod tools;
 
 use std::future::Future;
 use std::pin::Pin;
 
 pub use config::RunnerConfig;
+#[cfg(feature = "run")]
+pub use http::{Http, HttpOptions, Timeouts};
+pub use keys::{Key, KeyError};
+#[cfg(feature = "run")]
+pub use pace::Clock;
 pub use error::{Problem, ProviderError, RunError};
 pub use receive::Bounds;
+pub use record::{Recorder, Replay};
 pub use reply::{Delta, Reply};
 pub use request::{Change, Prepared};
 pub use runner::PromptRunner;
-pub use transport::{Body, Incoming, Outgoing, Transport, TransportError};
+pub use transport::{Auth, Body, Incoming, Outgoing, Transport, TransportError};
 
 /// Something that is being done; it needs no particular runtime.
 pub type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -6,7 +6,7 @@
 //! waits.
 
 use std::sync::Arc;
-use std::time::Duration;
+use core::time::Duration;
 
 use super::{Doing, Incoming, Outgoing, Transport, TransportError};
 
@@ -55,6 +55,9 @@ pub struct Attempt {
 /// Statuses after which a request is repeated: it was not carried out.
 const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
 
+/// Failures that are the same the next time.
+const LASTING: &[&str] = &["tls", "not_recorded"];
+
 /// A transport that repeats requests.
 pub struct Retrying {
     inner: Arc<dyn Transport>,
@@ -82,7 +85,8 @@ impl Retrying {
             return None;
         }
         let asked = match came {
-            Err(error) => return error.unsent.then(|| self.backoff(number)),
+            // a certificate is not better the next time, and a record has no more answers
+            Err(error) => return (error.unsent && !LASTING.contains(&error.code)).then(|| self.backoff(number)),
             Ok(incoming) if REFUSED.contains(&incoming.status) => {
                 let now = incoming.header("date").map(str::to_owned);
                 after(incoming.header("retry-after"), || now.as_deref().and_then(seconds).unwrap_or_else(|| self.pace.now()))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::request::prepare;
 use super::receive::{failed, receive};
+use super::request::prepare;
 use super::{Bounds, Delta, Doing, Prepared, Problem, Reply, RunError, RunnerConfig, Transport};
 use crate::model::Plan;
 
@@ -67,7 +67,8 @@ impl PromptRunner {
 }
 
 fn unreadable(config: &RunnerConfig, dialect: &str) -> RunError {
-    let message = format!("pack `{}` has no row of `reply` that says how replies in dialect `{dialect}` are read", config.rules.pack().name);
+    let message =
+        format!("pack `{}` has no row of `reply` that says how replies in dialect `{dialect}` are read", config.rules.pack().name);
     RunError::Config(vec![Problem { code: "unreadable_dialect".to_owned(), at: "/dialect".to_owned(), message }])
 }
 

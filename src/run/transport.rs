@@ -14,10 +14,31 @@ pub struct Outgoing {
     pub url: String,
     /// Headers without secrets, by lower-case name.
     pub headers: Vec<(String, String)>,
+    /// Where a key goes, if the transport has one.
+    pub auth: Option<Auth>,
     /// The body.
     pub body: Json,
     /// Whether the answer is to come as a stream of events.
     pub stream: bool,
+}
+
+/// The header in which a provider expects a key, which is not here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Auth {
+    /// Name of the header, in lower case.
+    pub header: String,
+    /// What stands in front of the key: `Bearer `, with its space.
+    pub prefix: String,
+}
+
+impl Auth {
+    /// What the request form of a dialect says: `auth = { header = "…", prefix = "…" }`.
+    #[must_use]
+    pub fn of(request: &Json) -> Option<Self> {
+        let text = |key: &str| request.pointer(key).and_then(Json::as_str);
+        let header = text("/auth/header")?.to_ascii_lowercase();
+        Some(Self { header, prefix: text("/auth/prefix").unwrap_or_default().to_owned() })
+    }
 }
 
 /// An answer whose body is still arriving.

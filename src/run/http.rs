@@ -1,0 +1,261 @@
+//! HTTP/1.1 with TLS: the transport that has keys and sockets.
+//!
+//! It sends once. It follows no redirect, since a key would go along, and understands no compression, since a small
+//! body could become a huge one. Dropping what it returns closes the connection.
+
+use core::time::Duration;
+use std::error::Error;
+use std::sync::Arc;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Proxy, Response, Url, redirect};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::Verifier;
+
+use super::keys::{Key, Scrubber};
+use super::{Body, Doing, Incoming, Outgoing, Transport, TransportError};
+
+/// How long is waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For the beginning of an answer, after the request was sent.
+    pub answer: Duration,
+    /// For the next part of an answer.
+    pub idle: Duration,
+    /// For everything together.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { connect: seconds(15), answer: seconds(300), idle: seconds(120), total: seconds(1800) }
+    }
+}
+
+/// What the transport is given.
+#[derive(Debug, Clone, Default)]
+pub struct HttpOptions {
+    /// The key, which goes into the header that the dialect names.
+    pub key: Option<Key>,
+    /// The address of a proxy: `http://…`, `https://…`, `socks5://…`. Proxies of the environment are not used.
+    pub proxy: Option<String>,
+    /// How long is waited.
+    pub timeouts: Timeouts,
+}
+
+/// Sends requests over HTTP.
+pub struct Http {
+    client: Client,
+    key: Option<Key>,
+    timeouts: Timeouts,
+    /// Why no certificate can be checked.
+    no_roots: Option<String>,
+}
+
+/// Headers that belong to the transport.
+const OWN: &[&str] = &["host", "connection", "content-length", "transfer-encoding", "accept-encoding", "te", "upgrade", "expect", "trailer"];
+
+impl Http {
+    /// A transport with a pool of connections.
+    ///
+    /// # Errors
+    /// The address of the proxy cannot be used.
+    pub fn new(options: HttpOptions) -> Result<Self, TransportError> {
+        let (tls, no_roots) = tls().map_err(|e| unsent("tls", format!("no TLS: {e}")))?;
+        let mut builder = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .http1_only()
+            .referer(false)
+            .no_proxy()
+            .connect_timeout(options.timeouts.connect)
+            .timeout(options.timeouts.total);
+        if let Some(proxy) = &options.proxy {
+            let known = ["http://", "https://", "socks5://", "socks5h://"].iter().any(|scheme| proxy.starts_with(scheme));
+            let proxy = Proxy::all(proxy).ok().filter(|_| known);
+            let wrong = || unsent("connection", "the address of the proxy cannot be used; write http://HOST:PORT or socks5://HOST:PORT");
+            builder = builder.proxy(proxy.ok_or_else(wrong)?);
+        }
+        let client = builder.build().map_err(|e| unsent("connection", format!("no client for HTTP: {}", e.without_url())))?;
+        Ok(Self { client, key: options.key, timeouts: options.timeouts, no_roots })
+    }
+
+    async fn answer(&self, request: &Outgoing) -> Result<Incoming, TransportError> {
+        let url = address(&request.url)?;
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let headers = self.headers(request)?;
+        let body = serde_json::to_vec(&request.body).map_err(|e| unsent("connection", format!("the request cannot be written: {e}")))?;
+        let sending = self.client.post(url).headers(headers).body(body).send();
+        let answer = match tokio::time::timeout(self.timeouts.answer, sending).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(e)) => return Err(self.told(e, &host, "before it answered")),
+            Err(_) => return Err(timeout(format!("{host} did not answer within {} s", self.timeouts.answer.as_secs_f64()))),
+        };
+        let scrub = |text: &str| self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.scrub(text));
+        let headers = answer.headers().iter().map(|(name, value)| (name.as_str().to_owned(), scrub(&String::from_utf8_lossy(value.as_bytes()))));
+        let headers = headers.collect();
+        let status = answer.status().as_u16();
+        let body = Arriving { answer, scrubber: Some(Scrubber::new(self.key.clone())), idle: self.timeouts.idle, host, scrub: self.key.clone() };
+        Ok(Incoming { status, headers, body: Box::new(body) })
+    }
+
+    fn headers(&self, request: &Outgoing) -> Result<HeaderMap, TransportError> {
+        let mut headers = HeaderMap::new();
+        let accept = if request.stream { "text/event-stream, application/json" } else { "application/json" };
+        for (name, value) in [("content-type", "application/json"), ("accept", accept), ("accept-encoding", "identity")] {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        headers.insert("user-agent", HeaderValue::from_static(concat!("tapster/", env!("CARGO_PKG_VERSION"))));
+        for (name, value) in &request.headers {
+            let wrong = || unsent("connection", format!("the header `{}` cannot be sent", name.escape_debug()));
+            let name = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
+            if OWN.contains(&name.as_str()) {
+                return Err(unsent("connection", format!("the header `{name}` is set by the transport; remove it from the dialect")));
+            }
+            headers.insert(name, HeaderValue::try_from(value.as_str()).map_err(|_| wrong())?);
+        }
+        if let (Some(key), Some(auth)) = (&self.key, &request.auth) {
+            let wrong = || unsent("connection", format!("no key can be sent in the header `{}`", auth.header.escape_debug()));
+            let name = HeaderName::try_from(auth.header.as_str()).ok().filter(|name| !OWN.contains(&name.as_str()));
+            headers.insert(name.ok_or_else(wrong)?, key.header(&auth.prefix).ok_or_else(wrong)?);
+        }
+        Ok(headers)
+    }
+
+    fn told(&self, error: reqwest::Error, host: &str, when: &str) -> TransportError {
+        let mut told = told(error, host, when);
+        if told.code == "tls"
+            && let Some(why) = &self.no_roots
+        {
+            told.message.push_str("; the system has no certificates to check it by: ");
+            told.message.push_str(why);
+        }
+        if let Some(key) = &self.key {
+            told.message = key.scrub(&told.message);
+        }
+        told
+    }
+}
+
+impl Transport for Http {
+    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+        Box::pin(self.answer(request))
+    }
+}
+
+/// A body that arrives.
+struct Arriving {
+    answer: Response,
+    /// `None` at the end.
+    scrubber: Option<Scrubber>,
+    idle: Duration,
+    host: String,
+    scrub: Option<Key>,
+}
+
+impl Arriving {
+    async fn part(&mut self) -> Result<Option<Vec<u8>>, TransportError> {
+        loop {
+            let Some(scrubber) = &mut self.scrubber else { return Ok(None) };
+            match tokio::time::timeout(self.idle, self.answer.chunk()).await {
+                Ok(Ok(Some(bytes))) => {
+                    let bytes = scrubber.push(bytes.to_vec());
+                    if !bytes.is_empty() {
+                        return Ok(Some(bytes));
+                    }
+                }
+                Ok(Ok(None)) => {
+                    let rest = scrubber.end();
+                    self.scrubber = None;
+                    return Ok(Some(rest).filter(|rest| !rest.is_empty()));
+                }
+                Ok(Err(e)) => {
+                    let mut told = told(e, &self.host, "in the middle of its answer");
+                    if let Some(key) = &self.scrub {
+                        told.message = key.scrub(&told.message);
+                    }
+                    return Err(told);
+                }
+                Err(_) => return Err(timeout(format!("{} sent nothing for {} s", self.host, self.idle.as_secs_f64()))),
+            }
+        }
+    }
+}
+
+impl Body for Arriving {
+    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+        Box::pin(self.part())
+    }
+}
+
+/// TLS by `ring`, with the certificates of the system. If there are none, nothing is trusted, and the second value says
+/// why.
+fn tls() -> Result<(ClientConfig, Option<String>), rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    Ok(match Verifier::new(provider) {
+        Ok(verifier) => {
+            let checked = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+            (checked.with_no_client_auth(), None)
+        }
+        Err(e) => (builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(), Some(e.to_string())),
+    })
+}
+
+fn address(text: &str) -> Result<Url, TransportError> {
+    let wrong = |why: &str| unsent("connection", format!("the address of the provider {why}; set a base URL such as https://host/v1"));
+    if text.is_empty() {
+        return Err(wrong("is not known"));
+    }
+    let url = Url::parse(text).map_err(|_| wrong("cannot be read"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("does not begin with http:// or https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("holds a user or a password, which would be shown in messages"));
+    }
+    Ok(url)
+}
+
+fn unsent(code: &'static str, message: impl Into<String>) -> TransportError {
+    TransportError { code, message: message.into(), unsent: true }
+}
+
+fn timeout(message: String) -> TransportError {
+    TransportError { code: "timeout", message, unsent: false }
+}
+
+/// What happened, without addresses, which may hold secrets.
+fn told(error: reqwest::Error, host: &str, when: &str) -> TransportError {
+    let error = error.without_url();
+    let connecting = error.is_connect();
+    let mut causes: Vec<String> = Vec::new();
+    let mut tls = false;
+    let mut at: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(cause) = at.filter(|_| causes.len() < 12) {
+        let hidden = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let found = cause.downcast_ref::<rustls::Error>().or_else(|| hidden.and_then(|inner| inner.downcast_ref()));
+        tls |= found.is_some();
+        causes.push(cause.to_string());
+        at = cause.source();
+    }
+    let last = causes.last().map(String::as_str).unwrap_or_default();
+    let (code, message) = if tls {
+        ("tls", format!("the connection to {host} is not safe, so nothing was sent: {last}"))
+    } else if error.is_timeout() && connecting {
+        ("timeout", format!("no connection to {host} in time"))
+    } else if error.is_timeout() {
+        ("timeout", format!("{host} took too long"))
+    } else if connecting {
+        ("connection", format!("no connection to {host}: {last}"))
+    } else if causes.iter().any(|cause| cause.contains("invalid HTTP") || cause.contains("invalid chunk") || cause.contains("header")) {
+        ("malformed_response", format!("what {host} answered is not HTTP: {last}"))
+    } else {
+        ("dropped", format!("{host} closed the connection {when}: {last}"))
+    };
+    TransportError { code, message, unsent: connecting }
+}

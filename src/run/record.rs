@@ -1,0 +1,313 @@
+//! Records of requests and replies, and transports that make and replay them.
+//!
+//! A record is a file of JSON lines, one for each request that was sent. It holds no key: requests have none at this
+//! door, of the headers of answers only those that mean something for reading them are kept, and every line is scrubbed
+//! of the key before it is written. A replay gives the answers of a record to the same requests, part by part.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine;
+use serde_json::{Map, Value as Json, json};
+
+use super::keys::Key;
+use super::{Body, Doing, Incoming, Outgoing, Transport, TransportError};
+
+/// Headers of answers that are kept.
+const KEPT: &[&str] = &["content-type", "content-encoding", "retry-after", "date", "location"];
+
+/// The most bytes of one answer that are kept.
+const LARGEST: usize = 64 << 20;
+
+/// Where lines go.
+pub type Sink = Arc<Mutex<dyn Write + Send>>;
+
+/// Records what goes through it.
+pub struct Recorder {
+    inner: Arc<dyn Transport>,
+    sink: Sink,
+    key: Option<Key>,
+}
+
+impl Recorder {
+    /// Records into `sink` what is sent through `inner`. `key` is taken out of every line.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Transport>, sink: Sink, key: Option<Key>) -> Self {
+        Self { inner, sink, key }
+    }
+}
+
+impl Transport for Recorder {
+    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+        Box::pin(async move {
+            let line = Line { request: asked(request), sink: self.sink.clone(), key: self.key.clone() };
+            match self.inner.send(request).await {
+                Err(error) => {
+                    line.write(json!({ "error": failure(&error) }))?;
+                    Err(error)
+                }
+                Ok(Incoming { status, headers, body }) => {
+                    let kept = headers.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
+                    let kept = kept.map(|(name, value)| json!([name, without_query(name, value)])).collect();
+                    let heard = Heard { body, status, headers: kept, parts: Vec::new(), size: 0, line: Some(line) };
+                    Ok(Incoming { status, headers, body: Box::new(heard) })
+                }
+            }
+        })
+    }
+}
+
+/// What is written for a request.
+fn asked(request: &Outgoing) -> Json {
+    let headers: Map<String, Json> = request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    json!({ "url": without_query("location", &request.url), "headers": headers, "stream": request.stream, "body": request.body })
+}
+
+/// An address without its query, in which some providers want a key.
+fn without_query<'a>(header: &str, value: &'a str) -> &'a str {
+    if header == "location" { value.split(['?', '#']).next().unwrap_or_default() } else { value }
+}
+
+fn failure(error: &TransportError) -> Json {
+    json!({ "code": error.code, "message": error.message, "unsent": error.unsent })
+}
+
+struct Line {
+    request: Json,
+    sink: Sink,
+    key: Option<Key>,
+}
+
+impl Line {
+    fn write(self, reply: Json) -> Result<(), TransportError> {
+        let mut line = json!({ "request": self.request, "reply": reply }).to_string().into_bytes();
+        if let Some(key) = &self.key {
+            key.scrub_bytes(&mut line);
+        }
+        line.push(b'\n');
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        sink.write_all(&line).and_then(|()| sink.flush()).map_err(|e| TransportError {
+            code: "record",
+            message: format!("the record cannot be written: {e}"),
+            unsent: false,
+        })
+    }
+}
+
+/// A body that is recorded while it arrives. A body that is dropped before its end is recorded as far as it was read.
+struct Heard {
+    body: Box<dyn Body>,
+    status: u16,
+    headers: Vec<Json>,
+    parts: Vec<Json>,
+    size: usize,
+    line: Option<Line>,
+}
+
+impl Heard {
+    fn ended(&mut self, how: &str, with: Json) -> Result<(), TransportError> {
+        let Some(line) = self.line.take() else { return Ok(()) };
+        let parts = std::mem::take(&mut self.parts);
+        let mut reply = json!({ "status": self.status, "headers": self.headers, "parts": parts });
+        if let (Some(fields), false) = (reply.as_object_mut(), with.is_null()) {
+            fields.insert(how.to_owned(), with);
+        }
+        line.write(reply)
+    }
+
+    async fn part(&mut self) -> Result<Option<Vec<u8>>, TransportError> {
+        match self.body.next().await {
+            Ok(Some(bytes)) => {
+                self.size = self.size.saturating_add(bytes.len());
+                if self.size > LARGEST {
+                    self.ended("cut", json!(format!("more than {LARGEST} bytes")))?;
+                } else if self.line.is_some() {
+                    self.parts.push(written(&bytes));
+                }
+                Ok(Some(bytes))
+            }
+            Ok(None) => {
+                self.ended("", Json::Null)?;
+                Ok(None)
+            }
+            Err(error) => {
+                self.ended("error", failure(&error))?;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Body for Heard {
+    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+        Box::pin(self.part())
+    }
+}
+
+impl Drop for Heard {
+    fn drop(&mut self) {
+        // whoever dropped it no longer asks, so an error has no one to go to
+        let _ = self.ended("cut", json!("not read any further"));
+    }
+}
+
+/// A part of a body: text, or base64 of bytes that are none.
+fn written(bytes: &[u8]) -> Json {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => json!({ "base64": base64::engine::general_purpose::STANDARD.encode(bytes) }),
+    }
+}
+
+/// A line of a record that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the record: {message}")]
+pub struct RecordError {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// Answers requests from a record.
+pub struct Replay {
+    exchanges: Mutex<Vec<Exchange>>,
+}
+
+#[derive(Clone)]
+struct Exchange {
+    request: Json,
+    reply: Recorded,
+    used: bool,
+}
+
+#[derive(Clone)]
+enum Recorded {
+    Failed(TransportError),
+    Answered { status: u16, headers: Vec<(String, String)>, parts: Vec<Vec<u8>>, end: Option<TransportError> },
+}
+
+impl Replay {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// The first line that is not as a [`Recorder`] writes it.
+    pub fn parse(text: &str) -> Result<Self, RecordError> {
+        let mut exchanges = Vec::new();
+        for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let wrong = |message: String| RecordError { line: n + 1, message };
+            let document: Json = serde_json::from_str(line).map_err(|e| wrong(format!("it is not JSON: {e}")))?;
+            let missing = |what: &str| wrong(format!("it has no `{what}`; a record is written by `--record`"));
+            let request = document.get("request").filter(|r| r.get("body").is_some()).ok_or_else(|| missing("request"))?.clone();
+            let reply = document.get("reply").ok_or_else(|| missing("reply"))?;
+            let reply = recorded(reply).ok_or_else(|| wrong("its `reply` has neither a status nor an error".to_owned()))?;
+            exchanges.push(Exchange { request, reply, used: false });
+        }
+        Ok(Self { exchanges: Mutex::new(exchanges) })
+    }
+
+    fn answer(&self, request: &Outgoing) -> Result<Incoming, TransportError> {
+        let asked = asked(request);
+        let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+        // headers and the address may differ from machine to machine; what is asked may not
+        let same = |exchange: &&mut Exchange| ["stream", "body"].iter().all(|key| exchange.request.get(key) == asked.get(key));
+        let Some(exchange) = exchanges.iter_mut().filter(|exchange| !exchange.used).find(same) else {
+            return Err(no_answer(&exchanges, &asked));
+        };
+        exchange.used = true;
+        match exchange.reply.clone() {
+            Recorded::Failed(error) => Err(error),
+            Recorded::Answered { status, headers, parts, end } => {
+                let parts = parts.into_iter();
+                Ok(Incoming { status, headers, body: Box::new(Replayed { parts, end }) })
+            }
+        }
+    }
+}
+
+impl Transport for Replay {
+    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+        Box::pin(std::future::ready(self.answer(request)))
+    }
+}
+
+struct Replayed {
+    parts: std::vec::IntoIter<Vec<u8>>,
+    end: Option<TransportError>,
+}
+
+impl Body for Replayed {
+    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+        let next = match (self.parts.next(), self.end.clone()) {
+            (Some(part), _) => Ok(Some(part)),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(None),
+        };
+        Box::pin(std::future::ready(next))
+    }
+}
+
+fn recorded(reply: &Json) -> Option<Recorded> {
+    let failed = |error: &Json| TransportError {
+        code: code(error.get("code").and_then(Json::as_str).unwrap_or_default()),
+        message: error.get("message").and_then(Json::as_str).unwrap_or_default().to_owned(),
+        unsent: error.get("unsent").and_then(Json::as_bool).unwrap_or(false),
+    };
+    let error = reply.get("error").map(failed);
+    let Some(status) = reply.get("status").and_then(Json::as_u64).and_then(|n| u16::try_from(n).ok()) else {
+        return error.map(Recorded::Failed);
+    };
+    let list = |key: &str| reply.get(key).and_then(Json::as_array).into_iter().flatten();
+    let header = |pair: &Json| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
+    let part = |part: &Json| match part.get("base64").and_then(Json::as_str) {
+        Some(text) => base64::engine::general_purpose::STANDARD.decode(text).ok(),
+        None => part.as_str().map(|text| text.as_bytes().to_vec()),
+    };
+    let cut = reply.get("cut").map(|_| TransportError { code: "dropped", message: "the record ends here".to_owned(), unsent: false });
+    let parts = list("parts").map(part).collect::<Option<_>>()?;
+    Some(Recorded::Answered { status, headers: list("headers").filter_map(header).collect(), parts, end: error.or(cut) })
+}
+
+/// The codes of transports, which are few.
+fn code(text: &str) -> &'static str {
+    const CODES: &[&str] = &["connection", "tls", "timeout", "dropped", "malformed_response", "encoding", "too_large", "redirect", "cancelled"];
+    CODES.iter().find(|code| **code == text).copied().unwrap_or("connection")
+}
+
+/// That no answer fits, and what differs from the next one that is left.
+fn no_answer(exchanges: &[Exchange], asked: &Json) -> TransportError {
+    let error = |message: String| TransportError { code: "not_recorded", message, unsent: true };
+    let Some(next) = exchanges.iter().find(|exchange| !exchange.used) else {
+        return error(format!("the record holds {} replies, and all are used", exchanges.len()));
+    };
+    let part = |of: &Json| json!({ "stream": of.get("stream"), "body": of.get("body") });
+    let (place, now, before) = difference(&part(asked), &part(&next.request), 0).unwrap_or_default();
+    error(format!("no recorded request is equal to this one; it differs from the next one at `{place}`: {now} instead of {before}"))
+}
+
+/// The first place at which two documents differ, as a JSON Pointer, and what stands there.
+fn difference(now: &Json, before: &Json, depth: usize) -> Option<(String, String, String)> {
+    if now == before {
+        return None;
+    }
+    let deeper = |key: &str, a: Option<&Json>, b: Option<&Json>| {
+        let (place, a, b) = difference(a.unwrap_or(&Json::Null), b.unwrap_or(&Json::Null), depth + 1)?;
+        Some((format!("/{}{place}", key.replace('~', "~0").replace('/', "~1")), a, b))
+    };
+    let inner = match (now, before) {
+        _ if depth > 100 => None,
+        (Json::Object(a), Json::Object(b)) => a.keys().chain(b.keys()).find_map(|key| deeper(key, a.get(key), b.get(key))),
+        (Json::Array(a), Json::Array(b)) => (0..a.len().max(b.len())).find_map(|n| deeper(&n.to_string(), a.get(n), b.get(n))),
+        _ => None,
+    };
+    inner.or_else(|| Some((String::new(), short(now), short(before))))
+}
+
+fn short(value: &Json) -> String {
+    let text = value.to_string();
+    let mut cut: String = text.chars().take(80).collect();
+    if text.chars().nth(80).is_some() {
+        cut.push('…');
+    }
+    cut
+}
