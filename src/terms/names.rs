@@ -45,6 +45,7 @@ pub const TABLES: &[&str] = &[
     "protocol",
     "directive",
     "directive_mode",
+    "reasoning_tag",
 ];
 
 /// What kind of value a path or field holds.

@@ -39,4 +39,5 @@ mod tasks;
 mod template_render;
 mod text;
 mod tidy;
+mod tools;
 mod wire;

@@ -1,5 +1,5 @@
 //! Sending and reading replies: events, dialects, bounds, faults, retries, records and keys.
 
 mod reading;
-mod scripted;
+pub(crate) mod scripted;
 mod sse;

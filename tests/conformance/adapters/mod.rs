@@ -5,6 +5,7 @@ mod artifact_store;
 mod cards;
 mod chat_completion;
 mod dialect;
+mod directives;
 mod group;
 mod hooks;
 mod imports;
@@ -75,6 +76,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-plan", "", runner::plan),
     adapter("contract-presets", "", runner::presets),
     adapter("contract-prompt-runner", "", runner::prompt),
+    adapter("contract-directives", "", directives::contract),
     adapter("contract-language-tag", "", text_utils::language_tag),
     adapter("contract-json-pointer", "", text_utils::json_pointer),
     adapter("contract-verbatim-mask", "", text_utils::verbatim),
