@@ -30,6 +30,7 @@ mod packs;
 mod passes;
 mod planted;
 mod presets;
+mod protocols;
 mod replay;
 mod sending;
 mod session;
