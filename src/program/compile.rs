@@ -39,6 +39,7 @@ const ENGINE_TABLES: &[&str] = &[
     "format",
     "map",
     "template",
+    "key",
     "reply",
     "reply_part",
 ];

@@ -38,7 +38,7 @@ pub(super) async fn receive(
     reading: &Reading,
     bounds: Bounds,
     asked_for_stream: bool,
-    deltas: &mut (dyn FnMut(&Delta) + Send),
+    deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Assembled, ProviderError> {
     let status = incoming.status;
     if let Some(encoding) = incoming.header("content-encoding").filter(|e| !e.trim().is_empty() && !e.trim().eq_ignore_ascii_case("identity")) {
@@ -100,7 +100,7 @@ async fn stream(
     reading: &Reading,
     bounds: Bounds,
     begun: Vec<u8>,
-    deltas: &mut (dyn FnMut(&Delta) + Send),
+    deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Assembled, ProviderError> {
     let status = incoming.status;
     let mut splitter = Splitter::new(bounds.event);
@@ -153,7 +153,7 @@ struct Following<'r> {
 }
 
 impl<'r> Following<'r> {
-    fn event(&mut self, event: &Event, deltas: &mut (dyn FnMut(&Delta) + Send)) -> Result<(), ProviderError> {
+    fn event(&mut self, event: &Event, deltas: &mut (dyn FnMut(Delta) + Send)) -> Result<(), ProviderError> {
         if self.assembler.is_end(&event.data) {
             self.over = true;
             return Ok(());
@@ -170,7 +170,7 @@ impl<'r> Following<'r> {
         let told = &mut self.told;
         self.assembler.event(&event.name, &document, &mut |heard| {
             *told = true;
-            deltas(&match heard {
+            deltas(match heard {
                 Heard::Text(text) => Delta::Text(text.to_owned()),
                 Heard::Reasoning(text) => Delta::Reasoning(text.to_owned()),
             });
@@ -199,7 +199,7 @@ async fn whole(
     bounds: Bounds,
     mut bytes: Vec<u8>,
     tell: bool,
-    deltas: &mut (dyn FnMut(&Delta) + Send),
+    deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Assembled, ProviderError> {
     let status = incoming.status;
     loop {
@@ -232,10 +232,10 @@ async fn whole(
     let reply = assembler.finish();
     if tell {
         if !reply.reasoning.is_empty() {
-            deltas(&Delta::Reasoning(reply.reasoning.clone()));
+            deltas(Delta::Reasoning(reply.reasoning.clone()));
         }
         if let Some(text) = reply.message.get("content").and_then(Json::as_str).filter(|text| !text.is_empty()) {
-            deltas(&Delta::Text(text.to_owned()));
+            deltas(Delta::Text(text.to_owned()));
         }
     }
     Ok(reply)

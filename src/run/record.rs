@@ -55,6 +55,10 @@ impl Transport for Recorder {
             }
         })
     }
+
+    fn scrub(&self, text: String) -> String {
+        self.inner.scrub(text)
+    }
 }
 
 /// What is written for a request.
