@@ -16,6 +16,7 @@ pub mod run;
 pub mod session;
 pub mod store;
 pub mod template;
+pub mod text_utils;
 
 #[cfg(feature = "cli")]
 #[doc(hidden)]

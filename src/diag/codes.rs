@@ -147,6 +147,9 @@ codes! {
     NameUnknown = "name.unknown", Error, "a name that is used is defined nowhere";
     NoAnchorRow = "place.no_anchor_row", Error, "a place names a slot that no row defines";
     CycleProgram = "cycle.program", Error, "programs run each other in a circle";
+    DirectiveCollision = "directive.name_collision", Error, "two types of directives share a name or an alias";
+    DirectivePayload = "directive.payload", Error, "the payload of a type of directives is no usable JSON Schema";
+    DirectiveUnused = "directive.unused", Warning, "a type of directives, or an alias of one, has no effect";
     CycleOperation = "cycle.operation", Error, "operations depend on each other in a circle";
     OperationContradiction = "operation.contradiction", Error, "an operation, its conditions and its effects contradict each other";
     OperationUnused = "operation.unused", Warning, "a key of an operation or an effect has no effect";

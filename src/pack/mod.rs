@@ -15,6 +15,7 @@ pub mod schemas;
 pub mod templates;
 pub mod toml;
 
+mod directives;
 mod edits;
 mod extends;
 mod layer;

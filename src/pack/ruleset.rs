@@ -78,6 +78,7 @@ impl Ruleset {
         found.extend(wrong);
         let (readings, wrong) = Readings::compile(&pack);
         found.extend(wrong);
+        super::directives::check(&pack, &mut found);
         super::operations::check(&pack, &mut found);
         unread.excuse(&mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error

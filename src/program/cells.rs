@@ -17,6 +17,18 @@ pub fn table(cx: &mut CompileContext<'_>, fields: &Table, conditions: bool) -> M
     fields.iter().map(|(key, field)| (key.clone(), cell(cx, key, field, conditions))).collect()
 }
 
+/// Cells, by table, whose words belong to another language: whatever stands there is data.
+const DATA: &[(&str, &str)] = &[("directive", "payload")];
+
+/// The cells of a row.
+pub fn row(cx: &mut CompileContext<'_>, table: &str, fields: &Table) -> Map {
+    let made = |(key, field): (&std::sync::Arc<str>, &Field)| {
+        let data = DATA.contains(&(table, key.as_ref()));
+        (key.clone(), if data { Value::from(&field.node) } else { cell(cx, key, field, true) })
+    };
+    fields.iter().map(made).collect()
+}
+
 /// The same for a row whose `value` sees the arguments that the row declares (`args`) as `@`.
 pub fn with_arguments(cx: &mut CompileContext<'_>, fields: &Table) -> Map {
     let args = fields.get("args").and_then(|f| f.node.as_table()).into_iter().flatten().map(|(name, _)| name.clone());

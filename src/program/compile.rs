@@ -154,7 +154,7 @@ fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows
             map.extend(if table.as_ref() == "source" {
                 cells::with_arguments(cx, &row.fields)
             } else {
-                cells::table(cx, &row.fields, true)
+                cells::row(cx, table, &row.fields)
             });
             let value = Value::map(map);
             by_name.insert(row.name.clone(), value.clone());

@@ -254,7 +254,8 @@ impl Compile<'_> {
     /// Where an error stands: a path, or a table of paths.
     fn trouble(&mut self, node: &Node, row: &Row) -> Trouble {
         let plain = |key: &str| Path::parse(key).unwrap_or_default();
-        let mut out = Trouble { at: Path::default(), message: plain("message"), status: vec![plain("code"), plain("status"), plain("type")] };
+        let mut out =
+            Trouble { at: Path::default(), message: plain("message"), status: vec![plain("code"), plain("status"), plain("type")] };
         if node.as_text().is_some() {
             out.at = self.path(node, row).unwrap_or_default();
             return out;

@@ -56,7 +56,8 @@ pub struct Http {
 }
 
 /// Headers that belong to the transport.
-const OWN: &[&str] = &["host", "connection", "content-length", "transfer-encoding", "accept-encoding", "te", "upgrade", "expect", "trailer"];
+const OWN: &[&str] =
+    &["host", "connection", "content-length", "transfer-encoding", "accept-encoding", "te", "upgrade", "expect", "trailer"];
 
 impl Http {
     /// A transport with a pool of connections.
@@ -96,10 +97,12 @@ impl Http {
             Err(_) => return Err(timeout(format!("{host} did not answer within {} s", self.timeouts.answer.as_secs_f64()))),
         };
         let scrub = |text: &str| self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.scrub(text));
-        let headers = answer.headers().iter().map(|(name, value)| (name.as_str().to_owned(), scrub(&String::from_utf8_lossy(value.as_bytes()))));
+        let headers =
+            answer.headers().iter().map(|(name, value)| (name.as_str().to_owned(), scrub(&String::from_utf8_lossy(value.as_bytes()))));
         let headers = headers.collect();
         let status = answer.status().as_u16();
-        let body = Arriving { answer, scrubber: Some(Scrubber::new(self.key.clone())), idle: self.timeouts.idle, host, scrub: self.key.clone() };
+        let body =
+            Arriving { answer, scrubber: Some(Scrubber::new(self.key.clone())), idle: self.timeouts.idle, host, scrub: self.key.clone() };
         Ok(Incoming { status, headers, body: Box::new(body) })
     }
 

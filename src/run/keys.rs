@@ -124,7 +124,8 @@ impl Key {
 
     /// How many bytes at the end of `bytes` may be the beginning of the key.
     fn begun(&self, bytes: &[u8]) -> usize {
-        let longest = |form: &Vec<u8>| (1..form.len().min(bytes.len() + 1)).rev().find(|n| bytes.ends_with(form.get(..*n).unwrap_or_default()));
+        let longest =
+            |form: &Vec<u8>| (1..form.len().min(bytes.len() + 1)).rev().find(|n| bytes.ends_with(form.get(..*n).unwrap_or_default()));
         self.0.forms.iter().filter_map(longest).max().unwrap_or(0)
     }
 }

@@ -41,7 +41,9 @@ pub(super) async fn receive(
     deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Assembled, ProviderError> {
     let status = incoming.status;
-    if let Some(encoding) = incoming.header("content-encoding").filter(|e| !e.trim().is_empty() && !e.trim().eq_ignore_ascii_case("identity")) {
+    if let Some(encoding) =
+        incoming.header("content-encoding").filter(|e| !e.trim().is_empty() && !e.trim().eq_ignore_ascii_case("identity"))
+    {
         let message = format!("the answer is compressed ({}), although that was not asked for; it is not read", quoted(encoding));
         return Err(error("encoding", Some(status), message));
     }
@@ -104,7 +106,8 @@ async fn stream(
 ) -> Result<Assembled, ProviderError> {
     let status = incoming.status;
     let mut splitter = Splitter::new(bounds.event);
-    let mut following = Following { assembler: Assembler::new(reading), status, told: false, events: 0, values: bounds.values, over: false };
+    let mut following =
+        Following { assembler: Assembler::new(reading), status, told: false, events: 0, values: bounds.values, over: false };
     let mut events = Vec::new();
     let mut read = 0_usize;
     let mut part = Some(begun);

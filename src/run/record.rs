@@ -274,7 +274,8 @@ fn recorded(reply: &Json) -> Option<Recorded> {
 
 /// The codes of transports, which are few.
 fn code(text: &str) -> &'static str {
-    const CODES: &[&str] = &["connection", "tls", "timeout", "dropped", "malformed_response", "encoding", "too_large", "redirect", "cancelled"];
+    const CODES: &[&str] =
+        &["connection", "tls", "timeout", "dropped", "malformed_response", "encoding", "too_large", "redirect", "cancelled"];
     CODES.iter().find(|code| **code == text).copied().unwrap_or("connection")
 }
 

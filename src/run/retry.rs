@@ -5,8 +5,8 @@
 //! nothing is repeated: a part of it may have been shown. Time and chance come from outside ([`Pace`]), so that no test
 //! waits.
 
-use std::sync::Arc;
 use core::time::Duration;
+use std::sync::Arc;
 
 use super::{Doing, Incoming, Outgoing, Transport, TransportError};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::request::prepare;
 use super::receive::{failed, receive};
+use super::request::prepare;
 use super::{Bounds, Delta, Doing, Prepared, Problem, ProviderError, Reply, RunError, RunnerConfig, Transport};
 use crate::model::Plan;
 
@@ -70,7 +70,8 @@ impl PromptRunner {
             self.clean(&mut read.message);
             self.clean(&mut read.usage);
             let message = inbound(config, read.message)?;
-            let (reasoning, finish_reason) = (self.transport.scrub(read.reasoning), read.finish_reason.map(|word| self.transport.scrub(word)));
+            let (reasoning, finish_reason) =
+                (self.transport.scrub(read.reasoning), read.finish_reason.map(|word| self.transport.scrub(word)));
             Ok(Reply { message, reasoning, finish_reason, usage: read.usage })
         })
     }
@@ -100,7 +101,8 @@ impl PromptRunner {
 }
 
 fn unreadable(config: &RunnerConfig, dialect: &str) -> RunError {
-    let message = format!("pack `{}` has no row of `reply` that says how replies in dialect `{dialect}` are read", config.rules.pack().name);
+    let message =
+        format!("pack `{}` has no row of `reply` that says how replies in dialect `{dialect}` are read", config.rules.pack().name);
     RunError::Config(vec![Problem { code: "unreadable_dialect".to_owned(), at: "/dialect".to_owned(), message }])
 }
 

@@ -38,6 +38,7 @@ pub const TABLES: &[&str] = &[
     "policy",
     "preflight",
     "directive",
+    "directive_mode",
 ];
 
 /// What kind of value a path or field holds.

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha512};
 use super::js;
 use super::moment::{INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
+use super::tools;
 use crate::model::{Map, Value};
 
 /// Longer patterns of dates are refused.
@@ -76,6 +77,12 @@ const OF: &[(&str, bool)] = &[("of", true)];
 /// All functions, in the order of their names.
 pub const FUNCTIONS: &[Function] = &[
     Function {
+        name: "at_pointer",
+        doc: "the value to which a JSON Pointer (RFC 6901) leads in a value; `else` (default: nothing) if it leads nowhere or is no pointer",
+        args: &[("of", true), ("pointer", true), ("else", false)],
+        run: |args| Ok(tools::at_pointer(of(args), &named(args, "pointer"), args.get("else").unwrap_or(&Value::Null))),
+    },
+    Function {
         name: "concat",
         doc: "the elements of a list joined to one text; if it is not empty and all its elements are lists, these joined to one list",
         args: OF,
@@ -123,6 +130,12 @@ pub const FUNCTIONS: &[Function] = &[
         args: &[("of", true), ("indent", false)],
         run: json,
     },
+    Function {
+        name: "language_tag",
+        doc: "the parts of a language tag (RFC 5646) as a table: `tag` in its usual upper and lower case, `language`, `script`, `region` …; `{ error }` if it is none; with `lenient`, white space around it and `_` are allowed",
+        args: &[("of", true), ("lenient", false)],
+        run: |args| Ok(tools::language_tag(&text(args), args.get("lenient").is_some_and(Value::truthy))?),
+    },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
@@ -150,6 +163,12 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "the value of a JSON text; `else` (default: nothing) if the text is not JSON; a value that is not a text stays as it is",
         args: &[("of", true), ("else", false)],
         run: parse_json,
+    },
+    Function {
+        name: "pointer",
+        doc: "the JSON Pointer (RFC 6901) of a list of keys and indexes, with `~` and `/` in them escaped",
+        args: OF,
+        run: |args| Ok(tools::pointer(of(args))),
     },
     Function { name: "repeat", doc: "the text `times` times", args: &[("of", true), ("times", true)], run: repeat },
     Function {
@@ -198,6 +217,12 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "the values of a table as a list, those with whole numbers as keys first, ascending; a list stays as it is",
         args: OF,
         run: values,
+    },
+    Function {
+        name: "verbatim_parts",
+        doc: "the text cut into parts `{ text }` and zones that must stay as they are, `{ zone, raw }`; `zones` and `escape_tags` choose them (default: all, and `verbatim`)",
+        args: &[("of", true), ("zones", false), ("escape_tags", false)],
+        run: |args| Ok(tools::verbatim_parts(&text(args), args.get("zones"), args.get("escape_tags"))?),
     },
     Function { name: "without", doc: "a table without these keys", args: &[("of", true), ("keys", true)], run: without },
     Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },

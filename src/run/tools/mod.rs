@@ -8,16 +8,32 @@
 //! contract of the runner, section 3.
 
 mod calls;
+#[cfg(feature = "run")]
+mod command;
+#[cfg(feature = "run")]
+mod host;
+#[cfg(feature = "run")]
+mod process;
 mod registry;
 mod report;
 mod results;
 mod script;
+#[cfg(feature = "run")]
+mod server;
 mod settings;
 mod together;
 mod tool;
 mod tool_loop;
 
+#[cfg(feature = "run")]
+pub use command::{CommandTool, Output};
+#[cfg(feature = "run")]
+pub use host::HostTools;
+#[cfg(feature = "run")]
+pub use process::CommandLine;
 pub use registry::{FilteredToolRegistry, ToolRegistry, ToolSpec};
 pub use report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Unwatched, Watch};
+#[cfg(feature = "run")]
+pub use server::{ServerSpec, tools_of_server};
 pub use tool::{Tool, ToolCall, ToolFailure};
 pub use tool_loop::ToolLoopRunner;

@@ -78,15 +78,15 @@ fn problem(row: &Value) -> Problem {
 }
 
 fn entries(tools: &FilteredToolRegistry) -> Json {
-    let entry = |entry: &std::sync::Arc<super::registry::Entry>| {
+    let entry = |(at, entry): (usize, &std::sync::Arc<super::registry::Entry>)| {
         let schema = match &entry.checker {
             Ok(_) => "",
             Err(Trouble::Type) => "type",
             Err(Trouble::Schema(why)) => why,
         };
-        json!({ "name": entry.spec.name, "schema": schema })
+        json!({ "at": at, "name": entry.spec.name, "schema": schema })
     };
-    tools.registry().entries().iter().map(entry).collect()
+    tools.registry().entries().iter().enumerate().map(entry).collect()
 }
 
 /// The keys of the options of the call. Those of the plan are checked with every request, but for what only a loop may

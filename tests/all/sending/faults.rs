@@ -164,7 +164,9 @@ fn types_that_are_no_reply() {
 
 #[test]
 fn replies_that_are_half_json_or_another_json() {
-    for body in ["{", "{}", "[]", "null", "42", "\"text\"", "{\"choices\":[]}", "{\"choices\":[{}]}", "{\"choices\":{}}", "nonsense", "{} {}"] {
+    for body in
+        ["{", "{}", "[]", "null", "42", "\"text\"", "{\"choices\":[]}", "{\"choices\":[{}]}", "{\"choices\":{}}", "nonsense", "{} {}"]
+    {
         let answer = Ok((200, typed("application/json"), vec![Part::Bytes(body.as_bytes().to_vec())]));
         let error = answered("openai", false, answer).error();
         assert!(["malformed_response", "empty_response"].contains(&error.code.as_str()), "{body}: {error:?}");

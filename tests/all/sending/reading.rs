@@ -158,7 +158,8 @@ fn google() {
 
 #[test]
 fn responses() {
-    let thought = json!({ "type": "reasoning", "id": "r1", "summary": [{ "type": "summary_text", "text": "Hm, so." }], "encrypted_content": "e" });
+    let thought =
+        json!({ "type": "reasoning", "id": "r1", "summary": [{ "type": "summary_text", "text": "Hm, so." }], "encrypted_content": "e" });
     let look = json!({ "type": "function_call", "id": "f1", "call_id": "c1", "name": "look", "arguments": "{\"at\":\"sea\"}" });
     let said = json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "Well." }] });
     let whole = json!({ "status": "completed", "error": null, "output": [thought, said, look], "usage": { "input_tokens": 3 } });
@@ -176,7 +177,8 @@ fn responses() {
         json!({ "type": "response.completed", "response": { "status": "completed", "error": null, "usage": { "input_tokens": 3 } } }),
     ];
     let calls = json!([call("c1", "look", "{\"at\":\"sea\"}")]);
-    let message = json!({ "role": "assistant", "content": "Well.", "reasoning": "Hm, so.", "tool_calls": calls, "reasoning_details": [thought] });
+    let message =
+        json!({ "role": "assistant", "content": "Well.", "reasoning": "Hm, so.", "tool_calls": calls, "reasoning_details": [thought] });
     both("openai-responses", &whole, &events, &message, "Hm, so.", "stop");
     let cut = json!({ "status": "incomplete", "incomplete_details": { "reason": "max_output_tokens" }, "output": [said] });
     assert_eq!(answered("openai-responses", false, json_answer(200, &cut)).reply().finish_reason.as_deref(), Some("length"));
@@ -207,7 +209,8 @@ fn cohere() {
 #[test]
 fn mistral_sends_lists_of_parts() {
     let content = json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": "Hm, so." }] }, { "type": "text", "text": "Well." }]);
-    let whole = json!({ "choices": [{ "message": { "role": "assistant", "content": content }, "finish_reason": "model_length" }], "usage": {} });
+    let whole =
+        json!({ "choices": [{ "message": { "role": "assistant", "content": content }, "finish_reason": "model_length" }], "usage": {} });
     let delta = |content: Json, finish: Json| json!({ "choices": [{ "index": 0, "delta": { "content": content }, "finish_reason": finish }], "usage": {} });
     let events = [
         delta(json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": "Hm, so." }] }]), Json::Null),

@@ -130,7 +130,8 @@ fn an_answer_that_has_begun_is_never_asked_for_again() {
 fn attempts_are_told() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let told = heard.clone();
-    let retrying = Retrying::new(Scripted::new([status(503, &[]), fails("connection", true), good()]), Policy::default(), Arc::new(Still::default()));
+    let retrying =
+        Retrying::new(Scripted::new([status(503, &[]), fails("connection", true), good()]), Policy::default(), Arc::new(Still::default()));
     let retrying = retrying.telling(Arc::new(move |attempt: &Attempt| told.lock().unwrap().push((attempt.number, attempt.failed.clone()))));
     send(&BASE, Arc::new(retrying), "openai", true).reply();
     assert_eq!(*heard.lock().unwrap(), [(1, "503".to_owned()), (2, "connection".to_owned())]);

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tapster::run::retry::{Policy, Retrying};
-use tapster::run::{Auth, Clock, Delta, Http, HttpOptions, Key, PromptRunner, ProviderError, Recorder, Reply, RunError, Timeouts, Transport};
+use tapster::run::{
+    Auth, Clock, Delta, Http, HttpOptions, Key, PromptRunner, ProviderError, Recorder, Reply, RunError, Timeouts, Transport,
+};
 
 use super::faults::{STREAM, TEXT, finished_at, whole};
 use super::keys::{KEY, key};
@@ -110,7 +112,8 @@ fn a_whole_reply_cut_over_sockets() {
     let body = whole().to_string();
     let offsets: Vec<usize> = (0..body.len()).step_by(41).collect();
     let length = body.len().to_string();
-    let cut = |at: &usize| vec![Step::Send([head("200 OK", &[JSON, ("content-length", &length)]), body.as_bytes()[..*at].to_vec()].concat())];
+    let cut =
+        |at: &usize| vec![Step::Send([head("200 OK", &[JSON, ("content-length", &length)]), body.as_bytes()[..*at].to_vec()].concat())];
     let peer = Peer::new(offsets.iter().map(cut).collect());
     for at in &offsets {
         assert_eq!(code(asks(&peer, LONG).0), "dropped", "{at}");
@@ -133,7 +136,11 @@ fn peers_that_stall() {
     for n in 0..5 {
         let (result, _) = asks(&peer, SHORT);
         // a model that is known to have finished needs no more
-        if n == 3 { assert_eq!(result.unwrap().message["content"], TEXT) } else { assert_eq!(code(result), "timeout", "{n}") }
+        if n == 3 {
+            assert_eq!(result.unwrap().message["content"], TEXT)
+        } else {
+            assert_eq!(code(result), "timeout", "{n}")
+        }
         assert!(peer.saw_it_closed(), "{n}: the connection is closed");
     }
     assert_eq!(peer.asked().len(), 5);
@@ -162,7 +169,8 @@ fn endless_and_exploding_answers() {
 
 #[test]
 fn garbage_in_place_of_http() {
-    let garbage: [&[u8]; 5] = [b"\0\0\0\0\0\0\0\0", b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/9.9 200 OK\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b"<html>\r\n\r\n"];
+    let garbage: [&[u8]; 5] =
+        [b"\0\0\0\0\0\0\0\0", b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/9.9 200 OK\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b"<html>\r\n\r\n"];
     let chunk = [head("200 OK", &[EVENTS, CHUNKED]), b"zz\r\ndata".to_vec()].concat();
     let scripts = garbage.iter().map(|bytes| vec![Step::Send(bytes.to_vec())]).chain([vec![Step::Send(chunk)]]);
     let peer = Peer::new(scripts.collect());
@@ -287,7 +295,8 @@ fn a_run_that_is_dropped_leaves_nothing_behind() {
 #[test]
 fn the_key_is_in_nothing_that_comes_out() {
     let echo = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}."), "type": KEY } }).to_string();
-    let said = json!({ "choices": [{ "message": { "content": format!("You are {KEY}"), KEY: KEY }, "finish_reason": KEY }], "usage": { KEY: 1 } });
+    let said =
+        json!({ "choices": [{ "message": { "content": format!("You are {KEY}"), KEY: KEY }, "finish_reason": KEY }], "usage": { KEY: 1 } });
     let event = format!("data: {}\n\n", json!({ "choices": [{ "delta": { "content": KEY }, "finish_reason": "stop" }] }));
     let halves: Vec<&[u8]> = event.as_bytes().chunks(3).collect();
     let redirect = format!("https://elsewhere.example/{KEY}?k=sk-Test%2F0123456789%2B%22%5Cabcdef");

@@ -24,6 +24,7 @@ mod template;
 mod template_check;
 mod template_pack;
 mod text;
+mod text_utils;
 mod tool_loop;
 mod trim;
 mod wire;
@@ -66,6 +67,9 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-notes", "", notes::contract),
     adapter("contract-pipeline", "", pipeline::contract),
     adapter("contract-story", "", story::contract),
+    adapter("contract-language-tag", "", text_utils::language_tag),
+    adapter("contract-json-pointer", "", text_utils::json_pointer),
+    adapter("contract-verbatim-mask", "", text_utils::verbatim),
     adapter("contract-tool-loop", "", tool_loop::contract),
     adapter("contract-dialect-wire", "contract-openai", wire_openai::contract),
     adapter("dialect", "post-", post::recorded),

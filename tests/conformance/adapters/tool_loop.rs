@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value as Json, json};
-use tapster::run::tools::{FilteredToolRegistry, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec, Unwatched};
+use tapster::run::tools::{
+    FilteredToolRegistry, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec, Unwatched,
+};
 use tapster::run::{Body, Doing, Incoming, Outgoing, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 
 use crate::case::{Case, Check};

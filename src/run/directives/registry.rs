@@ -1,0 +1,239 @@
+//! The types of directives that there are: their names, aliases and payloads.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value as Json};
+
+use super::super::Problem;
+use crate::model::Value;
+use crate::text::loose_name::loose_name;
+use crate::text::schema::Checker;
+
+/// The keys of a type.
+const KEYS: [&str; 6] = ["type", "aliases", "payload", "text", "about", "description"];
+
+/// A type of directive.
+#[derive(Debug, Clone)]
+pub struct DirectiveType {
+    /// Its name.
+    pub name: String,
+    /// Other names that a model may use for it.
+    pub aliases: Vec<String>,
+    /// The JSON Schema of its payload; without one, any object is a payload.
+    pub payload: Option<Json>,
+    /// What a model is told of it.
+    pub text: String,
+    checker: Option<Checker>,
+}
+
+impl DirectiveType {
+    /// What is wrong with a payload by the schema of the type.
+    pub(super) fn mistakes(&self, payload: &Json) -> Vec<String> {
+        self.checker.as_ref().map(|checker| checker.mistakes(payload)).unwrap_or_default()
+    }
+
+    fn json(&self) -> Json {
+        let mut out = Map::new();
+        out.insert("type".to_owned(), self.name.as_str().into());
+        out.insert("aliases".to_owned(), self.aliases.clone().into());
+        out.extend(self.payload.clone().map(|payload| ("payload".to_owned(), payload)));
+        out.insert("text".to_owned(), self.text.as_str().into());
+        Json::Object(out)
+    }
+}
+
+/// The types of directives of an application, in order, with the text that asks for them.
+#[derive(Debug, Clone, Default)]
+pub struct DirectiveRegistry {
+    instructions: Option<String>,
+    types: Vec<DirectiveType>,
+    exact: HashMap<String, usize>,
+    loose: HashMap<String, usize>,
+}
+
+impl DirectiveRegistry {
+    /// Reads `{ instructions?, types: [{ type, aliases?, payload?, text? }] }`.
+    ///
+    /// # Errors
+    /// Everything that is wrong, with JSON Pointers: `required`, `invalid_type`, `unknown_key`, `invalid_schema` (the
+    /// payload is no JSON Schema), and `name_collision` (another type has the name or alias).
+    pub fn parse(json: &Json) -> Result<Self, Vec<Problem>> {
+        let mut reader = Reader { registry: Self::default(), problems: Vec::new() };
+        reader.read(json);
+        if reader.problems.is_empty() { Ok(reader.registry) } else { Err(reader.problems) }
+    }
+
+    /// The types, in order.
+    #[must_use]
+    pub fn types(&self) -> &[DirectiveType] {
+        &self.types
+    }
+
+    /// The type that a model means by a name: the name or alias itself, else one that differs only in case, or in
+    /// blanks and hyphens for `_`.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&DirectiveType> {
+        let at = self.exact.get(name).or_else(|| self.loose.get(&loose_name(name)))?;
+        self.types.get(*at)
+    }
+
+    /// The registry as programs read it.
+    pub(super) fn json(&self) -> Json {
+        let mut out = Map::new();
+        out.insert("types".to_owned(), self.types.iter().map(DirectiveType::json).collect());
+        out.extend(self.instructions.clone().map(|text| ("instructions".to_owned(), text.into())));
+        Json::Object(out)
+    }
+}
+
+struct Reader {
+    registry: DirectiveRegistry,
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn wrong(&mut self, code: &str, at: String, message: impl Into<String>) {
+        self.problems.push(Problem { code: code.to_owned(), at, message: message.into() });
+    }
+
+    fn read(&mut self, json: &Json) {
+        let Some(registry) = json.as_object() else {
+            return self.wrong("invalid_type", String::new(), "write a table with the list `types`");
+        };
+        match registry.get("instructions") {
+            None | Some(Json::Null) => {}
+            Some(Json::String(text)) => self.registry.instructions = Some(text.clone()),
+            Some(_) => self.wrong("invalid_type", "/instructions".to_owned(), "write a text"),
+        }
+        match registry.get("types") {
+            Some(Json::Array(types)) => {
+                for (n, kind) in types.iter().enumerate() {
+                    self.kind(kind, &format!("/types/{n}"));
+                }
+            }
+            Some(_) => self.wrong("invalid_type", "/types".to_owned(), "write a list of types"),
+            None => self.wrong("required", "/types".to_owned(), "write a list of types; it may be empty"),
+        }
+        for key in registry.keys().filter(|key| !matches!(key.as_str(), "instructions" | "types")) {
+            self.wrong("unknown_key", format!("/{}", token(key)), "a registry has `instructions` and `types`");
+        }
+    }
+
+    fn kind(&mut self, json: &Json, at: &str) {
+        let Some(kind) = json.as_object() else {
+            return self.wrong("invalid_type", at.to_owned(), "write a table with the key `type`");
+        };
+        let mut own = DirectiveType { name: String::new(), aliases: Vec::new(), payload: None, text: String::new(), checker: None };
+        match kind.get("type") {
+            Some(Json::String(name)) if !name.trim().is_empty() => {
+                own.name.clone_from(name);
+                self.claim(name, &format!("{at}/type"));
+            }
+            None | Some(Json::Null | Json::String(_)) => self.wrong("required", format!("{at}/type"), "give the type a name"),
+            Some(_) => self.wrong("invalid_type", format!("{at}/type"), "write the name as a text"),
+        }
+        self.aliases(kind.get("aliases"), at, &mut own);
+        self.payload(kind.get("payload"), at, &mut own);
+        match kind.get("text") {
+            None | Some(Json::Null) => {}
+            Some(Json::String(text)) => own.text.clone_from(text),
+            Some(_) => self.wrong("invalid_type", format!("{at}/text"), "write a text"),
+        }
+        for key in kind.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+            self.wrong("unknown_key", format!("{at}/{}", token(key)), "a type has `type`, `aliases`, `payload` and `text`");
+        }
+        self.registry.types.push(own);
+    }
+
+    fn aliases(&mut self, json: Option<&Json>, at: &str, own: &mut DirectiveType) {
+        match json {
+            None | Some(Json::Null) => {}
+            Some(Json::Array(list)) => {
+                for (n, alias) in list.iter().enumerate() {
+                    let at = format!("{at}/aliases/{n}");
+                    match alias.as_str().filter(|alias| !alias.trim().is_empty()) {
+                        Some(alias) => {
+                            self.claim(alias, &at);
+                            own.aliases.push(alias.to_owned());
+                        }
+                        None => self.wrong("invalid_type", at, "write the alias as a text that is not blank"),
+                    }
+                }
+            }
+            Some(_) => self.wrong("invalid_type", format!("{at}/aliases"), "write a list of texts"),
+        }
+    }
+
+    fn payload(&mut self, json: Option<&Json>, at: &str, own: &mut DirectiveType) {
+        match json {
+            None | Some(Json::Null) => {}
+            Some(schema @ Json::Object(_)) => match Checker::new(&Value::from(schema)) {
+                Ok(checker) => {
+                    own.payload = Some(schema.clone());
+                    own.checker = Some(checker);
+                }
+                Err(why) => self.wrong("invalid_schema", format!("{at}/payload"), why),
+            },
+            Some(_) => self.wrong("invalid_type", format!("{at}/payload"), "write a JSON Schema as a table"),
+        }
+    }
+
+    /// A name belongs to one type, and is written once. Names that are alike belong to one type too.
+    fn claim(&mut self, name: &str, at: &str) {
+        let own = self.registry.types.len();
+        let alike = loose_name(name);
+        let taken = self.registry.exact.contains_key(name) || self.registry.loose.get(&alike).is_some_and(|other| *other != own);
+        if taken {
+            return self.wrong("name_collision", at.to_owned(), format!("`{name}` already is a name or alias: choose another one"));
+        }
+        self.registry.exact.insert(name.to_owned(), own);
+        self.registry.loose.entry(alike).or_insert(own);
+    }
+}
+
+fn token(key: &str) -> String {
+    crate::text::json_pointer::escape(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::DirectiveRegistry;
+
+    #[test]
+    fn all_mistakes_are_told_in_order() {
+        let registry = json!({
+            "instructions": 1,
+            "types": [
+                { "type": "a", "aliases": ["x", 2], "payload": { "type": "nothing" } },
+                { "type": " ", "payload": [] },
+                { "type": "B", "aliases": ["X", "b"], "colour": "red" },
+                7,
+            ],
+        });
+        let told: Vec<_> = DirectiveRegistry::parse(&registry).err().unwrap_or_default();
+        let told: Vec<_> = told.iter().map(|p| format!("{} {}", p.code, p.at)).collect();
+        let expected = [
+            "invalid_type /instructions",
+            "invalid_type /types/0/aliases/1",
+            "invalid_schema /types/0/payload",
+            "required /types/1/type",
+            "invalid_type /types/1/payload",
+            "name_collision /types/2/aliases/0",
+            "unknown_key /types/2/colour",
+            "invalid_type /types/3",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn names_are_found_loosely() {
+        let registry = json!({ "types": [{ "type": "ui.show_form", "aliases": ["form", "show-form"] }, { "type": "other" }] });
+        let registry = DirectiveRegistry::parse(&registry).unwrap_or_default();
+        for name in ["ui.show_form", "form", " Show form", "SHOW--form"] {
+            assert_eq!(registry.find(name).map(|kind| kind.name.as_str()), Some("ui.show_form"), "{name}");
+        }
+        assert!(registry.find("show").is_none());
+    }
+}

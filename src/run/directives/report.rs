@@ -1,0 +1,64 @@
+//! What came of a run.
+
+use super::super::{ProviderError, Reply};
+use super::validate::{Directive, DirectiveWarning};
+
+/// One request of a run.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Attempt {
+    /// The mode.
+    pub mode: String,
+    /// How many repairs of the mode came before it.
+    pub repair: usize,
+    /// Whether the reply could be read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ok: bool,
+    /// Why it could not: the code of a [`ReadError`](super::ReadError) or of a [`ProviderError`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Where in the envelope, as a JSON Pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// The HTTP status, if the provider refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+}
+
+/// A mode that was not tried.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Skipped {
+    /// The mode.
+    pub mode: String,
+    /// Why: `capability`.
+    pub why: String,
+}
+
+/// What came of a run: directives, or why there are none. A run fails quietly, because a chat can go on without
+/// directives.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct DirectiveReport {
+    /// Whether a reply could be read; also if all of its directives were dropped.
+    pub ok: bool,
+    /// The mode of that reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Why the last attempt failed; `no_mode` if the model has none of the modes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The text for the user; if no reply could be read, the last one that is not blank, as it is.
+    pub assistant_text: String,
+    /// The directives, in the order of the reply.
+    pub directives: Vec<Directive>,
+    /// What was tolerated and dropped.
+    pub warnings: Vec<DirectiveWarning>,
+    /// All requests, in order.
+    pub attempts: Vec<Attempt>,
+    /// The modes that were not tried.
+    pub skipped: Vec<Skipped>,
+    /// The reply that was read, or the last one.
+    #[serde(skip)]
+    pub reply: Option<Reply>,
+    /// What the provider said, if it ended the run.
+    #[serde(skip)]
+    pub provider_error: Option<ProviderError>,
+}

@@ -1,0 +1,195 @@
+//! One mode after another, with repairs, until a reply can be read.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::super::{Delta, Doing, Problem, PromptRunner, Reply, RunError, RunnerConfig};
+use super::report::{Attempt, DirectiveReport, Skipped};
+use super::settings::{Directives, Mode};
+use crate::model::Plan;
+
+/// Options that belong to tools, which are another protocol.
+const TOOL_KEYS: [&str; 4] = ["tools", "tool_choice", "functions", "function_call"];
+/// The option that every mode decides itself.
+const FORMAT: &str = "response_format";
+
+/// Asks for directives over a [`PromptRunner`]. It holds no configuration and no types, so one serves all runs.
+#[derive(Clone)]
+pub struct DirectiveRunner {
+    runner: PromptRunner,
+}
+
+/// How an attempt ended.
+enum Ended {
+    Read(Box<DirectiveReport>),
+    /// The reply cannot be read: a repair may help.
+    Unreadable,
+    /// The provider does not take the mode.
+    Refused,
+    /// Nothing more can be tried.
+    Failed,
+}
+
+impl DirectiveRunner {
+    /// A run of directives over a runner.
+    #[must_use]
+    pub fn new(runner: PromptRunner) -> Self {
+        Self { runner }
+    }
+
+    /// Asks for directives: modes in their order without those that the model does not have, and in each mode one
+    /// request and as many repairs as the configuration says. A reply whose envelope can be read ends the run. Dropping
+    /// the future cancels the request that is under way.
+    ///
+    /// # Errors
+    /// [`RunError::Config`] if the options or the plan hold keys of tools, or another error in front of a request. What
+    /// a provider or a model does wrong is in the report.
+    pub fn run<'a>(
+        &'a self,
+        config: &'a RunnerConfig,
+        plan: &'a Plan,
+        directives: &'a Directives,
+        options: &'a Map<String, Json>,
+    ) -> Doing<'a, Result<DirectiveReport, RunError>> {
+        Box::pin(async move {
+            refuse_tools(plan, options)?;
+            let mut run = Run { runner: &self.runner, config, directives, options, report: DirectiveReport::default() };
+            for mode in &directives.modes {
+                if mode.needs.as_deref().is_some_and(|flag| !has(config, flag)) {
+                    run.report.skipped.push(Skipped { mode: mode.name.clone(), why: "capability".to_owned() });
+                    continue;
+                }
+                match run.mode(plan, mode).await? {
+                    Ended::Read(report) => return Ok(*report),
+                    Ended::Failed => return Ok(run.report),
+                    Ended::Unreadable | Ended::Refused => {}
+                }
+            }
+            run.report.error.get_or_insert_with(|| "no_mode".to_owned());
+            Ok(run.report)
+        })
+    }
+}
+
+/// One run.
+struct Run<'a> {
+    runner: &'a PromptRunner,
+    config: &'a RunnerConfig,
+    directives: &'a Directives,
+    options: &'a Map<String, Json>,
+    report: DirectiveReport,
+}
+
+impl Run<'_> {
+    /// All attempts of a mode. Each mode begins with the history as it is, without the repairs of the one before it.
+    async fn mode(&mut self, plan: &Plan, mode: &Mode) -> Result<Ended, RunError> {
+        let plan = self.directives.asked(plan, mode);
+        // null takes the option out, also if the plan or the defaults of the configuration have it
+        let mut options = self.options.clone();
+        options.insert(FORMAT.to_owned(), mode.response_format.clone().unwrap_or_default());
+        let mut added = Vec::new();
+        for repair in 0..=self.directives.repair_retries {
+            let ended = self.attempt(&plan, mode, repair, &options, &mut added).await?;
+            if !matches!(ended, Ended::Unreadable) {
+                return Ok(ended);
+            }
+        }
+        Ok(Ended::Unreadable)
+    }
+
+    async fn attempt(
+        &mut self,
+        plan: &Plan,
+        mode: &Mode,
+        repair: usize,
+        options: &Map<String, Json>,
+        added: &mut Vec<Json>,
+    ) -> Result<Ended, RunError> {
+        let mut attempt = Attempt { mode: mode.name.clone(), repair, ok: false, error: None, at: None, status: None };
+        let request = PromptRunner::prepare(self.config, plan, added, options, false)?;
+        if let Some(key) = TOOL_KEYS.iter().find(|key| request.internal.contains_key(**key)) {
+            return Err(RunError::Config(vec![rejected(key, format!("/{key}"))]));
+        }
+        let reply = match self.runner.send(self.config, &request, &mut |_: &Delta| {}).await {
+            Ok(reply) => reply,
+            Err(RunError::Provider(error)) => {
+                attempt.error = Some(error.code.clone());
+                attempt.status = error.status;
+                self.report.error.clone_from(&attempt.error);
+                self.report.attempts.push(attempt);
+                let refused = error.status.is_some_and(|status| self.directives.next_mode_statuses.contains(&status));
+                self.report.provider_error = Some(error);
+                return Ok(if refused { Ended::Refused } else { Ended::Failed });
+            }
+            Err(other) => return Err(other),
+        };
+        let text = text_of(&reply);
+        match self.directives.read(&text) {
+            Ok(read) => {
+                attempt.ok = true;
+                let mut report = std::mem::take(&mut self.report);
+                report.attempts.push(attempt);
+                Ok(Ended::Read(Box::new(DirectiveReport {
+                    ok: true,
+                    mode: Some(mode.name.clone()),
+                    error: None,
+                    assistant_text: read.assistant_text,
+                    directives: read.directives,
+                    warnings: read.warnings,
+                    reply: Some(reply),
+                    provider_error: None,
+                    ..report
+                })))
+            }
+            Err(error) => {
+                attempt.error = Some(error.code().to_owned());
+                attempt.at = error.at().map(str::to_owned);
+                self.report.error.clone_from(&attempt.error);
+                self.report.provider_error = None;
+                self.report.attempts.push(attempt);
+                if !text.trim().is_empty() {
+                    added.push(json!({ "role": "assistant", "content": text }));
+                    self.report.assistant_text = text;
+                }
+                if !self.directives.repair_instruction.trim().is_empty() {
+                    added.push(json!({ "role": "user", "content": self.directives.repair_instruction }));
+                }
+                self.report.reply = Some(reply);
+                Ok(Ended::Unreadable)
+            }
+        }
+    }
+}
+
+/// Whether the model has a capability.
+fn has(config: &RunnerConfig, flag: &str) -> bool {
+    config.values.get("capabilities").and_then(|flags| flags.get(flag)).and_then(Json::as_bool).unwrap_or(false)
+}
+
+/// Tools and directives share no request: keys of tools are refused before anything is sent.
+fn refuse_tools(plan: &Plan, options: &Map<String, Json>) -> Result<(), RunError> {
+    let planned = plan.reported("llm_options").to_json();
+    let mut problems: Vec<Problem> = Vec::new();
+    for key in TOOL_KEYS {
+        if options.contains_key(key) {
+            problems.push(rejected(key, format!("/options/{key}")));
+        }
+        if planned.get(key).is_some() {
+            problems.push(rejected(key, format!("/plan/llm_options/{key}")));
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(RunError::Config(problems)) }
+}
+
+fn rejected(key: &str, at: String) -> Problem {
+    let message = format!("`{key}` belongs to the calling of tools, which is another protocol: remove it");
+    Problem { code: "tools_key_rejected".to_owned(), at, message }
+}
+
+/// The text of a reply; of a list of parts, that of its texts.
+fn text_of(reply: &Reply) -> String {
+    match reply.message.get("content") {
+        Some(Json::String(text)) => text.clone(),
+        Some(Json::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,194 @@
+//! What one request for directives goes by, as the pack's program `directives` says it.
+
+use serde_json::{Map, Value as Json};
+
+use super::super::{Problem, RunError, RunnerConfig};
+use super::extract::{Bounds, ReadError, extract};
+use super::registry::DirectiveRegistry;
+use super::validate::{DirectiveReply, Envelope, Rules, validate};
+use crate::assemble::{Outcome, run};
+use crate::model::plan::Block;
+use crate::model::{Plan, Scene, Value};
+
+/// The program that says how directives are asked for.
+const PROGRAM: &str = "directives";
+/// The id of the block with the instruction; a build that has it already gets it replaced.
+const BLOCK: &str = "directives";
+/// The most requests of one mode, and the most places that are tried in one reply, whatever a pack says.
+const MOST: usize = 1000;
+
+/// What an application decides about directives beside its configuration.
+#[derive(Debug, Clone, Default)]
+pub struct DirectiveRequest {
+    /// The types; without it, the rows `directive` of the pack.
+    pub registry: Option<DirectiveRegistry>,
+    /// The types that this request may use, by their names; without it, all.
+    pub allow: Option<Vec<String>>,
+    /// Values of the pack's table `[directives]` for this request, such as `repair_instruction` and `mode_texts`.
+    pub values: Map<String, Json>,
+}
+
+/// A way to ask for directives.
+#[derive(Debug, Clone)]
+pub(super) struct Mode {
+    pub(super) name: String,
+    /// The capability that the model must have.
+    pub(super) needs: Option<String>,
+    /// `response_format` of the request; without it the request has none.
+    pub(super) response_format: Option<Json>,
+    /// What the model is told.
+    pub(super) instruction: String,
+}
+
+/// How directives are asked for and read: types, modes, texts and limits of one request.
+#[derive(Debug, Clone)]
+pub struct Directives {
+    registry: DirectiveRegistry,
+    allow: Option<Vec<String>>,
+    pub(super) modes: Vec<Mode>,
+    pub(super) repair_retries: usize,
+    pub(super) repair_instruction: String,
+    /// HTTP statuses by which a provider says that it does not take the mode.
+    pub(super) next_mode_statuses: Vec<u16>,
+    role: String,
+    envelope: Envelope,
+    bounds: Bounds,
+    most: Option<usize>,
+}
+
+impl Directives {
+    /// Asks the pack how directives are asked for in this chat.
+    ///
+    /// # Errors
+    /// [`RunError::Config`] if a type is allowed that there is not, or a mode is named that the pack does not have;
+    /// [`RunError::Build`] if the program of the pack fails.
+    pub fn new(config: &RunnerConfig, plan: &Plan, request: &DirectiveRequest) -> Result<Self, RunError> {
+        let mut data = plan.scene.to_json();
+        if !data.is_object() {
+            data = Json::Object(Map::new());
+        }
+        let given = config.values.get(PROGRAM).and_then(Json::as_object).cloned().unwrap_or_default();
+        if let Some(data) = data.as_object_mut() {
+            let own = data.entry(PROGRAM).or_insert_with(|| Json::Object(Map::new()));
+            let mut values = own.as_object().cloned().unwrap_or_default();
+            values.extend(given);
+            values.extend(request.values.clone());
+            values.extend(request.registry.as_ref().map(|registry| ("registry".to_owned(), registry.json())));
+            values.extend(request.allow.clone().map(|allow| ("allow".to_owned(), allow.into())));
+            *own = Json::Object(values);
+        }
+        let scene = Scene { data: Value::from(&data), ..plan.given.clone() };
+        let ran = run(&config.rules, PROGRAM, &scene, &[])?;
+        let registry = match &request.registry {
+            Some(registry) => registry.clone(),
+            None => DirectiveRegistry::parse(&serde_json::json!({ "types": list(&ran, "directive.types") })).map_err(RunError::Config)?,
+        };
+        let mut problems = Vec::new();
+        for (n, name) in request.allow.iter().flatten().enumerate() {
+            if !registry.types().iter().any(|kind| kind.name == *name) {
+                let message = format!("there is no type `{name}`; aliases are not names");
+                problems.push(Problem { code: "unknown_type".to_owned(), at: format!("/allow/{n}"), message });
+            }
+        }
+        let modes = modes(&ran, &mut problems);
+        if !problems.is_empty() {
+            return Err(RunError::Config(problems));
+        }
+        let word = |path: &str| ran.get(path).to_text().to_string();
+        Ok(Self {
+            registry,
+            allow: request.allow.clone(),
+            modes,
+            repair_retries: number(&ran, "directives.repair_retries").unwrap_or(0).min(MOST),
+            repair_instruction: word("directives.repair_instruction"),
+            next_mode_statuses: list(&ran, "directives.next_mode_statuses").iter().filter_map(status).collect(),
+            role: word("directives.role"),
+            envelope: Envelope {
+                text: word("directives.envelope.text"),
+                list: word("directives.envelope.list"),
+                kind: word("directives.envelope.type"),
+                payload: word("directives.envelope.payload"),
+            },
+            bounds: Bounds {
+                bytes: number(&ran, "directives.max_bytes").unwrap_or(0),
+                places: number(&ran, "directives.max_places").unwrap_or(0).min(MOST),
+            },
+            most: number(&ran, "directives.max_directives"),
+        })
+    }
+
+    /// The types.
+    #[must_use]
+    pub fn registry(&self) -> &DirectiveRegistry {
+        &self.registry
+    }
+
+    /// The `response_format` of a mode; `None` if the mode has none.
+    #[must_use]
+    pub fn response_format(&self, mode: &str) -> Option<&Json> {
+        self.modes.iter().find(|m| m.name == mode)?.response_format.as_ref()
+    }
+
+    /// Reads what a model has written.
+    ///
+    /// # Errors
+    /// It holds no envelope.
+    pub fn read(&self, text: &str) -> Result<DirectiveReply, ReadError> {
+        let found = extract(text, [&self.envelope.text, &self.envelope.list], self.bounds)?;
+        let rules = Rules { envelope: &self.envelope, registry: &self.registry, allow: self.allow.as_deref(), most: self.most };
+        validate(&found, &rules)
+    }
+
+    /// The plan with the instruction of a mode behind its leading system messages, or in the place where the build has
+    /// put it.
+    pub(super) fn asked(&self, plan: &Plan, mode: &Mode) -> Plan {
+        let mut plan = plan.clone();
+        let present = plan.blocks.iter().position(|block| block.text("id") == BLOCK);
+        if let Some(at) = present {
+            plan.blocks.remove(at);
+        }
+        if mode.instruction.trim().is_empty() {
+            return plan;
+        }
+        let leading = |block: &Block| !block.enabled() || matches!(block.text("role").as_str(), "system" | "developer");
+        let at = present.unwrap_or_else(|| plan.blocks.iter().take_while(|block| leading(block)).count());
+        let fields = serde_json::json!({ "id": BLOCK, "slot": "control", "role": self.role, "text": mode.instruction });
+        plan.blocks.insert(at.min(plan.blocks.len()), Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() });
+        plan
+    }
+}
+
+/// The modes in the order that the configuration says.
+fn modes(ran: &Outcome, problems: &mut Vec<Problem>) -> Vec<Mode> {
+    let rows = list(ran, "directive.modes");
+    let mut modes = Vec::new();
+    for (n, name) in list(ran, "directives.modes").iter().enumerate() {
+        let name = name.as_str().unwrap_or_default();
+        let row = rows.iter().find(|row| row.get("name").and_then(Json::as_str) == Some(name));
+        let Some(row) = row else {
+            let message = format!("the pack has no mode `{name}`");
+            problems.push(Problem { code: "invalid_value".to_owned(), at: format!("/directives/modes/{n}"), message });
+            continue;
+        };
+        let text = |key: &str| row.get(key).and_then(Json::as_str).map(str::to_owned);
+        modes.push(Mode {
+            name: name.to_owned(),
+            needs: text("needs").filter(|needs| !needs.is_empty()),
+            response_format: row.get("response_format").filter(|format| !format.is_null()).cloned(),
+            instruction: text("instruction").unwrap_or_default(),
+        });
+    }
+    modes
+}
+
+fn list(ran: &Outcome, path: &str) -> Vec<Json> {
+    ran.get(path).as_list().unwrap_or(&[]).iter().map(Value::to_json).collect()
+}
+
+fn number(ran: &Outcome, path: &str) -> Option<usize> {
+    ran.get(path).as_i64().and_then(|n| usize::try_from(n).ok())
+}
+
+fn status(json: &Json) -> Option<u16> {
+    json.as_u64().and_then(|n| u16::try_from(n).ok())
+}

@@ -1,0 +1,140 @@
+//! The file in which a host declares commands and servers as tools. A pack cannot do this: it never starts a process.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::command::{CommandTool, Output};
+use super::process::CommandLine;
+use super::registry::{ToolRegistry, ToolSpec};
+use super::server::{ServerSpec, tools_of_server};
+use super::tool::ToolFailure;
+
+/// How long a command or a server may take where its row does not say.
+const TIMEOUT: f64 = 30.0;
+/// The longest time that a row may say, in seconds.
+const LONGEST: f64 = 3_600.0;
+/// The most bytes that a command may print where its row does not say.
+const MOST_OUTPUT: usize = 1_000_000;
+
+/// The commands and servers of a host.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostTools {
+    #[serde(default)]
+    tool: Vec<ToolRow>,
+    #[serde(default)]
+    server: Vec<ServerRow>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolRow {
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    parameters: Option<serde_json::Map<String, Json>>,
+    command: Vec<String>,
+    #[serde(default)]
+    folder: Option<PathBuf>,
+    #[serde(default)]
+    env: Vec<String>,
+    #[serde(default)]
+    timeout: Seconds,
+    #[serde(default)]
+    max_output_bytes: Option<usize>,
+    #[serde(default)]
+    output: Output,
+    #[serde(default)]
+    parallel: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerRow {
+    name: String,
+    command: Vec<String>,
+    #[serde(default)]
+    folder: Option<PathBuf>,
+    #[serde(default)]
+    env: Vec<String>,
+    #[serde(default)]
+    timeout: Seconds,
+    #[serde(default)]
+    prefix: String,
+    #[serde(default)]
+    tools: Option<Vec<String>>,
+    #[serde(default)]
+    parallel: bool,
+}
+
+/// A time that a row gives, in seconds.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "f64")]
+struct Seconds(Duration);
+
+impl Default for Seconds {
+    fn default() -> Self {
+        Self(Duration::from_secs_f64(TIMEOUT))
+    }
+}
+
+impl TryFrom<f64> for Seconds {
+    type Error = String;
+
+    fn try_from(seconds: f64) -> Result<Self, String> {
+        if seconds > 0.0 && seconds <= LONGEST {
+            return Ok(Self(Duration::from_secs_f64(seconds)));
+        }
+        Err(format!("a timeout is a number of seconds above 0 and at most {LONGEST}"))
+    }
+}
+
+impl HostTools {
+    /// Reads a file of tools, written in TOML.
+    ///
+    /// # Errors
+    /// What cannot be read, with its line and column.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|e| e.to_string())
+    }
+
+    /// Starts the servers, and gives all tools: the commands in the order of the file, then those of the servers.
+    ///
+    /// # Errors
+    /// A server cannot be used. Those that were started before are stopped.
+    pub async fn open(&self) -> Result<ToolRegistry, ToolFailure> {
+        let mut registry = ToolRegistry::new();
+        for row in &self.tool {
+            let spec = ToolSpec {
+                name: row.name.clone(),
+                description: row.description.clone(),
+                parameters: row.parameters.clone().map(Json::Object).unwrap_or_default(),
+                parallel: row.parallel,
+            };
+            let tool = CommandTool {
+                line: CommandLine { words: row.command.clone(), folder: row.folder.clone(), env: row.env.clone() },
+                timeout: row.timeout.0,
+                most: row.max_output_bytes.unwrap_or(MOST_OUTPUT),
+                output: row.output,
+            };
+            registry.add(spec, Arc::new(tool));
+        }
+        for row in &self.server {
+            let spec = ServerSpec {
+                name: row.name.clone(),
+                line: CommandLine { words: row.command.clone(), folder: row.folder.clone(), env: row.env.clone() },
+                timeout: row.timeout.0,
+                prefix: row.prefix.clone(),
+                tools: row.tools.clone(),
+                parallel: row.parallel,
+            };
+            registry.extend(tools_of_server(&spec).await?);
+        }
+        Ok(registry)
+    }
+}

@@ -1,0 +1,255 @@
+//! JSON Pointers (RFC 6901): the way to a value in a document, as a text and as a fragment of an address.
+//!
+//! `serde_json` follows pointers too, but says only that there is nothing; here a caller is told why, and where in the
+//! pointer. No document is copied, and no input can make this more than one pass over the pointer.
+
+use serde_json::Value as Json;
+
+/// Why a pointer leads nowhere, or is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PointerError {
+    /// A pointer is empty or begins with `/`.
+    #[error("a JSON Pointer is empty or begins with `/`")]
+    NoLeadingSlash,
+    /// A `~` without `0` or `1` behind it; where, in bytes.
+    #[error("`~` at byte {0} is followed by neither `0` nor `1`")]
+    BadEscape(usize),
+    /// There is no such key or element; which token failed, from 0.
+    #[error("token {0} leads to nothing")]
+    NotFound(usize),
+    /// The token is no index of a list: not a number, with a sign, or with a zero in front.
+    #[error("token {0} is no index of a list")]
+    InvalidIndex(usize),
+    /// The token is `-`, which is the place behind the last element.
+    #[error("token {0} means the place behind the last element, where nothing is")]
+    PastEnd(usize),
+    /// The token leads into a value that is neither a table nor a list.
+    #[error("token {0} leads into a value that holds no others")]
+    NotAContainer(usize),
+    /// A fragment begins with `#`.
+    #[error("a fragment begins with `#`")]
+    NoLeadingHash,
+    /// A `%` without two hexadecimal digits, or bytes that are not UTF-8; where, in bytes.
+    #[error("the percent-encoding at byte {0} cannot be read")]
+    BadPercentEncoding(usize),
+}
+
+impl PointerError {
+    /// The kind in a word.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NoLeadingSlash => "no_leading_slash",
+            Self::BadEscape(_) => "bad_escape",
+            Self::NotFound(_) => "not_found",
+            Self::InvalidIndex(_) => "invalid_index",
+            Self::PastEnd(_) => "past_end",
+            Self::NotAContainer(_) => "not_a_container",
+            Self::NoLeadingHash => "no_leading_hash",
+            Self::BadPercentEncoding(_) => "bad_percent_encoding",
+        }
+    }
+
+    /// Where in the text it is, in bytes, if it is a mistake of the text.
+    #[must_use]
+    pub fn offset(self) -> Option<usize> {
+        match self {
+            Self::NoLeadingSlash | Self::NoLeadingHash => Some(0),
+            Self::BadEscape(at) | Self::BadPercentEncoding(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Which token failed, from 0, if the pointer itself is well-formed.
+    #[must_use]
+    pub fn depth(self) -> Option<usize> {
+        match self {
+            Self::NotFound(at) | Self::InvalidIndex(at) | Self::PastEnd(at) | Self::NotAContainer(at) => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// A way to a value in a document: its tokens, from the outside inwards. The empty one leads to the document itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+pub struct JsonPointer {
+    tokens: Vec<String>,
+}
+
+impl JsonPointer {
+    /// Reads a pointer such as `/a~1b/0`.
+    ///
+    /// # Errors
+    /// [`PointerError::NoLeadingSlash`], [`PointerError::BadEscape`].
+    pub fn parse(text: &str) -> Result<Self, PointerError> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let Some(rest) = text.strip_prefix('/') else { return Err(PointerError::NoLeadingSlash) };
+        let mut tokens = Vec::new();
+        let mut at = 1;
+        for part in rest.split('/') {
+            tokens.push(unescape(part).map_err(|within| PointerError::BadEscape(at + within))?);
+            at += part.len() + 1;
+        }
+        Ok(Self { tokens })
+    }
+
+    /// A pointer of tokens as they are, without escapes.
+    #[must_use]
+    pub fn of(tokens: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { tokens: tokens.into_iter().map(Into::into).collect() }
+    }
+
+    /// Reads a pointer in the form of a fragment, such as `#/a%20b`.
+    ///
+    /// # Errors
+    /// [`PointerError::NoLeadingHash`], [`PointerError::BadPercentEncoding`], and those of [`JsonPointer::parse`], whose
+    /// offsets count in the decoded text.
+    pub fn from_fragment(fragment: &str) -> Result<Self, PointerError> {
+        let Some(encoded) = fragment.strip_prefix('#') else { return Err(PointerError::NoLeadingHash) };
+        let bytes = encoded.as_bytes();
+        let mut decoded = Vec::with_capacity(bytes.len());
+        let mut starts = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            starts.push(at + 1);
+            if byte == b'%' {
+                let digit = |n: usize| bytes.get(n).and_then(|b| char::from(*b).to_digit(16));
+                let code = digit(at + 1).zip(digit(at + 2)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+                decoded.push(code.ok_or(PointerError::BadPercentEncoding(at + 1))?);
+                at += 3;
+            } else {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+        let start = |n: usize| starts.get(n).copied().unwrap_or(fragment.len());
+        let text = String::from_utf8(decoded).map_err(|e| PointerError::BadPercentEncoding(start(e.utf8_error().valid_up_to())))?;
+        Self::parse(&text)
+    }
+
+    /// The pointer in the form of a fragment: everything that a fragment may not hold is percent-encoded.
+    #[must_use]
+    pub fn to_fragment(&self) -> String {
+        let mut out = String::from("#");
+        for byte in self.to_string().bytes() {
+            if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(&byte) {
+                out.push(char::from(byte));
+            } else {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        out
+    }
+
+    /// The tokens, without escapes.
+    #[must_use]
+    pub fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+
+    /// The value that the pointer leads to.
+    ///
+    /// # Errors
+    /// [`PointerError::NotFound`], [`PointerError::InvalidIndex`], [`PointerError::PastEnd`],
+    /// [`PointerError::NotAContainer`].
+    pub fn get<'a>(&self, document: &'a Json) -> Result<&'a Json, PointerError> {
+        let mut value = document;
+        for (depth, token) in self.tokens.iter().enumerate() {
+            let found = match value {
+                Json::Object(map) => map.get(token),
+                Json::Array(list) => element(list, token, depth)?,
+                _ => return Err(PointerError::NotAContainer(depth)),
+            };
+            value = found.ok_or(PointerError::NotFound(depth))?;
+        }
+        Ok(value)
+    }
+}
+
+impl std::fmt::Display for JsonPointer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.tokens.iter().try_for_each(|token| write!(f, "/{}", escape(token)))
+    }
+}
+
+impl std::str::FromStr for JsonPointer {
+    type Err = PointerError;
+
+    fn from_str(text: &str) -> Result<Self, PointerError> {
+        Self::parse(text)
+    }
+}
+
+/// A token as it stands in a pointer: `~` is `~0` and `/` is `~1`.
+#[must_use]
+pub fn escape(token: &str) -> String {
+    token.replace('~', "~0").replace('/', "~1")
+}
+
+/// The token that is written so; an error says where in it the bad `~` is.
+fn unescape(part: &str) -> Result<String, usize> {
+    let mut out = String::with_capacity(part.len());
+    let mut chars = part.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '~' => match chars.next() {
+                Some((_, '0')) => out.push('~'),
+                Some((_, '1')) => out.push('/'),
+                _ => return Err(at),
+            },
+            other => out.push(other),
+        }
+    }
+    Ok(out)
+}
+
+fn element<'a>(list: &'a [Json], token: &str, depth: usize) -> Result<Option<&'a Json>, PointerError> {
+    if token == "-" {
+        return Err(PointerError::PastEnd(depth));
+    }
+    let digits = !token.is_empty() && token.bytes().all(|b| b.is_ascii_digit());
+    if !digits || (token.len() > 1 && token.starts_with('0')) {
+        return Err(PointerError::InvalidIndex(depth));
+    }
+    // an index that is too large for a number is one of a list that nobody has
+    Ok(token.parse::<usize>().ok().and_then(|n| list.get(n)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{JsonPointer, PointerError, escape};
+
+    #[test]
+    fn a_bad_fragment_says_where() {
+        let fails = |text: &str| JsonPointer::from_fragment(text).err();
+        assert_eq!(fails("#/a%2"), Some(PointerError::BadPercentEncoding(3)));
+        assert_eq!(fails("#/%zz"), Some(PointerError::BadPercentEncoding(2)));
+        assert_eq!(fails("#/a%20%FFb"), Some(PointerError::BadPercentEncoding(6)));
+        assert_eq!(fails("#a"), Some(PointerError::NoLeadingSlash));
+        assert_eq!(fails(""), Some(PointerError::NoLeadingHash));
+    }
+
+    #[test]
+    fn what_is_built_is_read_again() {
+        for token in ["", "a/b", "m~n", "~1", "é ", "\"%", "0", "#"] {
+            let pointer = JsonPointer::of([token, "x"]);
+            assert_eq!(JsonPointer::parse(&pointer.to_string()).as_ref(), Ok(&pointer));
+            assert_eq!(JsonPointer::from_fragment(&pointer.to_fragment()).as_ref(), Ok(&pointer));
+            assert!(pointer.to_fragment().is_ascii(), "{}", escape(token));
+        }
+    }
+
+    #[test]
+    fn what_serde_json_finds_is_found() {
+        let document = json!({ "a": [1, { "": [[], "x"] }], "~": { "/": null } });
+        for text in ["", "/a", "/a/0", "/a/1//1", "/~0/~1", "/a/2", "/a/01", "/a/+1", "/b", "/a/0/x", "/a/-"] {
+            let ours = JsonPointer::parse(text).and_then(|pointer| pointer.get(&document)).ok();
+            assert_eq!(ours, document.pointer(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Code as CommonMark has it: fenced blocks and code spans.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Code in a text.
+pub(super) struct Code<'a> {
+    text: &'a str,
+    /// Whether fences are zones; a fence then ends a paragraph.
+    fences: bool,
+    spans: Option<Spans>,
+}
+
+/// Where runs of backticks and ends of paragraphs stand.
+struct Spans {
+    /// The starts of the runs of a length, ascending.
+    runs: HashMap<usize, Vec<usize>>,
+    /// The starts of the lines that end a paragraph, ascending.
+    breaks: Vec<usize>,
+}
+
+/// A line that opens or closes a fenced block.
+struct Fence {
+    mark: u8,
+    length: usize,
+    /// Whether nothing but blanks stands behind the marks.
+    bare: bool,
+}
+
+impl<'a> Code<'a> {
+    pub(super) fn new(text: &'a str, fences: bool) -> Self {
+        Self { text, fences, spans: None }
+    }
+
+    /// The end of the fenced block that begins at the start of a line, with its indentation.
+    pub(super) fn fence(&self, at: usize) -> Option<usize> {
+        let before = at.checked_sub(1).and_then(|n| self.text.as_bytes().get(n));
+        if before.is_some_and(|b| !matches!(b, b'\n' | b'\r')) {
+            return None;
+        }
+        let mut lines = Lines { text: self.text, at };
+        let opening = fence(lines.next().and_then(|line| self.text.get(line))?)?;
+        let closes = |line: &str| fence(line).is_some_and(|f| f.bare && f.mark == opening.mark && f.length >= opening.length);
+        let closing = lines.find(|line| self.text.get(line.clone()).is_some_and(closes));
+        Some(closing.map_or(self.text.len(), |line| line.end))
+    }
+
+    /// The end of the code span whose opening run of backticks stands here.
+    pub(super) fn inline(&mut self, at: usize) -> Option<usize> {
+        let fences = self.fences;
+        let spans = self.spans.get_or_insert_with(|| Spans::of(self.text, fences));
+        let length = self.text.as_bytes().iter().skip(at).take_while(|b| **b == b'`').count();
+        let starts = spans.runs.get(&length)?;
+        let closing = *starts.get(starts.partition_point(|start| *start < at + length))?;
+        let end = spans.breaks.get(spans.breaks.partition_point(|start| *start <= at));
+        end.is_none_or(|end| closing < *end).then_some(closing + length)
+    }
+}
+
+impl Spans {
+    fn of(text: &str, fences: bool) -> Self {
+        let mut runs: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut start = None;
+        for (at, byte) in text.bytes().chain([0]).enumerate() {
+            match (byte, start) {
+                (b'`', None) => start = Some(at),
+                (b'`', Some(_)) => {}
+                (_, Some(from)) => {
+                    runs.entry(at - from).or_default().push(from);
+                    start = None;
+                }
+                (_, None) => {}
+            }
+        }
+        let lines = Lines { text, at: 0 };
+        let ends = |line: &Range<usize>| {
+            let line = text.get(line.clone()).unwrap_or_default();
+            line.bytes().all(|b| matches!(b, b' ' | b'\t')) || (fences && fence(line).is_some())
+        };
+        Self { runs, breaks: lines.filter(ends).map(|line| line.start).collect() }
+    }
+}
+
+/// The fence that a line is: at most three blanks, three or more backticks or tildes, and behind backticks no backtick.
+fn fence(line: &str) -> Option<Fence> {
+    let rest = line.trim_start_matches(' ');
+    let mark = *rest.as_bytes().first().filter(|b| matches!(b, b'`' | b'~'))?;
+    let length = rest.bytes().take_while(|b| *b == mark).count();
+    let behind = rest.get(length..)?;
+    if line.len() - rest.len() > 3 || length < 3 || (mark == b'`' && behind.contains('`')) {
+        return None;
+    }
+    Some(Fence { mark, length, bare: behind.bytes().all(|b| matches!(b, b' ' | b'\t')) })
+}
+
+/// The lines of a text from a place on, without their ends (`\n`, `\r\n`, `\r`).
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let rest = self.text.as_bytes().get(self.at..).filter(|rest| !rest.is_empty())?;
+        let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        let line = self.at..self.at + length;
+        let ending = match (rest.get(length), rest.get(length + 1)) {
+            (Some(b'\r'), Some(b'\n')) => 2,
+            (Some(_), _) => 1,
+            (None, _) => 0,
+        };
+        self.at = line.end + ending;
+        Some(line)
+    }
+}
