@@ -93,7 +93,7 @@ pub(super) fn prepare(
     let text = |key: &str| emitted.request.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
     let headers = emitted.request.get("headers").and_then(Json::as_object).into_iter().flatten();
     let headers = headers.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned()))).collect();
-    let outgoing = Outgoing { url: text("url"), headers, auth: Auth::of(&emitted.request), body, stream };
+    let outgoing = Outgoing { url: text("url"), headers, auth: Auth::of(&config.rules, &dialect), body, stream };
     let changes = done.get("options.changes").to_json();
     let changes = serde_json::from_value(changes).unwrap_or_default();
     Ok(Prepared { outgoing, dialect, internal: table(&done, "options.internal"), changes })
