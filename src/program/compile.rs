@@ -17,6 +17,7 @@ use crate::terms::{Expr, Rules};
 use crate::text::script::ScriptLimits;
 use crate::verbs::Pass;
 
+use super::functions::{check_functions, origin};
 use super::{Program, Programs, cells};
 
 /// Tables that are compiled by other rooms and are not data for `$table`.
@@ -57,7 +58,7 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
     let rulers = rulers(&mut cx);
     let accounts = accounts(&mut cx);
     let forms = forms(&mut cx);
-    check_hooks(&mut cx);
+    check_functions(&mut cx);
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
     check_rounds(&mut cx);
@@ -85,11 +86,6 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
         names: cx.names,
     };
     (Programs { rules: Arc::new(rules), list, formats }, report)
-}
-
-fn origin(cx: &CompileContext<'_>, what: &str, row: &Row) -> String {
-    let layer = cx.pack.sources.place(row.patched.last().copied().unwrap_or(row.span)).map(|p| p.layer).unwrap_or_default();
-    if layer.is_empty() { format!("{what} {}", row.name) } else { format!("{what} {}, from layer `{layer}`", row.name) }
 }
 
 /// The pack's values, with the defaults of declared paths below them.
@@ -317,34 +313,6 @@ fn check_over(cx: &mut CompileContext<'_>, row: &Row) {
     if !cx.names.fields.contains_key(name) {
         let known: Vec<Arc<str>> = cx.names.fields.keys().cloned().collect();
         cx.unknown("row type", name, over.span, known.iter().map(AsRef::as_ref));
-    }
-}
-
-/// A hook must name a function of the pack and an event that some pass has.
-fn check_hooks(cx: &mut CompileContext<'_>) {
-    let pack = cx.pack;
-    let events: Vec<String> = pack
-        .tables
-        .get("pass")
-        .into_iter()
-        .flatten()
-        .filter_map(|(_, r)| r.fields.get("event")?.node.as_text())
-        .flat_map(|e| [format!("before_{e}"), format!("after_{e}")])
-        .collect();
-    for row in pack.tables.get("hook").into_iter().flatten().map(|(_, r)| r) {
-        cx.rule = origin(cx, "hook", row);
-        for key in ["event", "run"] {
-            let Some(field) = row.fields.get(key) else {
-                cx.fail(Code::TermMissing, row.span, format!("hook `{}` has no `{key}`", row.name), Some(format!("add `{key} = \"…\"`")));
-                continue;
-            };
-            let text = field.node.as_text().unwrap_or("");
-            if key == "run" {
-                cx.function(text, field.node.span);
-            } else if !events.iter().any(|e| e == text) {
-                cx.unknown("event", text, field.node.span, events.iter().map(String::as_str));
-            }
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod cells;
 pub mod compile;
 pub mod foreign;
+mod functions;
 pub mod machine;
 
 use std::sync::Arc;

@@ -40,4 +40,5 @@ mod tasks;
 mod template_render;
 mod text;
 mod tidy;
+mod tools;
 mod wire;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::super::Doing;
 use super::script::ScriptTool;
-use super::tool::Tool;
+use super::tool::{Tool, ToolCall, ToolFailure};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::text::schema::Checker;
@@ -104,6 +105,18 @@ impl ToolRegistry {
     /// The tools, in order.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.entries.iter().map(|entry| &entry.spec)
+    }
+
+    /// Calls a tool by itself, with arguments that nobody has checked.
+    ///
+    /// # Errors
+    /// What the tool says, or there is no such tool.
+    pub fn call<'a>(&'a self, name: &'a str, arguments: Json) -> Doing<'a, Result<Json, ToolFailure>> {
+        Box::pin(async move {
+            let Some(entry) = self.find(name) else { return Err(ToolFailure(format!("there is no tool `{name}`"))) };
+            let arguments = arguments.as_object().cloned().unwrap_or_default();
+            entry.tool.call(ToolCall { id: "", name, arguments: &arguments, scene: &Value::Null }).await
+        })
     }
 
     pub(super) fn entries(&self) -> &[Arc<Entry>] {

@@ -1,0 +1,279 @@
+//! The loop beyond the cases of the contract: tools of packs, calls side by side, what a pack cannot change, and that
+//! nothing is carried out twice.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json, json};
+use tapster::run::tools::{
+    FilteredToolRegistry, LoopEvent, StopReason, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec,
+    Unwatched,
+};
+use tapster::run::retry::{Pace, Policy, Retrying};
+use tapster::run::{Doing, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
+use tapster::{Plan, Ruleset, Scene};
+
+use super::wait;
+use crate::sending::scripted::{Answer, BASE, Scripted, config, json_answer};
+
+/// A reply that calls tools: id, name, arguments.
+fn calls(calls: &[(&str, &str, &str)]) -> Answer {
+    let one = |(id, name, arguments): &(&str, &str, &str)| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
+    let calls: Vec<Json> = calls.iter().map(one).collect();
+    json_answer(200, &json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": calls }, "finish_reason": "tool_calls" }] }))
+}
+
+fn says(text: &str) -> Answer {
+    json_answer(200, &json!({ "choices": [{ "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }] }))
+}
+
+fn limits(rules: &Ruleset, limits: Json) -> RunnerConfig {
+    let mut config = config(rules);
+    config.values.insert("tool_calling".to_owned(), limits);
+    config
+}
+
+fn plan(rules: &Ruleset) -> Plan {
+    let scene = json!({ "history": [{ "role": "user", "text": "Go." }], "names": { "char": "Ines" }, "now": "2026-01-01T00:00:00Z" });
+    tapster::build(rules, &Scene::new(&scene)).unwrap()
+}
+
+fn ran(transport: Arc<dyn Transport>, config: &RunnerConfig, tools: ToolRegistry) -> Result<ToolLoopReport, RunError> {
+    let runner = ToolLoopRunner::new(PromptRunner::new(transport));
+    let (plan, tools) = (plan(&config.rules), FilteredToolRegistry::from(tools));
+    wait(runner.run(config, &plan, &tools, &Map::new(), &mut Unwatched))
+}
+
+/// What the model is told of the n-th call.
+fn told(report: &ToolLoopReport, n: usize) -> Json {
+    let results: Vec<&Json> = report.added.iter().filter(|message| message["role"] == "tool").collect();
+    serde_json::from_str(results[n]["content"].as_str().unwrap()).unwrap()
+}
+
+/// A tool that counts how often it runs, and gives the number.
+fn counting(count: &Arc<AtomicUsize>) -> Arc<dyn Tool> {
+    let count = Arc::clone(count);
+    Arc::new(move |_: &ToolCall<'_>| Ok(json!(count.fetch_add(1, Ordering::SeqCst) + 1)))
+}
+
+#[test]
+fn functions_of_a_pack_are_tools() {
+    let overlay = r#"
+        kind = "overlay"
+        version = 1
+        [[tool]]
+        name = "dice"
+        description = "Rolls."
+        parameters = { type = "object", properties = { sides = { type = "integer", minimum = 2 } }, required = ["sides"] }
+        function = "dice.rhai::roll"
+        [[tool]]
+        name = "endless"
+        function = "dice.rhai::endless"
+    "#;
+    let script = r#"
+        fn roll(arguments, scene) { if arguments.sides > 100 { throw "no such die" } #{ who: scene.names.char, rolled: arguments.sides / 2 } }
+        fn endless(arguments, scene) { loop {} }
+    "#;
+    let rules = crate::tools::opened("tool-pack", &[("tools.toml", overlay.replace("overlay", "tools")), ("scripts/dice.rhai", script.into())]);
+    let transport = Scripted::new([
+        calls(&[("a", "dice", r#"{"sides":6}"#), ("b", "dice", r#"{"sides":1}"#), ("c", "dice", r#"{"sides":101}"#), ("d", "endless", "{}")]),
+        says("Three."),
+    ]);
+    let report = ran(transport.clone(), &config(&rules), ToolRegistry::of_pack(&rules)).unwrap();
+    assert_eq!(told(&report, 0), json!({ "ok": true, "data": { "rolled": 3, "who": "Ines" } }));
+    assert_eq!(told(&report, 1)["error"]["code"], "arguments_schema_mismatch");
+    assert!(told(&report, 1)["error"]["message"].as_str().unwrap().contains("/sides"));
+    assert!(told(&report, 2)["error"]["message"].as_str().unwrap().contains("no such die"));
+    assert!(told(&report, 3)["error"]["message"].as_str().unwrap().contains("too many steps"));
+    let tools = &transport.sent.lock().unwrap()[0].body["tools"];
+    assert_eq!(tools[0]["function"]["description"], "Rolls.");
+    assert_eq!(tools[1]["function"]["parameters"]["type"], "object");
+}
+
+#[test]
+fn a_function_that_a_pack_does_not_have_is_an_error_of_the_pack() {
+    let overlay = "kind = \"overlay\"\nversion = 1\n[[tool]]\nname = \"dice\"\nfunction = \"dice.rhai::roll\"\n[[tool]]\nname = \"none\"\n";
+    let report = Ruleset::open_with("base", &[("mine.toml", overlay)]).unwrap_err().to_string();
+    assert!(report.contains("dice.rhai") && report.contains("mine.toml:5"), "{report}");
+    assert!(report.contains("tool `none` has no `function`"), "{report}");
+}
+
+/// A tool that is done when all of its kind have begun.
+struct Meeting {
+    begun: tokio::sync::Barrier,
+    order: Mutex<Vec<String>>,
+}
+
+impl Tool for Meeting {
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
+        Box::pin(async move {
+            self.begun.wait().await;
+            if call.id == "a" {
+                tokio::task::yield_now().await;
+            }
+            self.order.lock().unwrap().push(call.id.to_owned());
+            Ok(json!(call.id))
+        })
+    }
+}
+
+#[test]
+fn calls_that_may_run_side_by_side_do_and_results_keep_their_order() {
+    let meeting = Arc::new(Meeting { begun: tokio::sync::Barrier::new(3), order: Mutex::default() });
+    let count = Arc::new(AtomicUsize::new(0));
+    let tools = ToolRegistry::new()
+        .with(ToolSpec { parallel: true, ..ToolSpec::new("meet") }, meeting.clone())
+        .with(ToolSpec::new("alone"), counting(&count));
+    let transport = Scripted::new([
+        calls(&[("a", "meet", ""), ("b", "meet", ""), ("x", "none", ""), ("c", "meet", ""), ("d", "alone", "")]),
+        says("Done."),
+    ]);
+    let report = ran(transport, &config(&BASE), tools).unwrap();
+    let ids: Vec<&str> = report.results.iter().map(|result| result.id.as_str()).collect();
+    assert_eq!(ids, ["a", "b", "x", "c", "d"]);
+    assert_eq!(report.results.iter().filter(|result| result.ok).count(), 4);
+    assert_eq!(*meeting.order.lock().unwrap(), ["b", "c", "a"]);
+    let starts = report.events.iter().take_while(|event| !matches!(event, LoopEvent::ToolEnd { .. }));
+    assert_eq!(starts.filter(|event| matches!(event, LoopEvent::ToolStart { .. })).count(), 3);
+}
+
+/// Neither waits nor rolls.
+struct Still;
+
+impl Pace for Still {
+    fn sleep(&self, _: Duration) -> Doing<'_, ()> {
+        Box::pin(async {})
+    }
+    fn chance(&self) -> f64 {
+        0.0
+    }
+    fn now(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn a_request_that_is_sent_again_runs_no_tool_again() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let busy = || json_answer(503, &json!({ "error": { "message": "busy" } }));
+    let unsent = || Err(TransportError { code: "connect", message: "refused".into(), unsent: true });
+    let transport = Scripted::new([busy(), calls(&[("a", "count", "{}")]), busy(), unsent(), busy(), says("One.")]);
+    let retrying = Arc::new(Retrying::new(transport.clone(), Policy::default(), Arc::new(Still)));
+    let report = ran(retrying, &config(&BASE), ToolRegistry::new().with(ToolSpec::new("count"), counting(&count))).unwrap();
+    assert_eq!((count.load(Ordering::SeqCst), report.final_text.as_deref(), transport.count()), (1, Some("One."), 6));
+}
+
+#[test]
+fn what_a_failing_tool_says_is_cut_in_whole_characters() {
+    let fails: Arc<dyn Tool> = Arc::new(|_: &ToolCall<'_>| Err(ToolFailure("é".repeat(40))));
+    let transport = Scripted::new([calls(&[("a", "fail", "{}")]), says("Sorry.")]);
+    let report = ran(transport, &limits(&BASE, json!({ "max_result_bytes": 11 })), ToolRegistry::new().with(ToolSpec::new("fail"), fails));
+    assert_eq!(told(&report.unwrap(), 0)["error"], json!({ "code": "tool_error", "message": "é".repeat(5) }));
+}
+
+#[test]
+fn a_result_keeps_nulls_and_large_numbers() {
+    let data = json!({ "none": null, "n": u64::MAX, "list": [null, 0.1] });
+    let same = data.clone();
+    let gives: Arc<dyn Tool> = Arc::new(move |_: &ToolCall<'_>| Ok(same.clone()));
+    let report = ran(Scripted::new([calls(&[("a", "give", "")]), says("")]), &config(&BASE), ToolRegistry::new().with(ToolSpec::new("give"), gives));
+    assert_eq!(told(&report.unwrap(), 0)["data"], data);
+}
+
+/// An overlay that lets everything through: the loop still runs nothing that is hidden, and nothing without an object.
+#[test]
+fn no_pack_can_make_the_loop_run_what_it_must_not() {
+    let passes = ["named", "same_id", "written", "unknown", "hidden", "not_json", "not_object", "too_large", "mismatch"];
+    let removed: String = passes.iter().map(|pass| format!("[[pass]]\nname = \"tool_calls/{pass}\"\nremove = true\n")).collect();
+    let all = "[[pass]]\nname = \"tool_results/content\"\nremove = true\n[[pass]]\nname = \"tool_results/too_large\"\nremove = true\n";
+    let overlay = format!("kind = \"overlay\"\nversion = 1\n{removed}{all}");
+    let rules = Ruleset::open_with("base", &[("loose.toml", &overlay)]).unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    let tools = ToolRegistry::new().with(ToolSpec::new("open"), counting(&count)).with(ToolSpec::new("shut"), counting(&count));
+    let tools = FilteredToolRegistry::new(tools, None, vec!["shut".into()]);
+    let transport = Scripted::new([
+        calls(&[("a", "shut", "{}"), ("a", "none", "{}"), ("", "open", "[1]"), ("", "open", "no"), ("b", "open", "{}")]),
+        says("Done."),
+    ]);
+    let runner = ToolLoopRunner::new(PromptRunner::new(transport));
+    let (config, plan) = (limits(&rules, json!({ "max_result_bytes": 1 })), plan(&rules));
+    let report = wait(runner.run(&config, &plan, &tools, &Map::new(), &mut Unwatched)).unwrap();
+    let codes: Vec<Option<&str>> = report.results.iter().map(|result| result.code.as_deref()).collect();
+    let (hidden, object) = (Some("tool_not_allowed"), Some("arguments_not_object"));
+    assert_eq!(codes, [hidden, hidden, object, object, None]);
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    let mut ids: Vec<&str> = report.results.iter().map(|result| result.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 5);
+    assert!(report.added.iter().filter(|m| m["role"] == "tool").all(|m| m["content"].as_str().is_some_and(|text| !text.is_empty())));
+}
+
+#[test]
+fn a_pack_says_the_order_of_the_checks_and_the_words() {
+    let overlay = r#"
+        kind = "overlay"
+        version = 1
+        [tool_loop]
+        max_turns = 1
+        [[pass]]
+        name = "tool_calls/unknown"
+        set = { code = "tool_missing", message = "kein Werkzeug `{{@name}}`" }
+        [[pass]]
+        name = "tool_results/content"
+        set = { content = "{{@code}}: {{@message}}" }
+    "#;
+    let rules = Ruleset::open_with("base", &[("german.toml", overlay)]).unwrap();
+    let report = ran(Scripted::new([calls(&[("a", "fly", "{}")])]), &config(&rules), ToolRegistry::new()).unwrap();
+    assert_eq!(report.added[1]["content"], "tool_missing: kein Werkzeug `fly`");
+    assert_eq!((report.stop, report.final_text), (StopReason::MaxTurns, None));
+}
+
+#[test]
+fn a_reply_with_a_thousand_calls_too_many_is_no_reply() {
+    let many: Vec<(String, &str, &str)> = (0..1_001).map(|n| (format!("c{n}"), "count", "{}")).collect();
+    let many: Vec<(&str, &str, &str)> = many.iter().map(|(id, name, arguments)| (id.as_str(), *name, *arguments)).collect();
+    let count = Arc::new(AtomicUsize::new(0));
+    let tools = || ToolRegistry::new().with(ToolSpec::new("count"), counting(&count));
+    let report = ran(Scripted::new([calls(&many)]), &config(&BASE), tools()).unwrap();
+    assert_eq!((report.stop, count.load(Ordering::SeqCst)), (StopReason::ProviderError, 0));
+    assert_eq!(report.provider_error().unwrap().code, "too_large");
+    let report = ran(Scripted::new([calls(&many[..1_000]), says("Many.")]), &config(&BASE), tools()).unwrap();
+    assert_eq!((report.results.len(), count.load(Ordering::SeqCst)), (1_000, 1_000));
+}
+
+#[test]
+fn what_is_wrong_with_tools_is_said_before_anything_is_sent() {
+    let nothing = || Arc::new(|_: &ToolCall<'_>| Ok(Json::Null)) as Arc<dyn Tool>;
+    let with = |name: &str, parameters: Json| ToolSpec { parameters, ..ToolSpec::new(name) };
+    let tools = ToolRegistry::new()
+        .with(with("a b", json!(1)), nothing())
+        .with(with("fine", json!({ "type": "object" })), nothing())
+        .with(with("fine", json!({ "type": "no type" })), nothing())
+        .with(with("round", json!({ "$ref": "https://example.org/schema" })), nothing());
+    let tools = FilteredToolRegistry::new(tools, Some(vec!["fine".into(), "fin".into()]), vec!["nope".into()]);
+    let options = json!({ "tools": [], "temperature": 1, "Top-P": 1, "stream": true, "a/b": 1 });
+    let transport = Scripted::new([]);
+    let runner = ToolLoopRunner::new(PromptRunner::new(transport.clone()));
+    let (config, plan) = (config(&BASE), plan(&BASE));
+    let done = wait(runner.run(&config, &plan, &tools, options.as_object().unwrap(), &mut Unwatched));
+    let Err(RunError::Config(problems)) = done else { panic!("it was sent") };
+    let said: Vec<String> = problems.iter().map(|p| format!("{} {}", p.code, p.at)).collect();
+    let wanted = [
+        "invalid_tool_name /tools/0/name",
+        "invalid_type /tools/0/parameters",
+        "duplicate_tool /tools/2/name",
+        "invalid_schema /tools/2/parameters",
+        "invalid_schema /tools/3/parameters",
+        "unknown_tool /allow/1",
+        "unknown_tool /deny/0",
+        "reserved_key /options/tools",
+        "invalid_key /options/Top-P",
+        "reserved_key /options/stream",
+        "invalid_key /options/a~1b",
+    ];
+    assert_eq!(said, wanted);
+    assert!(problems.iter().all(|problem| !problem.message.is_empty()));
+    assert_eq!(transport.count(), 0);
+}
