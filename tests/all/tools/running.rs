@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
+use tapster::run::retry::{Pace, Policy, Retrying};
 use tapster::run::tools::{
     FilteredToolRegistry, LoopEvent, StopReason, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec,
     Unwatched,
 };
-use tapster::run::retry::{Pace, Policy, Retrying};
 use tapster::run::{Doing, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 use tapster::{Plan, Ruleset, Scene};
 
@@ -21,7 +21,10 @@ use crate::sending::scripted::{Answer, BASE, Scripted, config, json_answer};
 fn calls(calls: &[(&str, &str, &str)]) -> Answer {
     let one = |(id, name, arguments): &(&str, &str, &str)| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
     let calls: Vec<Json> = calls.iter().map(one).collect();
-    json_answer(200, &json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": calls }, "finish_reason": "tool_calls" }] }))
+    json_answer(
+        200,
+        &json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": calls }, "finish_reason": "tool_calls" }] }),
+    )
 }
 
 fn says(text: &str) -> Answer {
@@ -75,9 +78,15 @@ fn functions_of_a_pack_are_tools() {
         fn roll(arguments, scene) { if arguments.sides > 100 { throw "no such die" } #{ who: scene.names.char, rolled: arguments.sides / 2 } }
         fn endless(arguments, scene) { loop {} }
     "#;
-    let rules = crate::tools::opened("tool-pack", &[("tools.toml", overlay.replace("overlay", "tools")), ("scripts/dice.rhai", script.into())]);
+    let rules =
+        crate::tools::opened("tool-pack", &[("tools.toml", overlay.replace("overlay", "tools")), ("scripts/dice.rhai", script.into())]);
     let transport = Scripted::new([
-        calls(&[("a", "dice", r#"{"sides":6}"#), ("b", "dice", r#"{"sides":1}"#), ("c", "dice", r#"{"sides":101}"#), ("d", "endless", "{}")]),
+        calls(&[
+            ("a", "dice", r#"{"sides":6}"#),
+            ("b", "dice", r#"{"sides":1}"#),
+            ("c", "dice", r#"{"sides":101}"#),
+            ("d", "endless", "{}"),
+        ]),
         says("Three."),
     ]);
     let report = ran(transport.clone(), &config(&rules), ToolRegistry::of_pack(&rules)).unwrap();
@@ -177,7 +186,8 @@ fn a_result_keeps_nulls_and_large_numbers() {
     let data = json!({ "none": null, "n": u64::MAX, "list": [null, 0.1] });
     let same = data.clone();
     let gives: Arc<dyn Tool> = Arc::new(move |_: &ToolCall<'_>| Ok(same.clone()));
-    let report = ran(Scripted::new([calls(&[("a", "give", "")]), says("")]), &config(&BASE), ToolRegistry::new().with(ToolSpec::new("give"), gives));
+    let report =
+        ran(Scripted::new([calls(&[("a", "give", "")]), says("")]), &config(&BASE), ToolRegistry::new().with(ToolSpec::new("give"), gives));
     assert_eq!(told(&report.unwrap(), 0)["data"], data);
 }
 
