@@ -94,7 +94,7 @@ fn functions_of_a_pack_are_tools() {
 #[test]
 fn a_function_that_a_pack_does_not_have_is_an_error_of_the_pack() {
     let overlay = "kind = \"overlay\"\nversion = 1\n[[tool]]\nname = \"dice\"\nfunction = \"dice.rhai::roll\"\n[[tool]]\nname = \"none\"\n";
-    let report = Ruleset::open_with("base", &[("mine.toml", overlay)]).unwrap_err().to_string();
+    let report = Ruleset::open_with("base", &[("mine.toml", overlay)]).err().unwrap().to_string();
     assert!(report.contains("dice.rhai") && report.contains("mine.toml:5"), "{report}");
     assert!(report.contains("tool `none` has no `function`"), "{report}");
 }
