@@ -24,6 +24,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ("operation", "operations that read and write artifacts, with guards and effects"),
     ("capability", "what providers and models accept; lint"),
     ("directive", "structured directive types, aliases, payload schemas, instruction text"),
+    ("replies", "what becomes of an answer: reasoning, stop strings, tags, clean-up, and the language to answer in"),
     ("hooks", "script functions bound to events; custom macros, filters, passes"),
     ("tools", "tools that a model may call, and the rules of the loop that carries out its calls"),
     ("scene", "what a pack may read and keep: paths, lists, fields, states, streams of draws, budget groups"),

@@ -39,6 +39,7 @@ pub const TABLES: &[&str] = &[
     "preflight",
     "directive",
     "directive_mode",
+    "reasoning_tag",
 ];
 
 /// What kind of value a path or field holds.

@@ -5,6 +5,7 @@ mod artifact_store;
 mod cards;
 mod chat_completion;
 mod dialect;
+mod directives;
 mod group;
 mod hooks;
 mod imports;
@@ -67,6 +68,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-notes", "", notes::contract),
     adapter("contract-pipeline", "", pipeline::contract),
     adapter("contract-story", "", story::contract),
+    adapter("contract-directives", "", directives::contract),
     adapter("contract-language-tag", "", text_utils::language_tag),
     adapter("contract-json-pointer", "", text_utils::json_pointer),
     adapter("contract-verbatim-mask", "", text_utils::verbatim),

@@ -70,7 +70,7 @@ fn ran(input: &Json) -> Json {
 }
 
 /// A plan of finished messages.
-fn plan(history: &Json) -> tapster::Plan {
+pub(super) fn plan(history: &Json) -> tapster::Plan {
     let block = |message: &Json| {
         let mut fields = json!({ "role": message["role"], "text": message["content"] });
         for (key, value) in message.as_object().into_iter().flatten() {
