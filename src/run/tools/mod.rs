@@ -36,4 +36,5 @@ pub use report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Unwatched, W
 #[cfg(feature = "run")]
 pub use server::{ServerSpec, tools_of_server};
 pub use tool::{Tool, ToolCall, ToolFailure};
+pub(super) use together::together;
 pub use tool_loop::ToolLoopRunner;
