@@ -40,6 +40,7 @@ const ENGINE_TABLES: &[&str] = &[
     "format",
     "map",
     "template",
+    "key",
     "reply",
     "reply_part",
 ];

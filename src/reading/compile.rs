@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::parts::{Call, Detail, Part, Trouble, Whole};
 use super::path::{Each, Path, Test};
-use super::{Reading, Readings};
+use super::{KeyPlace, Reading, Readings};
 use crate::diag::{Code, Diagnostic, Field, Node, Report, Span, suggest};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
@@ -47,7 +47,8 @@ impl Readings {
             reading.settle();
             out.insert(row.name.clone(), Arc::new(reading));
         }
-        (Self(out), check.found)
+        let keys = table("key").values().filter_map(|row| Some((row.name.clone(), check.key(row)?))).collect();
+        (Self { readings: out, keys }, check.found)
     }
 }
 
@@ -107,13 +108,35 @@ impl Compile<'_> {
         chain
     }
 
-    fn reply(&mut self, row: &Row) -> Reading {
+    fn key(&mut self, row: &Row) -> Option<KeyPlace> {
+        self.dialect(row, "expect a key");
+        let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text());
+        let Some(header) = text("header") else {
+            if !row.fields.contains_key("header") {
+                let message = format!("row `{}` does not say in which header the key goes", row.name);
+                self.say(Diagnostic::new(Code::TermMissing, message).at(row.name_span), row, "add `header = \"authorization\"`");
+            }
+            return None;
+        };
+        Some(KeyPlace {
+            header: Arc::from(header.to_ascii_lowercase()),
+            prefix: Arc::from(text("prefix").unwrap_or_default()),
+            env: texts(row.fields.get("env")).map(|(name, _)| Arc::from(name)).collect(),
+        })
+    }
+
+    /// The row of a table has the name of a dialect.
+    fn dialect(&mut self, row: &Row, could: &str) {
         if !self.forms.contains_key(format!("{}/payload", row.name).as_str()) {
             let dialects = self.forms.keys().filter_map(|name| name.strip_suffix("/payload"));
-            let help = suggest::help(&row.name, dialects).unwrap_or_else(|| "a row of `reply` has the name of a dialect".to_owned());
-            let message = format!("there is no dialect `{}` whose replies could be read", row.name);
+            let help = suggest::help(&row.name, dialects).unwrap_or_else(|| "the row has the name of a dialect".to_owned());
+            let message = format!("there is no dialect `{}` that could {could}", row.name);
             self.say(Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(&format!("{}/payload", row.name)), row, &help);
         }
+    }
+
+    fn reply(&mut self, row: &Row) -> Reading {
+        self.dialect(row, "have replies");
         if let Some(field) = row.fields.get("like") {
             let like = field.node.as_text().unwrap_or_default();
             if !self.replies.contains_key(like) {

@@ -21,18 +21,38 @@ use parts::Part;
 
 /// The readings of a pack, by the name of the dialect.
 #[derive(Debug, Clone, Default)]
-pub struct Readings(IndexMap<Arc<str>, Arc<Reading>>);
+pub struct Readings {
+    readings: IndexMap<Arc<str>, Arc<Reading>>,
+    keys: IndexMap<Arc<str>, KeyPlace>,
+}
+
+/// Where a provider expects a key, and where people keep it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyPlace {
+    /// Name of the header, in lower case.
+    pub header: Arc<str>,
+    /// What stands in front of the key: `Bearer `, with its space.
+    pub prefix: Arc<str>,
+    /// Environment variables to propose.
+    pub env: Vec<Arc<str>>,
+}
 
 impl Readings {
     /// How replies in a dialect are read; `None` if no row says it.
     #[must_use]
     pub fn get(&self, dialect: &str) -> Option<&Arc<Reading>> {
-        self.0.get(dialect)
+        self.readings.get(dialect)
+    }
+
+    /// Where the key goes in a dialect; `None` if no row says it.
+    #[must_use]
+    pub fn key(&self, dialect: &str) -> Option<&KeyPlace> {
+        self.keys.get(dialect)
     }
 
     /// The dialects whose replies can be read.
     pub fn dialects(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(AsRef::as_ref)
+        self.readings.keys().map(AsRef::as_ref)
     }
 }
 

@@ -56,7 +56,8 @@ pub struct Http {
 }
 
 /// Headers that belong to the transport.
-const OWN: &[&str] = &["host", "connection", "content-length", "transfer-encoding", "accept-encoding", "te", "upgrade", "expect", "trailer"];
+const OWN: &[&str] =
+    &["host", "connection", "content-length", "transfer-encoding", "accept-encoding", "te", "upgrade", "expect", "trailer"];
 
 impl Http {
     /// A transport with a pool of connections.
@@ -77,10 +78,10 @@ impl Http {
         if let Some(proxy) = &options.proxy {
             let known = ["http://", "https://", "socks5://", "socks5h://"].iter().any(|scheme| proxy.starts_with(scheme));
             let proxy = Proxy::all(proxy).ok().filter(|_| known);
-            let wrong = || unsent("connection", "the address of the proxy cannot be used; write http://HOST:PORT or socks5://HOST:PORT");
+            let wrong = || unsent("address", "the address of the proxy cannot be used; write http://HOST:PORT or socks5://HOST:PORT");
             builder = builder.proxy(proxy.ok_or_else(wrong)?);
         }
-        let client = builder.build().map_err(|e| unsent("connection", format!("no client for HTTP: {}", e.without_url())))?;
+        let client = builder.build().map_err(|e| unsent("address", format!("no client for HTTP: {}", e.without_url())))?;
         Ok(Self { client, key: options.key, timeouts: options.timeouts, no_roots })
     }
 
@@ -88,7 +89,7 @@ impl Http {
         let url = address(&request.url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let headers = self.headers(request)?;
-        let body = serde_json::to_vec(&request.body).map_err(|e| unsent("connection", format!("the request cannot be written: {e}")))?;
+        let body = serde_json::to_vec(&request.body).map_err(|e| unsent("address", format!("the request cannot be written: {e}")))?;
         let sending = self.client.post(url).headers(headers).body(body).send();
         let answer = match tokio::time::timeout(self.timeouts.answer, sending).await {
             Ok(Ok(answer)) => answer,
@@ -96,10 +97,12 @@ impl Http {
             Err(_) => return Err(timeout(format!("{host} did not answer within {} s", self.timeouts.answer.as_secs_f64()))),
         };
         let scrub = |text: &str| self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.scrub(text));
-        let headers = answer.headers().iter().map(|(name, value)| (name.as_str().to_owned(), scrub(&String::from_utf8_lossy(value.as_bytes()))));
+        let headers =
+            answer.headers().iter().map(|(name, value)| (name.as_str().to_owned(), scrub(&String::from_utf8_lossy(value.as_bytes()))));
         let headers = headers.collect();
         let status = answer.status().as_u16();
-        let body = Arriving { answer, scrubber: Some(Scrubber::new(self.key.clone())), idle: self.timeouts.idle, host, scrub: self.key.clone() };
+        let body =
+            Arriving { answer, scrubber: Some(Scrubber::new(self.key.clone())), idle: self.timeouts.idle, host, scrub: self.key.clone() };
         Ok(Incoming { status, headers, body: Box::new(body) })
     }
 
@@ -111,15 +114,15 @@ impl Http {
         }
         headers.insert("user-agent", HeaderValue::from_static(concat!("tapster/", env!("CARGO_PKG_VERSION"))));
         for (name, value) in &request.headers {
-            let wrong = || unsent("connection", format!("the header `{}` cannot be sent", name.escape_debug()));
+            let wrong = || unsent("address", format!("the header `{}` cannot be sent", name.escape_debug()));
             let name = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
             if OWN.contains(&name.as_str()) {
-                return Err(unsent("connection", format!("the header `{name}` is set by the transport; remove it from the dialect")));
+                return Err(unsent("address", format!("the header `{name}` is set by the transport; remove it from the dialect")));
             }
             headers.insert(name, HeaderValue::try_from(value.as_str()).map_err(|_| wrong())?);
         }
         if let (Some(key), Some(auth)) = (&self.key, &request.auth) {
-            let wrong = || unsent("connection", format!("no key can be sent in the header `{}`", auth.header.escape_debug()));
+            let wrong = || unsent("address", format!("no key can be sent in the header `{}`", auth.header.escape_debug()));
             let name = HeaderName::try_from(auth.header.as_str()).ok().filter(|name| !OWN.contains(&name.as_str()));
             headers.insert(name.ok_or_else(wrong)?, key.header(&auth.prefix).ok_or_else(wrong)?);
         }
@@ -144,6 +147,13 @@ impl Http {
 impl Transport for Http {
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
         Box::pin(self.answer(request))
+    }
+
+    fn scrub(&self, text: String) -> String {
+        match &self.key {
+            Some(key) => key.scrub(&text),
+            None => text,
+        }
     }
 }
 
@@ -207,7 +217,7 @@ fn tls() -> Result<(ClientConfig, Option<String>), rustls::Error> {
 }
 
 fn address(text: &str) -> Result<Url, TransportError> {
-    let wrong = |why: &str| unsent("connection", format!("the address of the provider {why}; set a base URL such as https://host/v1"));
+    let wrong = |why: &str| unsent("address", format!("the address of the provider {why}; set a base URL such as https://host/v1"));
     if text.is_empty() {
         return Err(wrong("is not known"));
     }
@@ -229,6 +239,19 @@ fn timeout(message: String) -> TransportError {
     TransportError { code: "timeout", message, unsent: false }
 }
 
+/// Whether an error is one of TLS, also inside of errors of input and output, which hide what they hold.
+fn is_tls(error: &(dyn Error + 'static)) -> bool {
+    let mut at = Some(error);
+    for _ in 0..8 {
+        let Some(error) = at else { return false };
+        if error.is::<rustls::Error>() {
+            return true;
+        }
+        at = error.downcast_ref::<std::io::Error>().and_then(|e| e.get_ref()).map(|inner| inner as &(dyn Error + 'static));
+    }
+    false
+}
+
 /// What happened, without addresses, which may hold secrets.
 fn told(error: reqwest::Error, host: &str, when: &str) -> TransportError {
     let error = error.without_url();
@@ -237,9 +260,7 @@ fn told(error: reqwest::Error, host: &str, when: &str) -> TransportError {
     let mut tls = false;
     let mut at: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(cause) = at.filter(|_| causes.len() < 12) {
-        let hidden = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let found = cause.downcast_ref::<rustls::Error>().or_else(|| hidden.and_then(|inner| inner.downcast_ref()));
-        tls |= found.is_some();
+        tls |= is_tls(cause);
         causes.push(cause.to_string());
         at = cause.source();
     }

@@ -75,8 +75,14 @@ impl Key {
         }
         let json = serde_json::Value::from(text).to_string();
         let json = json.trim_matches('"');
-        let percent: String = text.bytes().map(percent).collect();
-        let mut forms = vec![text.to_owned(), json.to_owned(), json.replace('/', "\\/"), percent.to_ascii_lowercase(), percent];
+        let percent: String = text.bytes().map(|b| self::percent(b, true)).collect();
+        // some write everything but letters and digits by its number
+        let numbered = |upper: bool| -> String {
+            let number = |c: char| if upper { format!("\\u{:04X}", u32::from(c)) } else { format!("\\u{:04x}", u32::from(c)) };
+            text.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c.to_string() } else { number(c) }).collect()
+        };
+        let lower: String = text.bytes().map(|b| self::percent(b, false)).collect();
+        let mut forms = vec![text.to_owned(), json.to_owned(), json.replace('/', "\\/"), lower, percent, numbered(true), numbered(false)];
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
         forms.dedup();
         Ok(Self(Arc::new(Secret { text: text.to_owned(), forms: forms.into_iter().map(String::into_bytes).collect() })))
@@ -118,13 +124,20 @@ impl Key {
 
     /// How many bytes at the end of `bytes` may be the beginning of the key.
     fn begun(&self, bytes: &[u8]) -> usize {
-        let longest = |form: &Vec<u8>| (1..form.len().min(bytes.len() + 1)).rev().find(|n| bytes.ends_with(form.get(..*n).unwrap_or_default()));
+        let longest =
+            |form: &Vec<u8>| (1..form.len().min(bytes.len() + 1)).rev().find(|n| bytes.ends_with(form.get(..*n).unwrap_or_default()));
         self.0.forms.iter().filter_map(longest).max().unwrap_or(0)
     }
 }
 
-fn percent(byte: u8) -> String {
-    if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+/// A byte as addresses write it.
+fn percent(byte: u8, upper: bool) -> String {
+    match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ if upper => format!("%{byte:02X}"),
+        _ => format!("%{byte:02x}"),
+    }
 }
 
 /// Takes a key out of a text that arrives in parts, wherever they are cut.

@@ -36,12 +36,12 @@ use std::pin::Pin;
 
 pub use cleaned::{in_language, reply};
 pub use config::RunnerConfig;
+pub use error::{Problem, ProviderError, RunError};
 #[cfg(feature = "run")]
 pub use http::{Http, HttpOptions, Timeouts};
 pub use keys::{Key, KeyError};
 #[cfg(feature = "run")]
 pub use pace::Clock;
-pub use error::{Problem, ProviderError, RunError};
 pub use receive::Bounds;
 pub use record::{Recorder, Replay};
 pub use reply::{Delta, Reply};

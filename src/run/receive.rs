@@ -38,7 +38,7 @@ pub(super) async fn receive(
     reading: &Reading,
     bounds: Bounds,
     asked_for_stream: bool,
-    deltas: &mut (dyn FnMut(&Delta) + Send),
+    deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Assembled, ProviderError> {
     let status = incoming.status;
     if let Some(encoding) =
@@ -102,7 +102,7 @@ async fn stream(
     reading: &Reading,
     bounds: Bounds,
     begun: Vec<u8>,
-    deltas: &mut (dyn FnMut(&Delta) + Send),
+    deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Assembled, ProviderError> {
     let status = incoming.status;
     let mut splitter = Splitter::new(bounds.event);
@@ -156,7 +156,7 @@ struct Following<'r> {
 }
 
 impl<'r> Following<'r> {
-    fn event(&mut self, event: &Event, deltas: &mut (dyn FnMut(&Delta) + Send)) -> Result<(), ProviderError> {
+    fn event(&mut self, event: &Event, deltas: &mut (dyn FnMut(Delta) + Send)) -> Result<(), ProviderError> {
         if self.assembler.is_end(&event.data) {
             self.over = true;
             return Ok(());
@@ -173,7 +173,7 @@ impl<'r> Following<'r> {
         let told = &mut self.told;
         self.assembler.event(&event.name, &document, &mut |heard| {
             *told = true;
-            deltas(&match heard {
+            deltas(match heard {
                 Heard::Text(text) => Delta::Text(text.to_owned()),
                 Heard::Reasoning(text) => Delta::Reasoning(text.to_owned()),
             });
@@ -202,7 +202,7 @@ async fn whole(
     bounds: Bounds,
     mut bytes: Vec<u8>,
     tell: bool,
-    deltas: &mut (dyn FnMut(&Delta) + Send),
+    deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Assembled, ProviderError> {
     let status = incoming.status;
     loop {
@@ -235,10 +235,10 @@ async fn whole(
     let reply = assembler.finish();
     if tell {
         if !reply.reasoning.is_empty() {
-            deltas(&Delta::Reasoning(reply.reasoning.clone()));
+            deltas(Delta::Reasoning(reply.reasoning.clone()));
         }
         if let Some(text) = reply.message.get("content").and_then(Json::as_str).filter(|text| !text.is_empty()) {
-            deltas(&Delta::Text(text.to_owned()));
+            deltas(Delta::Text(text.to_owned()));
         }
     }
     Ok(reply)

@@ -55,6 +55,10 @@ impl Transport for Recorder {
             }
         })
     }
+
+    fn scrub(&self, text: String) -> String {
+        self.inner.scrub(text)
+    }
 }
 
 /// What is written for a request.
@@ -270,7 +274,8 @@ fn recorded(reply: &Json) -> Option<Recorded> {
 
 /// The codes of transports, which are few.
 fn code(text: &str) -> &'static str {
-    const CODES: &[&str] = &["connection", "tls", "timeout", "dropped", "malformed_response", "encoding", "too_large", "redirect", "cancelled"];
+    const CODES: &[&str] =
+        &["connection", "tls", "timeout", "dropped", "malformed_response", "encoding", "too_large", "redirect", "cancelled"];
     CODES.iter().find(|code| **code == text).copied().unwrap_or("connection")
 }
 

@@ -46,6 +46,6 @@ pub(super) fn prepare(
     let dialect = "openai".to_owned();
     let emitted = emit(&config.rules, plan, &dialect)?;
     let url = emitted.request.get("url").and_then(Json::as_str).unwrap_or_default().to_owned();
-    let outgoing = Outgoing { url, headers: Vec::new(), auth: Auth::of(&emitted.request), body: emitted.payload, stream };
+    let outgoing = Outgoing { url, headers: Vec::new(), auth: Auth::of(&config.rules, &dialect), body: emitted.payload, stream };
     Ok(Prepared { outgoing, dialect, internal: Map::new(), changes: Vec::new() })
 }

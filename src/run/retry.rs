@@ -5,8 +5,8 @@
 //! nothing is repeated: a part of it may have been shown. Time and chance come from outside ([`Pace`]), so that no test
 //! waits.
 
-use std::sync::Arc;
 use core::time::Duration;
+use std::sync::Arc;
 
 use super::{Doing, Incoming, Outgoing, Transport, TransportError};
 
@@ -56,7 +56,7 @@ pub struct Attempt {
 const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// Failures that are the same the next time.
-const LASTING: &[&str] = &["tls", "not_recorded"];
+const LASTING: &[&str] = &["tls", "address", "not_recorded"];
 
 /// A transport that repeats requests.
 pub struct Retrying {
@@ -85,7 +85,7 @@ impl Retrying {
             return None;
         }
         let asked = match came {
-            // a certificate is not better the next time, and a record has no more answers
+            // a certificate or an address is not better the next time, and a record has no more answers
             Err(error) => return (error.unsent && !LASTING.contains(&error.code)).then(|| self.backoff(number)),
             Ok(incoming) if REFUSED.contains(&incoming.status) => {
                 let now = incoming.header("date").map(str::to_owned);
@@ -124,6 +124,10 @@ impl Transport for Retrying {
                 self.pace.sleep(pause).await;
             }
         })
+    }
+
+    fn scrub(&self, text: String) -> String {
+        self.inner.scrub(text)
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::receive::{failed, receive};
 use super::request::prepare;
-use super::{Bounds, Delta, Doing, Prepared, Problem, Reply, RunError, RunnerConfig, Transport};
+use super::{Bounds, Delta, Doing, Prepared, Problem, ProviderError, Reply, RunError, RunnerConfig, Transport};
 use crate::model::Plan;
 
 /// Sends plans and reads replies. It holds a transport and no configuration, so one runner serves all requests. Source:
@@ -58,11 +58,45 @@ impl PromptRunner {
         Box::pin(async move {
             let dialect = &request.dialect;
             let reading = config.rules.readings().get(dialect).cloned().ok_or_else(|| unreadable(config, dialect))?;
-            let incoming = self.transport.send(&request.outgoing).await.map_err(|e| failed(e, None))?;
-            let read = receive(incoming, &reading, self.bounds, request.outgoing.stream, deltas).await?;
+            let incoming = self.transport.send(&request.outgoing).await.map_err(|e| self.clean_error(failed(e, None)))?;
+            let mut told = |delta: Delta| {
+                deltas(&match delta {
+                    Delta::Text(text) => Delta::Text(self.transport.scrub(text)),
+                    Delta::Reasoning(text) => Delta::Reasoning(self.transport.scrub(text)),
+                });
+            };
+            let read = receive(incoming, &reading, self.bounds, request.outgoing.stream, &mut told).await;
+            let mut read = read.map_err(|e| self.clean_error(e))?;
+            self.clean(&mut read.message);
+            self.clean(&mut read.usage);
             let message = inbound(config, read.message)?;
-            Ok(Reply { message, reasoning: read.reasoning, finish_reason: read.finish_reason, usage: read.usage })
+            let (reasoning, finish_reason) =
+                (self.transport.scrub(read.reasoning), read.finish_reason.map(|word| self.transport.scrub(word)));
+            Ok(Reply { message, reasoning, finish_reason, usage: read.usage })
         })
+    }
+}
+
+impl PromptRunner {
+    /// What a provider has echoed in other letters than those of the body, or in several parts, is taken out of the
+    /// texts that were read.
+    fn clean(&self, value: &mut Json) {
+        match value {
+            Json::String(text) => *text = self.transport.scrub(std::mem::take(text)),
+            Json::Array(list) => list.iter_mut().for_each(|value| self.clean(value)),
+            Json::Object(fields) => {
+                let cleaned = std::mem::take(fields).into_iter().map(|(key, mut value)| {
+                    self.clean(&mut value);
+                    (self.transport.scrub(key), value)
+                });
+                *fields = cleaned.collect();
+            }
+            _ => {}
+        }
+    }
+
+    fn clean_error(&self, error: ProviderError) -> ProviderError {
+        ProviderError { message: self.transport.scrub(error.message), ..error }
     }
 }
 

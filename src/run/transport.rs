@@ -6,6 +6,7 @@
 use serde_json::Value as Json;
 
 use super::Doing;
+use crate::pack::Ruleset;
 
 /// A request as it goes out. It holds no key: a transport adds it, and nothing else ever sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,12 +33,11 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// What the request form of a dialect says: `auth = { header = "…", prefix = "…" }`.
+    /// What the row of table `key` says of a dialect.
     #[must_use]
-    pub fn of(request: &Json) -> Option<Self> {
-        let text = |key: &str| request.pointer(key).and_then(Json::as_str);
-        let header = text("/auth/header")?.to_ascii_lowercase();
-        Some(Self { header, prefix: text("/auth/prefix").unwrap_or_default().to_owned() })
+    pub fn of(rules: &Ruleset, dialect: &str) -> Option<Self> {
+        let place = rules.readings().key(dialect)?;
+        Some(Self { header: place.header.to_string(), prefix: place.prefix.to_string() })
     }
 }
 
@@ -81,4 +81,10 @@ pub struct TransportError {
 pub trait Transport: Send + Sync {
     /// Sends a request once. It follows no redirect and repeats nothing.
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>>;
+
+    /// Takes out of a text what only the transport knows: a key that a provider has echoed. A transport over another
+    /// one asks that one.
+    fn scrub(&self, text: String) -> String {
+        text
+    }
 }

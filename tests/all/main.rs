@@ -28,6 +28,7 @@ mod own;
 mod pack;
 mod packs;
 mod passes;
+mod peers;
 mod planted;
 mod presets;
 mod replay;

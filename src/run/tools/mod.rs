@@ -18,9 +18,9 @@ mod registry;
 mod report;
 mod results;
 mod script;
-mod settings;
 #[cfg(feature = "run")]
 mod server;
+mod settings;
 mod together;
 mod tool;
 mod tool_loop;

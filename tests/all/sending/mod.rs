@@ -1,5 +1,10 @@
 //! Sending and reading replies: events, dialects, bounds, faults, retries, records and keys.
 
+mod faults;
+mod keys;
 mod reading;
+mod records;
+mod retries;
 pub(crate) mod scripted;
+mod sockets;
 mod sse;

@@ -1,0 +1,71 @@
+//! Keys: where they come from, and that they go nowhere but into one header.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use tapster::run::Key;
+use tapster::run::keys::Scrubber;
+
+/// A key with letters that JSON and addresses write in other ways.
+pub(crate) const KEY: &str = "sk-Test/0123456789+\"\\abcdef";
+
+/// A file with a key, in a folder that the system cleans.
+pub(crate) fn file(name: &str, text: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("tapster-keys-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+pub(crate) fn key() -> Key {
+    Key::from_file(&file("key", &format!("{KEY}\n"))).unwrap()
+}
+
+#[test]
+fn keys_that_are_none() {
+    for (name, text, said) in [
+        ("empty", " \n", "is empty"),
+        ("short", "1234567", "fewer than 8"),
+        ("spaces", "sk-1234 5678", "white space"),
+        ("lines", "sk-12345678\nsk-12345678", "white space"),
+        ("letters", "sk-größer-als-alles", "other characters"),
+        ("long", &"x".repeat(10_000), "more than 8192"),
+    ] {
+        let error = Key::from_file(&file(name, text)).unwrap_err().to_string();
+        assert!(error.contains(said) && error.contains(name), "{error}");
+        assert!(text.trim().is_empty() || !error.contains(text.trim()), "{error}");
+    }
+    assert!(Key::from_file(Path::new("/nowhere/key")).unwrap_err().to_string().contains("cannot be read"));
+    let error = Key::from_env("TAPSTER_NO_SUCH_KEY").unwrap_err();
+    assert_eq!(error.to_string(), "the environment variable `TAPSTER_NO_SUCH_KEY` is not set");
+}
+
+#[test]
+fn a_key_shows_nothing_of_itself() {
+    assert_eq!(format!("{:?}", key()), "Key([key])");
+    let json = serde_json::Value::from(KEY).to_string();
+    let texts = [format!("Bearer {KEY}"), json, "x=sk-Test%2F0123456789%2B%22%5Cabcdef&y=1".to_owned()];
+    for text in texts {
+        let clean = key().scrub(&text);
+        assert!(clean.contains("[key]") && !clean.contains("0123456789"), "{clean}");
+    }
+    assert_eq!(key().scrub("sk-Test/012345678"), "sk-Test/012345678");
+}
+
+proptest! {
+    /// However an echo is cut into parts, nothing of the key comes through, and everything else does.
+    #[test]
+    fn an_echo_in_parts(sizes in prop::collection::vec(1usize..9, 1..60)) {
+        let text = format!("a {KEY}{KEY} sk-Te sk-{KEY}x sk-Test/0123456789+");
+        let (mut scrubber, mut out, mut rest) = (Scrubber::new(Some(key())), Vec::new(), text.as_bytes());
+        for size in sizes {
+            let (part, behind) = rest.split_at(size.min(rest.len()));
+            out.extend(scrubber.push(part.to_vec()));
+            rest = behind;
+        }
+        out.extend(scrubber.push(rest.to_vec()));
+        out.extend(scrubber.end());
+        prop_assert_eq!(String::from_utf8(out).unwrap(), "a [key][key] sk-Te sk-[key]x sk-Test/0123456789+");
+    }
+}
