@@ -22,7 +22,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ("template", "a template of slots and layout, written for a task"),
     ("artifact", "artifact declarations: tag, kind, writer, visibility, surface, inclusion, retention"),
     ("operation", "operations that read and write artifacts, with guards and effects"),
-    ("capability", "what providers and models accept; lint"),
+    ("capability", "what providers and models accept; lint; what a request must not contain, and how a run is configured"),
     ("directive", "structured directive types, aliases, payload schemas, instruction text"),
     ("replies", "what becomes of an answer: reasoning, stop strings, tags, clean-up, and the language to answer in"),
     ("hooks", "script functions bound to events; custom macros, filters, passes"),

@@ -1,6 +1,6 @@
 //! Rows and values of a pack as data: cells with references or value forms are compiled, all others are literals.
 //!
-//! A cell named `when` or `where` is a condition; a reference, a text with holes or a value form is an
+//! A cell named `when`, `where` or `that` is a condition; a reference, a text with holes or a value form is an
 //! expression; everything else is a literal. Only here can a [`Value::Rule`] come from.
 
 use crate::diag::{Data, Field, Node, Table};
@@ -12,7 +12,7 @@ use crate::terms::Expr;
 use crate::terms::names;
 use crate::terms::names::is_reference;
 
-/// A table of fields as a value. `conditions`: `when` and `where` hold conditions.
+/// A table of fields as a value. `conditions`: `when`, `where` and `that` hold conditions.
 pub fn table(cx: &mut CompileContext<'_>, fields: &Table, conditions: bool) -> Map {
     fields.iter().map(|(key, field)| (key.clone(), cell(cx, key, field, conditions))).collect()
 }
@@ -42,8 +42,8 @@ pub fn with_arguments(cx: &mut CompileContext<'_>, fields: &Table) -> Map {
 
 fn cell(cx: &mut CompileContext<'_>, key: &str, field: &Field, conditions: bool) -> Value {
     let node = &field.node;
-    if conditions && matches!(key, "when" | "where") && node.as_table().is_some() {
-        let mode = if key == "when" { Mode::Scene } else { Mode::Item };
+    if conditions && matches!(key, "when" | "where" | "that") && node.as_table().is_some() {
+        let mode = if key == "where" { Mode::Item } else { Mode::Scene };
         let cond = cx.within(Scope::Open, |cx| cx.cond(node, mode));
         cx.conds.push(cond);
         return Value::Rule(RuleRef::Cond(u32::try_from(cx.conds.len() - 1).unwrap_or(u32::MAX)));

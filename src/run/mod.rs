@@ -35,7 +35,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use cleaned::{in_language, reply};
-pub use config::RunnerConfig;
+pub use config::{Budget, Capabilities, DirectiveLimits, LanguagePolicy, RunnerConfig, ToolLimits, capabilities, presets};
 pub use error::{Problem, ProviderError, RunError};
 #[cfg(feature = "run")]
 pub use http::{Http, HttpOptions, Timeouts};

@@ -1,14 +1,20 @@
 //! From a plan to a request: options are merged, checked and made fit for the model, messages are written as the
 //! dialect writes them.
+//!
+//! The pack's program `request` decides about options, and `outbound` about messages. What keeps tools and formats of
+//! the answer apart is checked here once more, so that no pack can lose it.
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
-use super::{Auth, Outgoing, RunError, RunnerConfig};
-use crate::emit::emit;
-use crate::model::Plan;
+use super::config::{config, listed, problems, table};
+use super::{Auth, Outgoing, Problem, RunError, RunnerConfig};
+use crate::assemble::run;
+use crate::emit::{dialects, emit};
+use crate::model::plan::Block;
+use crate::model::{Plan, Scene, Value};
 
 /// What a policy of the pack did to an option.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Change {
     /// The option.
     pub key: String,
@@ -31,6 +37,11 @@ pub struct Prepared {
     pub changes: Vec<Change>,
 }
 
+/// Keys of a request that the runner sets itself, whatever the pack says.
+const OWN: [&str; 4] = ["model", "messages", "stream", "stream_options"];
+/// Fields of an added message that are fields of a block; all others are kept in `meta.fields`.
+const FIELDS: [&str; 5] = ["role", "content", "name", "tool_calls", "tool_call_id"];
+
 /// Makes the request of a plan: its messages, then `added` in the shape of chat completions.
 ///
 /// # Errors
@@ -42,10 +53,146 @@ pub(super) fn prepare(
     options: &Map<String, Json>,
     stream: bool,
 ) -> Result<Prepared, RunError> {
-    let _ = (added, options);
-    let dialect = "openai".to_owned();
-    let emitted = emit(&config.rules, plan, &dialect)?;
-    let url = emitted.request.get("url").and_then(Json::as_str).unwrap_or_default().to_owned();
-    let outgoing = Outgoing { url, headers: Vec::new(), auth: Auth::of(&config.rules, &dialect), body: emitted.payload, stream };
-    Ok(Prepared { outgoing, dialect, internal: Map::new(), changes: Vec::new() })
+    let mut scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
+    let runner = json!({
+        "config": config.values, "plan_options": plan_options(plan), "call_options": options, "stream": stream,
+        "dialect": plan_dialect(plan), "dialects": dialects(&config.rules),
+    });
+    scene.set("runner", Value::from(&runner));
+    scene.set("capability", config.values.get("capabilities").map(Value::from).unwrap_or_default());
+    scene.set("provider.source", Value::text(config.provider.as_str()));
+    scene.set("provider.model", Value::text(config.model.as_str()));
+    let done = run(&config.rules, "request", &scene, &[])?;
+    problems(&done)?;
+    let violations = listed(&done, "violations", "key");
+    if !violations.is_empty() {
+        return Err(RunError::Preflight(violations));
+    }
+    let dialect = done.get("dialect").to_text().to_string();
+    let outbound = table(&done, "options.outbound");
+    apart(&outbound)?;
+    let mut plan = Plan { scene: scene.data.clone(), ..plan.clone() };
+    plan.blocks.extend(added.iter().map(block));
+    let meant = done.get("options.scene").to_json();
+    let mut data = Scene { data: plan.scene, ..Scene::default() };
+    for option in meant.as_array().into_iter().flatten() {
+        if let Some(path) = option["path"].as_str() {
+            data.set(path, Value::from(&option["value"]));
+        }
+    }
+    plan.scene = data.data;
+    let emitted = emit(&config.rules, &plan, &dialect)?;
+    let mut body = emitted.payload;
+    if let Some(body) = body.as_object_mut() {
+        body.extend(table(&done, "options.body"));
+        if stream && let Some(own) = done.get("options.stream").as_map() {
+            body.extend(own.iter().map(|(key, value)| (key.to_string(), value.to_json())));
+        }
+    }
+    outbound_transforms(config, &scene, &mut body)?;
+    let text = |key: &str| emitted.request.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let headers = emitted.request.get("headers").and_then(Json::as_object).into_iter().flatten();
+    let headers = headers.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned()))).collect();
+    let outgoing = Outgoing { url: text("url"), headers, auth: Auth::of(&config.rules, &dialect), body, stream };
+    let changes = done.get("options.changes").to_json();
+    let changes = serde_json::from_value(changes).unwrap_or_default();
+    Ok(Prepared { outgoing, dialect, internal: table(&done, "options.internal"), changes })
+}
+
+/// Options are part of a plan: those of its scene, and above them those that the build has reported.
+fn plan_options(plan: &Plan) -> Json {
+    let given = plan.scene.at("llm_options").map(Value::to_json);
+    let made = plan.set.at("plan.llm_options").map(Value::to_json);
+    match (given, made) {
+        (Some(Json::Object(mut given)), Some(Json::Object(made))) => {
+            given.extend(made);
+            Json::Object(given)
+        }
+        (given, made) => made.or(given).unwrap_or_default(),
+    }
+}
+
+/// The dialect that a plan was made for, if it says so.
+fn plan_dialect(plan: &Plan) -> Json {
+    let said = plan.set.at("plan.dialect").or_else(|| plan.scene.at("dialect"));
+    said.map(Value::to_json).unwrap_or_default()
+}
+
+/// What keeps the protocols apart. Source: the contract of the runner, section 8.
+fn apart(options: &Map<String, Json>) -> Result<(), RunError> {
+    let given = |key: &str| options.get(key).is_some_and(|v| !v.is_null() && v.as_array().is_none_or(|list| !list.is_empty()));
+    if given("tools") && given("response_format") {
+        let message = "a request has either tools or a format of the answer; leave one of them out".to_owned();
+        return Err(RunError::Preflight(vec![Problem {
+            code: "tools_with_response_format".to_owned(),
+            at: "response_format".to_owned(),
+            message,
+        }]));
+    }
+    match OWN.iter().find(|key| options.contains_key(**key)) {
+        Some(key) => Err(config("reserved_key", &format!("/llm_options/{key}"), format!("the runner sets `{key}` itself"))),
+        None => Ok(()),
+    }
+}
+
+/// A message in the shape of chat completions as a block of a plan.
+fn block(message: &Json) -> Block {
+    let at = |key: &str| message.get(key).cloned().unwrap_or_default();
+    let rest = message.as_object().into_iter().flatten().filter(|(key, _)| !FIELDS.contains(&key.as_str()));
+    let rest: Map<String, Json> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let mut meta = Map::new();
+    for key in ["tool_calls", "tool_call_id"] {
+        if !at(key).is_null() {
+            meta.insert(key.to_owned(), at(key));
+        }
+    }
+    // dialects know signatures and reasoning by their own names
+    meta.extend(rest.clone());
+    if !rest.is_empty() {
+        meta.insert("fields".to_owned(), Json::Object(rest));
+    }
+    let mut fields = Map::new();
+    fields.insert("role".to_owned(), at("role"));
+    fields.insert(if at("content").is_array() { "parts" } else { "text" }.to_owned(), at("content"));
+    for key in ["name", "tool_call_id", "tool_calls"] {
+        if !at(key).is_null() {
+            fields.insert(key.to_owned(), at(key));
+        }
+    }
+    fields.insert("meta".to_owned(), Json::Object(meta));
+    // what a loop has added is sent as it is: macros in it are not expanded, and nothing trims it
+    fields.insert("expanded".to_owned(), Json::Bool(true));
+    fields.insert("removable".to_owned(), Json::Bool(false));
+    Block { fields: Value::from(&Json::Object(fields)), tokens: 0, history: Vec::new() }
+}
+
+/// Does the transforms of messages that the configuration asks for, on the messages of a body.
+fn outbound_transforms(config_of_run: &RunnerConfig, scene: &Scene, body: &mut Json) -> Result<(), RunError> {
+    let wanted = config_of_run.values.get("message_transforms").and_then(Json::as_array);
+    if wanted.is_none_or(Vec::is_empty) {
+        return Ok(());
+    }
+    let Some(messages) = body.get_mut("messages").filter(|messages| messages.is_array()) else {
+        let message = "the dialect's requests have no list `messages`, so transforms of messages cannot be done".to_owned();
+        return Err(config("transform_unsupported", "/runner_config/message_transforms", message));
+    };
+    *messages = Json::Array(transformed(config_of_run, scene, "outbound", messages.as_array().map_or(&[], Vec::as_slice))?);
+    Ok(())
+}
+
+/// The message of a reply after the transforms that the configuration asks for.
+pub(super) fn inbound_transforms(config: &RunnerConfig, message: Json) -> Result<Json, RunError> {
+    let wanted = config.values.get("response_transforms").and_then(Json::as_array);
+    if wanted.is_none_or(Vec::is_empty) || !message.is_object() {
+        return Ok(message);
+    }
+    let scene = super::config::scene(json!({ "runner": { "config": config.values } }));
+    let done = transformed(config, &scene, "inbound", std::slice::from_ref(&message))?;
+    Ok(done.into_iter().next().unwrap_or(message))
+}
+
+fn transformed(config: &RunnerConfig, scene: &Scene, program: &str, messages: &[Json]) -> Result<Vec<Json>, RunError> {
+    let list: Vec<Json> = messages.iter().map(|message| json!({ "message": message })).collect();
+    let done = run(&config.rules, program, scene, &[("wire", Json::Array(list))])?;
+    Ok(done.list("wire").iter().map(|item| item.get("message").map(Value::to_json).unwrap_or_default()).collect())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::receive::{failed, receive};
-use super::request::prepare;
+use super::request::{inbound_transforms, prepare};
 use super::{Bounds, Delta, Doing, Prepared, Problem, ProviderError, Reply, RunError, RunnerConfig, Transport};
 use crate::model::Plan;
 
@@ -69,7 +69,7 @@ impl PromptRunner {
             let mut read = read.map_err(|e| self.clean_error(e))?;
             self.clean(&mut read.message);
             self.clean(&mut read.usage);
-            let message = inbound(config, read.message)?;
+            let message = inbound_transforms(config, read.message)?;
             let (reasoning, finish_reason) =
                 (self.transport.scrub(read.reasoning), read.finish_reason.map(|word| self.transport.scrub(word)));
             Ok(Reply { message, reasoning, finish_reason, usage: read.usage })
@@ -104,10 +104,4 @@ fn unreadable(config: &RunnerConfig, dialect: &str) -> RunError {
     let message =
         format!("pack `{}` has no row of `reply` that says how replies in dialect `{dialect}` are read", config.rules.pack().name);
     RunError::Config(vec![Problem { code: "unreadable_dialect".to_owned(), at: "/dialect".to_owned(), message }])
-}
-
-/// The message after the transforms of the configuration, which are a program of the pack.
-fn inbound(config: &RunnerConfig, message: Json) -> Result<Json, RunError> {
-    let _ = config;
-    Ok(message)
 }

@@ -136,6 +136,12 @@ pub const FUNCTIONS: &[Function] = &[
         args: &[("of", true), ("lenient", false)],
         run: |args| Ok(tools::language_tag(&text(args), args.get("lenient").is_some_and(Value::truthy))?),
     },
+    Function {
+        name: "laid",
+        doc: "the tables of a list laid over each other: a later key replaces an earlier one, also with null; what is not a table is left out",
+        args: OF,
+        run: |args| Ok(laid(of(args))),
+    },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
@@ -183,6 +189,15 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "what is wrong with a value by the JSON Schema `schema`, as a list of texts; empty if nothing is",
         args: &[("of", true), ("schema", true)],
         run: |args| super::schema::mistakes(of(args), args.get("schema").unwrap_or(&Value::Null)).map_err(Refusal::from),
+    },
+    Function {
+        name: "schema_problems",
+        doc: "the same as a list of tables `{ code, at, keyword }`, one for each place, in the order of the value: `at` is a JSON Pointer behind the text `at`, `code` what the table `codes` has for the keyword that is broken, or for `else`",
+        args: &[("of", true), ("schema", true), ("at", false), ("codes", false)],
+        run: |args| {
+            let arg = |name: &str| args.get(name).unwrap_or(&Value::Null);
+            super::schema_problems::problems(of(args), arg("schema"), &arg("at").to_text(), arg("codes")).map_err(Refusal::from)
+        },
     },
     Function {
         name: "sha512",
@@ -433,6 +448,17 @@ fn concat(args: &Args) -> Result<Value, Refusal> {
     let parts: Vec<_> = list.iter().map(Value::to_text).collect();
     bounded(parts.iter().map(|p| p.len()).sum())?;
     Ok(Value::text(parts.concat()))
+}
+
+/// The tables of a list laid over each other.
+fn laid(tables: &Value) -> Value {
+    let mut out = Map::default();
+    for table in tables.as_list().unwrap_or_default().iter().filter_map(Value::as_map) {
+        for (key, value) in table {
+            out.insert(Arc::clone(key), value.clone());
+        }
+    }
+    Value::map(out)
 }
 
 fn flat(value: &Value) -> Value {

@@ -24,6 +24,7 @@ mod merge_patch;
 pub mod moment;
 pub mod pattern;
 pub(crate) mod schema;
+mod schema_problems;
 pub mod script;
 pub mod seedrandom;
 pub mod tokens;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jsonschema::PatternOptions;
 
 use crate::diag::short;
+use super::language_tag::LanguageTag;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 
 /// The most values of one schema.
@@ -17,6 +18,8 @@ const DEFINITIONS: &str = "$defs";
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 /// The most backtracking steps of a pattern of a schema.
 const BACKTRACK: usize = 100_000;
+/// The format of texts that must be language tags (RFC 5646).
+const LANGUAGE_TAG: &str = "language-tag";
 /// The most mistakes that are told.
 const MOST_MISTAKES: usize = 20;
 
@@ -69,12 +72,25 @@ pub(crate) fn usable(schema: &Value) -> Result<(), String> {
 }
 
 fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
+    build(schema, options())
+}
+
+/// A validator that knows the format `language-tag` as well; the formats of JSON Schema are checked too.
+pub(super) fn strict_validator(schema: &Value) -> Result<jsonschema::Validator, String> {
+    let tag = |text: &str| LanguageTag::parse(text).is_ok();
+    build(schema, options().with_format(LANGUAGE_TAG, tag).should_validate_formats(true))
+}
+
+fn options() -> jsonschema::ValidationOptions<'static> {
+    jsonschema::options().with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK))
+}
+
+fn build(schema: &Value, options: jsonschema::ValidationOptions<'static>) -> Result<jsonschema::Validator, String> {
     // a schema whose references lead in a circle could be followed without end
     let schema = inline_refs(schema)?;
     if refers(&schema) {
         return Err("a JSON Schema may refer to its own `$defs`, and to nothing else".into());
     }
-    let options = jsonschema::options().with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK));
     options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))
 }
 

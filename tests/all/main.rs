@@ -31,6 +31,7 @@ mod passes;
 mod peers;
 mod planted;
 mod presets;
+mod protocols;
 mod replay;
 mod sending;
 mod session;

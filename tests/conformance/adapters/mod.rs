@@ -17,6 +17,7 @@ mod parts;
 mod pipeline;
 mod post;
 mod rewrite;
+mod runner;
 mod st_group;
 mod story;
 mod talespinner;
@@ -68,6 +69,13 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-notes", "", notes::contract),
     adapter("contract-pipeline", "", pipeline::contract),
     adapter("contract-story", "", story::contract),
+    adapter("contract-capabilities", "", runner::capabilities),
+    adapter("contract-request-policy", "", runner::policy),
+    adapter("contract-preflight", "", runner::preflight),
+    adapter("contract-runner-config", "", runner::config),
+    adapter("contract-plan", "", runner::plan),
+    adapter("contract-presets", "", runner::presets),
+    adapter("contract-prompt-runner", "", runner::prompt),
     adapter("contract-directives", "", directives::contract),
     adapter("contract-language-tag", "", text_utils::language_tag),
     adapter("contract-json-pointer", "", text_utils::json_pointer),

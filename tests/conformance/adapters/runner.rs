@@ -1,0 +1,327 @@
+//! The suites of the runner: configuration, capabilities, policy, preflight, plan, presets, and one request.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Map, Value as Json, json};
+use tapster::model::Block;
+use tapster::run::{Body, Delta, Doing, Incoming, Outgoing, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
+use tapster::{Plan, Ruleset, Value};
+
+use crate::case::{Case, Check};
+use crate::engine::{self, Scene};
+
+/// The pack of the contract.
+const PACK: &str = "vibetavern";
+
+fn same(expected: &Json, actual: &Json) -> bool {
+    alike(expected, actual)
+}
+
+/// Equality of JSON where numbers are equal by value.
+fn alike(a: &Json, b: &Json) -> bool {
+    match (a, b) {
+        (Json::Number(a), Json::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b)),
+        (Json::Object(a), Json::Object(b)) => a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|b| alike(value, b))),
+        _ => a == b,
+    }
+}
+
+/// Runs a case twice: what it is given stays as it is, and the same comes of it.
+fn twice(case: &Case, run: impl Fn(&Ruleset, &Json) -> Result<Json, Json>) -> Vec<Check> {
+    let actual = engine::rules(PACK).and_then(|rules| {
+        let first = run(&rules, &case.input)?;
+        let second = run(&rules, &case.input)?;
+        if first == second { Ok(first) } else { Err(json!({ "law": "not deterministic", "first": first, "second": second })) }
+    });
+    vec![case.check(actual.unwrap_or_else(|error| error), same)]
+}
+
+/// The errors of a run in the contract's form.
+fn errors(error: &RunError) -> Json {
+    let list = |problems: &[Problem], at: &str| -> Json { problems.iter().map(|p| json!({ "code": p.code, at: p.at })).collect() };
+    match error {
+        RunError::Config(problems) => json!({ "errors": list(problems, "at") }),
+        RunError::Preflight(problems) => json!({ "errors": list(problems, "key") }),
+        RunError::Provider(error) => match error.status {
+            Some(status) => json!({ "error": { "code": error.code, "status": status } }),
+            None => json!({ "error": { "code": error.code } }),
+        },
+        other => json!({ "failed": other.to_string() }),
+    }
+}
+
+pub(crate) fn capabilities(case: &Case) -> Vec<Check> {
+    twice(case, |rules, input| {
+        let (flags, budget) = match tapster::run::capabilities(rules, input) {
+            Ok(resolved) => resolved,
+            Err(error) => return Ok(errors(&error)),
+        };
+        let name = |key: &str| input[key].as_str().unwrap_or_default().trim().to_owned();
+        let mut out = json!({ "provider": name("provider"), "model": name("model"), "capabilities": flags, "budget": budget });
+        if let Some(estimated) = input["estimated_prompt_tokens"].as_u64() {
+            out["result"] = enforced(&json!(budget), estimated);
+        }
+        Ok(out)
+    })
+}
+
+/// The step `max_tokens` over a prompt of so many words.
+fn enforced(budget: &Json, estimated: u64) -> Json {
+    if budget.is_null() {
+        return json!({ "ok": true });
+    }
+    let context = json!({ "window": budget["max_tokens"], "reserve": budget["reserve_tokens"], "tokenizer": "words" });
+    let words = vec!["x"; usize::try_from(estimated).unwrap_or(0)].join(" ");
+    let blocks = json!([{ "role": "user", "text": words }]);
+    match engine::run(PACK, "max_tokens", Scene::new(json!({ "context": context })), &[("blocks", blocks)]) {
+        Ok(_) => json!({ "ok": true }),
+        Err(error) => {
+            let error = &error["error"];
+            json!({
+                "error": error["kind"], "stage": "max_tokens", "max_tokens": error["max_tokens"],
+                "reserve_tokens": error["reserve_tokens"], "estimated_tokens": error["estimated_tokens"],
+            })
+        }
+    }
+}
+
+/// Options alone, through some of the programs of a request.
+fn options(input: &Json, key: &str, programs: &[&str]) -> Result<tapster::Outcome, Json> {
+    let rules = engine::rules(PACK)?;
+    let mut data = json!({ "runner": { "call_options": input[key], "dialect": input["dialect"] }, "capability": {} });
+    if input["capabilities"].is_object() {
+        data["capability"] = input["capabilities"].clone();
+    }
+    let scene = tapster::Scene { data: Value::from(&data), ..Default::default() };
+    tapster::run_all(&rules, programs, &scene, &[]).map_err(|error| json!({ "failed": error.message }))
+}
+
+pub(crate) fn policy(case: &Case) -> Vec<Check> {
+    twice(case, |_, input| {
+        let done = options(input, "options", &["option_read", "option_types"])?;
+        if let Some(errors) = violations(&done) {
+            return Ok(errors);
+        }
+        let done = options(input, "options", &["option_read", "policy"])?;
+        let at = |path: &str| done.get(path).to_json();
+        let table = |path: &str| if at(path).is_null() { json!({}) } else { at(path) };
+        let changes = at("options.changes");
+        Ok(json!({
+            "internal": table("options.internal"), "outbound": table("options.outbound"),
+            "changes": if changes.is_null() { json!([]) } else { changes },
+        }))
+    })
+}
+
+pub(crate) fn preflight(case: &Case) -> Vec<Check> {
+    twice(case, |_, input| {
+        let done = options(input, "request", &["request/dialect", "option_read", "option_types"])?;
+        if let Some(errors) = violations(&done) {
+            return Ok(errors);
+        }
+        let done = options(input, "request", &["request/dialect", "option_read", "preflight"])?;
+        Ok(violations(&done).unwrap_or_else(|| json!({ "ok": true })))
+    })
+}
+
+fn violations(done: &tapster::Outcome) -> Option<Json> {
+    let found = done.get("violations").to_json();
+    let found = found.as_array().filter(|found| !found.is_empty())?;
+    Some(json!({ "errors": found.iter().map(|v| json!({ "code": v["code"], "key": v["key"] })).collect::<Vec<_>>() }))
+}
+
+pub(crate) fn config(case: &Case) -> Vec<Check> {
+    twice(case, |rules, input| {
+        let config = RunnerConfig::parse_with(rules, &input["context"], &input["registry"], &input["default_overrides"]);
+        Ok(match config {
+            Ok(config) => parsed(&config, &case.expected),
+            Err(error) => errors(&error),
+        })
+    })
+}
+
+/// A configuration in the contract's form; the transforms only where they are expected.
+fn parsed(config: &RunnerConfig, expected: &Json) -> Json {
+    let value = |key: &str, none: Json| config.values.get(key).cloned().unwrap_or(none);
+    let mut out = json!({
+        "provider": config.provider, "model": config.model,
+        "llm_options_defaults": value("llm_options_defaults", json!({})), "capabilities": config.capabilities(),
+        "steps": value("steps", json!({})), "tool_calling": config.tool_limits(), "directives": config.directives(),
+        "language_policy": config.language_policy(), "output_tags": value("output_tags", json!({})),
+    });
+    for key in ["message_transforms", "response_transforms"] {
+        let list = value(key, json!([]));
+        if expected.get(key).is_some() || list != json!([]) {
+            out[key] = list;
+        }
+    }
+    out
+}
+
+pub(crate) fn plan(case: &Case) -> Vec<Check> {
+    twice(case, |_, input| {
+        let done = match engine::run(PACK, "plan", Scene::new(json!({ "inputs": input["inputs"] })), &[]) {
+            Ok(done) => done,
+            Err(error) => return Ok(error),
+        };
+        let list = |path: &str| if done.get(path).is_null() { json!([]) } else { done.get(path) };
+        if list("errors") != json!([]) {
+            return Ok(json!({ "errors": list("errors") }));
+        }
+        let message = |block: &Json| {
+            let mut out = Map::new();
+            for (to, from) in [("role", "role"), ("content", "text"), ("name", "name"), ("metadata", "meta")] {
+                if !block[from].is_null() {
+                    out.insert(to.to_owned(), block[from].clone());
+                }
+            }
+            Json::Object(out)
+        };
+        let messages: Json = done.list("blocks").iter().map(message).collect();
+        let given = &input["inputs"]["llm_options"];
+        let options = if given.is_object() { given.clone() } else { json!({}) };
+        let made = if done.get("plan.llm_options").is_null() { json!({}) } else { done.get("plan.llm_options") };
+        if made != options {
+            return Ok(json!({ "options": made }));
+        }
+        Ok(json!({ "messages": messages, "llm_options": made, "warnings": list("warnings") }))
+    })
+}
+
+pub(crate) fn presets(case: &Case) -> Vec<Check> {
+    twice(case, |rules, input| {
+        let protocol = input["protocol"].as_str().unwrap_or_default();
+        Ok(match tapster::run::presets(rules, protocol, &input["presets"], &input["use"], &input["config"]) {
+            Ok(config) => json!({ "config": config }),
+            Err(error) => errors(&error),
+        })
+    })
+}
+
+/// A transport that answers with what is recorded.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    /// What is answered, one after the other: a status, and the parts of a body.
+    pub(crate) answers: Mutex<VecDeque<(u16, &'static str, Vec<Vec<u8>>)>>,
+    /// The bodies that were sent.
+    pub(crate) sent: Mutex<Vec<Json>>,
+}
+
+struct Parts(VecDeque<Vec<u8>>);
+
+impl Body for Parts {
+    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+        Box::pin(std::future::ready(Ok(self.0.pop_front())))
+    }
+}
+
+impl Scripted {
+    /// One answer in the contract's form.
+    pub(crate) fn answer(&self, reply: &Json) {
+        let answer = if let Some(status) = reply["http_error"].as_u64() {
+            (u16::try_from(status).unwrap_or(500), "application/json", vec![b"{}".to_vec()])
+        } else if let Some(chunks) = reply["chunks"].as_array() {
+            let line = |chunk: &Json| chunk.as_str().map_or_else(|| format!("data: {chunk}\n\n"), |text| format!("data: {text}\n\n"));
+            let mut parts: Vec<Vec<u8>> = chunks.iter().map(|chunk| line(chunk).into_bytes()).collect();
+            if chunks.last() != Some(&json!("[DONE]")) {
+                parts.push(b"data: [DONE]\n\n".to_vec());
+            }
+            (200, "text/event-stream", parts)
+        } else {
+            (200, "application/json", vec![reply.to_string().into_bytes()])
+        };
+        self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push_back(answer);
+    }
+}
+
+impl Transport for Scripted {
+    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+        self.sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(request.body.clone());
+        let answer = self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
+        let incoming = answer.map(|(status, kind, parts)| Incoming {
+            status,
+            headers: vec![("content-type".to_owned(), kind.to_owned())],
+            body: Box::new(Parts(parts.into())),
+        });
+        let nothing = TransportError { code: "connect", message: "no reply is left".to_owned(), unsent: true };
+        Box::pin(std::future::ready(incoming.ok_or(nothing)))
+    }
+}
+
+/// A plan of finished messages.
+pub(crate) fn plan_of(plan: &Json) -> Plan {
+    let block = |message: &Json| {
+        let mut fields = json!({ "role": message["role"], "text": message["content"], "expanded": true });
+        for (to, from) in [("name", "name"), ("meta", "metadata")] {
+            if !message[from].is_null() {
+                fields[to] = message[from].clone();
+            }
+        }
+        Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() }
+    };
+    let reported = json!({ "plan": { "llm_options": plan["llm_options"], "dialect": plan["dialect"] } });
+    Plan {
+        blocks: plan["messages"].as_array().into_iter().flatten().map(block).collect(),
+        set: Value::from(&reported),
+        ..Plan::default()
+    }
+}
+
+/// Waits for something that waits for nothing else.
+pub(crate) fn now<T>(doing: impl std::future::Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| runtime.block_on(doing)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub(crate) fn prompt(case: &Case) -> Vec<Check> {
+    twice(case, |rules, input| {
+        let Some(context) = input["runner_config"].as_object() else {
+            // the type of the runner demands a configuration, so this mistake cannot be made in Rust
+            return Ok(json!({ "errors": [{ "code": "runner_config_required", "at": "/runner_config" }] }));
+        };
+        // the runner checks the options of all layers together, so the defaults must get to it unchecked
+        let mut context = context.clone();
+        let defaults = context.remove("llm_options_defaults");
+        let mut config = match RunnerConfig::parse(rules, &Json::Object(context)) {
+            Ok(config) => config,
+            Err(error) => return Ok(errors(&error)),
+        };
+        if let Some(defaults) = defaults {
+            config.values.insert("llm_options_defaults".to_owned(), defaults);
+        }
+        let plan = plan_of(&input["plan"]);
+        let call = input["llm_options"].as_object().cloned().unwrap_or_default();
+        let stream = input["stream"] == json!(true);
+        let prepared = match PromptRunner::prepare(&config, &plan, &[], &call, stream) {
+            Ok(prepared) => prepared,
+            Err(error) => return Ok(errors(&error)),
+        };
+        let mut out = json!({ "body": prepared.outgoing.body, "changes": prepared.changes });
+        let script = if input["chunks"].is_array() { json!({ "chunks": input["chunks"] }) } else { input["reply"].clone() };
+        if script.is_null() {
+            return Ok(out);
+        }
+        let transport = Arc::new(Scripted::default());
+        transport.answer(&script);
+        let runner = PromptRunner::new(Arc::clone(&transport) as Arc<dyn Transport>);
+        let mut deltas = Vec::new();
+        let mut hear = |delta: &Delta| {
+            if let Delta::Text(text) = delta {
+                deltas.push(text.clone());
+            }
+        };
+        match now(runner.send(&config, &prepared, &mut hear)) {
+            Ok(reply) => {
+                out["message"] = reply.message;
+                out["finish_reason"] = json!(reply.finish_reason);
+                out["usage"] = reply.usage;
+            }
+            Err(error) => out["error"] = errors(&error)["error"].clone(),
+        }
+        if input["chunks"].is_array() {
+            out["deltas"] = json!(deltas);
+        }
+        Ok(out)
+    })
+}
