@@ -158,7 +158,9 @@ impl Compiled {
                 found.is_some_and(|found| equals.as_ref().is_none_or(|wanted| same(wanted, found)))
             }
             Check { tool: Some(tool), arguments, .. } => {
-                let fits = |call: &Call| call.ok && call.tool == *tool && arguments.as_ref().is_none_or(|wanted| holds_in(wanted, &call.arguments));
+                let fits = |call: &Call| {
+                    call.ok && call.tool == *tool && arguments.as_ref().is_none_or(|wanted| holds_in(wanted, &call.arguments))
+                };
                 reply.calls.iter().any(fits)
             }
             Check { directive: Some(kind), payload, .. } => {

@@ -94,7 +94,9 @@ impl Report {
                 names.push(&group.of.scenario);
             }
         }
-        page.push_str("<h2>Scenarios</h2><div class=\"wide\"><table><caption>Successes of trials</caption><thead><tr><th scope=\"col\">Scenario</th>");
+        page.push_str(
+            "<h2>Scenarios</h2><div class=\"wide\"><table><caption>Successes of trials</caption><thead><tr><th scope=\"col\">Scenario</th>",
+        );
         for group in &self.contenders {
             let _ = write!(page, "<th scope=\"col\">{}</th>", escaped(&name_of(group)));
         }
@@ -102,7 +104,8 @@ impl Report {
         for name in names {
             let _ = write!(page, "<tr><th scope=\"row\">{}</th>", escaped(name));
             for contender in &self.contenders {
-                let own = |g: &&Group| g.of.scenario == name && super::report::Slice { scenario: String::new(), ..g.of.clone() } == contender.of;
+                let own =
+                    |g: &&Group| g.of.scenario == name && super::report::Slice { scenario: String::new(), ..g.of.clone() } == contender.of;
                 match self.details.iter().find(own) {
                     Some(g) => {
                         let width = g.rate * 100.0;
@@ -134,7 +137,8 @@ impl Report {
             if !cell.message.is_empty() {
                 let _ = write!(page, "<p>{}</p>", escaped(&cell.message));
             }
-            let wrong: Vec<String> = cell.checks.iter().filter(|made| !made.ok).map(|made| format!("<li>{}</li>", escaped(&made.check))).collect();
+            let wrong: Vec<String> =
+                cell.checks.iter().filter(|made| !made.ok).map(|made| format!("<li>{}</li>", escaped(&made.check))).collect();
             if !wrong.is_empty() {
                 let _ = write!(page, "<p>Not as it must be:</p><ul>{}</ul>", wrong.concat());
             }

@@ -210,7 +210,8 @@ pub(super) fn failures(groups: &[Group]) -> Option<String> {
     let about = about.collect::<Vec<_>>().join(" ");
     let mut legend = String::from("<ul class=\"legend\">");
     for (n, code) in codes.iter().enumerate() {
-        let _ = write!(legend, "<li><span class=\"key c{}\" aria-hidden=\"true\"></span>{}: {}</li>", n % COLOURS, letter(n), escaped(code));
+        let _ =
+            write!(legend, "<li><span class=\"key c{}\" aria-hidden=\"true\"></span>{}: {}</li>", n % COLOURS, letter(n), escaped(code));
     }
     legend.push_str("</ul>");
     Some(format!("{}{legend}", plot.drawn("failures", "Why cells failed", &about, |n| format!("{n:.0}"))))

@@ -116,7 +116,8 @@ impl Report {
     pub fn of(about: &str, outcomes: Vec<Outcome>, missing: usize) -> Self {
         let all: Vec<&Outcome> = outcomes.iter().collect();
         let total = Group::of(Slice::default(), &all);
-        let contender = |o: &Outcome| Slice { scenario: String::new(), model: o.model.clone(), mode: o.mode.clone(), preset: o.preset.clone() };
+        let contender =
+            |o: &Outcome| Slice { scenario: String::new(), model: o.model.clone(), mode: o.mode.clone(), preset: o.preset.clone() };
         let contenders = groups(&all, contender);
         let details = groups(&all, |o| Slice { scenario: o.scenario.clone(), ..contender(o) });
         Self { about: about.to_owned(), made: String::new(), missing, total, contenders, details, cells: outcomes }

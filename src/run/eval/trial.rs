@@ -157,11 +157,12 @@ impl Trial<'_> {
     fn plan(&self, config: &RunnerConfig) -> Result<Plan, RunError> {
         let mut scene = self.subject.scene.clone();
         scene.set("provider.model", Value::text(self.candidate.id()));
-        if let Some(dialect) = &self.candidate.dialect {
-            scene.set("dialect", Value::text(dialect.as_str()));
+        for (path, value) in [("dialect", &self.candidate.dialect), ("provider.url", &self.candidate.url)] {
+            if let Some(value) = value {
+                scene.set(path, Value::text(value.as_str()));
+            }
         }
-        let _ = config;
-        Ok(build(&self.subject.rules, &scene)?)
+        Ok(build(&self.subject.rules, &config.scene(&scene))?)
     }
 
     /// The tokens of all replies, in the words of the pack.
@@ -203,7 +204,12 @@ impl Reply {
             let text = call.pointer("/function/arguments").and_then(Json::as_str).unwrap_or_default();
             serde_json::from_str(text).unwrap_or_else(|_| Json::Object(Map::new()))
         });
-        let result = |(result, arguments): (super::super::tools::ToolResult, Json)| Call { tool: result.tool, arguments, ok: result.ok, code: result.code };
+        let result = |(result, arguments): (super::super::tools::ToolResult, Json)| Call {
+            tool: result.tool,
+            arguments,
+            ok: result.ok,
+            code: result.code,
+        };
         reply.calls = report.results.into_iter().zip(arguments).map(result).collect();
         reply.text = report.final_text.unwrap_or_default();
         reply.usage = report.usage;
@@ -230,5 +236,9 @@ impl Transport for Counting {
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
         self.sent.fetch_add(1, Ordering::SeqCst);
         self.inner.send(request)
+    }
+
+    fn scrub(&self, text: String) -> String {
+        self.inner.scrub(text)
     }
 }
