@@ -142,7 +142,9 @@ fn calls_that_may_run_side_by_side_do_and_results_keep_their_order() {
     let ids: Vec<&str> = report.results.iter().map(|result| result.id.as_str()).collect();
     assert_eq!(ids, ["a", "b", "x", "c", "d"]);
     assert_eq!(report.results.iter().filter(|result| result.ok).count(), 4);
-    assert_eq!(*meeting.order.lock().unwrap(), ["b", "c", "a"]);
+    // the first call is not the first to be done
+    let order = meeting.order.lock().unwrap().clone();
+    assert!(order.len() == 3 && order[2] == "a", "{order:?}");
     let starts = report.events.iter().take_while(|event| !matches!(event, LoopEvent::ToolEnd { .. }));
     assert_eq!(starts.filter(|event| matches!(event, LoopEvent::ToolStart { .. })).count(), 3);
 }
