@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
+use tapster::run::retry::{Pace, Policy, Retrying};
 use tapster::run::tools::{
     FilteredToolRegistry, LoopEvent, StopReason, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec,
     Unwatched,
 };
-use tapster::run::retry::{Pace, Policy, Retrying};
 use tapster::run::{Doing, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 use tapster::{Plan, Ruleset, Scene};
 
@@ -21,7 +21,10 @@ use crate::sending::scripted::{Answer, BASE, Scripted, config, json_answer};
 fn calls(calls: &[(&str, &str, &str)]) -> Answer {
     let one = |(id, name, arguments): &(&str, &str, &str)| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
     let calls: Vec<Json> = calls.iter().map(one).collect();
-    json_answer(200, &json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": calls }, "finish_reason": "tool_calls" }] }))
+    json_answer(
+        200,
+        &json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": calls }, "finish_reason": "tool_calls" }] }),
+    )
 }
 
 fn says(text: &str) -> Answer {
@@ -75,9 +78,15 @@ fn functions_of_a_pack_are_tools() {
         fn roll(arguments, scene) { if arguments.sides > 100 { throw "no such die" } #{ who: scene.names.char, rolled: arguments.sides / 2 } }
         fn endless(arguments, scene) { loop {} }
     "#;
-    let rules = crate::tools::opened("tool-pack", &[("tools.toml", overlay.replace("overlay", "tools")), ("scripts/dice.rhai", script.into())]);
+    let rules =
+        crate::tools::opened("tool-pack", &[("tools.toml", overlay.replace("overlay", "tools")), ("scripts/dice.rhai", script.into())]);
     let transport = Scripted::new([
-        calls(&[("a", "dice", r#"{"sides":6}"#), ("b", "dice", r#"{"sides":1}"#), ("c", "dice", r#"{"sides":101}"#), ("d", "endless", "{}")]),
+        calls(&[
+            ("a", "dice", r#"{"sides":6}"#),
+            ("b", "dice", r#"{"sides":1}"#),
+            ("c", "dice", r#"{"sides":101}"#),
+            ("d", "endless", "{}"),
+        ]),
         says("Three."),
     ]);
     let report = ran(transport.clone(), &config(&rules), ToolRegistry::of_pack(&rules)).unwrap();
@@ -94,7 +103,7 @@ fn functions_of_a_pack_are_tools() {
 #[test]
 fn a_function_that_a_pack_does_not_have_is_an_error_of_the_pack() {
     let overlay = "kind = \"overlay\"\nversion = 1\n[[tool]]\nname = \"dice\"\nfunction = \"dice.rhai::roll\"\n[[tool]]\nname = \"none\"\n";
-    let report = Ruleset::open_with("base", &[("mine.toml", overlay)]).unwrap_err().to_string();
+    let report = Ruleset::open_with("base", &[("mine.toml", overlay)]).err().unwrap().to_string();
     assert!(report.contains("dice.rhai") && report.contains("mine.toml:5"), "{report}");
     assert!(report.contains("tool `none` has no `function`"), "{report}");
 }
@@ -133,7 +142,9 @@ fn calls_that_may_run_side_by_side_do_and_results_keep_their_order() {
     let ids: Vec<&str> = report.results.iter().map(|result| result.id.as_str()).collect();
     assert_eq!(ids, ["a", "b", "x", "c", "d"]);
     assert_eq!(report.results.iter().filter(|result| result.ok).count(), 4);
-    assert_eq!(*meeting.order.lock().unwrap(), ["b", "c", "a"]);
+    // the first call is not the first to be done
+    let order = meeting.order.lock().unwrap().clone();
+    assert!(order.len() == 3 && order[2] == "a", "{order:?}");
     let starts = report.events.iter().take_while(|event| !matches!(event, LoopEvent::ToolEnd { .. }));
     assert_eq!(starts.filter(|event| matches!(event, LoopEvent::ToolStart { .. })).count(), 3);
 }
@@ -177,7 +188,8 @@ fn a_result_keeps_nulls_and_large_numbers() {
     let data = json!({ "none": null, "n": u64::MAX, "list": [null, 0.1] });
     let same = data.clone();
     let gives: Arc<dyn Tool> = Arc::new(move |_: &ToolCall<'_>| Ok(same.clone()));
-    let report = ran(Scripted::new([calls(&[("a", "give", "")]), says("")]), &config(&BASE), ToolRegistry::new().with(ToolSpec::new("give"), gives));
+    let report =
+        ran(Scripted::new([calls(&[("a", "give", "")]), says("")]), &config(&BASE), ToolRegistry::new().with(ToolSpec::new("give"), gives));
     assert_eq!(told(&report.unwrap(), 0)["data"], data);
 }
 
