@@ -6,5 +6,6 @@ mod reading;
 mod records;
 mod retries;
 pub(crate) mod scripted;
+mod sdk;
 mod sockets;
 mod sse;

@@ -94,8 +94,7 @@ fn a_server_ends_when_nobody_holds_its_tools() {
     spec.line.words.push(mark.clone());
     let running = || {
         let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
-            .any(|line| String::from_utf8_lossy(&line).contains(&mark))
+        all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok()).any(|line| String::from_utf8_lossy(&line).contains(&mark))
     };
     wait(async {
         let tools = FilteredToolRegistry::from(tools_of_server(&spec).await.unwrap());
