@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use jsonschema::PatternOptions;
 
-use crate::diag::short;
 use super::language_tag::LanguageTag;
+use crate::diag::short;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 
 /// The most values of one schema.

@@ -85,7 +85,13 @@ fn plan(messages: &[(&str, &str)]) -> Plan {
     Plan { blocks: messages.iter().map(block).collect(), ..Plan::default() }
 }
 
-fn ask(script: &Arc<Script>, config: &RunnerConfig, plan: &Plan, request: &DirectiveRequest, options: &Json) -> Result<DirectiveReport, RunError> {
+fn ask(
+    script: &Arc<Script>,
+    config: &RunnerConfig,
+    plan: &Plan,
+    request: &DirectiveRequest,
+    options: &Json,
+) -> Result<DirectiveReport, RunError> {
     let directives = Directives::new(config, plan, request)?;
     let runner = DirectiveRunner::new(PromptRunner::new(Arc::clone(script) as Arc<dyn Transport>));
     wait(runner.run(config, plan, &directives, options.as_object().unwrap()))
@@ -220,7 +226,8 @@ fn a_chat_may_be_streamed() {
     let config = config(&rules, &json!({}));
     let chunk = |delta: Json| format!("data: {}\n\n", json!({ "choices": [{ "delta": delta }] }));
     let end = format!("data: {}\n\n", json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }] }));
-    let body = [chunk(json!({ "role": "assistant", "content": "Hel" })), chunk(json!({ "content": "lo" })), end, "data: [DONE]\n\n".to_owned()];
+    let body =
+        [chunk(json!({ "role": "assistant", "content": "Hel" })), chunk(json!({ "content": "lo" })), end, "data: [DONE]\n\n".to_owned()];
     let script = Script::new([(200, body.concat())]);
     let runner = PromptRunner::new(Arc::clone(&script) as Arc<dyn Transport>);
     let request = PromptRunner::prepare(&config, &plan(&[("user", "Hi")]), &[], &Map::new(), true).unwrap();
@@ -240,7 +247,9 @@ fn answers_are_cleaned_up_and_calls_are_not_touched() {
     let set = Value::from(&json!({ "plan": { "stops": ["\nBo:"] } }));
     let plan = Plan { set, ..plan(&[("user", "Hi")]) };
     let answer = |message: Json| Reply { message, ..Reply::default() };
-    let cleaned = run::reply(&config, &plan, &answer(json!({ "role": "assistant", "content": "<think>Hm.</think> <b>Hello</b>\nBo: no", "x": 1 }))).unwrap();
+    let cleaned =
+        run::reply(&config, &plan, &answer(json!({ "role": "assistant", "content": "<think>Hm.</think> <b>Hello</b>\nBo: no", "x": 1 })))
+            .unwrap();
     assert_eq!(cleaned.message, json!({ "role": "assistant", "content": "Hello", "x": 1 }));
     assert_eq!(cleaned.reasoning, "Hm.");
     let calls = answer(json!({ "role": "assistant", "content": "<b>", "tool_calls": [{ "id": "1" }] }));

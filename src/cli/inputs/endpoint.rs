@@ -3,13 +3,21 @@
 //! A key comes from an environment variable or from a file. It is never an argument, because arguments stand in the
 //! lists of processes and in the history of shells. The model and the dialect are flags of the verb itself.
 
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use clap::Args;
 
+use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::layout::head;
+use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::diag::Code;
+use crate::pack::Ruleset;
+use crate::run::retry::{Attempt, Policy, Retrying};
+use crate::run::{Clock, Http, HttpOptions, Key, Recorder, Replay, Timeouts, Transport};
 
 /// The longest time that may be set, in seconds.
 const MAX_TIMEOUT: f64 = 86_400.0;
@@ -25,7 +33,7 @@ pub(in crate::cli) struct Endpoint {
     /// The address of the provider's interface, such as http://127.0.0.1:8080/v1 [default: the dialect's own].
     #[arg(long, value_name = "URL")]
     pub(in crate::cli) url: Option<String>,
-    /// The environment variable that holds the key [default: the variable that the dialect names].
+    /// The environment variable that holds the key [default: the one that the dialect names, unless `--url` is given].
     #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
     pub(in crate::cli) key_env: Option<String>,
     /// The file that holds the key.
@@ -66,6 +74,53 @@ impl Endpoint {
             return Err(Stop::could_not(Code::SceneField, message, "write for example `--key-env OPENAI_API_KEY`"));
         }
         Ok(())
+    }
+
+    /// The key, if there is one. A usual variable is used for the provider's own address alone, so that no key goes to
+    /// an address that it was not meant for.
+    fn key(&self, rules: &Ruleset, dialect: &str) -> Result<Option<Key>, Stop> {
+        let help = "name the variable with `--key-env NAME`, or the file with `--key-file FILE`";
+        let refused = |error: crate::run::KeyError| Stop::could_not(Code::FileMissing, error.to_string(), help);
+        if let Some(file) = &self.key_file {
+            return Key::from_file(file).map(Some).map_err(refused);
+        }
+        if let Some(name) = &self.key_env {
+            return Key::from_env(name).map(Some).map_err(refused);
+        }
+        let usual = rules.readings().key(dialect).filter(|_| self.url.is_none());
+        Ok(usual.and_then(|place| place.env.iter().find_map(|name| Key::from_env(name).ok())))
+    }
+
+    /// The way to the provider: HTTP with retries, or a record. `hears` is told of every attempt that is repeated.
+    pub(in crate::cli) fn transport(
+        &self,
+        rules: &Ruleset,
+        dialect: &str,
+        hears: Arc<dyn Fn(&Attempt) + Send + Sync>,
+        show: &mut Show<'_, '_>,
+    ) -> Result<Arc<dyn Transport>, Stop> {
+        self.check()?;
+        if let Some(file) = &self.replay {
+            let text = String::from_utf8_lossy(&bytes_of(file, show)?).into_owned();
+            let replay = Replay::parse(&text).map_err(|error| {
+                Stop::could_not(Code::SyntaxJson, format!("`{}`: {error}", shown(file)), "name a file that `--record` has written")
+            })?;
+            return Ok(Arc::new(replay));
+        }
+        let key = self.key(rules, dialect)?;
+        let silent = Duration::from_secs_f64(self.timeout.unwrap_or(120.0));
+        let usual = Timeouts::default();
+        let timeouts = Timeouts { connect: usual.connect.min(silent), answer: silent, idle: silent, total: usual.total.max(silent) };
+        let options = HttpOptions { key: key.clone(), proxy: self.proxy.clone(), timeouts };
+        let http = Http::new(options).map_err(|error| Stop::could_not(Code::SceneField, error.message, "correct the address"))?;
+        let policy = Policy { attempts: self.retries.unwrap_or(2).saturating_add(1), ..Policy::default() };
+        let sends: Arc<dyn Transport> = Arc::new(Retrying::new(Arc::new(http), policy, Arc::new(Clock)).telling(hears));
+        let Some(file) = &self.record else { return Ok(sends) };
+        let sink = File::create(file).map_err(|error| {
+            let message = format!("`{}` cannot be written: {error}", shown(file));
+            Stop::could_not(Code::FileMissing, message, "name a file that can be written")
+        })?;
+        Ok(Arc::new(Recorder::new(sends, Arc::new(Mutex::new(sink)), key)))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The flags that `build` and `explain` share. They take precedence over the keys of a `scene.toml`.
 
-#[allow(dead_code, reason = "the verbs that send requests are still to come")]
 pub(in crate::cli) mod endpoint;
 pub(in crate::cli) mod files;
 pub(in crate::cli) mod library;
@@ -112,6 +111,11 @@ impl Inputs {
         self.previous.as_deref().map(|file| Previous::read(file, show)).transpose()
     }
 
+    /// Whether the flags say when it is now.
+    pub(in crate::cli) fn has_time(&self) -> bool {
+        self.now.is_some()
+    }
+
     /// The first flag that says something about a single build, if one is given.
     pub(in crate::cli) fn given_for_one_build(&self) -> Option<&'static str> {
         let flags = [("--message", self.message.is_some()), ("--previous", self.previous.is_some())];
@@ -193,7 +197,7 @@ fn put<T>(old: &mut Option<T>, new: Option<T>) {
 }
 
 /// `path=value`.
-fn assignment(text: &str) -> Result<(String, Value), Stop> {
+pub(in crate::cli) fn assignment(text: &str) -> Result<(String, Value), Stop> {
     let (path, value) = text.split_once('=').unwrap_or(("", ""));
     if path.is_empty() || path.split('.').any(str::is_empty) || path.split('.').count() > MAX_PATH {
         let message = format!("`--set {}` is no assignment", head(text, 60));

@@ -2,6 +2,7 @@
 
 mod artifact;
 mod build;
+mod chat;
 mod check;
 mod explain;
 mod fmt;
@@ -37,6 +38,8 @@ pub(in crate::cli) enum Verb {
     Template(template::Templates),
     /// Show, compare, write and move the artifacts of a session.
     Artifact(artifact::Artifacts),
+    /// Talk to a model in the terminal, with any pack.
+    Chat(Box<chat::Chat>),
     /// Play turns of a chat over a store, with recorded replies.
     Turn(turn::Turn),
     /// List the packs that can be named.
@@ -56,6 +59,7 @@ impl Verb {
             Verb::Ops(verb) => verb.run(show),
             Verb::Template(verb) => verb.run(show),
             Verb::Artifact(verb) => verb.run(show),
+            Verb::Chat(verb) => verb.run(show),
             Verb::Turn(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
         }

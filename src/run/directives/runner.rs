@@ -167,13 +167,13 @@ fn has(config: &RunnerConfig, flag: &str) -> bool {
 
 /// Tools and directives share no request: keys of tools are refused before anything is sent.
 fn refuse_tools(plan: &Plan, options: &Map<String, Json>) -> Result<(), RunError> {
-    let planned = plan.reported("llm_options").to_json();
+    let planned = [Some(plan.reported("llm_options")), plan.scene.at("llm_options").cloned()];
     let mut problems: Vec<Problem> = Vec::new();
     for key in TOOL_KEYS {
         if options.contains_key(key) {
             problems.push(rejected(key, format!("/options/{key}")));
         }
-        if planned.get(key).is_some() {
+        if planned.iter().flatten().any(|options| options.get(key).is_some()) {
             problems.push(rejected(key, format!("/plan/llm_options/{key}")));
         }
     }

@@ -3,8 +3,10 @@
 mod faults;
 mod keys;
 mod reading;
+mod real;
 mod records;
 mod retries;
 pub(crate) mod scripted;
+mod sdk;
 mod sockets;
 mod sse;

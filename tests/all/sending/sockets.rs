@@ -110,7 +110,7 @@ fn cut_over_sockets() {
 #[test]
 fn a_whole_reply_cut_over_sockets() {
     let body = whole().to_string();
-    let offsets: Vec<usize> = (0..body.len()).step_by(41).collect();
+    let offsets: Vec<usize> = (0..body.len()).step_by(11).collect();
     let length = body.len().to_string();
     let cut =
         |at: &usize| vec![Step::Send([head("200 OK", &[JSON, ("content-length", &length)]), body.as_bytes()[..*at].to_vec()].concat())];

@@ -23,7 +23,9 @@ fn alike(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b)),
-        (Json::Object(a), Json::Object(b)) => a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|b| alike(value, b))),
+        (Json::Object(a), Json::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|b| alike(value, b)))
+        }
         _ => a == b,
     }
 }
@@ -44,7 +46,8 @@ fn errors(error: &RunError) -> Json {
     match error {
         RunError::Config(problems) => json!({ "errors": list(problems, "at") }),
         RunError::Preflight(problems) => json!({ "errors": list(problems, "key") }),
-        RunError::Provider(error) => match error.status {
+        // only a refusal is told by its status
+        RunError::Provider(error) => match error.status.filter(|_| error.code == "provider_error") {
             Some(status) => json!({ "error": { "code": error.code, "status": status } }),
             None => json!({ "error": { "code": error.code } }),
         },
@@ -262,16 +265,16 @@ pub(crate) fn plan_of(plan: &Json) -> Plan {
         Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() }
     };
     let reported = json!({ "plan": { "llm_options": plan["llm_options"], "dialect": plan["dialect"] } });
-    Plan {
-        blocks: plan["messages"].as_array().into_iter().flatten().map(block).collect(),
-        set: Value::from(&reported),
-        ..Plan::default()
-    }
+    Plan { blocks: plan["messages"].as_array().into_iter().flatten().map(block).collect(), set: Value::from(&reported), ..Plan::default() }
 }
 
 /// Waits for something that waits for nothing else.
 pub(crate) fn now<T>(doing: impl std::future::Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| runtime.block_on(doing)).unwrap_or_else(|error| panic!("{error}"))
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map(|runtime| runtime.block_on(doing))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub(crate) fn prompt(case: &Case) -> Vec<Check> {

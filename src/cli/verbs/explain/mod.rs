@@ -2,7 +2,7 @@
 
 pub(in crate::cli) mod cache;
 
-mod lore;
+pub(in crate::cli) mod lore;
 mod rules;
 
 use clap::Args;
@@ -97,7 +97,7 @@ fn placed(block: &Block) -> Option<&Event> {
 }
 
 /// Every event of a block with the file and line of its pass.
-fn events(block: &Block, rules: &Ruleset) -> Vec<Json> {
+pub(in crate::cli) fn events(block: &Block, rules: &Ruleset) -> Vec<Json> {
     block.history.iter().map(|e| json!({ "pass": e.pass, "did": e.did, "rule": place_of(rules, &e.pass) })).collect()
 }
 
@@ -121,7 +121,7 @@ fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
     })
 }
 
-fn as_text(plan: &Plan, rules: &Ruleset) -> String {
+pub(in crate::cli) fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     let mut rows = vec![["#", "", "tokens", "role", "slot", "placed by", "rule", "text"].map(str::to_owned).to_vec()];
     let counted = plan.trim_report.is_some();
     rows.extend(plan.blocks.iter().enumerate().map(|(index, b)| row(index, b, counted, rules)));

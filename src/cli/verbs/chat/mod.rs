@@ -1,0 +1,171 @@
+//! `tapster chat`: a chat in the terminal, with any pack against any provider.
+//!
+//! A turn is built by the pack, sent by the runner, and committed to the store of sessions when the next message is
+//! written: until then its reply can be asked for again, and the session does not know the ones that were thrown away.
+
+mod commands;
+mod input;
+mod log;
+mod talk;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value as Json};
+
+use crate::cli::inputs::endpoint::Endpoint;
+use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::session::Place;
+use crate::cli::inputs::{Inputs, assignment};
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+use crate::diag::Code;
+use crate::model::{Scene, Value};
+
+use input::Typed;
+use log::Log;
+use talk::Talk;
+
+/// Talk to a model in the terminal, with any pack. The chat is kept in a file, its state and artifacts in a store.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster chat --model gpt-4o-mini --character ann.png
+  tapster chat my-scene --url http://127.0.0.1:8080/v1 --model local --log ann.jsonl
+  tapster chat --dialect anthropic --model claude-sonnet-4-5 --key-file ~/.keys/anthropic
+  tapster chat my-scene --model gpt-4o-mini --once \"Who are you?\" --format json
+  printf 'Hello.\\nWho are you?\\n' | tapster chat my-scene --model gpt-4o-mini
+
+In the chat, `/help` lists the commands. Ctrl-C while a reply arrives keeps what has arrived; it ends nothing else.
+With `--once`, or if standard input is no terminal, there is no prompt, and each line is a message or a command.
+
+The log is a chat file of one JSON object a line, which other chat programs read. Without `--log` nothing is kept of the
+texts; state and artifacts are in the store of sessions.
+
+Exit codes: 0 done, 1 a reply failed or was interrupted, 2 it could not begin.")]
+pub(in crate::cli) struct Chat {
+    #[command(flatten)]
+    inputs: Inputs,
+    #[command(flatten)]
+    endpoint: Endpoint,
+    /// Sends this message, writes the reply, and ends; `-` reads the message from standard input.
+    #[arg(long, value_name = "MESSAGE", allow_hyphen_values = true)]
+    once: Option<String>,
+    /// The file of the chat: it is read if it exists, and written after every message.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// The configuration of the runner, as TOML or JSON: capabilities, llm_options_defaults, transforms …
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Sets an option of the request, such as temperature=0.7; a value that is not JSON is a text.
+    #[arg(long, value_name = "KEY=VALUE")]
+    option: Vec<String>,
+    /// Waits for whole replies.
+    #[arg(long)]
+    no_stream: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Chat {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        if let Some(flag) = self.inputs.given_for_one_build() {
+            let message = format!("`{flag}` has no effect here");
+            return Err(Stop::could_not(Code::SceneField, message, "send one message with `--once MESSAGE`"));
+        }
+        self.endpoint.check()?;
+        let (rules, mut scene) = self.inputs.open(show)?;
+        if let Some(url) = &self.endpoint.url {
+            scene.set("provider.url", Value::text(url.as_str()));
+        }
+        let options = options(&self.option)?;
+        let context = self.context(&scene, show)?;
+        let once = self.once_message(show)?;
+        let (user, character) = (scene.get("names.user").to_text(), scene.get("names.char").to_text());
+        let mut log = Log::open(self.log.as_deref(), &user, &character, show)?;
+        let (store, home) = (self.place.open(show)?, self.place.home());
+        let stream = !self.no_stream && !show.is_json();
+        let fixed_time = self.inputs.has_time();
+        let start = talk::Start { rules, scene, context, options, stream, fixed_time };
+        let mut talk = Talk::new(start, &self.endpoint, &store, home, show)?;
+        if let Some(message) = once {
+            let said = talk.say(&mut log, &message, show);
+            let committed = talk.commit(&mut log, show);
+            committed?;
+            return Ok(if said? { Exit::Done } else { Exit::No });
+        }
+        let mut typed = Typed::open(show)?;
+        let mut exit = Exit::Done;
+        talk.greet(&mut log, show)?;
+        while let Some(line) = typed.next(show)? {
+            match talk.hear(&mut log, &line, show) {
+                Ok(talk::Heard::End) => break,
+                Ok(talk::Heard::Done) => {}
+                Ok(talk::Heard::Failed) => exit = Exit::No,
+                // one failed message ends no chat
+                Err(stop) => {
+                    show.stop(stop);
+                    exit = Exit::No;
+                }
+            }
+        }
+        talk.commit(&mut log, show)?;
+        Ok(if typed.is_terminal() { Exit::Done } else { exit })
+    }
+
+    /// The configuration of the runner: the file, and above it what the flags say.
+    fn context(&self, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Map<String, Json>, Stop> {
+        let mut context = match &self.config {
+            None => Map::new(),
+            Some(file) => {
+                let text = String::from_utf8_lossy(&bytes_of(file, show)?).into_owned();
+                let read = serde_json::from_str::<Json>(&text).ok().or_else(|| {
+                    let table = toml::from_str::<toml::Table>(&text).ok()?;
+                    serde_json::to_value(table).ok()
+                });
+                let Some(Json::Object(read)) = read else {
+                    let message = format!("`{}` is neither a TOML file nor a JSON object", shown(file));
+                    return Err(Stop::could_not(Code::SyntaxJson, message, "docs/reference/runner.md says what it may hold"));
+                };
+                read
+            }
+        };
+        let mut put = |key: &str, value: Option<String>| {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                context.insert(key.to_owned(), Json::String(value));
+            }
+        };
+        let text = |path: &str| Some(scene.get(path).to_text().to_string());
+        put("dialect", text("dialect"));
+        put("model", text("provider.model"));
+        put("provider", text("provider.source"));
+        put("provider", self.endpoint.provider.clone());
+        if !context.contains_key("provider") {
+            let dialect = context.get("dialect").cloned().unwrap_or_else(|| Json::String("openai".to_owned()));
+            context.insert("provider".to_owned(), dialect);
+        }
+        if context.get("model").and_then(Json::as_str).is_none_or(|model| model.trim().is_empty()) {
+            return Err(Stop::could_not(Code::SceneField, "no model is named", "name it with `--model NAME`"));
+        }
+        Ok(context)
+    }
+
+    fn once_message(&self, show: &mut Show<'_, '_>) -> Result<Option<String>, Stop> {
+        match self.once.as_deref() {
+            Some("-") => {
+                let text = String::from_utf8_lossy(&bytes_of(std::path::Path::new("-"), show)?).into_owned();
+                Ok(Some(text.trim_end_matches('\n').to_owned()))
+            }
+            once => Ok(once.map(str::to_owned)),
+        }
+    }
+}
+
+/// `key=value` of every `--option`.
+fn options(given: &[String]) -> Result<Map<String, Json>, Stop> {
+    let mut options = Map::new();
+    for text in given {
+        let (key, value) = assignment(text)?;
+        options.insert(key, value.to_json());
+    }
+    Ok(options)
+}

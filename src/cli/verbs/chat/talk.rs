@@ -1,0 +1,412 @@
+//! One turn after another: build, send, show, keep.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::cli::inputs::endpoint::Endpoint;
+use crate::cli::inputs::scene::clock;
+use crate::cli::inputs::session::milliseconds;
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+use crate::cli::verbs::artifact::stop;
+use crate::cli::waiting::wait;
+use crate::diag::{Diagnostic, DiagnosticCode};
+use crate::model::plan::Block;
+use crate::model::{Plan, Scene, Value};
+use crate::pack::Ruleset;
+use crate::run::retry::Attempt;
+use crate::run::{Delta, Doing, Prepared, Problem, PromptRunner, Reply, RunError, RunnerConfig, in_language, reply};
+use crate::session::{Model, ModelError, Request, Session, Turn};
+use crate::store::{Home, Moment, Refused, SessionStore, SqlStore};
+
+use super::log::Log;
+
+/// What a chat begins with.
+pub(super) struct Start {
+    /// The pack.
+    pub(super) rules: Ruleset,
+    /// The scene of every build, without the chat.
+    pub(super) scene: Scene,
+    /// The configuration of the runner, as it was given.
+    pub(super) context: Map<String, Json>,
+    /// Options of every request.
+    pub(super) options: Map<String, Json>,
+    /// Whether replies are shown while they arrive.
+    pub(super) stream: bool,
+    /// Whether the time was given, and stands still.
+    pub(super) fixed_time: bool,
+}
+
+/// What a line led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It was done.
+    Done,
+    /// A reply was interrupted, or came to nothing.
+    Failed,
+    /// The chat is over.
+    End,
+}
+
+/// What is told while a reply is on its way.
+enum Event {
+    Part(Delta),
+    Again(Attempt),
+}
+
+/// A turn with a reply that may still be asked for again.
+struct Pending {
+    turn: Turn,
+    reply: String,
+}
+
+/// A chat that is going on.
+pub(super) struct Talk<'s> {
+    pub(super) start: Start,
+    pub(super) config: RunnerConfig,
+    runner: PromptRunner,
+    pub(super) session: Session<'s>,
+    store: &'s SqlStore,
+    home: Home,
+    tell: UnboundedSender<Event>,
+    events: UnboundedReceiver<Event>,
+    pending: Option<Pending>,
+    /// The plan of the last request.
+    pub(super) plan: Option<Plan>,
+    /// Turns that are committed.
+    played: i64,
+}
+
+impl<'s> Talk<'s> {
+    pub(super) fn new(start: Start, endpoint: &Endpoint, store: &'s SqlStore, home: Home, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+        let config = RunnerConfig::parse(&start.rules, &Json::Object(start.context.clone())).map_err(|e| told(&e, &start.rules))?;
+        let dialect = config.values.get("dialect").and_then(Json::as_str).unwrap_or_default().to_owned();
+        let (tell, events) = unbounded_channel();
+        let again = tell.clone();
+        // nobody hears of an attempt when the chat is over
+        let hears = Arc::new(move |attempt: &Attempt| drop(again.send(Event::Again(attempt.clone()))));
+        let transport = endpoint.transport(&start.rules, &dialect, hears, show)?;
+        let session = Session::new(store, start.rules.clone(), home.clone());
+        let played = wait(store.info(&home)).map_err(refused)?.map_or(0, |info| info.turns);
+        let runner = PromptRunner::new(transport);
+        Ok(Self { start, config, runner, session, store, home, tell, events, pending: None, plan: None, played })
+    }
+
+    /// Begins a new chat with the greeting of the character, if there is one.
+    pub(super) fn greet(&mut self, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        let greetings = self.start.scene.get("card.greetings");
+        let Some(greeting) = greetings.as_list().and_then(|list| list.first()).map(Value::to_text) else { return Ok(()) };
+        if log.len() > 0 || greeting.is_empty() {
+            return Ok(());
+        }
+        let greeting = greeting.replace("{{char}}", &self.name("char")).replace("{{user}}", &self.name("user"));
+        log.reply(&self.name("char"), &greeting, json!({}));
+        log.save()?;
+        if !show.is_json() {
+            show.result(&format!("{}\n", visible(&greeting)));
+        }
+        Ok(())
+    }
+
+    /// The user's or the character's name.
+    pub(super) fn name(&self, who: &str) -> String {
+        self.start.scene.get(&format!("names.{who}")).to_text().to_string()
+    }
+
+    /// Sends a message of the user. False if the reply was interrupted.
+    pub(super) fn say(&mut self, log: &mut Log, text: &str, show: &mut Show<'_, '_>) -> Result<bool, Stop> {
+        self.commit(log, show)?;
+        let until = log.len();
+        let (turn, said) = self.ask(log, until, text, "normal", show)?;
+        log.say(&self.name("user"), text);
+        let Some(said) = said else {
+            log.save()?;
+            return Ok(false);
+        };
+        log.reply(&self.name("char"), &said.text, said.extra(&self.config));
+        log.save()?;
+        self.keep(turn, &said.text, log, show)?;
+        Ok(!said.interrupted)
+    }
+
+    /// Asks for the last reply again: in its place, or as one more text of it.
+    pub(super) fn again(&mut self, log: &mut Log, beside: bool, show: &mut Show<'_, '_>) -> Result<bool, Stop> {
+        let Some((index, text)) = log.last_of_user() else { return Err(nothing("there is no message of yours to answer")) };
+        if index + 1 + usize::from(log.ends_with_reply() == Some(true)) != log.len() {
+            return Err(nothing("the last reply does not stand behind a message of yours"));
+        }
+        // what was built for a reply that is thrown away changes nothing
+        self.pending = None;
+        let kind = if beside { "swipe" } else { "regenerate" };
+        let (turn, said) = self.ask(log, index, &text, kind, show)?;
+        let Some(said) = said else { return Ok(false) };
+        match (log.ends_with_reply() == Some(true), beside) {
+            (true, true) => log.swipe(&said.text, said.extra(&self.config)),
+            (ended, _) => {
+                if ended {
+                    log.take_back();
+                }
+                log.reply(&self.name("char"), &said.text, said.extra(&self.config));
+            }
+        }
+        log.save()?;
+        self.keep(turn, &said.text, log, show)?;
+        Ok(!said.interrupted)
+    }
+
+    /// The reply of the turn that is not committed is another one now.
+    pub(super) fn replaced(&mut self, text: &str) {
+        if let Some(pending) = &mut self.pending {
+            text.clone_into(&mut pending.reply);
+        }
+    }
+
+    /// Keeps a turn until its reply stands. Packs that work on replies want it at once.
+    fn keep(&mut self, turn: Turn, text: &str, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        self.pending = Some(Pending { turn, reply: text.to_owned() });
+        if self.start.rules.programs().find("after_reply").is_some() { self.commit(log, show) } else { Ok(()) }
+    }
+
+    /// Commits the turn that waits: its state and its artifacts.
+    pub(super) fn commit(&mut self, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        let Some(Pending { turn, reply }) = self.pending.take() else { return Ok(()) };
+        let asker = self.asker();
+        let done = wait(self.session.finish(turn, &reply, &asker)).map_err(|error| stop(error, &self.start.rules))?;
+        self.played += 1;
+        show.warnings(&done.warnings, self.start.rules.sources());
+        if done.reply != reply {
+            log.edit(log.len().saturating_sub(1), &done.reply);
+            if !show.is_json() {
+                show.result(&format!("{}\n", visible(&done.reply)));
+            }
+        }
+        if let (Some(text), Some((index, _))) = (&done.user_text, log.last_of_user()) {
+            log.edit(index, text);
+        }
+        log.save()
+    }
+
+    /// Who answers operations of the pack that ask a model.
+    fn asker(&self) -> Asker {
+        Asker { runner: self.runner.clone(), config: self.config.clone() }
+    }
+
+    /// Builds the prompt behind the first `until` messages and `input`, and sends it. `None` if nothing of a reply has
+    /// come.
+    fn ask(&mut self, log: &Log, until: usize, input: &str, kind: &str, show: &mut Show<'_, '_>) -> Result<(Turn, Option<Said>), Stop> {
+        let rules = self.start.rules.clone();
+        let mut scene = self.start.scene.clone();
+        log.fill(&rules, &mut scene, until);
+        scene.trace = true;
+        for (path, value) in [
+            ("input", Value::text(input)),
+            ("type", Value::text(kind)),
+            ("turn.is_user_input", Value::Bool(true)),
+            ("turn.activation_text", Value::text(input)),
+            ("turn_count", Value::Int(self.played + 1)),
+        ] {
+            scene.set(path, value);
+        }
+        if !self.start.fixed_time {
+            scene.set("now", Value::text(clock()));
+        }
+        let scene = self.config.scene(&scene);
+        let at = Moment { now: milliseconds(&scene.get("now").to_text())?, turn: self.played + 1 };
+        let asker = self.asker();
+        let turn = wait(self.session.begin(&scene, at, &asker)).map_err(|error| stop(error, &rules))?;
+        show.warnings(&turn.plan.warnings, rules.sources());
+        let plan = in_language(&self.config, &turn.plan).map_err(|e| told(&e, &rules))?;
+        self.plan = Some(plan.clone());
+        let stream = self.start.stream && self.config.capabilities().streaming;
+        let request = PromptRunner::prepare(&self.config, &plan, &[], &self.start.options, stream).map_err(|e| told(&e, &rules))?;
+        let said = self.send(&plan, &request, show)?;
+        Ok((turn, said))
+    }
+
+    /// Sends a request and shows the reply.
+    fn send(&mut self, plan: &Plan, request: &Prepared, show: &mut Show<'_, '_>) -> Result<Option<Said>, Stop> {
+        let rules = self.start.rules.clone();
+        let mut arrived = String::new();
+        let stream = request.outgoing.stream;
+        let tell = self.tell.clone();
+        let (runner, config, events) = (&self.runner, &self.config, &mut self.events);
+        let mut shown = |event: Event, show: &mut Show<'_, '_>| match event {
+            Event::Part(Delta::Text(text)) => {
+                arrived.push_str(&text);
+                show.result(&visible(&text));
+                show.flush();
+            }
+            Event::Part(_) => {}
+            Event::Again(attempt) => {
+                let pause = attempt.pause.as_secs_f64();
+                let message = format!("attempt {} failed ({}); the next one follows in {pause:.1} s", attempt.number, attempt.failed);
+                show.note(Diagnostic::note(named("run.repeated"), message));
+            }
+        };
+        let answer = wait(async {
+            let mut hear = move |delta: &Delta| drop(tell.send(Event::Part(delta.clone())));
+            let mut sending: Doing<'_, Result<Reply, RunError>> = runner.send(config, request, &mut hear);
+            let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+            loop {
+                tokio::select! {
+                    biased;
+                    _ = &mut interrupted => break None,
+                    Some(event) = events.recv() => shown(event, show),
+                    done = &mut sending => break Some(done),
+                }
+            }
+        });
+        while let Ok(event) = self.events.try_recv() {
+            shown(event, show);
+        }
+        let interrupted = !matches!(answer, Some(Ok(_)));
+        let raw = match answer {
+            Some(Ok(raw)) => raw,
+            None if arrived.is_empty() => {
+                show.note(Diagnostic::note(named("run.interrupted"), "interrupted before anything of the reply had come"));
+                return Ok(None);
+            }
+            Some(Err(error)) if arrived.is_empty() => return Err(told(&error, &rules)),
+            None => Reply { message: json!({ "role": "assistant", "content": arrived }), ..Reply::default() },
+            Some(Err(error)) => {
+                show.result("\n");
+                show.stop(told(&error, &rules));
+                Reply { message: json!({ "role": "assistant", "content": arrived }), ..Reply::default() }
+            }
+        };
+        let clean = reply(&self.config, plan, &raw).map_err(|e| told(&e, &rules))?;
+        let text = content(&clean.message);
+        if clean.message.get("tool_calls").is_some_and(|calls| calls.as_array().is_some_and(|calls| !calls.is_empty())) {
+            show.note(Diagnostic::note(named("run.tools"), "the model asks for tools, which a chat does not run"));
+        }
+        if show.is_json() {
+            let line = json!({
+                "reply": text, "reasoning": clean.reasoning, "finish_reason": clean.finish_reason, "usage": clean.usage,
+                "interrupted": interrupted, "changes": request.changes,
+            });
+            show.result(&format!("{line}\n"));
+        } else if stream && content(&raw.message) == arrived && text == arrived {
+            show.result("\n");
+        } else {
+            // the pack has cleaned the reply up, so it is shown as it is kept
+            show.result(&format!("{}{}\n", if arrived.is_empty() { "" } else { "\n" }, visible(&text)));
+        }
+        show.flush();
+        Ok(Some(Said { text, reasoning: clean.reasoning, interrupted }))
+    }
+
+    /// Asks another model from now on.
+    pub(super) fn change_model(&mut self, model: &str) -> Result<(), Stop> {
+        let mut context = self.start.context.clone();
+        context.insert("model".to_owned(), json!(model));
+        self.config = RunnerConfig::parse(&self.start.rules, &Json::Object(context.clone())).map_err(|e| told(&e, &self.start.rules))?;
+        self.start.context = context;
+        self.start.scene.set("provider.model", Value::text(model));
+        Ok(())
+    }
+
+    /// The state of the session, and what the last turn will change in it.
+    pub(super) fn state(&self) -> Result<Json, Stop> {
+        let state = wait(self.store.state(&self.home)).map_err(refused)?.map(|state| state.value).unwrap_or_default();
+        let at = Moment { now: milliseconds(&clock())?, turn: self.played };
+        let artifacts = wait(self.session.artifacts(at)).map_err(refused)?;
+        let artifacts: Map<String, Json> = artifacts.into_iter().map(|artifact| (artifact.tag, artifact.value)).collect();
+        let coming = self.pending.as_ref().map(|pending| pending.turn.plan.patch.to_json());
+        Ok(json!({ "turns": self.played, "state": state, "artifacts": artifacts, "next": coming }))
+    }
+}
+
+/// A reply as it is kept.
+struct Said {
+    text: String,
+    reasoning: String,
+    interrupted: bool,
+}
+
+impl Said {
+    fn extra(&self, config: &RunnerConfig) -> Json {
+        let mut extra = json!({ "model": config.model, "api": config.provider });
+        if let (Some(extra), false) = (extra.as_object_mut(), self.reasoning.is_empty()) {
+            extra.insert("reasoning".to_owned(), json!(self.reasoning));
+        }
+        extra
+    }
+}
+
+/// Answers operations of a pack with the model of the chat.
+struct Asker {
+    runner: PromptRunner,
+    config: RunnerConfig,
+}
+
+impl Model for Asker {
+    fn ask<'a>(&'a self, request: &'a Request) -> Doing<'a, Result<String, ModelError>> {
+        Box::pin(async move {
+            let failed = |error: &RunError| ModelError { code: code(error), message: error.to_string() };
+            let block = |message: &Json| {
+                let fields = json!({ "role": message["role"], "text": message["content"], "expanded": true });
+                Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() }
+            };
+            let blocks = request.messages.as_array().into_iter().flatten().map(block).collect();
+            let plan = Plan { blocks, ..Plan::default() };
+            let prepared = PromptRunner::prepare(&self.config, &plan, &[], &Map::new(), false).map_err(|e| failed(&e))?;
+            let reply = self.runner.send(&self.config, &prepared, &mut |_: &Delta| {}).await.map_err(|e| failed(&e))?;
+            Ok(content(&reply.message))
+        })
+    }
+}
+
+fn content(message: &Json) -> String {
+    message.get("content").and_then(Json::as_str).unwrap_or_default().to_owned()
+}
+
+/// Text of a model for a terminal: what would move the cursor or change colours is made visible.
+pub(super) fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
+}
+
+fn code(error: &RunError) -> String {
+    match error {
+        RunError::Config(_) => "config".to_owned(),
+        RunError::Preflight(_) => "preflight".to_owned(),
+        RunError::Provider(error) => error.code.clone(),
+        RunError::Cancelled => "cancelled".to_owned(),
+        _ => "build".to_owned(),
+    }
+}
+
+/// Why there is no reply, for the terminal.
+fn told(error: &RunError, rules: &Ruleset) -> Stop {
+    let list = |problems: &[Problem]| -> String {
+        let one = |p: &Problem| if p.message.is_empty() { format!("{} at `{}`", p.code, p.at) } else { p.message.clone() };
+        problems.iter().map(one).collect::<Vec<_>>().join("; ")
+    };
+    let (message, help) = match error {
+        RunError::Build(error) => return Stop::build(error, rules),
+        RunError::Config(problems) => {
+            (format!("the configuration of the run has mistakes: {}", list(problems)), "docs/reference/runner.md says what it may hold")
+        }
+        RunError::Preflight(problems) => {
+            (format!("the request is not sent: {}", list(problems)), "change the options, or the capabilities in `--config`")
+        }
+        RunError::Provider(error) => (visible(&error.message), "`/regen` asks again"),
+        RunError::Cancelled => ("the run was cancelled".to_owned(), "`/regen` asks again"),
+    };
+    let exit = if matches!(error, RunError::Config(_)) { Exit::CouldNot } else { Exit::No };
+    Stop::new(exit, Diagnostic::error(named(&format!("run.{}", code(error))), message).help(help))
+}
+
+fn named(code: &str) -> DiagnosticCode {
+    DiagnosticCode::named(code)
+}
+
+/// A command that has nothing to work on.
+pub(super) fn nothing(message: &str) -> Stop {
+    Stop::new(Exit::No, Diagnostic::error(named("chat.command"), message).help("`/help` lists the commands"))
+}
+
+fn refused(refused: Refused) -> Stop {
+    Stop::new(Exit::CouldNot, *refused)
+}
