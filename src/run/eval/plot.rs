@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::page::escaped;
+use super::markup::escaped;
 use super::report::Group;
 use super::table::{money, percent, time};
 
