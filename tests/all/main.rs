@@ -33,6 +33,7 @@ mod planted;
 mod presets;
 mod protocols;
 mod replay;
+mod runner;
 mod sending;
 mod session;
 mod shipped;
