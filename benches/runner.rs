@@ -129,7 +129,10 @@ fn reply_of_2_000_chunks(c: &mut Criterion) {
         black_box(read(&runner, &config, &request));
     }
     let each = cpu().unwrap_or_default().saturating_sub(before) / times;
-    println!("build, request and a reply of {CHUNKS} chunks: {each:?} of CPU, {} of {WANTED:?}", if each <= WANTED { "within" } else { "MORE than" });
+    println!(
+        "build, request and a reply of {CHUNKS} chunks: {each:?} of CPU, {} of {WANTED:?}",
+        if each <= WANTED { "within" } else { "MORE than" }
+    );
 }
 
 /// A peer that begins its answer and then says nothing.

@@ -3,6 +3,7 @@
 mod faults;
 mod keys;
 mod reading;
+mod real;
 mod records;
 mod retries;
 pub(crate) mod scripted;
