@@ -294,13 +294,3 @@ fn what_is_wrong_with_tools_is_said_before_anything_is_sent() {
     assert_eq!((problems.len(), problems[0].at.as_str()), (1, "/plan/llm_options/response_format"));
     assert_eq!(transport.count(), 0);
 }
-
-#[test]
-fn limits_of_a_pack_are_those_of_a_configuration_that_says_none() {
-    let overlay = "kind = \"overlay\"\nversion = 1\n[tool_loop]\nmax_turns = 1\n";
-    let rules = Ruleset::open_with("base", &[("short.toml", overlay)]).unwrap();
-    let config = RunnerConfig::parse(&rules, &json!({ "provider": "openai", "model": "gpt-4o" })).unwrap();
-    assert_eq!(config.tool_limits().max_turns, 1);
-    let own = json!({ "provider": "openai", "model": "gpt-4o", "tool_calling": { "max_turns": 2 } });
-    assert_eq!(RunnerConfig::parse(&rules, &own).unwrap().tool_limits().max_turns, 2);
-}

@@ -86,6 +86,9 @@ pub(in crate::cli) struct Eval {
     endpoint: Endpoint,
 }
 
+/// How a model is reached: address, variable of the key, dialect.
+type Way = (Option<String>, Option<String>, String);
+
 fn mode(name: &str) -> Result<Mode, String> {
     Mode::named(name).ok_or_else(|| format!("write one of {}", Mode::ALL.map(Mode::name).join(", ")))
 }
@@ -175,7 +178,7 @@ impl Eval {
     fn transports(&self, file: &EvalFile, subjects: &[Subject], show: &mut Show<'_, '_>) -> Result<Vec<Arc<dyn Transport>>, Stop> {
         let Some(subject) = subjects.first() else { return Ok(Vec::new()) };
         let usual = subject.scene.get("dialect").to_text();
-        let mut made: Vec<((Option<String>, Option<String>, String), Arc<dyn Transport>)> = Vec::new();
+        let mut made: Vec<(Way, Arc<dyn Transport>)> = Vec::new();
         let mut transports = Vec::new();
         for model in &file.models {
             let dialect = model.dialect.clone().unwrap_or_else(|| if usual.is_empty() { "openai".to_owned() } else { usual.to_string() });
