@@ -6,7 +6,7 @@ use tapster::run::{Prepared, PromptRunner, RunError, RunnerConfig};
 use tapster::{Plan, Ruleset, Scene, Value};
 
 fn config(rules: &Ruleset, context: &Json) -> RunnerConfig {
-    RunnerConfig::parse(rules, context).unwrap_or_else(|error| panic!("{context}: {error:?}"))
+    RunnerConfig::parse(rules, context).unwrap()
 }
 
 fn scene(data: &Json) -> Scene {

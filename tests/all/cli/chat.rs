@@ -57,9 +57,9 @@ impl Desk {
 
     /// The messages of the request of this number.
     fn sent(&self, number: usize) -> Vec<(String, String)> {
-        let body = self.peer.asked()[number].json();
-        let text = |message: &Json, key: &str| message[key].as_str().unwrap_or_default().to_owned();
-        body["messages"].as_array().unwrap().iter().map(|m| (text(m, "role"), text(m, "content"))).collect()
+        let body = self.peer.asked().get(number).unwrap().json();
+        let text = |message: &Json, key: &str| message.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+        body.get("messages").and_then(Json::as_array).unwrap().iter().map(|m| (text(m, "role"), text(m, "content"))).collect()
     }
 }
 
