@@ -1,5 +1,7 @@
 //! Scenario files: what they may say, and where a mistake is.
 
+#![expect(clippy::string_slice, reason = "a test that panics has failed")]
+
 use tapster::run::eval::{EvalFile, Mode, Price, Wanted, cells};
 
 const SCENARIO: &str = "[[scenario]]\nname = 'a'\nscene = '.'\n";

@@ -1,5 +1,7 @@
 //! Whole evaluations: over a scripted transport with a clock of its own, and by the command line over a scripted server.
 
+#![expect(clippy::string_slice, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::path::PathBuf;

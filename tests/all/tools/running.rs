@@ -1,6 +1,8 @@
 //! The loop beyond the cases of the contract: tools of packs, calls side by side, what a pack cannot change, and that
 //! nothing is carried out twice.
 
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
