@@ -25,7 +25,7 @@ fn plan(config: &RunnerConfig) -> Plan {
 
 #[test]
 fn a_window_of_the_capabilities_is_the_budget_of_a_build() {
-    let rules = Ruleset::open("vibetavern").unwrap();
+    let rules = Ruleset::open("vibetavern", &[]).unwrap();
     let history: Vec<Json> = (0..20).map(|n| json!({ "role": "user", "text": format!("one two three {n}") })).collect();
     let chat = json!({ "history": history, "input": "Hi.", "context": { "tokenizer": "words" } });
     let of = |flags: Json| config(&rules, &json!({ "provider": "p", "model": "m", "capabilities": flags }));
@@ -39,7 +39,7 @@ fn a_window_of_the_capabilities_is_the_budget_of_a_build() {
     assert_eq!(told("stage"), json!("max_tokens"), "{error}");
     assert_eq!([told("max_tokens"), told("reserve_tokens"), told("estimated_tokens")], [json!(90), json!(10), json!(81)]);
     // other packs trim to it
-    let base = Ruleset::open("base").unwrap();
+    let base = Ruleset::open("base", &[]).unwrap();
     let small = config(&base, &json!({ "provider": "p", "model": "m", "capabilities": { "context_window_tokens": 50 } }));
     let plan = tapster::build(&base, &small.scene(&scene(&chat))).unwrap();
     assert!(!plan.evicted().is_empty() && plan.messages().len() < 21);
@@ -51,7 +51,7 @@ fn a_window_of_the_capabilities_is_the_budget_of_a_build() {
 
 #[test]
 fn options_reach_every_dialect_in_its_own_words() {
-    let rules = Ruleset::open("base").unwrap();
+    let rules = Ruleset::open("base", &[]).unwrap();
     let tool = json!({ "type": "function", "function": { "name": "look", "description": "d", "parameters": { "type": "object" } } });
     let options = json!({
         "temperature": 0.5, "max_tokens": 77, "stop": "END", "tools": [tool], "tool_choice": "required", "x_own": 1, "seed": null,
@@ -77,7 +77,7 @@ fn options_reach_every_dialect_in_its_own_words() {
 #[test]
 fn a_stream_is_asked_for_where_the_dialect_wants_it() {
     for (pack, dialect) in [("vibetavern", "openai"), ("base", "openai"), ("base", "anthropic")] {
-        let rules = Ruleset::open(pack).unwrap();
+        let rules = Ruleset::open(pack, &[]).unwrap();
         let config = config(&rules, &json!({ "provider": dialect, "model": "m" }));
         let whole = prepared(&config, &plan(&config), &[], &json!({}), false).unwrap().outgoing;
         let streamed = prepared(&config, &plan(&config), &[], &json!({}), true).unwrap().outgoing;
@@ -88,7 +88,7 @@ fn a_stream_is_asked_for_where_the_dialect_wants_it() {
 
 #[test]
 fn messages_that_a_loop_adds_stand_behind_the_plan_with_all_their_fields() {
-    let rules = Ruleset::open("vibetavern").unwrap();
+    let rules = Ruleset::open("vibetavern", &[]).unwrap();
     let config = config(&rules, &json!({ "provider": "p", "model": "m" }));
     let call = json!({ "id": "c1", "type": "function", "function": { "name": "look", "arguments": "{}" } });
     let added = [
@@ -128,7 +128,7 @@ fn no_pack_can_lose_what_keeps_the_protocols_apart() {
 
 #[test]
 fn transforms_of_messages_are_refused_where_there_is_no_list_of_messages() {
-    let rules = Ruleset::open("base").unwrap();
+    let rules = Ruleset::open("base", &[]).unwrap();
     let transforms = json!([{ "op": "remove", "fields": ["name"] }]);
     let config = config(&rules, &json!({ "provider": "google", "model": "gemini-2.0-flash", "message_transforms": transforms }));
     match prepared(&config, &plan(&config), &[], &json!({}), false) {
@@ -139,7 +139,7 @@ fn transforms_of_messages_are_refused_where_there_is_no_list_of_messages() {
 
 #[test]
 fn options_of_the_plan_are_those_of_its_scene_and_null_takes_out_a_default() {
-    let rules = Ruleset::open("vibetavern").unwrap();
+    let rules = Ruleset::open("vibetavern", &[]).unwrap();
     let config = config(&rules, &json!({ "provider": "p", "model": "m", "llm_options_defaults": { "temperature": 1, "top_p": 1 } }));
     let given = json!({ "input": "Hi.", "llm_options": { "temperature": null, "seed": 3 } });
     let plan = tapster::build(&rules, &config.scene(&scene(&given))).unwrap();
