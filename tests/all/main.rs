@@ -11,6 +11,7 @@ mod diagnostics;
 mod dialects;
 mod docs;
 mod edits;
+mod evals;
 mod examples;
 mod fmt;
 mod foreign;

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::scenario::{Candidate, EvalFile, Mode, Preset, Scenario};
+use super::mode::Mode;
+use super::scenario::{Candidate, EvalFile, Preset, Scenario};
 use crate::model::Value;
 use crate::text::functions::fingerprint;
 

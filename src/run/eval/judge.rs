@@ -4,7 +4,7 @@ use fancy_regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::scenario::Mode;
+use super::mode::Mode;
 
 /// One check of a reply. It says one thing: one of the keys from `contains` to `max_chars` stands in it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

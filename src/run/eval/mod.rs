@@ -7,6 +7,8 @@
 
 mod cell;
 mod judge;
+mod markup;
+mod mode;
 mod page;
 mod plot;
 mod record;
@@ -19,9 +21,10 @@ mod work;
 
 pub use cell::{Cell, Wanted, cells};
 pub use judge::{Call, Check, Given};
+pub use mode::Mode;
 pub use record::{Made, Outcome, Tokens, finished};
 pub use report::{Group, Report, Slice};
-pub use scenario::{Candidate, EvalFile, Mistake, Mode, Preset, Price, Scenario};
+pub use scenario::{Candidate, EvalFile, Mistake, Preset, Price, Scenario};
 pub use stats::{percentile, wilson};
 pub use trial::{Clock, Subject};
 pub use work::{Evaluation, evaluate};

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::markup::escaped;
 use super::plot::{costs, failures, latencies, name_of, rates};
 use super::record::Outcome;
 use super::report::{Group, Report};
@@ -191,22 +192,4 @@ fn numbers(page: &mut String, groups: &[Group], total: &Group) {
         page.push_str("</tr>");
     }
     page.push_str("</tbody></table></div>");
-}
-
-/// A text of a stranger: no tag, no attribute, no control character gets into the page.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.push('\u{FFFD}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

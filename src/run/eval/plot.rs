@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::page::escaped;
+use super::markup::escaped;
 use super::report::Group;
 use super::table::{money, percent, time};
 
@@ -17,7 +17,7 @@ const ROW: f64 = 30.0;
 const TOP: f64 = 12.0;
 const AXIS: f64 = 34.0;
 /// The most characters of a label.
-const MOST_LABEL: usize = 38;
+const MOST_LABEL: usize = 32;
 /// The number of colours that the page has.
 const COLOURS: usize = 6;
 
@@ -46,10 +46,7 @@ impl Plot {
     /// The name of a row on its left, and its number on the right.
     fn named(&mut self, row: usize, group: &Group, value: &str) {
         let (y, name) = (Self::y(row) + 4.0, name_of(group));
-        let mut short: String = name.chars().take(MOST_LABEL).collect();
-        if short.len() < name.len() {
-            short.push('…');
-        }
+        let short = shortened(&name);
         let _ = write!(
             self.body,
             "<text x=\"{:.1}\" y=\"{y:.1}\" class=\"label\" text-anchor=\"end\">{}</text><text x=\"{:.1}\" y=\"{y:.1}\" class=\"value\">{}</text>",
@@ -129,6 +126,16 @@ enum Shape {
     Circle,
     Diamond,
     Square,
+}
+
+/// A name that fits beside a row: the middle of a long one is left out, since mode and preset stand at its end.
+fn shortened(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= MOST_LABEL {
+        return name.to_owned();
+    }
+    let tail = MOST_LABEL * 5 / 8;
+    name.chars().take(MOST_LABEL - tail - 1).chain(['…']).chain(name.chars().skip(count - tail)).collect()
 }
 
 /// A contender in words.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use toml::Spanned;
 
 use super::judge::{Check, Compiled};
+use super::mode::Mode;
 
 /// What is wrong with a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,54 +20,6 @@ pub struct Mistake {
     pub help: String,
     /// Where, in bytes.
     pub at: Range<usize>,
-}
-
-/// How a model is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// For a plain reply.
-    Chat,
-    /// In the loop of tools.
-    Tools,
-    /// For directives, in the modes that the configuration says.
-    Directives,
-    /// For directives by a JSON Schema.
-    JsonSchema,
-    /// For directives as any JSON object.
-    JsonObject,
-    /// For directives by words alone.
-    PromptOnly,
-}
-
-impl Mode {
-    /// All modes.
-    pub const ALL: [Self; 6] = [Self::Chat, Self::Tools, Self::Directives, Self::JsonSchema, Self::JsonObject, Self::PromptOnly];
-
-    /// Its name in files and tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Tools => "tools",
-            Self::Directives => "directives",
-            Self::JsonSchema => "json_schema",
-            Self::JsonObject => "json_object",
-            Self::PromptOnly => "prompt_only",
-        }
-    }
-
-    /// The mode of a name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-
-    /// Whether directives are asked for.
-    #[must_use]
-    pub fn is_directives(self) -> bool {
-        !matches!(self, Self::Chat | Self::Tools)
-    }
 }
 
 /// A file of scenarios.

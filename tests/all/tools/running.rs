@@ -287,5 +287,10 @@ fn what_is_wrong_with_tools_is_said_before_anything_is_sent() {
     ];
     assert_eq!(said, wanted);
     assert!(problems.iter().all(|problem| !problem.message.is_empty()));
+    let planned =
+        Plan { scene: tapster::Value::from(&json!({ "llm_options": { "response_format": { "type": "text" }, "seed": 1 } })), ..plan };
+    let done = wait(runner.run(&config, &planned, &ToolRegistry::new().into(), &Map::new(), &mut Unwatched));
+    let Err(RunError::Config(problems)) = done else { panic!("it was sent") };
+    assert_eq!((problems.len(), problems[0].at.as_str()), (1, "/plan/llm_options/response_format"));
     assert_eq!(transport.count(), 0);
 }
