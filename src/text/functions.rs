@@ -132,16 +132,16 @@ pub const FUNCTIONS: &[Function] = &[
         run: json,
     },
     Function {
-        name: "language_tag",
-        doc: "the parts of a language tag (RFC 5646) as a table: `tag` in its usual upper and lower case, `language`, `script`, `region` …; `{ error }` if it is none; with `lenient`, white space around it and `_` are allowed",
-        args: &[("of", true), ("lenient", false)],
-        run: |args| Ok(tools::language_tag(&text(args), args.get("lenient").is_some_and(Value::truthy))?),
-    },
-    Function {
         name: "laid",
         doc: "the tables of a list laid over each other: a later key replaces an earlier one, also with null; what is not a table is left out",
         args: OF,
         run: |args| Ok(laid(of(args))),
+    },
+    Function {
+        name: "language_tag",
+        doc: "the parts of a language tag (RFC 5646) as a table: `tag` in its usual upper and lower case, `language`, `script`, `region` …; `{ error }` if it is none; with `lenient`, white space around it and `_` are allowed",
+        args: &[("of", true), ("lenient", false)],
+        run: |args| Ok(tools::language_tag(&text(args), args.get("lenient").is_some_and(Value::truthy))?),
     },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
