@@ -42,6 +42,10 @@ impl Key {
     /// # Errors
     /// The variable is not set, or what it holds can be no key.
     pub fn from_env(name: &str) -> Result<Self, KeyError> {
+        // what cannot be a name may be the key itself, so it is not shown
+        if !is_variable(name) {
+            return Err(KeyError("the name of the environment variable that holds the key is not a name".to_owned()));
+        }
         let Some(text) = std::env::var_os(name) else {
             return Err(KeyError(format!("the environment variable `{name}` is not set")));
         };
@@ -128,6 +132,13 @@ impl Key {
             |form: &Vec<u8>| (1..form.len().min(bytes.len() + 1)).rev().find(|n| bytes.ends_with(form.get(..*n).unwrap_or_default()));
         self.0.forms.iter().filter_map(longest).max().unwrap_or(0)
     }
+}
+
+/// Whether a text can be the name of an environment variable: letters, digits and `_`, not a digit first.
+#[must_use]
+pub fn is_variable(name: &str) -> bool {
+    let begins = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    begins && name.len() <= 200 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// A byte as addresses write it.

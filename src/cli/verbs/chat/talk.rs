@@ -87,7 +87,8 @@ impl<'s> Talk<'s> {
         let again = tell.clone();
         // nobody hears of an attempt when the chat is over
         let hears = Arc::new(move |attempt: &Attempt| drop(again.send(Event::Again(attempt.clone()))));
-        let transport = endpoint.transport(&start.rules, &dialect, hears, show)?;
+        let addressed = !start.scene.get("provider.url").is_null();
+        let transport = endpoint.transport(&start.rules, &dialect, addressed, hears, show)?;
         let session = Session::new(store, start.rules.clone(), home.clone());
         let played = wait(store.info(&home)).map_err(refused)?.map_or(0, |info| info.turns);
         let runner = PromptRunner::new(transport);
