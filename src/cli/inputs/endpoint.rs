@@ -34,21 +34,21 @@ pub(in crate::cli) struct Endpoint {
     #[arg(long, value_name = "URL")]
     pub(in crate::cli) url: Option<String>,
     /// The environment variable that holds the key [default: the one that the dialect names, unless `--url` is given].
-    #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["key_file", "replay"])]
     pub(in crate::cli) key_env: Option<String>,
     /// The file that holds the key.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(in crate::cli) key_file: Option<PathBuf>,
     /// The proxy of all requests: http://…, https://… or socks5://…
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", conflicts_with = "replay")]
     pub(in crate::cli) proxy: Option<String>,
     /// How many seconds a provider may be silent.
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds, conflicts_with = "replay")]
     pub(in crate::cli) timeout: Option<f64>,
     /// How often a request is sent again if that is safe.
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=20))]
     pub(in crate::cli) retries: Option<u32>,
-    /// Writes every request and reply to this file, without keys.
+    /// Writes every request and reply to this new file, without keys.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(in crate::cli) record: Option<PathBuf>,
     /// Takes the replies from a recorded file instead of the network.
@@ -89,7 +89,7 @@ impl Endpoint {
             return Key::from_file(file).map(named).map_err(refused);
         }
         if let Some(name) = &self.key_env {
-            return Key::from_env(name).map(named).map_err(refused);
+            return Key::from_variable(name, show.io.env).map(named).map_err(refused);
         }
         let Some(place) = rules.readings().key(dialect).filter(|place| self.url.is_none() && !place.env.is_empty()) else {
             return Ok((None, Vec::new()));
@@ -104,13 +104,16 @@ impl Endpoint {
         let set = |name: &&Arc<str>| (show.io.env)(name).is_some_and(|value| !value.is_empty());
         match place.env.iter().find(set) {
             Some(name) => {
-                let key = Key::from_env(name).map_err(refused)?;
+                let key = Key::from_variable(name, show.io.env).map_err(refused)?;
                 Ok((Some(key), place.origins.iter().map(ToString::to_string).collect()))
             }
             None if addressed => Ok((None, Vec::new())),
             None => {
                 let message = format!("there is no key for `{dialect}`");
-                let help = format!("set {}, or name a file with `--key-file FILE`; a server that needs no key is named with `--url`", place.env.join(" or "));
+                let help = format!(
+                    "set {}, or name a file with `--key-file FILE`; a server that needs no key is named with `--url`",
+                    place.env.join(" or ")
+                );
                 Err(Stop::could_not(Code::SceneField, message, help))
             }
         }
@@ -143,9 +146,9 @@ impl Endpoint {
         let policy = Policy { attempts: self.retries.unwrap_or(2).saturating_add(1), ..Policy::default() };
         let sends: Arc<dyn Transport> = Arc::new(Retrying::new(Arc::new(http), policy, Arc::new(Clock)).telling(hears));
         let Some(file) = &self.record else { return Ok(sends) };
-        let sink = File::create(file).map_err(|error| {
+        let sink = File::create_new(file).map_err(|error| {
             let message = format!("`{}` cannot be written: {error}", shown(file));
-            Stop::could_not(Code::FileMissing, message, "name a file that can be written")
+            Stop::could_not(Code::FileMissing, message, "name a new file; a record that exists is not overwritten")
         })?;
         Ok(Arc::new(Recorder::new(sends, Arc::new(Mutex::new(sink)), key)))
     }

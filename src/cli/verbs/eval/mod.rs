@@ -13,7 +13,9 @@ use clap::Args;
 
 use crate::diag::{Code, Diagnostic};
 use crate::run::Transport;
-use crate::run::eval::{Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, dialect_of, evaluate};
+use crate::run::eval::{
+    Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, dialect_of, evaluate,
+};
 use crate::run::tools::{HostTools, ToolRegistry};
 
 use crate::cli::inputs::endpoint::Endpoint;
