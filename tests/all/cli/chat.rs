@@ -49,6 +49,21 @@ impl Desk {
         ran
     }
 
+    /// One message with nothing but these flags, a store, and the key of a provider in the environment.
+    #[track_caller]
+    fn keyed(&self, args: &[&str], env: &[(&str, &str)], exit: u8) -> Ran {
+        let store = self.path("store.db");
+        let all: Vec<String> = ["chat", "--model", "m", "--store", &store, "--retries", "0", "--once", "Hi."]
+            .iter()
+            .chain(args)
+            .map(ToString::to_string)
+            .collect();
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let ran = tapster(&all, "", &env, false);
+        assert_eq!(ran.exit, exit, "{args:?}: {}{}", ran.out, ran.err);
+        ran
+    }
+
     /// The lines of the chat's file.
     fn lines(&self) -> Vec<Json> {
         let text = std::fs::read_to_string(self.path("chat.jsonl")).unwrap();
@@ -67,7 +82,7 @@ impl Desk {
 fn a_chat_streams_goes_on_and_is_kept_in_a_file_that_is_read_back() {
     let desk = Desk::new("goes-on", vec![streamed(&["Hel", "lo."]), streamed(&["I am ", "Ann."]), streamed(&["Bye."])]);
     let ran = desk.run(&[], "Hi.\nWho are you?\n/quit\n", 0);
-    assert_eq!(ran.out, "Hello.\nI am Ann.\n", "{}", ran.err);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Hello.\nI am Ann.\n", ""));
     assert_eq!(desk.peer.asked()[0].json()["stream"], json!(true));
     let lines = desk.lines();
     assert!(lines[0].get("mes").is_none() && lines[0]["user_name"] == "User", "the first line is the header: {}", lines[0]);
@@ -108,12 +123,127 @@ fn results_as_json_are_one_line_for_each_reply_and_whole() {
 #[test]
 fn a_failed_message_ends_no_chat_and_is_answered_by_asking_again() {
     let refused = whole("400 Bad Request", &[JSON], b"{\"error\":{\"message\":\"no such model\"}}");
-    let desk = Desk::new("fails", vec![refused, streamed(&["Hello."])]);
-    let ran = desk.run(&[], "/set names.user=Bo\nHi.\nHi again.\n", 1);
-    assert!(ran.err.contains("no such model") && ran.err.contains("400"), "{}", ran.err);
-    assert_eq!(ran.out, "Hello.\n");
+    let desk = Desk::new("fails", vec![streamed(&["One."]), refused, streamed(&["Hello."])]);
+    let ran = desk.run(&[], "First.\nHi.\n/regen\n", 1);
+    assert!(ran.err.contains("no such model") && ran.err.contains("400") && ran.err.contains("/regen"), "{}", ran.err);
+    assert_eq!(ran.out, "One.\nHello.\n");
+    let said: Vec<_> = desk.lines()[1..].iter().map(|line| line["mes"].clone()).collect();
+    assert_eq!(said, ["First.", "One.", "Hi.", "Hello."], "the message that failed is kept, and the reply before it as well");
     let ran = Desk::new("fails-once", vec![whole("500 Oh", &[JSON], b"{}")]).run(&["--once", "Hi."], "", 1);
-    assert!(ran.err.contains("500"), "{}", ran.err);
+    assert!(ran.err.contains("500") && !ran.err.contains("/regen"), "{}", ran.err);
+}
+
+#[test]
+fn a_usual_key_goes_to_no_address_that_a_scene_or_a_pack_names() {
+    const KEY: &str = "sk-a-key-for-tests-only";
+    let desk = Desk::new("foreign", vec![replied("Hello."), replied("Hello.")]);
+    let url = desk.peer.url();
+    desk.folder.write("scene.toml", &format!("[scene.provider]\nurl = \"{url}\"\n"));
+    let scene = desk.path("scene.toml");
+    let ran = desk.keyed(&[&scene], &[("OPENAI_API_KEY", KEY)], 1);
+    assert!(ran.err.contains("https://api.openai.com") && ran.err.contains("--url"), "place and remedy are named: {}", ran.err);
+    assert!(desk.peer.asked().is_empty(), "nothing was sent");
+    // named on the command line, the address is asked without a key, and with the one that is named for it
+    desk.keyed(&[&scene, "--url", &url], &[("OPENAI_API_KEY", KEY)], 0);
+    desk.keyed(&[&scene, "--url", &url, "--key-env", "MINE"], &[("MINE", KEY)], 0);
+    let heads: Vec<bool> = desk.peer.asked().iter().map(|asked| asked.header("authorization").is_some()).collect();
+    assert_eq!(heads, [false, true]);
+    // a pack that names a variable of its own is not served
+    desk.folder.write("over.toml", "kind = \"dialect\"\nversion = 1\n[[key]]\nname = \"openai\"\nenv = [\"SECRET\"]\n");
+    let ran = desk.keyed(&["--overlay", &desk.path("over.toml")], &[("SECRET", KEY)], 2);
+    assert!(ran.err.contains("may not choose one"), "{}", ran.err);
+    assert_eq!(desk.peer.asked().len(), 2);
+    for name in [KEY, "9LIVES", ""] {
+        let ran = desk.keyed(&["--key-env", name], &[], 2);
+        assert!(ran.err.contains("not such a name") && (name.is_empty() || !ran.err.contains(name)), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_usual_key_that_is_missing_or_damaged_is_told_before_anything_is_sent() {
+    let desk = Desk::new("no-key", vec![]);
+    for (dialect, env) in [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY"), ("google", "GEMINI_API_KEY")] {
+        let ran = desk.keyed(&["--dialect", dialect], &[], 2);
+        assert!(ran.err.contains("there is no key") && ran.err.contains(env), "{dialect}: {}", ran.err);
+        let ran = desk.keyed(&["--dialect", dialect], &[(env, "two words of it")], 2);
+        assert!(ran.err.contains(env) && !ran.err.contains("two words"), "{dialect}: {}", ran.err);
+    }
+}
+
+#[test]
+fn every_dialect_of_every_shipped_pack_asks_the_address_that_is_named() {
+    for (pack, dialects) in [
+        (
+            "base",
+            &["openai", "anthropic", "google", "text", "mistral", "xai", "ai21", "cohere", "openrouter", "deepseek", "openai-responses"][..],
+        ),
+        ("sillytavern-exact", &["openai", "claude", "google", "mistral", "xai", "ai21", "cohere", "openrouter", "deepseek"]),
+        ("vibetavern", &["openai", "anthropic"]),
+    ] {
+        for dialect in dialects {
+            let desk = Desk::new(&format!("named-{pack}-{dialect}"), vec![replied("Hello.")]);
+            let url = format!("{}/v1", desk.peer.url());
+            let all = ["chat", "--model", "m", "--retries", "0", "--once", "Hi.", "--pack", pack, "--dialect", dialect, "--url", &url];
+            let ran = tapster(&all.map(str::to_owned), "", &std::collections::BTreeMap::new(), false);
+            assert_eq!(desk.peer.asked().len(), 1, "{pack}, {dialect}: {}{}", ran.out, ran.err);
+        }
+    }
+}
+
+#[test]
+fn a_new_log_begins_with_the_chat_of_the_scene() {
+    let desk = Desk::new("begins", vec![streamed(&["New."])]);
+    desk.folder.write(
+        "scene.json",
+        &json!({ "scene": { "history": [{ "role": "user", "text": "Old question." }, { "role": "assistant", "text": "Old answer." }] } })
+            .to_string(),
+    );
+    std::fs::write(desk.path("chat.jsonl"), "").unwrap();
+    desk.run(&[&desk.path("scene.json"), "--once", "Now?"], "", 0);
+    let sent: Vec<_> = desk.sent(0).into_iter().filter(|(role, _)| role != "system").collect();
+    let expected = [("user", "Old question."), ("assistant", "Old answer."), ("user", "Now?")];
+    assert_eq!(sent, expected.map(|(role, text)| (role.to_owned(), text.to_owned())));
+    let said: Vec<_> = desk.lines()[1..].iter().map(|line| line["mes"].clone()).collect();
+    assert_eq!(said, ["Old question.", "Old answer.", "Now?", "New."]);
+    let ran = desk.run(&["--chat", &desk.path("chat.jsonl"), "--once", "x"], "", 2);
+    assert!(ran.err.contains("the log has messages already"), "{}", ran.err);
+}
+
+#[test]
+fn a_log_that_would_lose_data_is_not_written() {
+    let desk = Desk::new("loses", vec![streamed(&["Hello."])]);
+    let log = "{\"user_name\":\"User\"}\nnot json\n42\n";
+    std::fs::write(desk.path("chat.jsonl"), log).unwrap();
+    let ran = desk.run(&["--once", "Hi."], "", 2);
+    assert!(ran.err.contains("2 lines"), "{}", ran.err);
+    assert_eq!(std::fs::read_to_string(desk.path("chat.jsonl")).unwrap(), log);
+    assert!(desk.peer.asked().is_empty());
+    let ran = desk.run(&["--once", " "], "", 2);
+    assert!(ran.err.contains("the message is empty"), "{}", ran.err);
+}
+
+#[test]
+fn each_text_of_a_reply_keeps_what_belongs_to_it() {
+    let thought = |text: &str, thought: &str| {
+        let message = json!({ "role": "assistant", "content": text, "reasoning_content": thought });
+        let body = json!({ "choices": [{ "message": message, "finish_reason": "stop" }] });
+        whole(OK, &[JSON], body.to_string().as_bytes())
+    };
+    let desk = Desk::new("swipes", vec![thought("one", "first"), thought("two", "second")]);
+    desk.run(&["--no-stream"], "Hi.\n/swipe\n/swipe 1\n", 0);
+    let reply = desk.lines().pop().unwrap();
+    let reasoning = |value: &Json| value["extra"]["reasoning"].clone();
+    assert_eq!((&reply["mes"], reasoning(&reply)), (&json!("one"), json!("first")));
+    let infos: Vec<Json> = reply["swipe_info"].as_array().unwrap().iter().map(reasoning).collect();
+    assert_eq!(infos, ["first", "second"]);
+}
+
+#[test]
+fn a_reply_is_written_once_even_if_it_is_cleaned_up() {
+    let desk = Desk::new("cleaned", vec![streamed(&["<think>Hm.", "</think>\n", "Hello.", "\n"])]);
+    let ran = desk.run(&["--once", "Hi."], "", 0);
+    assert_eq!(ran.out.matches("Hello.").count(), 1, "{}", ran.out);
+    assert!(ran.out.ends_with("Hello.\n"), "{:?}", ran.out);
 }
 
 #[test]
@@ -157,7 +287,7 @@ fn mistakes_in_flags_are_told_before_anything_is_sent() {
         (&["--config", &config, "--once", "x"], "unknown_key at `/tool_calling/max_turn`"),
         (&["--key-env", "TAPSTER_TEST_NO_SUCH_KEY", "--once", "x"], "`TAPSTER_TEST_NO_SUCH_KEY` is not set"),
         (&["--message", "x"], "`--message` has no effect here"),
-        (&["--proxy", "nowhere", "--once", "x"], "`--proxy nowhere` is no address"),
+        (&["--proxy", "nowhere", "--once", "x"], "the value of `--proxy` is not an address"),
     ];
     for (args, told) in cases {
         let ran = desk.run(args, "", 2);
