@@ -18,7 +18,7 @@ pub fn table(cx: &mut CompileContext<'_>, fields: &Table, conditions: bool) -> M
 }
 
 /// Cells, by table, whose words belong to another language: whatever stands there is data.
-const DATA: &[(&str, &str)] = &[("directive", "payload")];
+const DATA: &[(&str, &str)] = &[("directive", "payload"), ("tool", "parameters")];
 
 /// The cells of a row.
 pub fn row(cx: &mut CompileContext<'_>, table: &str, fields: &Table) -> Map {

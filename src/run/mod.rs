@@ -27,6 +27,8 @@ pub mod sse;
 mod transport;
 
 pub mod directives;
+#[cfg(feature = "run")]
+pub mod eval;
 pub mod tools;
 
 use std::future::Future;

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Artifact;
 use crate::model::{Scene, Value};
+use crate::pack::Ruleset;
 
 /// Artifacts as rules see them: `art.TAG.value`, `.history`, `.version`.
 pub(super) fn art(artifacts: &[Artifact]) -> Value {
@@ -11,9 +12,12 @@ pub(super) fn art(artifacts: &[Artifact]) -> Value {
     Value::from(&Json::Object(artifacts.iter().map(one).collect()))
 }
 
-/// Fills the scene with what the session knows. Variables of macros are kept with the state, and read from `vars`.
-pub(super) fn fill(scene: &mut Scene, artifacts: &[Artifact], state: Option<&Json>) {
-    scene.set("art", art(artifacts));
+/// Fills the scene with what the session knows. Variables of macros are kept with the state, and read from `vars`. Of
+/// artifacts nothing is said to a pack that reads none.
+pub(super) fn fill(rules: &Ruleset, scene: &mut Scene, artifacts: &[Artifact], state: Option<&Json>) {
+    if !artifacts.is_empty() || rules.programs().rules.names.knows_path("art") {
+        scene.set("art", art(artifacts));
+    }
     let Some(Json::Object(mut state)) = state.cloned() else { return };
     if let Some(vars) = state.remove("vars") {
         let given = scene.get("vars");

@@ -88,7 +88,7 @@ impl Session<'_> {
     pub async fn begin(&self, scene: &Scene, at: Moment, model: &dyn Model) -> Result<Turn, SessionError> {
         let mut scene = scene.clone();
         let (view, state) = self.known(at).await?;
-        fill(&mut scene, &view, state.as_ref().map(|s| &s.value));
+        fill(&self.rules, &mut scene, &view, state.as_ref().map(|s| &s.value));
         let seen = seen(&scene);
         let program = |scene: &Scene| build(&self.rules, scene);
         let plan = replay(&mut scene, model, program, |plan| plan.reported("requests")).await?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha512};
 
+pub use super::fingerprint::fingerprint;
 use super::js;
 use super::moment::{INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
@@ -131,16 +132,16 @@ pub const FUNCTIONS: &[Function] = &[
         run: json,
     },
     Function {
-        name: "language_tag",
-        doc: "the parts of a language tag (RFC 5646) as a table: `tag` in its usual upper and lower case, `language`, `script`, `region` …; `{ error }` if it is none; with `lenient`, white space around it and `_` are allowed",
-        args: &[("of", true), ("lenient", false)],
-        run: |args| Ok(tools::language_tag(&text(args), args.get("lenient").is_some_and(Value::truthy))?),
-    },
-    Function {
         name: "laid",
         doc: "the tables of a list laid over each other: a later key replaces an earlier one, also with null; what is not a table is left out",
         args: OF,
         run: |args| Ok(laid(of(args))),
+    },
+    Function {
+        name: "language_tag",
+        doc: "the parts of a language tag (RFC 5646) as a table: `tag` in its usual upper and lower case, `language`, `script`, `region` …; `{ error }` if it is none; with `lenient`, white space around it and `_` are allowed",
+        args: &[("of", true), ("lenient", false)],
+        run: |args| Ok(tools::language_tag(&text(args), args.get("lenient").is_some_and(Value::truthy))?),
     },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
@@ -247,42 +248,6 @@ pub const FUNCTIONS: &[Function] = &[
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.binary_search_by_key(&name, |f| f.name).ok().and_then(|at| FUNCTIONS.get(at))
-}
-
-/// The blake3 hash of the canonical JSON of a value, in hex: equal values have equal fingerprints in any order of keys.
-#[must_use]
-pub fn fingerprint(value: &Value) -> String {
-    let mut text = String::new();
-    canonical(value, &mut text);
-    blake3::hash(text.as_bytes()).to_hex().to_string()
-}
-
-/// Recursion is bounded, because values come from files or scripts, whose depth is bounded.
-fn canonical(value: &Value, out: &mut String) {
-    match value {
-        Value::List(list) => {
-            out.push('[');
-            for (n, value) in list.iter().enumerate() {
-                out.push_str(if n == 0 { "" } else { "," });
-                canonical(value, out);
-            }
-            out.push(']');
-        }
-        Value::Map(map) => {
-            let mut keys: Vec<_> = map.iter().filter(|(_, v)| !v.is_null()).collect();
-            keys.sort_unstable_by_key(|(key, _)| (*key).clone());
-            out.push('{');
-            for (n, (key, value)) in keys.into_iter().enumerate() {
-                out.push_str(if n == 0 { "" } else { "," });
-                out.push_str(&Value::Text(key.clone()).to_json().to_string());
-                out.push(':');
-                canonical(value, out);
-            }
-            out.push('}');
-        }
-        Value::Int(_) | Value::Num(_) => out.push_str(&value.to_text()),
-        other => out.push_str(&other.to_json().to_string()),
-    }
 }
 
 /// The fields of a value in JavaScript's order; none if it is not a table.

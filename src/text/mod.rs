@@ -7,6 +7,7 @@
 mod cache;
 pub mod dice;
 mod error;
+mod fingerprint;
 pub mod functions;
 pub mod halves;
 pub mod handlebars;

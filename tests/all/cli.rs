@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod artifact;
+mod chat;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
+mod chat;
 mod console;
 mod living_world;
 #[path = "../../../tests/all/docs/pages.rs"]

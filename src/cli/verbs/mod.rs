@@ -4,6 +4,7 @@ mod artifact;
 mod build;
 mod chat;
 mod check;
+mod eval;
 mod explain;
 mod fmt;
 mod import;
@@ -42,6 +43,8 @@ pub(in crate::cli) enum Verb {
     Chat(Box<chat::Chat>),
     /// Play turns of a chat over a store, with recorded replies.
     Turn(turn::Turn),
+    /// Ask models what scenario files say, judge the replies, and count.
+    Eval(eval::Eval),
     /// List the packs that can be named.
     Packs(packs::Packs),
 }
@@ -61,6 +64,7 @@ impl Verb {
             Verb::Artifact(verb) => verb.run(show),
             Verb::Chat(verb) => verb.run(show),
             Verb::Turn(verb) => verb.run(show),
+            Verb::Eval(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
         }
     }

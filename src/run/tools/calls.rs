@@ -15,6 +15,9 @@ pub(super) const MOST_CALLS: usize = 1_000;
 /// The list, and the program over it.
 const CALLS: &str = "tool_calls";
 
+/// Why a call is not carried out: a code, and words for the model.
+pub(super) type Refusal = (String, String);
+
 /// One call, decided.
 pub(super) struct Decided<'a> {
     pub(super) id: String,
@@ -22,7 +25,7 @@ pub(super) struct Decided<'a> {
     /// The call as it is written back into the chat.
     pub(super) written: Json,
     /// What is run with what; or the code and the words why not.
-    pub(super) run: Result<(&'a Entry, Map<String, Json>), (String, String)>,
+    pub(super) run: Result<(&'a Entry, Map<String, Json>), Refusal>,
 }
 
 /// Decides the calls of a reply. `used` are the ids of the chat, to which those of the calls are added.

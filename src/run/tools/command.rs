@@ -3,7 +3,7 @@
 //! A command is bounded in time and output and gets no key: its environment is an allowlist. Where it is cancelled or
 //! breaks a bound, its whole process group is killed.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use serde_json::Value as Json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};

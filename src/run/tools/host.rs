@@ -1,8 +1,8 @@
 //! The file in which a host declares commands and servers as tools. A pack cannot do this: it never starts a process.
 
+use core::time::Duration;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value as Json;

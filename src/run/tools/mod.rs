@@ -35,5 +35,6 @@ pub use registry::{FilteredToolRegistry, ToolRegistry, ToolSpec};
 pub use report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Unwatched, Watch};
 #[cfg(feature = "run")]
 pub use server::{ServerSpec, tools_of_server};
+pub(super) use together::together;
 pub use tool::{Tool, ToolCall, ToolFailure};
 pub use tool_loop::ToolLoopRunner;

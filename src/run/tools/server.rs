@@ -3,8 +3,8 @@
 //! A server is a stranger: every answer is waited for a bounded time, its lines and lists are bounded, and it is killed
 //! with everything that it has started as soon as nobody holds one of its tools.
 
+use core::time::Duration;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, PaginatedRequestParams};

@@ -89,10 +89,11 @@ fn entries(tools: &FilteredToolRegistry) -> Json {
     tools.registry().entries().iter().enumerate().map(entry).collect()
 }
 
-/// The keys of the options of the call. Those of the plan are checked with every request, but for what only a loop may
-/// set.
+/// The keys of the options of the call and of the plan, with their places.
 fn keys(plan: &Plan, options: &Map<String, Json>) -> Json {
-    let _ = plan;
-    let at = |key: &str| format!("/options/{}", key.replace('~', "~0").replace('/', "~1"));
-    options.keys().map(|key| json!({ "key": key, "at": at(key) })).collect()
+    let row = |place: &str, key: &str| json!({ "key": key, "at": format!("{place}/{}", key.replace('~', "~0").replace('/', "~1")) });
+    let planned = [plan.scene.at("llm_options"), plan.set.at("plan.llm_options")];
+    let planned = planned.into_iter().flatten().filter_map(Value::as_map).flatten().filter(|(_, value)| !value.is_null());
+    let call = options.keys().map(|key| row("/options", key));
+    call.chain(planned.map(|(key, _)| row("/plan/llm_options", key))).collect()
 }

@@ -6,7 +6,7 @@ use std::task::Poll;
 use super::super::Doing;
 
 /// Waits until all are done, and gives their results in order.
-pub(super) async fn together<T>(doing: Vec<Doing<'_, T>>) -> Vec<T> {
+pub(in crate::run) async fn together<T>(doing: Vec<Doing<'_, T>>) -> Vec<T> {
     let mut all: Vec<Result<T, Doing<'_, T>>> = doing.into_iter().map(Err).collect();
     poll_fn(|cx| {
         let mut waiting = false;

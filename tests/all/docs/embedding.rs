@@ -258,3 +258,48 @@ fn a_turn_of_a_session() -> Result<(), Box<dyn Error>> {
     assert_eq!(said, "The lamp is lit.");
     Ok(())
 }
+
+#[test]
+fn tools_of_a_pack_a_host_and_an_application() -> Result<(), Box<dyn Error>> {
+    use serde_json::json;
+
+    let called = json!([{ "id": "c1", "type": "function", "function": { "name": "look", "arguments": "{\"room\":\"lamp\"}" } }]);
+    let replies = [
+        json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": called } }] }),
+        json!({ "choices": [{ "message": { "role": "assistant", "content": "A lamp that turns." } }] }),
+    ];
+    let transport = crate::sending::scripted::Scripted::new(replies.map(|reply| crate::sending::scripted::json_answer(200, &reply)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        // page: tools
+        use std::sync::Arc;
+        use tapster::run::tools::{FilteredToolRegistry, HostTools, ToolCall, ToolLoopRunner, ToolRegistry, ToolSpec, Unwatched};
+        use tapster::run::{PromptRunner, RunnerConfig};
+        use tapster::{Ruleset, Scene, build};
+
+        let rules = Ruleset::open("examples/tools/pack", &[])?;
+        let scene = Scene::new(&json!({
+            "history": [{ "role": "user", "text": "What is in the lamp room?" }],
+            "lighthouse": { "rooms": { "lamp": "a lamp that turns every twelve seconds" } },
+        }));
+        let plan = build(&rules, &scene)?;
+
+        let mut tools = ToolRegistry::of_pack(&rules);
+        tools.extend(HostTools::parse(&std::fs::read_to_string("examples/tools/host.toml")?)?.open().await?);
+        let roll = |_: &ToolCall<'_>| Ok(json!(4));
+        tools.add(ToolSpec { description: "Rolls a die.".into(), ..ToolSpec::new("roll") }, Arc::new(roll));
+        let tools = FilteredToolRegistry::new(tools, None, vec!["tide".into()]);
+        assert_eq!(tools.visible().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["look", "roll"]);
+
+        let context = json!({ "provider": "openai", "model": "gpt-4o", "tool_calling": { "max_turns": 4 } });
+        let config = RunnerConfig::parse(&rules, &context)?;
+        let runner = ToolLoopRunner::new(PromptRunner::new(transport));
+        let report = runner.run(&config, &plan, &tools, &serde_json::Map::new(), &mut Unwatched).await?;
+
+        assert_eq!(report.final_text.as_deref(), Some("A lamp that turns."));
+        let result = r#"{"ok":true,"data":{"room":"lamp","seen":"a lamp that turns every twelve seconds"}}"#;
+        assert_eq!(report.added[1]["content"], result);
+        // end
+        Ok(())
+    })
+}

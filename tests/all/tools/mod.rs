@@ -11,6 +11,7 @@ use tapster::Value;
 use tapster::run::tools::{Tool, ToolCall, ToolFailure};
 
 /// Waits on a runtime of its own; a test that waits for a minute has hung.
+#[expect(clippy::expect_used, clippy::unwrap_used, reason = "a test that panics has failed")]
 fn wait<T>(doing: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), doing).await.expect("it hangs") })
@@ -23,6 +24,7 @@ async fn call(tool: &dyn Tool, arguments: &Json) -> Result<Json, ToolFailure> {
 }
 
 /// A pack over `base` with these files.
+#[expect(clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
 fn opened(name: &str, files: &[(&str, String)]) -> tapster::Ruleset {
     let folder = std::env::temp_dir().join(format!("tapster-{name}-{}", std::process::id()));
     let manifest = format!(

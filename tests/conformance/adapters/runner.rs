@@ -268,15 +268,6 @@ pub(crate) fn plan_of(plan: &Json) -> Plan {
     Plan { blocks: plan["messages"].as_array().into_iter().flatten().map(block).collect(), set: Value::from(&reported), ..Plan::default() }
 }
 
-/// Waits for something that waits for nothing else.
-pub(crate) fn now<T>(doing: impl std::future::Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map(|runtime| runtime.block_on(doing))
-        .unwrap_or_else(|error| panic!("{error}"))
-}
-
 pub(crate) fn prompt(case: &Case) -> Vec<Check> {
     twice(case, |rules, input| {
         let Some(context) = input["runner_config"].as_object() else {
@@ -314,7 +305,7 @@ pub(crate) fn prompt(case: &Case) -> Vec<Check> {
                 deltas.push(text.clone());
             }
         };
-        match now(runner.send(&config, &prepared, &mut hear)) {
+        match tapster::store::block_on(runner.send(&config, &prepared, &mut hear)) {
             Ok(reply) => {
                 out["message"] = reply.message;
                 out["finish_reason"] = json!(reply.finish_reason);

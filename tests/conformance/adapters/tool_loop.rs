@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value as Json, json};
 use tapster::run::tools::{
@@ -137,19 +137,19 @@ impl Script {
     }
 
     pub(super) fn left(&self) -> VecDeque<Json> {
-        self.replies.lock().unwrap().clone()
+        self.replies.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn requests(&self) -> Vec<Json> {
-        self.requests.lock().unwrap().clone()
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Transport for Script {
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
         Box::pin(async move {
-            self.requests.lock().unwrap().push(request.body.clone());
-            let next = self.replies.lock().unwrap().pop_front();
+            self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.body.clone());
+            let next = self.replies.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(reply) = next else {
                 return Err(TransportError { code: "script", message: "there is no reply left".into(), unsent: false });
             };

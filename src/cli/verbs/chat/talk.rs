@@ -119,12 +119,11 @@ impl<'s> Talk<'s> {
     pub(super) fn say(&mut self, log: &mut Log, text: &str, show: &mut Show<'_, '_>) -> Result<bool, Stop> {
         self.commit(log, show)?;
         let until = log.len();
-        let (turn, said) = self.ask(log, until, text, "normal", show)?;
+        // a message that is not answered stands in the chat all the same, and its reply can be asked for again
         log.say(&self.name("user"), text);
-        let Some(said) = said else {
-            log.save()?;
-            return Ok(false);
-        };
+        log.save()?;
+        let (turn, said) = self.ask(log, until, text, "normal", show)?;
+        let Some(said) = said else { return Ok(false) };
         log.reply(&self.name("char"), &said.text, said.extra(&self.config));
         log.save()?;
         self.keep(turn, &said.text, log, show)?;
@@ -140,7 +139,7 @@ impl<'s> Talk<'s> {
         // what was built for a reply that is thrown away changes nothing
         self.pending = None;
         let kind = if beside { "swipe" } else { "regenerate" };
-        let (turn, said) = self.ask(log, index, &text, kind, show)?;
+        let (turn, said) = self.ask(log, index + 1, &text, kind, show)?;
         let Some(said) = said else { return Ok(false) };
         match (log.ends_with_reply() == Some(true), beside) {
             (true, true) => log.swipe(&said.text, said.extra(&self.config)),
@@ -193,18 +192,18 @@ impl<'s> Talk<'s> {
         Asker { runner: self.runner.clone(), config: self.config.clone() }
     }
 
-    /// Builds the prompt behind the first `until` messages and `input`, and sends it. `None` if nothing of a reply has
-    /// come.
-    fn ask(&mut self, log: &Log, until: usize, input: &str, kind: &str, show: &mut Show<'_, '_>) -> Result<(Turn, Option<Said>), Stop> {
+    /// Builds the prompt behind the first `until` messages, and sends it. `said` is what the user has said: it is a new
+    /// message, or for other types than `normal` the last one of the chat. `None` if nothing of a reply has come.
+    fn ask(&mut self, log: &Log, until: usize, said: &str, kind: &str, show: &mut Show<'_, '_>) -> Result<(Turn, Option<Said>), Stop> {
         let rules = self.start.rules.clone();
         let mut scene = self.start.scene.clone();
         log.fill(&rules, &mut scene, until);
         scene.trace = true;
         for (path, value) in [
-            ("input", Value::text(input)),
+            ("input", Value::text(if kind == "normal" { said } else { "" })),
             ("type", Value::text(kind)),
-            ("turn.is_user_input", Value::Bool(true)),
-            ("turn.activation_text", Value::text(input)),
+            ("turn.is_user_input", Value::Bool(kind == "normal")),
+            ("turn.activation_text", Value::text(said)),
             ("turn_count", Value::Int(self.played + 1)),
         ] {
             scene.set(path, value);

@@ -1,0 +1,245 @@
+//! One cell: a prompt is built, a model is asked, and the reply is judged.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Map, Value as Json, json};
+
+use super::super::directives::{DirectiveRequest, DirectiveRunner, Directives};
+use super::super::tools::{FilteredToolRegistry, StopReason, ToolLoopReport, ToolLoopRunner, ToolRegistry, Unwatched};
+use super::super::{Delta, Doing, Incoming, Outgoing, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
+use super::judge::{Call, Compiled, Given, Judged};
+use super::mode::Mode;
+use super::record::{Made, Outcome, Tokens};
+use super::scenario::{Candidate, Preset, Scenario};
+use crate::assemble::{build, run};
+use crate::model::{Plan, Scene, Value};
+use crate::pack::Ruleset;
+
+/// The most characters of a reply that are kept.
+const MOST_TEXT: usize = 4_000;
+
+/// The time in milliseconds, from any beginning; `None` where time is not measured.
+pub type Clock = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// What a scenario is asked with.
+#[derive(Clone)]
+pub struct Subject {
+    /// The rules.
+    pub rules: Ruleset,
+    /// The scene.
+    pub scene: Scene,
+    /// The tools that the model may use, besides those of the pack.
+    pub tools: ToolRegistry,
+}
+
+/// Everything that one cell needs.
+pub(super) struct Trial<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) scenario: &'a Scenario,
+    pub(super) candidate: &'a Candidate,
+    pub(super) preset: &'a Preset,
+    pub(super) mode: Mode,
+    pub(super) transport: Arc<dyn Transport>,
+    pub(super) clock: &'a Clock,
+}
+
+/// What a model has given.
+#[derive(Default)]
+struct Reply {
+    text: String,
+    calls: Vec<Call>,
+    directives: Vec<Given>,
+    usage: Vec<Json>,
+    failure: Option<String>,
+    status: Option<u16>,
+    message: String,
+}
+
+impl Trial<'_> {
+    /// Asks once, and judges.
+    pub(super) async fn run(&self) -> Outcome {
+        let counting = Arc::new(Counting { inner: Arc::clone(&self.transport), sent: AtomicU32::new(0) });
+        let begun = (self.clock)();
+        let reply = match self.ask(PromptRunner::new(Arc::clone(&counting) as Arc<dyn Transport>)).await {
+            Ok(reply) => reply,
+            Err(error) => Reply::failed(&error),
+        };
+        let ms = begun.zip((self.clock)()).map(|(begun, ended)| ended.saturating_sub(begun));
+        let tokens = self.tokens(&reply.usage);
+        let judged = Judged {
+            text: &reply.text,
+            calls: &reply.calls,
+            directives: &reply.directives,
+            output_tokens: tokens.map(|tokens| tokens.output),
+        };
+        let mut checks = Vec::new();
+        if reply.failure.is_none() {
+            let compiled = self.scenario.checks.iter().filter_map(|check| Compiled::of(check.get_ref()).ok());
+            let made = compiled.filter(|check| check.is_for(self.mode));
+            checks = made.map(|check| Made { check: check.words(), ok: check.holds(&judged) }).collect();
+        }
+        let wrong = checks.iter().any(|made| !made.ok).then(|| "check_failed".to_owned());
+        let failure = reply.failure.or(wrong);
+        Outcome {
+            ok: failure.is_none(),
+            failure,
+            status: reply.status,
+            message: cut(&reply.message),
+            checks,
+            ms,
+            requests: counting.sent.load(Ordering::SeqCst),
+            tokens,
+            text: cut(&reply.text),
+            calls: reply.calls,
+            directives: reply.directives,
+            ..Outcome::default()
+        }
+    }
+
+    async fn ask(&self, runner: PromptRunner) -> Result<Reply, RunError> {
+        let rules = &self.subject.rules;
+        let config = RunnerConfig::parse(rules, &self.context())?;
+        let plan = self.plan(&config)?;
+        let mut options = self.candidate.options.clone();
+        options.extend(self.preset.options.clone());
+        options.extend(self.scenario.options.clone());
+        match self.mode {
+            Mode::Chat => {
+                let request = PromptRunner::prepare(&config, &plan, &[], &options, false)?;
+                let reply = runner.send(&config, &request, &mut |_: &Delta| {}).await?;
+                let text = reply.message.get("content").and_then(Json::as_str).unwrap_or_default().to_owned();
+                Ok(Reply { text, usage: vec![reply.usage], ..Reply::default() })
+            }
+            Mode::Tools => {
+                let mut tools = ToolRegistry::of_pack(rules);
+                tools.extend(self.subject.tools.clone());
+                let tools = FilteredToolRegistry::new(tools, self.scenario.tools.clone(), Vec::new());
+                let report = ToolLoopRunner::new(runner).run(&config, &plan, &tools, &options, &mut Unwatched).await?;
+                Ok(Reply::of_loop(report))
+            }
+            _ => {
+                let request = DirectiveRequest { allow: self.scenario.directives.clone(), ..DirectiveRequest::default() };
+                let directives = Directives::new(&config, &plan, &request)?;
+                let report = DirectiveRunner::new(runner).run(&config, &plan, &directives, &options).await?;
+                let given = |d: super::super::directives::Directive| Given { kind: d.kind, payload: Json::Object(d.payload) };
+                let error = report.provider_error.as_ref();
+                Ok(Reply {
+                    text: report.assistant_text,
+                    directives: report.directives.into_iter().map(given).collect(),
+                    usage: report.reply.map(|reply| reply.usage).into_iter().collect(),
+                    status: error.and_then(|error| error.status),
+                    message: error.map(|error| error.message.clone()).unwrap_or_default(),
+                    failure: if report.ok { None } else { report.error.or_else(|| Some("unreadable".to_owned())) },
+                    ..Reply::default()
+                })
+            }
+        }
+    }
+
+    /// The configuration of the run: that of the preset, with the model and the mode.
+    fn context(&self) -> Json {
+        let mut context = self.preset.config.clone();
+        let provider = self.candidate.provider.clone().or_else(|| self.candidate.dialect.clone());
+        let provider = provider.unwrap_or_else(|| text_at(&self.subject.scene, "dialect").unwrap_or_else(|| "openai".to_owned()));
+        context.insert("provider".to_owned(), json!(provider));
+        context.insert("model".to_owned(), json!(self.candidate.id()));
+        if !self.candidate.capabilities.is_empty() {
+            context.insert("capabilities".to_owned(), json!(self.candidate.capabilities));
+        }
+        if matches!(self.mode, Mode::JsonSchema | Mode::JsonObject | Mode::PromptOnly) {
+            let mut directives = context.get("directives").and_then(Json::as_object).cloned().unwrap_or_default();
+            directives.insert("modes".to_owned(), json!([self.mode.name()]));
+            context.insert("directives".to_owned(), Json::Object(directives));
+        }
+        Json::Object(context)
+    }
+
+    fn plan(&self, config: &RunnerConfig) -> Result<Plan, RunError> {
+        let mut scene = self.subject.scene.clone();
+        scene.set("provider.model", Value::text(self.candidate.id()));
+        for (path, value) in [("dialect", &self.candidate.dialect), ("provider.url", &self.candidate.url)] {
+            if let Some(value) = value {
+                scene.set(path, Value::text(value.as_str()));
+            }
+        }
+        Ok(build(&self.subject.rules, &config.scene(&scene))?)
+    }
+
+    /// The tokens of all replies, in the words of the pack.
+    fn tokens(&self, usage: &[Json]) -> Option<Tokens> {
+        let mut sum: Option<Tokens> = None;
+        for usage in usage.iter().filter(|usage| usage.is_object()) {
+            let counted = run(&self.subject.rules, "usage", &Scene::new(&json!({ "usage": usage })), &[]).ok()?;
+            let number = |key: &str| counted.get(&format!("tokens.{key}")).as_i64().and_then(|n| u64::try_from(n).ok());
+            let sum = sum.get_or_insert_with(Tokens::default);
+            sum.input += number("input").unwrap_or_default();
+            sum.output += number("output").unwrap_or_default();
+            sum.cached += number("cached").unwrap_or_default();
+        }
+        sum
+    }
+}
+
+impl Reply {
+    fn failed(error: &RunError) -> Self {
+        let codes = |what: &str, problems: &[super::super::Problem]| problems.first().map_or(what.to_owned(), |p| p.code.clone());
+        let (failure, status) = match error {
+            RunError::Config(problems) => (codes("config", problems), None),
+            RunError::Preflight(problems) => (codes("preflight", problems), None),
+            RunError::Provider(error) => (error.code.clone(), error.status),
+            RunError::Build(error) => (format!("{:?}", error.kind()).to_lowercase(), None),
+            _ => ("cancelled".to_owned(), None),
+        };
+        Self { failure: Some(failure), status, message: error.to_string(), ..Self::default() }
+    }
+
+    fn of_loop(report: ToolLoopReport) -> Self {
+        let mut reply = match (&report.error, report.stop) {
+            (Some(error), _) => Self::failed(error),
+            (None, StopReason::MaxTurns) => Self { failure: Some("max_turns".to_owned()), ..Self::default() },
+            (None, _) => Self::default(),
+        };
+        let calls = report.added.iter().filter_map(|message| message.get("tool_calls").and_then(Json::as_array)).flatten();
+        let arguments = calls.map(|call| {
+            let text = call.pointer("/function/arguments").and_then(Json::as_str).unwrap_or_default();
+            serde_json::from_str(text).unwrap_or_else(|_| Json::Object(Map::new()))
+        });
+        let result = |(result, arguments): (super::super::tools::ToolResult, Json)| Call {
+            tool: result.tool,
+            arguments,
+            ok: result.ok,
+            code: result.code,
+        };
+        reply.calls = report.results.into_iter().zip(arguments).map(result).collect();
+        reply.text = report.final_text.unwrap_or_default();
+        reply.usage = report.usage;
+        reply
+    }
+}
+
+fn text_at(scene: &Scene, path: &str) -> Option<String> {
+    let text = scene.get(path).to_text().to_string();
+    (!text.is_empty()).then_some(text)
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(MOST_TEXT).collect()
+}
+
+/// A transport that counts what is sent.
+struct Counting {
+    inner: Arc<dyn Transport>,
+    sent: AtomicU32,
+}
+
+impl Transport for Counting {
+    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+        self.sent.fetch_add(1, Ordering::SeqCst);
+        self.inner.send(request)
+    }
+
+    fn scrub(&self, text: String) -> String {
+        self.inner.scrub(text)
+    }
+}

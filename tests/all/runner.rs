@@ -1,0 +1,151 @@
+//! From a configuration and a plan to a request: budgets, options in every dialect, added messages, and what no pack
+//! can lose.
+
+use serde_json::{Map, Value as Json, json};
+use tapster::run::{Prepared, PromptRunner, RunError, RunnerConfig};
+use tapster::{Plan, Ruleset, Scene, Value};
+
+fn config(rules: &Ruleset, context: &Json) -> RunnerConfig {
+    RunnerConfig::parse(rules, context).unwrap()
+}
+
+fn scene(data: &Json) -> Scene {
+    Scene { data: Value::from(data), ..Scene::default() }
+}
+
+fn prepared(config: &RunnerConfig, plan: &Plan, added: &[Json], options: &Json, stream: bool) -> Result<Prepared, RunError> {
+    let options: Map<String, Json> = options.as_object().cloned().unwrap_or_default();
+    PromptRunner::prepare(config, plan, added, &options, stream)
+}
+
+/// A plan of one message of the user, built for a configuration.
+fn plan(config: &RunnerConfig) -> Plan {
+    tapster::build(&config.rules, &config.scene(&scene(&json!({ "input": "Hi." })))).unwrap()
+}
+
+#[test]
+fn a_window_of_the_capabilities_is_the_budget_of_a_build() {
+    let rules = Ruleset::open("vibetavern", &[]).unwrap();
+    let history: Vec<Json> = (0..20).map(|n| json!({ "role": "user", "text": format!("one two three {n}") })).collect();
+    let chat = json!({ "history": history, "input": "Hi.", "context": { "tokenizer": "words" } });
+    let of = |flags: Json| config(&rules, &json!({ "provider": "p", "model": "m", "capabilities": flags }));
+    let free = of(json!({}));
+    assert_eq!(tapster::build(&rules, &free.scene(&scene(&chat))).unwrap().messages().len(), 21, "without a window there is no limit");
+    let exact = of(json!({ "context_window_tokens": 91, "reserved_response_tokens": 10 }));
+    tapster::build(&rules, &exact.scene(&scene(&chat))).expect("the limit itself is allowed");
+    let small = of(json!({ "context_window_tokens": 90, "reserved_response_tokens": 10 }));
+    let error = tapster::build(&rules, &small.scene(&scene(&chat))).unwrap_err().to_json();
+    let told = |key: &str| error[key].clone();
+    assert_eq!(told("stage"), json!("max_tokens"), "{error}");
+    assert_eq!([told("max_tokens"), told("reserve_tokens"), told("estimated_tokens")], [json!(90), json!(10), json!(81)]);
+    // other packs trim to it
+    let base = Ruleset::open("base", &[]).unwrap();
+    let small = config(&base, &json!({ "provider": "p", "model": "m", "capabilities": { "context_window_tokens": 50 } }));
+    let plan = tapster::build(&base, &small.scene(&scene(&chat))).unwrap();
+    assert!(!plan.evicted().is_empty() && plan.messages().len() < 21);
+    // and a scene that says it itself keeps its own
+    let mut own = scene(&chat);
+    own.set("context.window", Value::Int(1000));
+    assert_eq!(small.scene(&own).get("context.window"), Value::Int(1000));
+}
+
+#[test]
+fn options_reach_every_dialect_in_its_own_words() {
+    let rules = Ruleset::open("base", &[]).unwrap();
+    let tool = json!({ "type": "function", "function": { "name": "look", "description": "d", "parameters": { "type": "object" } } });
+    let options = json!({
+        "temperature": 0.5, "max_tokens": 77, "stop": "END", "tools": [tool], "tool_choice": "required", "x_own": 1, "seed": null,
+    });
+    let body = |dialect: &str, model: &str| {
+        let config = config(&rules, &json!({ "provider": dialect, "model": model }));
+        let prepared = prepared(&config, &plan(&config), &[], &options, false).unwrap_or_else(|error| panic!("{dialect}: {error:?}"));
+        assert_eq!(prepared.dialect, dialect);
+        prepared.outgoing.body
+    };
+    let openai = body("openai", "gpt-4o");
+    assert_eq!((&openai["temperature"], &openai["max_tokens"], &openai["stop"]), (&json!(0.5), &json!(77), &json!(["END"])));
+    assert_eq!((&openai["tools"], &openai["tool_choice"], &openai["x_own"]), (&json!([tool]), &json!("required"), &json!(1)));
+    let anthropic = body("anthropic", "claude-3-5-sonnet");
+    assert_eq!((&anthropic["max_tokens"], &anthropic["stop_sequences"]), (&json!(77), &json!(["END"])));
+    assert_eq!((&anthropic["tools"][0]["name"], &anthropic["tool_choice"]["type"]), (&json!("look"), &json!("any")));
+    let google = body("google", "gemini-2.0-flash");
+    let generation = &google["generationConfig"];
+    assert_eq!((&generation["maxOutputTokens"], &generation["stopSequences"]), (&json!(77), &json!(["END"])));
+    assert_eq!(google["tools"][0]["functionDeclarations"][0]["name"], json!("look"), "{google}");
+}
+
+#[test]
+fn a_stream_is_asked_for_where_the_dialect_wants_it() {
+    for (pack, dialect) in [("vibetavern", "openai"), ("base", "openai"), ("base", "anthropic")] {
+        let rules = Ruleset::open(pack, &[]).unwrap();
+        let config = config(&rules, &json!({ "provider": dialect, "model": "m" }));
+        let whole = prepared(&config, &plan(&config), &[], &json!({}), false).unwrap().outgoing;
+        let streamed = prepared(&config, &plan(&config), &[], &json!({}), true).unwrap().outgoing;
+        assert!(streamed.stream && streamed.body["stream"] == json!(true), "{pack} {dialect}: {}", streamed.body);
+        assert!(!whole.stream && whole.body["stream"] != json!(true), "{pack} {dialect}: {}", whole.body);
+    }
+}
+
+#[test]
+fn messages_that_a_loop_adds_stand_behind_the_plan_with_all_their_fields() {
+    let rules = Ruleset::open("vibetavern", &[]).unwrap();
+    let config = config(&rules, &json!({ "provider": "p", "model": "m" }));
+    let call = json!({ "id": "c1", "type": "function", "function": { "name": "look", "arguments": "{}" } });
+    let added = [
+        json!({ "role": "assistant", "content": "", "tool_calls": [call], "reasoning_content": "hm", "own": null }),
+        json!({ "role": "tool", "tool_call_id": "c1", "content": "{\"ok\":true}" }),
+    ];
+    let body = prepared(&config, &plan(&config), &added, &json!({}), false).unwrap().outgoing.body;
+    let messages = body["messages"].as_array().unwrap();
+    assert_eq!(messages.get(messages.len() - 2..).unwrap(), added);
+}
+
+#[test]
+fn no_pack_can_lose_what_keeps_the_protocols_apart() {
+    let lax = r#"
+        kind = "overlay"
+        version = 1
+        name = "lax"
+        preflight = [{ name = "tools_with_response_format", remove = true }]
+        reserved = [{ name = "model", remove = true }, { name = "stream", remove = true }]
+    "#;
+    let rules = Ruleset::open_with("base", &[("lax", lax)]).unwrap();
+    let config = config(&rules, &json!({ "provider": "openai", "model": "m" }));
+    let both = json!({ "tools": [{ "type": "function", "function": { "name": "x" } }], "response_format": { "type": "json_object" } });
+    match prepared(&config, &plan(&config), &[], &both, false) {
+        Err(RunError::Preflight(problems)) => assert_eq!(problems[0].code, "tools_with_response_format"),
+        other => panic!("{other:?}"),
+    }
+    for key in ["model", "stream"] {
+        match prepared(&config, &plan(&config), &[], &json!({ key: true }), false) {
+            Err(RunError::Config(problems)) => {
+                assert_eq!((problems[0].code.as_str(), problems[0].at.as_str()), ("reserved_key", format!("/llm_options/{key}").as_str()))
+            }
+            other => panic!("{key}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn transforms_of_messages_are_refused_where_there_is_no_list_of_messages() {
+    let rules = Ruleset::open("base", &[]).unwrap();
+    let transforms = json!([{ "op": "remove", "fields": ["name"] }]);
+    let config = config(&rules, &json!({ "provider": "google", "model": "gemini-2.0-flash", "message_transforms": transforms }));
+    match prepared(&config, &plan(&config), &[], &json!({}), false) {
+        Err(RunError::Config(problems)) => assert_eq!(problems[0].code, "transform_unsupported"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn options_of_the_plan_are_those_of_its_scene_and_null_takes_out_a_default() {
+    let rules = Ruleset::open("vibetavern", &[]).unwrap();
+    let config = config(&rules, &json!({ "provider": "p", "model": "m", "llm_options_defaults": { "temperature": 1, "top_p": 1 } }));
+    let given = json!({ "input": "Hi.", "llm_options": { "temperature": null, "seed": 3 } });
+    let plan = tapster::build(&rules, &config.scene(&scene(&given))).unwrap();
+    assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+    let prepared = prepared(&config, &plan, &[], &json!({}), false).unwrap();
+    let body = prepared.outgoing.body;
+    assert_eq!((body.get("temperature"), &body["top_p"], &body["seed"]), (None, &json!(1), &json!(3)));
+    assert_eq!(serde_json::to_value(&prepared.changes).unwrap(), json!([{ "key": "temperature", "action": "removed", "reason": "null" }]));
+}
