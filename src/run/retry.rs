@@ -52,6 +52,9 @@ pub struct Attempt {
     pub pause: Duration,
 }
 
+/// Whoever is told of attempts that are repeated.
+pub type Hears = Arc<dyn Fn(&Attempt) + Send + Sync>;
+
 /// Statuses after which a request is repeated: it was not carried out.
 const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
 
@@ -63,7 +66,7 @@ pub struct Retrying {
     inner: Arc<dyn Transport>,
     policy: Policy,
     pace: Arc<dyn Pace>,
-    hears: Option<Arc<dyn Fn(&Attempt) + Send + Sync>>,
+    hears: Option<Hears>,
 }
 
 impl Retrying {
@@ -75,7 +78,7 @@ impl Retrying {
 
     /// Tells `hears` of every attempt that is repeated.
     #[must_use]
-    pub fn telling(self, hears: Arc<dyn Fn(&Attempt) + Send + Sync>) -> Self {
+    pub fn telling(self, hears: Hears) -> Self {
         Self { hears: Some(hears), ..self }
     }
 
