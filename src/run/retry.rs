@@ -59,7 +59,7 @@ pub type Hears = Arc<dyn Fn(&Attempt) + Send + Sync>;
 const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// Failures that are the same the next time.
-const LASTING: &[&str] = &["tls", "address", "not_recorded"];
+const LASTING: &[&str] = &["tls", "address", "key_not_for_this_address", "other_address", "not_recorded"];
 
 /// A transport that repeats requests.
 pub struct Retrying {
