@@ -220,6 +220,7 @@ impl<'s> Talk<'s> {
         self.plan = Some(plan.clone());
         let stream = self.start.stream && self.config.capabilities().streaming;
         let request = PromptRunner::prepare(&self.config, &plan, &[], &self.start.options, stream).map_err(|e| told(&e, &rules))?;
+        show.warnings(&request.warnings, rules.sources());
         let said = self.send(&plan, &request, show)?;
         Ok((turn, said))
     }
@@ -379,8 +380,7 @@ fn code(error: &RunError) -> String {
 /// Why there is no reply, for the terminal.
 fn told(error: &RunError, rules: &Ruleset) -> Stop {
     let list = |problems: &[Problem]| -> String {
-        let one = |p: &Problem| if p.message.is_empty() { format!("{} at `{}`", p.code, p.at) } else { p.message.clone() };
-        problems.iter().map(one).collect::<Vec<_>>().join("; ")
+        problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
     };
     let (message, help) = match error {
         RunError::Build(error) => return Stop::build(error, rules),
