@@ -32,7 +32,9 @@ fn compare(expected: &Json, actual: &Json) -> bool {
     let keys = expected.as_object().into_iter().chain(actual.as_object()).flatten().map(|(key, _)| key.as_str());
     let mut keys = keys.filter(|key| !LOOSE.contains(key));
     keys.all(|key| same(&part(expected, key), &part(actual, key)))
-        && LOOSE.iter().all(|key| expected.get(key).is_some() == actual.get(key).is_some() && fits(&part(expected, key), &part(actual, key)))
+        && LOOSE
+            .iter()
+            .all(|key| expected.get(key).is_some() == actual.get(key).is_some() && fits(&part(expected, key), &part(actual, key)))
 }
 
 fn ran(input: &Json) -> Json {

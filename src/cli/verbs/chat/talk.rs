@@ -379,9 +379,7 @@ fn code(error: &RunError) -> String {
 
 /// Why there is no reply, for the terminal.
 fn told(error: &RunError, rules: &Ruleset) -> Stop {
-    let list = |problems: &[Problem]| -> String {
-        problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
-    };
+    let list = |problems: &[Problem]| -> String { problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ") };
     let (message, help) = match error {
         RunError::Build(error) => return Stop::build(error, rules),
         RunError::Config(problems) => {
