@@ -237,6 +237,7 @@ impl<'s> Talk<'s> {
         let stream = self.start.stream && self.config.capabilities().streaming;
         let request =
             PromptRunner::prepare(&self.config, &plan, &[], &self.start.options, stream).map_err(|e| told(&e, &rules, self.start.once))?;
+        show.warnings(&request.warnings, rules.sources());
         let said = self.send(&plan, &request, show)?;
         Ok((turn, said))
     }
@@ -407,10 +408,7 @@ fn code(error: &RunError) -> String {
 
 /// Why there is no reply, for the terminal. With `once` there is no chat in which it could be asked for again.
 fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
-    let list = |problems: &[Problem]| -> String {
-        let one = |p: &Problem| if p.message.is_empty() { format!("{} at `{}`", p.code, p.at) } else { p.message.clone() };
-        problems.iter().map(one).collect::<Vec<_>>().join("; ")
-    };
+    let list = |problems: &[Problem]| -> String { problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ") };
     let (message, help) = match error {
         RunError::Build(error) => return Stop::build(error, rules),
         RunError::Config(problems) => {
