@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine;
 use serde_json::{Map, Value as Json, json};
 
-use super::keys::Key;
+use super::keys::{Key, Scrubber};
 use super::{Body, Doing, Incoming, Outgoing, Transport, TransportError};
+use crate::text::json_pointer::escape;
 
 /// Headers of answers that are kept.
 const KEPT: &[&str] = &["content-type", "content-encoding", "retry-after", "date", "location"];
@@ -58,6 +59,10 @@ impl Transport for Recorder {
 
     fn scrub(&self, text: String) -> String {
         self.inner.scrub(text)
+    }
+
+    fn scrubber(&self) -> Scrubber {
+        self.inner.scrubber()
     }
 }
 
@@ -297,7 +302,7 @@ fn difference(now: &Json, before: &Json, depth: usize) -> Option<(String, String
     }
     let deeper = |key: &str, a: Option<&Json>, b: Option<&Json>| {
         let (place, a, b) = difference(a.unwrap_or(&Json::Null), b.unwrap_or(&Json::Null), depth + 1)?;
-        Some((format!("/{}{place}", key.replace('~', "~0").replace('/', "~1")), a, b))
+        Some((format!("/{}{place}", escape(key)), a, b))
     };
     let inner = match (now, before) {
         _ if depth > 100 => None,

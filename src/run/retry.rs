@@ -8,6 +8,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use super::keys::Scrubber;
 use super::{Doing, Incoming, Outgoing, Transport, TransportError};
 
 /// How often and how fast a request is repeated.
@@ -53,7 +54,7 @@ pub struct Attempt {
 }
 
 /// Statuses after which a request is repeated: it was not carried out.
-const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
+pub(super) const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// Failures that are the same the next time.
 const LASTING: &[&str] = &["tls", "address", "not_recorded"];
@@ -128,6 +129,10 @@ impl Transport for Retrying {
 
     fn scrub(&self, text: String) -> String {
         self.inner.scrub(text)
+    }
+
+    fn scrubber(&self) -> Scrubber {
+        self.inner.scrubber()
     }
 }
 

@@ -6,6 +6,7 @@
 use serde_json::Value as Json;
 
 use super::Doing;
+use super::keys::Scrubber;
 use crate::pack::Ruleset;
 
 /// A request as it goes out. It holds no key: a transport adds it, and nothing else ever sees it.
@@ -86,5 +87,11 @@ pub trait Transport: Send + Sync {
     /// one asks that one.
     fn scrub(&self, text: String) -> String {
         text
+    }
+
+    /// The same for a text that arrives in parts, between which a key may be cut. A transport over another one asks that
+    /// one.
+    fn scrubber(&self) -> Scrubber {
+        Scrubber::new(None)
     }
 }

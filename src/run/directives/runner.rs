@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::super::{Delta, Doing, Problem, PromptRunner, Reply, RunError, RunnerConfig};
+use super::super::{Delta, Doing, Problem, PromptRunner, RunError, RunnerConfig};
 use super::report::{Attempt, DirectiveReport, Skipped};
 use super::settings::{Directives, Mode};
 use crate::model::Plan;
@@ -122,7 +122,7 @@ impl Run<'_> {
             }
             Err(other) => return Err(other),
         };
-        let text = text_of(&reply);
+        let text = reply.text();
         match self.directives.read(&text) {
             Ok(read) => {
                 attempt.ok = true;
@@ -183,13 +183,4 @@ fn refuse_tools(plan: &Plan, options: &Map<String, Json>) -> Result<(), RunError
 fn rejected(key: &str, at: String) -> Problem {
     let message = format!("`{key}` belongs to the calling of tools, which is another protocol: remove it");
     Problem { code: "tools_key_rejected".to_owned(), at, message }
-}
-
-/// The text of a reply; of a list of parts, that of its texts.
-fn text_of(reply: &Reply) -> String {
-    match reply.message.get("content") {
-        Some(Json::String(text)) => text.clone(),
-        Some(Json::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect(),
-        _ => String::new(),
-    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Map, Value as Json, json};
 
 use super::super::directives::{DirectiveRequest, DirectiveRunner, Directives};
+use super::super::keys::Scrubber;
 use super::super::tools::{FilteredToolRegistry, StopReason, ToolLoopReport, ToolLoopRunner, ToolRegistry, Unwatched};
 use super::super::{Delta, Doing, Incoming, Outgoing, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 use super::judge::{Call, Compiled, Given, Judged};
@@ -241,5 +242,9 @@ impl Transport for Counting {
 
     fn scrub(&self, text: String) -> String {
         self.inner.scrub(text)
+    }
+
+    fn scrubber(&self) -> Scrubber {
+        self.inner.scrubber()
     }
 }

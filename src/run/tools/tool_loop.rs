@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
 
     /// The model has answered without a call.
     async fn answered(&mut self, reply: &Reply, turn: usize, options: Map<String, Json>) {
-        let mut text = text_of(&reply.message);
+        let mut text = reply.text();
         if text.is_empty() {
             self.tell(LoopEvent::EmptyFinal { turn });
         }
@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
         let (text, why) = match sent {
             Ok(reply) => {
                 self.report.usage.push(reply.usage.clone());
-                let text = text_of(&reply.message);
+                let text = reply.text();
                 if text.is_empty() { (None, Some("empty")) } else { (Some(text), None) }
             }
             Err(RunError::Provider(_)) => (None, Some("provider_error")),
@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
 
     /// Carries out the calls of a reply, each at most once, and appends the reply and one result for each call.
     async fn carry_out(&mut self, turn: usize, reply: &Reply, calls: &[Json]) -> Result<(), RunError> {
-        let dropped = text_of(&reply.message).chars().count();
+        let dropped = reply.text().chars().count();
         if dropped > 0 {
             self.tell(LoopEvent::ContentDropped { turn, chars: dropped });
         }
@@ -243,15 +243,6 @@ fn flooded(calls: usize) -> ProviderError {
 /// The calls of a reply; these decide, and not the reason why the model says it has stopped.
 fn calls_of(message: &Json) -> Vec<Json> {
     message.get("tool_calls").and_then(Json::as_array).cloned().unwrap_or_default()
-}
-
-/// The text of a message, also where it is written in parts.
-fn text_of(message: &Json) -> String {
-    match message.get("content") {
-        Some(Json::String(text)) => text.clone(),
-        Some(Json::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect(),
-        _ => String::new(),
-    }
 }
 
 /// The ids of the calls and results of a chat.
