@@ -128,6 +128,7 @@ async fn stream(
         for event in events.drain(..) {
             following.event(&event, deltas)?;
             if following.over {
+                incoming.body.complete();
                 return following.finish();
             }
         }

@@ -1,8 +1,9 @@
 //! Records of requests and replies, and transports that make and replay them.
 //!
-//! A record is a file of JSON lines, one for each request that was sent. It holds no key: requests have none at this
-//! door, of the headers of answers only those that mean something for reading them are kept, and every line is scrubbed
-//! of the key before it is written. A replay gives the answers of a record to the same requests, part by part.
+//! A record is a file of JSON lines, one for each request that was sent, so a recorder stands below whatever repeats
+//! requests. It holds no key: requests have none at this door, of the headers of answers only those that mean something
+//! for reading them are kept, and every line is scrubbed of the key before it is written. A key that a provider echoes
+//! letter by letter over several events of a stream is not recognised: each event is a text of its own there. A replay gives the answers of a record to the same requests, part by part.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,11 +42,11 @@ impl Recorder {
 impl Transport for Recorder {
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
         Box::pin(async move {
-            let line = Line { request: asked(request), sink: self.sink.clone(), key: self.key.clone() };
+            let line = Line { request: asked(request), sink: self.sink.clone(), key: self.key.clone(), written: false };
             match self.inner.send(request).await {
                 Err(error) => {
-                    line.write(json!({ "error": failure(&error) }))?;
-                    Err(error)
+                    let written = line.write(json!({ "error": failure(&error) }));
+                    Err(with_both(error, written))
                 }
                 Ok(Incoming { status, headers, body }) => {
                     let kept = headers.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
@@ -81,14 +82,39 @@ fn failure(error: &TransportError) -> Json {
     json!({ "code": error.code, "message": error.message, "unsent": error.unsent })
 }
 
+/// The error of the provider, and behind it that of the record, if it could not be written.
+fn with_both(error: TransportError, written: Result<(), TransportError>) -> TransportError {
+    match written {
+        Ok(()) => error,
+        Err(record) => TransportError { message: format!("{}; also, {}", error.message, record.message), ..error },
+    }
+}
+
+/// The line of one request. If it is dropped before it is written, the request was cancelled.
 struct Line {
     request: Json,
     sink: Sink,
     key: Option<Key>,
+    written: bool,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if !self.written {
+            let message = "the request was cancelled before its answer began".to_owned();
+            // whoever cancelled it no longer asks, so an error has no one to go to
+            let _ = self.put(json!({ "error": failure(&TransportError { code: "cancelled", message, unsent: false }) }));
+        }
+    }
 }
 
 impl Line {
-    fn write(self, reply: Json) -> Result<(), TransportError> {
+    fn write(mut self, reply: Json) -> Result<(), TransportError> {
+        self.put(reply)
+    }
+
+    fn put(&mut self, reply: Json) -> Result<(), TransportError> {
+        self.written = true;
         let mut line = json!({ "request": self.request, "reply": reply }).to_string().into_bytes();
         if let Some(key) = &self.key {
             key.scrub_bytes(&mut line);
@@ -140,8 +166,8 @@ impl Heard {
                 Ok(None)
             }
             Err(error) => {
-                self.ended("error", failure(&error))?;
-                Err(error)
+                let written = self.ended("error", failure(&error));
+                Err(with_both(error, written))
             }
         }
     }
@@ -150,6 +176,12 @@ impl Heard {
 impl Body for Heard {
     fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
         Box::pin(self.part())
+    }
+
+    fn complete(&mut self) {
+        // the reader has its reply, and a record that cannot be written must not take it away
+        let _ = self.ended("", Json::Null);
+        self.body.complete();
     }
 }
 

@@ -64,6 +64,9 @@ impl Incoming {
 pub trait Body: Send {
     /// The next part; `None` at the end. A body that ends before it is complete gives an error.
     fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>>;
+
+    /// Says that the reply is complete, so that whatever would follow is not read.
+    fn complete(&mut self) {}
 }
 
 /// Why a request did not get through, or an answer did not arrive.

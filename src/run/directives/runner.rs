@@ -1,5 +1,7 @@
 //! One mode after another, with repairs, until a reply can be read.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::super::{Delta, Doing, Problem, PromptRunner, RunError, RunnerConfig};
@@ -41,8 +43,8 @@ impl DirectiveRunner {
     /// the future cancels the request that is under way.
     ///
     /// # Errors
-    /// [`RunError::Config`] if the options or the plan hold keys of tools, or another error in front of a request. What
-    /// a provider or a model does wrong is in the report.
+    /// [`RunError::Config`] if the options or the plan hold keys of tools, or another error in front of the first
+    /// request. Later errors, and what a provider or a model does wrong, are in the report.
     pub fn run<'a>(
         &'a self,
         config: &'a RunnerConfig,
@@ -58,10 +60,17 @@ impl DirectiveRunner {
                     run.report.skipped.push(Skipped { mode: mode.name.clone(), why: "capability".to_owned() });
                     continue;
                 }
-                match run.mode(plan, mode).await? {
-                    Ended::Read(report) => return Ok(*report),
-                    Ended::Failed => return Ok(run.report),
-                    Ended::Unreadable | Ended::Refused => {}
+                match run.mode(plan, mode).await {
+                    Ok(Ended::Read(report)) => return Ok(*report),
+                    Ok(Ended::Failed) => return Ok(run.report),
+                    Ok(Ended::Unreadable | Ended::Refused) => {}
+                    // in front of the first request an error is the caller's; behind it, what was done counts
+                    Err(error) if run.report.attempts.is_empty() => return Err(error),
+                    Err(error) => {
+                        run.report.error = Some(error.code());
+                        run.report.run_error = Some(Arc::new(error));
+                        return Ok(run.report);
+                    }
                 }
             }
             run.report.error.get_or_insert_with(|| "no_mode".to_owned());
@@ -122,6 +131,7 @@ impl Run<'_> {
             }
             Err(other) => return Err(other),
         };
+        self.report.usage.push(reply.usage.clone());
         let text = reply.text();
         match self.directives.read(&text) {
             Ok(read) => {

@@ -12,6 +12,7 @@ use crate::text::json_pointer::escape;
 /// What a run goes by.
 pub(super) struct Settings {
     pub(super) max_turns: usize,
+    pub(super) max_args_bytes: usize,
     pub(super) max_result_bytes: usize,
     pub(super) final_stream: bool,
     pub(super) later_choice: String,
@@ -37,12 +38,14 @@ impl Settings {
         let ran = run(&config.rules, "tool_loop", &Scene::new(&json!({ "tool_loop": limits })), &lists)?;
         let mut problems: Vec<Problem> = ran.list("tool_mistakes").iter().map(problem).collect();
         let max_turns = number(&ran, "tool_loop.max_turns", usize::MAX, &mut problems);
+        let max_args_bytes = number(&ran, "tool_loop.max_args_bytes", usize::MAX, &mut problems);
         let max_result_bytes = number(&ran, "tool_loop.max_result_bytes", usize::MAX, &mut problems);
         if !problems.is_empty() {
             return Err(RunError::Config(problems));
         }
         Ok(Self {
             max_turns: max_turns.max(1),
+            max_args_bytes,
             max_result_bytes,
             final_stream: ran.get("tool_loop.final_stream").truthy(),
             later_choice: ran.get("tool_loop.later_choice").to_text().to_string(),

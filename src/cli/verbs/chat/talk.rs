@@ -371,7 +371,6 @@ fn code(error: &RunError) -> String {
         RunError::Config(_) => "config".to_owned(),
         RunError::Preflight(_) => "preflight".to_owned(),
         RunError::Provider(error) => error.code.clone(),
-        RunError::Cancelled => "cancelled".to_owned(),
         _ => "build".to_owned(),
     }
 }
@@ -391,7 +390,6 @@ fn told(error: &RunError, rules: &Ruleset) -> Stop {
             (format!("the request is not sent: {}", list(problems)), "change the options, or the capabilities in `--config`")
         }
         RunError::Provider(error) => (visible(&error.message), "`/regen` asks again"),
-        RunError::Cancelled => ("the run was cancelled".to_owned(), "`/regen` asks again"),
     };
     let exit = if matches!(error, RunError::Config(_)) { Exit::CouldNot } else { Exit::No };
     Stop::new(exit, Diagnostic::error(named(&format!("run.{}", code(error))), message).help(help))
