@@ -58,6 +58,10 @@ impl Transport for Recorder {
         })
     }
 
+    fn may_repeat(&self, request: &Outgoing) -> bool {
+        self.inner.may_repeat(request)
+    }
+
     fn scrub(&self, text: String) -> String {
         self.inner.scrub(text)
     }
@@ -222,6 +226,14 @@ struct Exchange {
     used: bool,
 }
 
+impl Exchange {
+    /// Whether it is left for a request. Headers and the address may differ from machine to machine; what is asked may
+    /// not.
+    fn answers(&self, asked: &Json) -> bool {
+        !self.used && ["stream", "body"].iter().all(|key| self.request.get(key) == asked.get(key))
+    }
+}
+
 #[derive(Clone)]
 enum Recorded {
     Failed(TransportError),
@@ -250,9 +262,7 @@ impl Replay {
     fn answer(&self, request: &Outgoing) -> Result<Incoming, TransportError> {
         let asked = asked(request);
         let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
-        // headers and the address may differ from machine to machine; what is asked may not
-        let same = |exchange: &&mut Exchange| ["stream", "body"].iter().all(|key| exchange.request.get(key) == asked.get(key));
-        let Some(exchange) = exchanges.iter_mut().filter(|exchange| !exchange.used).find(same) else {
+        let Some(exchange) = exchanges.iter_mut().find(|exchange| exchange.answers(&asked)) else {
             return Err(no_answer(&exchanges, &asked));
         };
         exchange.used = true;
@@ -269,6 +279,11 @@ impl Replay {
 impl Transport for Replay {
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
         Box::pin(std::future::ready(self.answer(request)))
+    }
+
+    fn may_repeat(&self, request: &Outgoing) -> bool {
+        let asked = asked(request);
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|exchange| exchange.answers(&asked))
     }
 }
 

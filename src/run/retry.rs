@@ -112,7 +112,8 @@ impl Transport for Retrying {
             loop {
                 number += 1;
                 let came = self.inner.send(request).await;
-                let Some(pause) = self.pause(number, &came) else { return came };
+                let pause = self.pause(number, &came).filter(|_| self.inner.may_repeat(request));
+                let Some(pause) = pause else { return came };
                 if let Some(hears) = &self.hears {
                     let failed = match &came {
                         Ok(incoming) => incoming.status.to_string(),

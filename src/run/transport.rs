@@ -86,6 +86,12 @@ pub trait Transport: Send + Sync {
     /// Sends a request once. It follows no redirect and repeats nothing.
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>>;
 
+    /// Whether sending the request again may bring another answer; a record knows that it has no more.
+    fn may_repeat(&self, request: &Outgoing) -> bool {
+        let _ = request;
+        true
+    }
+
     /// Takes out of a text what only the transport knows: a key that a provider has echoed. A transport over another
     /// one asks that one.
     fn scrub(&self, text: String) -> String {

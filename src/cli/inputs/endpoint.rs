@@ -51,7 +51,7 @@ pub(in crate::cli) struct Endpoint {
     /// Writes every request and reply to this file, which must be new, without keys.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(in crate::cli) record: Option<PathBuf>,
-    /// Takes the replies from a recorded file instead of the network; use the same `--retries` as for the record.
+    /// Takes the replies from a recorded file instead of the network.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) replay: Option<PathBuf>,
 }

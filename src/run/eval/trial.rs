@@ -245,6 +245,10 @@ impl Transport for Counting {
         self.inner.send(request)
     }
 
+    fn may_repeat(&self, request: &Outgoing) -> bool {
+        self.inner.may_repeat(request)
+    }
+
     fn scrub(&self, text: String) -> String {
         self.inner.scrub(text)
     }

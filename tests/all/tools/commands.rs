@@ -157,6 +157,11 @@ fn a_host_declares_its_tools_in_a_file() {
         ("[[tool]]\nname = 'x'\ncommand = 'x'\n", "line 3"),
         ("[[server]]\nname = 'x'\ncommand = ['x']\noutput = 'text'\n", "unknown field `output`"),
         ("tool = 1", "line 1"),
+        ("[[tool]]\nname = 'x'\ncommand = []\n", "row 1 of `[[tool]]`: `command`"),
+        ("[[tool]]\nname = 'x'\ncommand = ['x']\nmax_output_bytes = 0\n", "`max_output_bytes` must be at least 1"),
+        ("[[tool]]\nname = 'x'\ncommand = ['x']\nenv = ['KEY=value']\n", "without values"),
+        ("[[server]]\nname = 'x'\ncommand = ['']\n", "row 1 of `[[server]]`: `command`"),
+        ("[[server]]\nname = 'x'\ncommand = ['x']\n[[server]]\nname = 'x'\ncommand = ['y']\n", "row 2 of `[[server]]`: another"),
     ] {
         let why = HostTools::parse(file).unwrap_err();
         assert!(why.contains(said), "{file}: {why}");
