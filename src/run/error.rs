@@ -57,9 +57,20 @@ pub enum RunError {
     /// The provider gave no reply.
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// The caller has cancelled the run.
-    #[error("the run was cancelled")]
-    Cancelled,
+}
+
+impl RunError {
+    /// The kind in a word: the code of the first problem, or that of the provider's error.
+    #[must_use]
+    pub fn code(&self) -> String {
+        let first = |problems: &[Problem], otherwise: &str| problems.first().map_or_else(|| otherwise.to_owned(), |p| p.code.clone());
+        match self {
+            Self::Config(problems) => first(problems, "config"),
+            Self::Preflight(problems) => first(problems, "preflight"),
+            Self::Build(error) => format!("{:?}", error.kind()).to_lowercase(),
+            Self::Provider(error) => error.code.clone(),
+        }
+    }
 }
 
 /// The first of several problems in words, and how many more there are.

@@ -23,6 +23,25 @@ fn plan(config: &RunnerConfig) -> Plan {
     tapster::build(&config.rules, &config.scene(&scene(&json!({ "input": "Hi." })))).unwrap()
 }
 
+/// A number that fits no type is a mistake with a place, and replaces nothing.
+#[test]
+fn numbers_that_are_too_large_are_refused() {
+    for name in ["base", "vibetavern"] {
+        let rules = Ruleset::open(name, &[]).unwrap();
+        for (part, key) in [
+            ("tool_calling", "max_turns"),
+            ("tool_calling", "max_args_bytes"),
+            ("directives", "max_bytes"),
+            ("directives", "repair_retries"),
+            ("capabilities", "context_window_tokens"),
+        ] {
+            let context = json!({ "provider": "p", "model": "m", part: { key: 1e30 } });
+            let Err(RunError::Config(problems)) = RunnerConfig::parse(&rules, &context) else { panic!("{context}") };
+            assert!(problems.iter().any(|problem| problem.at.ends_with(&format!("{part}/{key}"))), "{problems:?}");
+        }
+    }
+}
+
 #[test]
 fn a_window_of_the_capabilities_is_the_budget_of_a_build() {
     let rules = Ruleset::open("vibetavern", &[]).unwrap();

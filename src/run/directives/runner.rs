@@ -1,9 +1,11 @@
 //! One mode after another, with repairs, until a reply can be read.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::super::config::{listed, scene};
-use super::super::{Delta, Doing, Problem, PromptRunner, Reply, RunError, RunnerConfig};
+use super::super::{Delta, Doing, Problem, PromptRunner, RunError, RunnerConfig};
 use super::report::{Attempt, DirectiveReport, Skipped};
 use super::settings::{Directives, Mode};
 use crate::assemble::run;
@@ -46,8 +48,8 @@ impl DirectiveRunner {
     /// the future cancels the request that is under way.
     ///
     /// # Errors
-    /// [`RunError::Config`] if the options or the plan hold keys of tools, or another error in front of a request. What
-    /// a provider or a model does wrong is in the report.
+    /// [`RunError::Config`] if the options or the plan hold keys of tools, or another error in front of the first
+    /// request. Later errors, and what a provider or a model does wrong, are in the report.
     pub fn run<'a>(
         &'a self,
         config: &'a RunnerConfig,
@@ -63,10 +65,17 @@ impl DirectiveRunner {
                     run.report.skipped.push(Skipped { mode: mode.name.clone(), why: "capability".to_owned() });
                     continue;
                 }
-                match run.mode(plan, mode).await? {
-                    Ended::Read(report) => return Ok(*report),
-                    Ended::Failed => return Ok(run.report),
-                    Ended::Unreadable | Ended::Refused => {}
+                match run.mode(plan, mode).await {
+                    Ok(Ended::Read(report)) => return Ok(*report),
+                    Ok(Ended::Failed) => return Ok(run.report),
+                    Ok(Ended::Unreadable | Ended::Refused) => {}
+                    // in front of the first request an error is the caller's; behind it, what was done counts
+                    Err(error) if run.report.attempts.is_empty() => return Err(error),
+                    Err(error) => {
+                        run.report.error = Some(error.code());
+                        run.report.run_error = Some(Arc::new(error));
+                        return Ok(run.report);
+                    }
                 }
             }
             run.report.error.get_or_insert_with(|| "no_mode".to_owned());
@@ -127,7 +136,8 @@ impl Run<'_> {
             }
             Err(other) => return Err(other),
         };
-        let text = text_of(&reply);
+        self.report.usage.push(reply.usage.clone());
+        let text = reply.text();
         match self.directives.read(&text) {
             Ok(read) => {
                 attempt.ok = true;
@@ -194,13 +204,4 @@ fn refuse(config: &RunnerConfig, plan: &Plan, options: &Map<String, Json>) -> Re
 fn rejected(key: &str, at: String) -> Problem {
     let message = format!("`{key}` belongs to the calling of tools, which is another protocol: remove it");
     Problem { code: "tools_key_rejected".to_owned(), at, message }
-}
-
-/// The text of a reply; of a list of parts, that of its texts.
-fn text_of(reply: &Reply) -> String {
-    match reply.message.get("content") {
-        Some(Json::String(text)) => text.clone(),
-        Some(Json::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect(),
-        _ => String::new(),
-    }
 }

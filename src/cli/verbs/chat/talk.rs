@@ -401,7 +401,6 @@ fn code(error: &RunError) -> String {
         RunError::Config(_) => "config".to_owned(),
         RunError::Preflight(_) => "preflight".to_owned(),
         RunError::Provider(error) => error.code.clone(),
-        RunError::Cancelled => "cancelled".to_owned(),
         _ => "build".to_owned(),
     }
 }
@@ -418,7 +417,6 @@ fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
             (format!("the request is not sent: {}", list(problems)), "change the options, or the capabilities in `--config`")
         }
         RunError::Provider(error) => (visible(&error.message), remedy(error, once)),
-        RunError::Cancelled => ("the run was cancelled".to_owned(), if once { "" } else { "`/regen` asks again" }),
     };
     let exit = if matches!(error, RunError::Config(_)) { Exit::CouldNot } else { Exit::No };
     let found = Diagnostic::error(named(&format!("run.{}", code(error))), message);
