@@ -9,6 +9,7 @@ mod assemble;
 mod compile;
 mod parts;
 mod path;
+mod tree;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 pub use assemble::{Assembled, Assembler, Heard, Refused};
+pub use tree::Tree;
 
 use parts::Part;
 

@@ -199,6 +199,10 @@ impl Transport for Http {
             None => text,
         }
     }
+
+    fn scrubber(&self) -> Scrubber {
+        Scrubber::new(self.key.clone())
+    }
 }
 
 /// A body that arrives.

@@ -182,6 +182,19 @@ impl Scrubber {
         bytes
     }
 
+    /// The same for a text.
+    #[must_use]
+    pub fn push_text(&mut self, part: String) -> String {
+        // keys are ASCII, so no letter is cut where something is held back
+        String::from_utf8(self.push(part.into_bytes())).unwrap_or_default()
+    }
+
+    /// What is still held of a text at the end.
+    #[must_use]
+    pub fn end_text(&mut self) -> String {
+        String::from_utf8(self.end()).unwrap_or_default()
+    }
+
     /// What is still held at the end.
     #[must_use]
     pub fn end(&mut self) -> Vec<u8> {

@@ -15,6 +15,7 @@ mod error;
 #[cfg(feature = "run")]
 pub mod http;
 pub mod keys;
+mod left;
 #[cfg(feature = "run")]
 mod pace;
 mod receive;

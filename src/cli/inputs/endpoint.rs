@@ -4,7 +4,7 @@
 //! lists of processes and in the history of shells. The model and the dialect are flags of the verb itself.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::cli::stop::Stop;
 use crate::diag::Code;
 use crate::pack::Ruleset;
 use crate::pack::library::is_shipped_key;
-use crate::run::retry::{Attempt, Policy, Retrying};
-use crate::run::{Clock, Http, HttpOptions, Key, Recorder, Replay, Timeouts, Transport, is_variable};
+use crate::run::retry::{Attempt, Pace, Policy, Retrying};
+use crate::run::{Clock, Doing, Http, HttpOptions, Key, Recorder, Replay, Timeouts, Transport, is_variable};
 
 /// The longest time that may be set, in seconds.
 const MAX_TIMEOUT: f64 = 86_400.0;
@@ -48,7 +48,7 @@ pub(in crate::cli) struct Endpoint {
     /// How often a request is sent again if that is safe.
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=20))]
     pub(in crate::cli) retries: Option<u32>,
-    /// Writes every request and reply to this new file, without keys.
+    /// Writes every request and reply to this file, which must be new, without keys.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(in crate::cli) record: Option<PathBuf>,
     /// Takes the replies from a recorded file instead of the network.
@@ -135,7 +135,7 @@ impl Endpoint {
             let replay = Replay::parse(&text).map_err(|error| {
                 Stop::could_not(Code::SyntaxJson, format!("`{}`: {error}", shown(file)), "name a file that `--record` has written")
             })?;
-            return Ok(Arc::new(replay));
+            return Ok(self.repeating(Arc::new(replay), Arc::new(Hasty), hears));
         }
         let (key, origins) = self.key(rules, dialect, addressed, show)?;
         let silent = Duration::from_secs_f64(self.timeout.unwrap_or(120.0));
@@ -143,14 +143,54 @@ impl Endpoint {
         let timeouts = Timeouts { connect: usual.connect.min(silent), answer: silent, idle: silent, total: usual.total.max(silent) };
         let options = HttpOptions { key: key.clone(), origins, below: self.url.clone(), proxy: self.proxy.clone(), timeouts };
         let http = Http::new(options).map_err(|error| Stop::could_not(Code::SceneField, error.message, "correct the address"))?;
+        let mut sends: Arc<dyn Transport> = Arc::new(http);
+        if let Some(file) = &self.record {
+            // below the retries, so that every attempt has its line
+            sends = Arc::new(Recorder::new(sends, Arc::new(Mutex::new(new_record(file)?)), key));
+        }
+        Ok(self.repeating(sends, Arc::new(Clock), hears))
+    }
+
+    fn repeating(&self, sends: Arc<dyn Transport>, pace: Arc<dyn Pace>, hears: Arc<dyn Fn(&Attempt) + Send + Sync>) -> Arc<dyn Transport> {
         let policy = Policy { attempts: self.retries.unwrap_or(2).saturating_add(1), ..Policy::default() };
-        let sends: Arc<dyn Transport> = Arc::new(Retrying::new(Arc::new(http), policy, Arc::new(Clock)).telling(hears));
-        let Some(file) = &self.record else { return Ok(sends) };
-        let sink = File::create_new(file).map_err(|error| {
+        Arc::new(Retrying::new(sends, policy, pace).telling(hears))
+    }
+}
+
+/// Waits for nothing: a record is there at once.
+struct Hasty;
+
+impl Pace for Hasty {
+    fn sleep(&self, _: Duration) -> Doing<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn chance(&self) -> f64 {
+        0.0
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+}
+
+/// A file for a record, which only its owner may read. One that holds something is not overwritten.
+fn new_record(file: &Path) -> Result<File, Stop> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let opened = options.open(file).and_then(|sink| Ok((sink.metadata()?.len(), sink)));
+    match opened {
+        Ok((0, sink)) => Ok(sink),
+        Ok(_) => {
+            let message = format!("`{}` already holds something, and a record is not written over it", shown(file));
+            Err(Stop::could_not(Code::FileMissing, message, "name another file with `--record`, or remove this one first"))
+        }
+        Err(error) => {
             let message = format!("`{}` cannot be written: {error}", shown(file));
-            Stop::could_not(Code::FileMissing, message, "name a new file; a record that exists is not overwritten")
-        })?;
-        Ok(Arc::new(Recorder::new(sends, Arc::new(Mutex::new(sink)), key)))
+            Err(Stop::could_not(Code::FileMissing, message, "name a file that can be written"))
+        }
     }
 }
 

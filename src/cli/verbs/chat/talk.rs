@@ -237,6 +237,7 @@ impl<'s> Talk<'s> {
         let stream = self.start.stream && self.config.capabilities().streaming;
         let request =
             PromptRunner::prepare(&self.config, &plan, &[], &self.start.options, stream).map_err(|e| told(&e, &rules, self.start.once))?;
+        show.warnings(&request.warnings, rules.sources());
         let said = self.send(&plan, &request, show)?;
         Ok((turn, said))
     }
@@ -400,17 +401,13 @@ fn code(error: &RunError) -> String {
         RunError::Config(_) => "config".to_owned(),
         RunError::Preflight(_) => "preflight".to_owned(),
         RunError::Provider(error) => error.code.clone(),
-        RunError::Cancelled => "cancelled".to_owned(),
         _ => "build".to_owned(),
     }
 }
 
 /// Why there is no reply, for the terminal. With `once` there is no chat in which it could be asked for again.
 fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
-    let list = |problems: &[Problem]| -> String {
-        let one = |p: &Problem| if p.message.is_empty() { format!("{} at `{}`", p.code, p.at) } else { p.message.clone() };
-        problems.iter().map(one).collect::<Vec<_>>().join("; ")
-    };
+    let list = |problems: &[Problem]| -> String { problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ") };
     let (message, help) = match error {
         RunError::Build(error) => return Stop::build(error, rules),
         RunError::Config(problems) => {
@@ -420,7 +417,6 @@ fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
             (format!("the request is not sent: {}", list(problems)), "change the options, or the capabilities in `--config`")
         }
         RunError::Provider(error) => (visible(&error.message), remedy(error, once)),
-        RunError::Cancelled => ("the run was cancelled".to_owned(), if once { "" } else { "`/regen` asks again" }),
     };
     let exit = if matches!(error, RunError::Config(_)) { Exit::CouldNot } else { Exit::No };
     let found = Diagnostic::error(named(&format!("run.{}", code(error))), message);
