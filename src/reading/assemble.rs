@@ -208,8 +208,8 @@ impl<'r> Assembler<'r> {
             self.found = true;
             self.detail(detail, at);
         }
+        // why the model stopped is not a message by itself
         if let Some(word) = part.finish.iter().find_map(|path| path.of(at)?.as_str()) {
-            self.found = true;
             self.finish = Some(self.reading.finish.get(word).map_or(word, AsRef::as_ref).to_owned());
         }
         if let Some(usage) = first(&part.usage, at) {

@@ -122,6 +122,7 @@ impl Compile<'_> {
             header: Arc::from(header.to_ascii_lowercase()),
             prefix: Arc::from(text("prefix").unwrap_or_default()),
             env: texts(row.fields.get("env")).map(|(name, _)| Arc::from(name)).collect(),
+            origins: texts(row.fields.get("origins")).map(|(origin, _)| Arc::from(origin)).collect(),
         })
     }
 

@@ -37,6 +37,8 @@ pub struct KeyPlace {
     pub prefix: Arc<str>,
     /// Environment variables to propose.
     pub env: Vec<Arc<str>>,
+    /// The provider's own origins, to which a key of one of these variables may go.
+    pub origins: Vec<Arc<str>>,
 }
 
 impl Readings {

@@ -119,17 +119,29 @@ impl RunnerConfig {
     /// # Errors
     /// As for [`parse`](Self::parse).
     pub fn parse_with(rules: &Ruleset, context: &Json, registry: &Json, default_overrides: &Json) -> Result<Self, RunError> {
+        if context.is_null() {
+            let message = "a run needs a configuration with at least `provider` and `model`".to_owned();
+            return Err(config("runner_config_required", "", message));
+        }
         let runner = json!({
             "context": context, "registry": registry, "default_overrides": default_overrides, "dialects": dialects(rules),
         });
         let done = run(rules, "runner_config", &scene(json!({ "runner": runner })), &[])?;
         problems(&done)?;
         let values = table(&done, "config");
+        let mut wrong = Vec::new();
+        typed::<Capabilities>(&values, "capabilities", &mut wrong);
+        typed::<ToolLimits>(&values, "tool_calling", &mut wrong);
+        typed::<DirectiveLimits>(&values, "directives", &mut wrong);
+        typed::<LanguagePolicy>(&values, "language_policy", &mut wrong);
+        if !wrong.is_empty() {
+            return Err(RunError::Config(wrong));
+        }
         let text = |key: &str| values.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
         Ok(Self { rules: rules.clone(), provider: text("provider"), model: text("model"), values })
     }
 
-    /// What the model takes.
+    /// What the model takes: nothing, in a configuration that was not parsed and does not say it.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         let none = Capabilities {
@@ -144,7 +156,7 @@ impl RunnerConfig {
         self.part("capabilities").unwrap_or(none)
     }
 
-    /// The limits of tool calling.
+    /// The limits of tool calling: the strictest, in a configuration that was not parsed and does not say them.
     #[must_use]
     pub fn tool_limits(&self) -> ToolLimits {
         self.part("tool_calling").unwrap_or(ToolLimits {
@@ -157,19 +169,19 @@ impl RunnerConfig {
         })
     }
 
-    /// How directives are asked for and read.
+    /// How directives are asked for and read: in no way, in a configuration that was not parsed and does not say it.
     #[must_use]
     pub fn directives(&self) -> DirectiveLimits {
         self.part("directives").unwrap_or(DirectiveLimits { modes: Vec::new(), repair_retries: 0, max_bytes: 0, max_directives: None })
     }
 
-    /// The language of the answer.
+    /// The language of the answer: any, in a configuration that was not parsed and does not say it.
     #[must_use]
     pub fn language_policy(&self) -> LanguagePolicy {
         self.part("language_policy").unwrap_or(LanguagePolicy { enabled: false, target: None, tag: String::new() })
     }
 
-    /// A part of the configuration with its type. The pack may have changed its shape; then there is none.
+    /// A part of the configuration with its type. A configuration that was parsed has all of them.
     fn part<T: for<'de> Deserialize<'de>>(&self, key: &str) -> Option<T> {
         T::deserialize(self.values.get(key)?).ok()
     }
@@ -195,7 +207,7 @@ impl RunnerConfig {
 pub fn capabilities(rules: &Ruleset, input: &Json) -> Result<(Capabilities, Option<Budget>), RunError> {
     let at = |key: &str| input.get(key).cloned().unwrap_or_default();
     let name = |key: &str| at(key).as_str().unwrap_or_default().trim().to_owned();
-    let runner = json!({ "default_overrides": at("default_overrides"), "registry": at("registry"), "override": at("override") });
+    let runner = json!({ "default_overrides": at("default_overrides"), "registry": at("registry"), "override": at("override"), "dialects": dialects(rules) });
     let provider = json!({ "source": name("provider"), "model": name("model") });
     let done = run(rules, "capabilities", &scene(json!({ "runner": runner, "provider": provider })), &[])?;
     problems(&done)?;
@@ -215,6 +227,17 @@ pub fn presets(rules: &Ruleset, protocol: &str, presets: &Json, used: &Json, exp
     let done = run(rules, "presets", &scene(json!({ "runner": runner })), &[])?;
     problems(&done)?;
     Ok(table(&done, "config"))
+}
+
+/// Checks that a part of the configuration has its type: a pack may have changed its shape, and a number may be too
+/// large for it.
+fn typed<T: for<'de> Deserialize<'de>>(values: &Map<String, Json>, key: &str, wrong: &mut Vec<Problem>) {
+    let read = T::deserialize(values.get(key).unwrap_or(&Json::Null));
+    wrong.extend(read.err().map(|error| Problem {
+        code: "invalid_type".to_owned(),
+        at: format!("/{key}"),
+        message: format!("the pack's program `runner_config` left no `{key}` that can be used: {error}"),
+    }));
 }
 
 pub(super) fn scene(data: Json) -> Scene {

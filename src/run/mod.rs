@@ -15,6 +15,7 @@ mod error;
 #[cfg(feature = "run")]
 pub mod http;
 pub mod keys;
+mod left;
 #[cfg(feature = "run")]
 mod pace;
 mod receive;
@@ -39,7 +40,7 @@ pub use config::{Budget, Capabilities, DirectiveLimits, LanguagePolicy, RunnerCo
 pub use error::{Problem, ProviderError, RunError};
 #[cfg(feature = "run")]
 pub use http::{Http, HttpOptions, Timeouts};
-pub use keys::{Key, KeyError};
+pub use keys::{Key, KeyError, is_variable};
 #[cfg(feature = "run")]
 pub use pace::Clock;
 pub use receive::Bounds;

@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use super::error::ProviderError;
+use super::retry::REFUSED;
 use super::sse::{Event, Splitter, TooLong};
 use super::{Delta, Incoming, TransportError};
 use crate::reading::{Assembled, Assembler, Heard, Reading, Refused, Tree};
@@ -25,9 +26,6 @@ impl Default for Bounds {
         Self { reply: 16 << 20, event: 4 << 20, error: 64 << 10, values: 1 << 20 }
     }
 }
-
-/// Statuses after which the same request may be sent again, because the provider has not carried it out.
-const REPEATABLE: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// The longest text of a provider that a message quotes, in characters.
 const QUOTED: usize = 400;
@@ -130,6 +128,7 @@ async fn stream(
         for event in events.drain(..) {
             following.event(&event, deltas)?;
             if following.over {
+                incoming.body.complete();
                 return following.finish();
             }
         }
@@ -270,7 +269,7 @@ async fn refusal(incoming: &mut Incoming, reading: &Reading, bounds: Bounds) -> 
     let said = said.unwrap_or_else(|| String::from_utf8_lossy(&bytes).trim().to_owned());
     let said = if said.is_empty() { String::new() } else { format!(": {}", quoted(&said)) };
     let mut error = error("provider_error", Some(status), format!("the provider answered with status {status}{said}"));
-    error.safe_to_repeat = REPEATABLE.contains(&status);
+    error.safe_to_repeat = REFUSED.contains(&status);
     error.retry_after = super::retry::retry_after(incoming.header("retry-after"), incoming.header("date"));
     error
 }
@@ -289,7 +288,7 @@ fn redirect(incoming: &Incoming) -> ProviderError {
 fn reported(refused: &Refused, status: u16) -> ProviderError {
     let status = refused.status.unwrap_or(status);
     let mut error = error("provider_error", Some(status), format!("the provider reports an error: {}", quoted(&refused.message)));
-    error.safe_to_repeat = REPEATABLE.contains(&status);
+    error.safe_to_repeat = REFUSED.contains(&status);
     error
 }
 

@@ -1,8 +1,9 @@
 //! Records of requests and replies, and transports that make and replay them.
 //!
-//! A record is a file of JSON lines, one for each request that was sent. It holds no key: requests have none at this
-//! door, of the headers of answers only those that mean something for reading them are kept, and every line is scrubbed
-//! of the key before it is written. A replay gives the answers of a record to the same requests, part by part.
+//! A record is a file of JSON lines, one for each request that was sent, so a recorder stands below whatever repeats
+//! requests. It holds no key: requests have none at this door, of the headers of answers only those that mean something
+//! for reading them are kept, and every line is scrubbed of the key before it is written. A key that a provider echoes
+//! letter by letter over several events of a stream is not recognised: each event is a text of its own there. A replay gives the answers of a record to the same requests, part by part.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine;
 use serde_json::{Map, Value as Json, json};
 
-use super::keys::Key;
+use super::keys::{Key, Scrubber};
 use super::{Body, Doing, Incoming, Outgoing, Transport, TransportError};
+use crate::text::json_pointer::escape;
 
 /// Headers of answers that are kept.
 const KEPT: &[&str] = &["content-type", "content-encoding", "retry-after", "date", "location"];
@@ -40,11 +42,11 @@ impl Recorder {
 impl Transport for Recorder {
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
         Box::pin(async move {
-            let line = Line { request: asked(request), sink: self.sink.clone(), key: self.key.clone() };
+            let line = Line { request: asked(request), sink: self.sink.clone(), key: self.key.clone(), written: false };
             match self.inner.send(request).await {
                 Err(error) => {
-                    line.write(json!({ "error": failure(&error) }))?;
-                    Err(error)
+                    let written = line.write(json!({ "error": failure(&error) }));
+                    Err(with_both(error, written))
                 }
                 Ok(Incoming { status, headers, body }) => {
                     let kept = headers.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
@@ -56,8 +58,16 @@ impl Transport for Recorder {
         })
     }
 
+    fn may_repeat(&self, request: &Outgoing) -> bool {
+        self.inner.may_repeat(request)
+    }
+
     fn scrub(&self, text: String) -> String {
         self.inner.scrub(text)
+    }
+
+    fn scrubber(&self) -> Scrubber {
+        self.inner.scrubber()
     }
 }
 
@@ -76,14 +86,39 @@ fn failure(error: &TransportError) -> Json {
     json!({ "code": error.code, "message": error.message, "unsent": error.unsent })
 }
 
+/// The error of the provider, and behind it that of the record, if it could not be written.
+fn with_both(error: TransportError, written: Result<(), TransportError>) -> TransportError {
+    match written {
+        Ok(()) => error,
+        Err(record) => TransportError { message: format!("{}; also, {}", error.message, record.message), ..error },
+    }
+}
+
+/// The line of one request. If it is dropped before it is written, the request was cancelled.
 struct Line {
     request: Json,
     sink: Sink,
     key: Option<Key>,
+    written: bool,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if !self.written {
+            let message = "the request was cancelled before its answer began".to_owned();
+            // whoever cancelled it no longer asks, so an error has no one to go to
+            let _ = self.put(json!({ "error": failure(&TransportError { code: "cancelled", message, unsent: false }) }));
+        }
+    }
 }
 
 impl Line {
-    fn write(self, reply: Json) -> Result<(), TransportError> {
+    fn write(mut self, reply: Json) -> Result<(), TransportError> {
+        self.put(reply)
+    }
+
+    fn put(&mut self, reply: Json) -> Result<(), TransportError> {
+        self.written = true;
         let mut line = json!({ "request": self.request, "reply": reply }).to_string().into_bytes();
         if let Some(key) = &self.key {
             key.scrub_bytes(&mut line);
@@ -135,8 +170,8 @@ impl Heard {
                 Ok(None)
             }
             Err(error) => {
-                self.ended("error", failure(&error))?;
-                Err(error)
+                let written = self.ended("error", failure(&error));
+                Err(with_both(error, written))
             }
         }
     }
@@ -145,6 +180,12 @@ impl Heard {
 impl Body for Heard {
     fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
         Box::pin(self.part())
+    }
+
+    fn complete(&mut self) {
+        // the reader has its reply, and a record that cannot be written must not take it away
+        let _ = self.ended("", Json::Null);
+        self.body.complete();
     }
 }
 
@@ -185,6 +226,14 @@ struct Exchange {
     used: bool,
 }
 
+impl Exchange {
+    /// Whether it is left for a request. Headers and the address may differ from machine to machine; what is asked may
+    /// not.
+    fn answers(&self, asked: &Json) -> bool {
+        !self.used && ["stream", "body"].iter().all(|key| self.request.get(key) == asked.get(key))
+    }
+}
+
 #[derive(Clone)]
 enum Recorded {
     Failed(TransportError),
@@ -213,9 +262,7 @@ impl Replay {
     fn answer(&self, request: &Outgoing) -> Result<Incoming, TransportError> {
         let asked = asked(request);
         let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
-        // headers and the address may differ from machine to machine; what is asked may not
-        let same = |exchange: &&mut Exchange| ["stream", "body"].iter().all(|key| exchange.request.get(key) == asked.get(key));
-        let Some(exchange) = exchanges.iter_mut().filter(|exchange| !exchange.used).find(same) else {
+        let Some(exchange) = exchanges.iter_mut().find(|exchange| exchange.answers(&asked)) else {
             return Err(no_answer(&exchanges, &asked));
         };
         exchange.used = true;
@@ -232,6 +279,11 @@ impl Replay {
 impl Transport for Replay {
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
         Box::pin(std::future::ready(self.answer(request)))
+    }
+
+    fn may_repeat(&self, request: &Outgoing) -> bool {
+        let asked = asked(request);
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|exchange| exchange.answers(&asked))
     }
 }
 
@@ -297,7 +349,7 @@ fn difference(now: &Json, before: &Json, depth: usize) -> Option<(String, String
     }
     let deeper = |key: &str, a: Option<&Json>, b: Option<&Json>| {
         let (place, a, b) = difference(a.unwrap_or(&Json::Null), b.unwrap_or(&Json::Null), depth + 1)?;
-        Some((format!("/{}{place}", key.replace('~', "~0").replace('/', "~1")), a, b))
+        Some((format!("/{}{place}", escape(key)), a, b))
     };
     let inner = match (now, before) {
         _ if depth > 100 => None,

@@ -26,3 +26,15 @@ pub struct Reply {
     /// Token counts as the provider gives them; null if it gives none.
     pub usage: Json,
 }
+
+impl Reply {
+    /// The text of the message, also where it is written in parts.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self.message.get("content") {
+            Some(Json::String(text)) => text.clone(),
+            Some(Json::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect(),
+            _ => String::new(),
+        }
+    }
+}

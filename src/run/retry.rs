@@ -8,6 +8,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use super::keys::Scrubber;
 use super::{Doing, Incoming, Outgoing, Transport, TransportError};
 
 /// How often and how fast a request is repeated.
@@ -56,10 +57,10 @@ pub struct Attempt {
 pub type Hears = Arc<dyn Fn(&Attempt) + Send + Sync>;
 
 /// Statuses after which a request is repeated: it was not carried out.
-const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
+pub(super) const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// Failures that are the same the next time.
-const LASTING: &[&str] = &["tls", "address", "not_recorded"];
+const LASTING: &[&str] = &["tls", "address", "key_not_for_this_address", "other_address", "not_recorded"];
 
 /// A transport that repeats requests.
 pub struct Retrying {
@@ -114,7 +115,8 @@ impl Transport for Retrying {
             loop {
                 number += 1;
                 let came = self.inner.send(request).await;
-                let Some(pause) = self.pause(number, &came) else { return came };
+                let pause = self.pause(number, &came).filter(|_| self.inner.may_repeat(request));
+                let Some(pause) = pause else { return came };
                 if let Some(hears) = &self.hears {
                     let failed = match &came {
                         Ok(incoming) => incoming.status.to_string(),
@@ -131,6 +133,10 @@ impl Transport for Retrying {
 
     fn scrub(&self, text: String) -> String {
         self.inner.scrub(text)
+    }
+
+    fn scrubber(&self) -> Scrubber {
+        self.inner.scrubber()
     }
 }
 

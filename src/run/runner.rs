@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use super::keys::Scrubber;
 use super::receive::{failed, receive};
 use super::request::{inbound_transforms, prepare};
 use super::{Bounds, Delta, Doing, Prepared, Problem, ProviderError, Reply, RunError, RunnerConfig, Transport};
@@ -59,13 +60,9 @@ impl PromptRunner {
             let dialect = &request.dialect;
             let reading = config.rules.readings().get(dialect).cloned().ok_or_else(|| unreadable(config, dialect))?;
             let incoming = self.transport.send(&request.outgoing).await.map_err(|e| self.clean_error(failed(e, None)))?;
-            let mut told = |delta: Delta| {
-                deltas(&match delta {
-                    Delta::Text(text) => Delta::Text(self.transport.scrub(text)),
-                    Delta::Reasoning(text) => Delta::Reasoning(self.transport.scrub(text)),
-                });
-            };
-            let read = receive(incoming, &reading, self.bounds, request.outgoing.stream, &mut told).await;
+            let mut clean = CleanDeltas { text: self.transport.scrubber(), reasoning: self.transport.scrubber(), deltas };
+            let read = receive(incoming, &reading, self.bounds, request.outgoing.stream, &mut |delta| clean.tell(delta)).await;
+            clean.end();
             let mut read = read.map_err(|e| self.clean_error(e))?;
             self.clean(&mut read.message);
             self.clean(&mut read.usage);
@@ -97,6 +94,52 @@ impl PromptRunner {
 
     fn clean_error(&self, error: ProviderError) -> ProviderError {
         ProviderError { message: self.transport.scrub(error.message), ..error }
+    }
+}
+
+/// Hands on the parts of a streamed reply without the key, wherever it is cut.
+struct CleanDeltas<'a> {
+    text: Scrubber,
+    reasoning: Scrubber,
+    deltas: &'a mut (dyn FnMut(&Delta) + Send),
+}
+
+impl CleanDeltas<'_> {
+    fn tell(&mut self, delta: Delta) {
+        match delta {
+            Delta::Text(text) => {
+                // reasoning and text do not mix: what was held of the one is handed on before the other begins
+                self.end_reasoning();
+                let text = self.text.push_text(text);
+                self.hand_on(text, Delta::Text);
+            }
+            Delta::Reasoning(text) => {
+                self.end_text();
+                let text = self.reasoning.push_text(text);
+                self.hand_on(text, Delta::Reasoning);
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        self.end_reasoning();
+        self.end_text();
+    }
+
+    fn end_text(&mut self) {
+        let rest = self.text.end_text();
+        self.hand_on(rest, Delta::Text);
+    }
+
+    fn end_reasoning(&mut self) {
+        let rest = self.reasoning.end_text();
+        self.hand_on(rest, Delta::Reasoning);
+    }
+
+    fn hand_on(&mut self, text: String, delta: fn(String) -> Delta) {
+        if !text.is_empty() {
+            (self.deltas)(&delta(text));
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 use serde_json::Value as Json;
 
 use super::Doing;
+use super::keys::Scrubber;
 use crate::pack::Ruleset;
 
 /// A request as it goes out. It holds no key: a transport adds it, and nothing else ever sees it.
@@ -63,6 +64,9 @@ impl Incoming {
 pub trait Body: Send {
     /// The next part; `None` at the end. A body that ends before it is complete gives an error.
     fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>>;
+
+    /// Says that the reply is complete, so that whatever would follow is not read.
+    fn complete(&mut self) {}
 }
 
 /// Why a request did not get through, or an answer did not arrive.
@@ -82,9 +86,21 @@ pub trait Transport: Send + Sync {
     /// Sends a request once. It follows no redirect and repeats nothing.
     fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>>;
 
+    /// Whether sending the request again may bring another answer; a record knows that it has no more.
+    fn may_repeat(&self, request: &Outgoing) -> bool {
+        let _ = request;
+        true
+    }
+
     /// Takes out of a text what only the transport knows: a key that a provider has echoed. A transport over another
     /// one asks that one.
     fn scrub(&self, text: String) -> String {
         text
+    }
+
+    /// The same for a text that arrives in parts, between which a key may be cut. A transport over another one asks that
+    /// one.
+    fn scrubber(&self) -> Scrubber {
+        Scrubber::new(None)
     }
 }

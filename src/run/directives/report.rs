@@ -1,6 +1,10 @@
 //! What came of a run.
 
-use super::super::{ProviderError, Reply};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::super::{ProviderError, Reply, RunError};
 use super::validate::{Directive, DirectiveWarning};
 
 /// One request of a run.
@@ -35,7 +39,7 @@ pub struct Skipped {
 
 /// What came of a run: directives, or why there are none. A run fails quietly, because a chat can go on without
 /// directives.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct DirectiveReport {
     /// Whether a reply could be read; also if all of its directives were dropped.
     pub ok: bool,
@@ -61,4 +65,10 @@ pub struct DirectiveReport {
     /// What the provider said, if it ended the run.
     #[serde(skip)]
     pub provider_error: Option<ProviderError>,
+    /// Token counts of all replies, in order, as the provider gives them.
+    #[serde(skip)]
+    pub usage: Vec<Json>,
+    /// Why a request behind the first one could not be made, if that ended the run.
+    #[serde(skip)]
+    pub run_error: Option<Arc<RunError>>,
 }

@@ -1,14 +1,21 @@
 //! One mode after another, with repairs, until a reply can be read.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value as Json, json};
 
-use super::super::{Delta, Doing, Problem, PromptRunner, Reply, RunError, RunnerConfig};
+use super::super::config::{listed, scene};
+use super::super::{Delta, Doing, Problem, PromptRunner, RunError, RunnerConfig};
 use super::report::{Attempt, DirectiveReport, Skipped};
 use super::settings::{Directives, Mode};
-use crate::model::Plan;
+use crate::assemble::run;
+use crate::model::{Plan, Value};
+use crate::text::json_pointer;
 
 /// Options that belong to tools, which are another protocol.
 const TOOL_KEYS: [&str; 4] = ["tools", "tool_choice", "functions", "function_call"];
+/// The program that checks the keys of one layer of options.
+const LAYER: &str = "option_layer";
 /// The option that every mode decides itself.
 const FORMAT: &str = "response_format";
 
@@ -41,8 +48,8 @@ impl DirectiveRunner {
     /// the future cancels the request that is under way.
     ///
     /// # Errors
-    /// [`RunError::Config`] if the options or the plan hold keys of tools, or another error in front of a request. What
-    /// a provider or a model does wrong is in the report.
+    /// [`RunError::Config`] if the options or the plan hold keys of tools, or another error in front of the first
+    /// request. Later errors, and what a provider or a model does wrong, are in the report.
     pub fn run<'a>(
         &'a self,
         config: &'a RunnerConfig,
@@ -51,17 +58,24 @@ impl DirectiveRunner {
         options: &'a Map<String, Json>,
     ) -> Doing<'a, Result<DirectiveReport, RunError>> {
         Box::pin(async move {
-            refuse_tools(plan, options)?;
+            refuse(config, plan, options)?;
             let mut run = Run { runner: &self.runner, config, directives, options, report: DirectiveReport::default() };
             for mode in &directives.modes {
                 if mode.needs.as_deref().is_some_and(|flag| !has(config, flag)) {
                     run.report.skipped.push(Skipped { mode: mode.name.clone(), why: "capability".to_owned() });
                     continue;
                 }
-                match run.mode(plan, mode).await? {
-                    Ended::Read(report) => return Ok(*report),
-                    Ended::Failed => return Ok(run.report),
-                    Ended::Unreadable | Ended::Refused => {}
+                match run.mode(plan, mode).await {
+                    Ok(Ended::Read(report)) => return Ok(*report),
+                    Ok(Ended::Failed) => return Ok(run.report),
+                    Ok(Ended::Unreadable | Ended::Refused) => {}
+                    // in front of the first request an error is the caller's; behind it, what was done counts
+                    Err(error) if run.report.attempts.is_empty() => return Err(error),
+                    Err(error) => {
+                        run.report.error = Some(error.code());
+                        run.report.run_error = Some(Arc::new(error));
+                        return Ok(run.report);
+                    }
                 }
             }
             run.report.error.get_or_insert_with(|| "no_mode".to_owned());
@@ -122,7 +136,8 @@ impl Run<'_> {
             }
             Err(other) => return Err(other),
         };
-        let text = text_of(&reply);
+        self.report.usage.push(reply.usage.clone());
+        let text = reply.text();
         match self.directives.read(&text) {
             Ok(read) => {
                 attempt.ok = true;
@@ -165,16 +180,22 @@ fn has(config: &RunnerConfig, flag: &str) -> bool {
     config.values.get("capabilities").and_then(|flags| flags.get(flag)).and_then(Json::as_bool).unwrap_or(false)
 }
 
-/// Tools and directives share no request: keys of tools are refused before anything is sent.
-fn refuse_tools(plan: &Plan, options: &Map<String, Json>) -> Result<(), RunError> {
-    let planned = [Some(plan.reported("llm_options")), plan.scene.at("llm_options").cloned()];
+/// Tools and directives share no request: keys of tools are refused before anything is sent, together with keys that
+/// no request may have.
+fn refuse(config: &RunnerConfig, plan: &Plan, options: &Map<String, Json>) -> Result<(), RunError> {
     let mut problems: Vec<Problem> = Vec::new();
-    for key in TOOL_KEYS {
-        if options.contains_key(key) {
-            problems.push(rejected(key, format!("/options/{key}")));
-        }
-        if planned.iter().flatten().any(|options| options.get(key).is_some()) {
-            problems.push(rejected(key, format!("/plan/llm_options/{key}")));
+    let planned = [plan.scene.at("llm_options").map(Value::to_json), plan.set.at("plan.llm_options").map(Value::to_json)];
+    let planned: Map<String, Json> = planned.into_iter().flatten().filter_map(|options| options.as_object().cloned()).flatten().collect();
+    for (name, place, options) in [("call", "/options", options), ("plan", "/plan/llm_options", &planned)] {
+        let layer = json!({ "layer": { "name": name, "at": place, "options": options } });
+        let wrong = listed(&run(&config.rules, LAYER, &scene(layer), &[])?, "errors", "at");
+        for key in options.keys() {
+            let at = format!("{place}/{}", json_pointer::escape(key));
+            if TOOL_KEYS.contains(&key.as_str()) {
+                problems.push(rejected(key, at));
+            } else {
+                problems.extend(wrong.iter().filter(|problem| problem.at == at).cloned());
+            }
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(RunError::Config(problems)) }
@@ -183,13 +204,4 @@ fn refuse_tools(plan: &Plan, options: &Map<String, Json>) -> Result<(), RunError
 fn rejected(key: &str, at: String) -> Problem {
     let message = format!("`{key}` belongs to the calling of tools, which is another protocol: remove it");
     Problem { code: "tools_key_rejected".to_owned(), at, message }
-}
-
-/// The text of a reply; of a list of parts, that of its texts.
-fn text_of(reply: &Reply) -> String {
-    match reply.message.get("content") {
-        Some(Json::String(text)) => text.clone(),
-        Some(Json::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect(),
-        _ => String::new(),
-    }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::super::left::{list, number, number_or_none};
 use super::super::{Problem, RunError, RunnerConfig};
 use super::extract::{Bounds, ReadError, extract};
 use super::registry::DirectiveRegistry;
@@ -91,6 +92,12 @@ impl Directives {
             }
         }
         let modes = modes(&ran, &mut problems);
+        let repair_retries = number(&ran, "directives.repair_retries", MOST, &mut problems);
+        let bounds = Bounds {
+            bytes: number(&ran, "directives.max_bytes", usize::MAX, &mut problems),
+            places: number(&ran, "directives.max_places", MOST, &mut problems),
+        };
+        let most = number_or_none(&ran, "directives.max_directives", usize::MAX, &mut problems);
         if !problems.is_empty() {
             return Err(RunError::Config(problems));
         }
@@ -99,7 +106,7 @@ impl Directives {
             registry,
             allow: request.allow.clone(),
             modes,
-            repair_retries: number(&ran, "directives.repair_retries").unwrap_or(0).min(MOST),
+            repair_retries,
             repair_instruction: word("directives.repair_instruction"),
             next_mode_statuses: list(&ran, "directives.next_mode_statuses").iter().filter_map(status).collect(),
             role: word("directives.role"),
@@ -109,11 +116,8 @@ impl Directives {
                 kind: word("directives.envelope.type"),
                 payload: word("directives.envelope.payload"),
             },
-            bounds: Bounds {
-                bytes: number(&ran, "directives.max_bytes").unwrap_or(0),
-                places: number(&ran, "directives.max_places").unwrap_or(0).min(MOST),
-            },
-            most: number(&ran, "directives.max_directives"),
+            bounds,
+            most,
         })
     }
 
@@ -179,14 +183,6 @@ fn modes(ran: &Outcome, problems: &mut Vec<Problem>) -> Vec<Mode> {
         });
     }
     modes
-}
-
-fn list(ran: &Outcome, path: &str) -> Vec<Json> {
-    ran.get(path).as_list().unwrap_or(&[]).iter().map(Value::to_json).collect()
-}
-
-fn number(ran: &Outcome, path: &str) -> Option<usize> {
-    ran.get(path).as_i64().and_then(|n| usize::try_from(n).ok())
 }
 
 fn status(json: &Json) -> Option<u16> {

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Map, Value as Json, json};
 
 use super::super::directives::{DirectiveRequest, DirectiveRunner, Directives};
+use super::super::keys::Scrubber;
+use super::super::reply as cleaned;
 use super::super::tools::{FilteredToolRegistry, StopReason, ToolLoopReport, ToolLoopRunner, ToolRegistry, Unwatched};
-use super::super::{Delta, Doing, Incoming, Outgoing, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
+use super::super::{Delta, Doing, Incoming, Outgoing, PromptRunner, RunError, RunnerConfig, Transport, TransportError, in_language};
 use super::judge::{Call, Compiled, Given, Judged};
 use super::mode::Mode;
 use super::record::{Made, Outcome, Tokens};
@@ -100,7 +102,11 @@ impl Trial<'_> {
     async fn ask(&self, runner: PromptRunner) -> Result<Reply, RunError> {
         let rules = &self.subject.rules;
         let config = RunnerConfig::parse(rules, &self.context())?;
-        let plan = self.plan(&config)?;
+        let mut plan = self.plan(&config)?;
+        // the text of directives is data, and no prose whose language is asked for
+        if matches!(self.mode, Mode::Chat | Mode::Tools) {
+            plan = in_language(&config, &plan)?;
+        }
         let mut options = self.candidate.options.clone();
         options.extend(self.preset.options.clone());
         options.extend(self.scenario.options.clone());
@@ -108,7 +114,7 @@ impl Trial<'_> {
             Mode::Chat => {
                 let request = PromptRunner::prepare(&config, &plan, &[], &options, false)?;
                 let reply = runner.send(&config, &request, &mut |_: &Delta| {}).await?;
-                let text = reply.message.get("content").and_then(Json::as_str).unwrap_or_default().to_owned();
+                let text = cleaned(&config, &plan, &reply)?.text();
                 Ok(Reply { text, usage: vec![reply.usage], ..Reply::default() })
             }
             Mode::Tools => {
@@ -116,7 +122,13 @@ impl Trial<'_> {
                 tools.extend(self.subject.tools.clone());
                 let tools = FilteredToolRegistry::new(tools, self.scenario.tools.clone(), Vec::new());
                 let report = ToolLoopRunner::new(runner).run(&config, &plan, &tools, &options, &mut Unwatched).await?;
-                Ok(Reply::of_loop(report))
+                let mut reply = Reply::of_loop(report);
+                let answer = super::super::Reply {
+                    message: json!({ "role": "assistant", "content": reply.text }),
+                    ..super::super::Reply::default()
+                };
+                reply.text = cleaned(&config, &plan, &answer)?.text();
+                Ok(reply)
             }
             _ => {
                 let request = DirectiveRequest { allow: self.scenario.directives.clone(), ..DirectiveRequest::default() };
@@ -124,12 +136,13 @@ impl Trial<'_> {
                 let report = DirectiveRunner::new(runner).run(&config, &plan, &directives, &options).await?;
                 let given = |d: super::super::directives::Directive| Given { kind: d.kind, payload: Json::Object(d.payload) };
                 let error = report.provider_error.as_ref();
+                let said = |error: &Option<Arc<RunError>>| error.as_ref().map(ToString::to_string);
                 Ok(Reply {
                     text: report.assistant_text,
                     directives: report.directives.into_iter().map(given).collect(),
-                    usage: report.reply.map(|reply| reply.usage).into_iter().collect(),
+                    usage: report.usage,
                     status: error.and_then(|error| error.status),
-                    message: error.map(|error| error.message.clone()).unwrap_or_default(),
+                    message: error.map(|error| error.message.clone()).or_else(|| said(&report.run_error)).unwrap_or_default(),
                     failure: if report.ok { None } else { report.error.or_else(|| Some("unreadable".to_owned())) },
                     ..Reply::default()
                 })
@@ -139,11 +152,7 @@ impl Trial<'_> {
 
     /// The configuration of the run: that of the preset, with the model and the mode.
     fn context(&self) -> Json {
-        let mut context = self.preset.config.clone();
-        let provider = self.candidate.provider.clone().or_else(|| self.candidate.dialect.clone());
-        let provider = provider.unwrap_or_else(|| text_at(&self.subject.scene, "dialect").unwrap_or_else(|| "openai".to_owned()));
-        context.insert("provider".to_owned(), json!(provider));
-        context.insert("model".to_owned(), json!(self.candidate.id()));
+        let mut context = context(&self.subject.scene, self.candidate, self.preset);
         if !self.candidate.capabilities.is_empty() {
             context.insert("capabilities".to_owned(), json!(self.candidate.capabilities));
         }
@@ -183,15 +192,8 @@ impl Trial<'_> {
 
 impl Reply {
     fn failed(error: &RunError) -> Self {
-        let codes = |what: &str, problems: &[super::super::Problem]| problems.first().map_or(what.to_owned(), |p| p.code.clone());
-        let (failure, status) = match error {
-            RunError::Config(problems) => (codes("config", problems), None),
-            RunError::Preflight(problems) => (codes("preflight", problems), None),
-            RunError::Provider(error) => (error.code.clone(), error.status),
-            RunError::Build(error) => (format!("{:?}", error.kind()).to_lowercase(), None),
-            _ => ("cancelled".to_owned(), None),
-        };
-        Self { failure: Some(failure), status, message: error.to_string(), ..Self::default() }
+        let status = if let RunError::Provider(error) = error { error.status } else { None };
+        Self { failure: Some(error.code()), status, message: error.to_string(), ..Self::default() }
     }
 
     fn of_loop(report: ToolLoopReport) -> Self {
@@ -218,6 +220,29 @@ impl Reply {
     }
 }
 
+/// The configuration of a preset for a model.
+fn context(scene: &Scene, candidate: &Candidate, preset: &Preset) -> Map<String, Json> {
+    let mut context = preset.config.clone();
+    let provider = candidate.provider.clone().or_else(|| candidate.dialect.clone());
+    let provider = provider.unwrap_or_else(|| text_at(scene, "dialect").unwrap_or_else(|| "openai".to_owned()));
+    context.insert("provider".to_owned(), json!(provider));
+    context.insert("model".to_owned(), json!(candidate.id()));
+    context
+}
+
+/// The dialect in which a model is asked: the one that its prompts are written in, and otherwise the one that the
+/// configuration of the run comes to.
+///
+/// # Errors
+/// The configuration has mistakes.
+pub fn dialect_of(subject: &Subject, candidate: &Candidate, preset: &Preset) -> Result<String, RunError> {
+    if let Some(dialect) = candidate.dialect.clone().or_else(|| text_at(&subject.scene, "dialect")) {
+        return Ok(dialect);
+    }
+    let config = RunnerConfig::parse(&subject.rules, &Json::Object(context(&subject.scene, candidate, preset)))?;
+    Ok(config.values.get("dialect").and_then(Json::as_str).unwrap_or_default().to_owned())
+}
+
 fn text_at(scene: &Scene, path: &str) -> Option<String> {
     let text = scene.get(path).to_text().to_string();
     (!text.is_empty()).then_some(text)
@@ -239,7 +264,15 @@ impl Transport for Counting {
         self.inner.send(request)
     }
 
+    fn may_repeat(&self, request: &Outgoing) -> bool {
+        self.inner.may_repeat(request)
+    }
+
     fn scrub(&self, text: String) -> String {
         self.inner.scrub(text)
+    }
+
+    fn scrubber(&self) -> Scrubber {
+        self.inner.scrubber()
     }
 }

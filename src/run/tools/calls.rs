@@ -28,6 +28,16 @@ pub(super) struct Decided<'a> {
     pub(super) run: Result<(&'a Entry, Map<String, Json>), Refusal>,
 }
 
+/// What the calls of a reply are measured by.
+pub(super) struct Limits<'l> {
+    /// The configuration, which is laid over the values of the pack.
+    pub(super) limits: &'l Json,
+    /// Arguments with more bytes are not read.
+    pub(super) max_args_bytes: usize,
+    /// The number of the request.
+    pub(super) turn: usize,
+}
+
 /// Decides the calls of a reply. `used` are the ids of the chat, to which those of the calls are added.
 ///
 /// # Errors
@@ -35,14 +45,14 @@ pub(super) struct Decided<'a> {
 pub(super) fn decide<'a>(
     rules: &Ruleset,
     tools: &'a FilteredToolRegistry,
-    limits: &Json,
-    turn: usize,
+    limits: &Limits<'_>,
     calls: &[Json],
     used: &mut BTreeSet<String>,
 ) -> Result<Vec<Decided<'a>>, BuildError> {
-    let read: Vec<Read<'_, 'a>> = calls.iter().map(|call| Read::of(call, tools)).collect();
+    let turn = limits.turn;
+    let read: Vec<Read<'_, 'a>> = calls.iter().map(|call| Read::of(call, tools, limits.max_args_bytes)).collect();
     let rows: Vec<Json> = read.iter().enumerate().map(|(index, call)| call.row(index, used)).collect();
-    let ran = run(rules, CALLS, &scene(limits, turn), &[(CALLS, json!(rows))])?;
+    let ran = run(rules, CALLS, &scene(limits.limits, turn), &[(CALLS, json!(rows))])?;
     let rows = ran.list(CALLS);
     let row = |index: usize| rows.iter().find(|row| row.get("index").and_then(Value::as_i64) == i64::try_from(index).ok());
     Ok(read.into_iter().enumerate().map(|(index, call)| call.decided(index, turn, row(index), used)).collect())
@@ -63,30 +73,37 @@ struct Read<'c, 'a> {
     id: String,
     name: String,
     sent: &'static str,
-    /// The arguments as they were sent; a value as compact JSON.
+    /// The arguments as they were sent, a value as compact JSON; empty if they have too many bytes to be read.
     text: String,
+    /// The number of their bytes.
+    bytes: usize,
     parsed: Option<Json>,
     entry: Option<&'a Entry>,
     visible: bool,
 }
 
 impl<'c, 'a> Read<'c, 'a> {
-    fn of(call: &'c Json, tools: &'a FilteredToolRegistry) -> Self {
+    fn of(call: &'c Json, tools: &'a FilteredToolRegistry, most: usize) -> Self {
         let word = |value: Option<&Json>| value.and_then(Json::as_str).unwrap_or_default().to_owned();
         let name = word(call.pointer("/function/name"));
-        let (sent, text) = match call.pointer("/function/arguments") {
+        let (sent, mut text) = match call.pointer("/function/arguments") {
             None | Some(Json::Null) => ("nothing", String::new()),
             Some(Json::String(text)) if text.trim().is_empty() => ("nothing", text.clone()),
             Some(Json::String(text)) => ("text", text.clone()),
             Some(other) => ("value", other.to_string()),
         };
+        let bytes = text.len();
+        if bytes > most {
+            text.clear();
+        }
         let parsed = match sent {
+            _ if bytes > most => None,
             "nothing" => Some(json!({})),
             "text" => serde_json::from_str(&text).ok(),
             _ => None,
         };
         let entry = tools.registry().find(&name).map(AsRef::as_ref);
-        Self { call, id: word(call.get("id")), visible: tools.shows(&name), name, sent, text, parsed, entry }
+        Self { call, id: word(call.get("id")), visible: tools.shows(&name), name, sent, text, bytes, parsed, entry }
     }
 
     /// The row of the program.
@@ -97,7 +114,7 @@ impl<'c, 'a> Read<'c, 'a> {
         json!({
             "index": index, "id": self.id, "used": used.contains(&self.id), "name": self.name,
             "known": self.entry.is_some(), "visible": self.visible, "sent": self.sent,
-            "arguments": self.text, "bytes": self.text.len(), "json": self.parsed.is_some(),
+            "arguments": self.text, "bytes": self.bytes, "json": self.parsed.is_some(),
             "object": object.is_some(), "mistakes": mistakes,
         })
     }

@@ -94,13 +94,43 @@ impl TryFrom<f64> for Seconds {
     }
 }
 
+/// Checks what would be found out only when a model makes a call, and then be told to the model.
+fn startable(command: &[String], env: &[String]) -> Result<(), String> {
+    if command.first().is_none_or(|program| program.trim().is_empty()) {
+        return Err("`command` must begin with the program, as in `command = [\"python3\", \"tool.py\"]`".to_owned());
+    }
+    if command.iter().any(|word| word.contains('\0')) {
+        return Err("`command` must not contain the character NUL".to_owned());
+    }
+    if env.iter().any(|name| name.is_empty() || name.contains(['=', '\0'])) {
+        // what stands there may be a value, which may be a secret, so it is not shown
+        return Err("`env` lists names of variables, without `=` and without values".to_owned());
+    }
+    Ok(())
+}
+
 impl HostTools {
     /// Reads a file of tools, written in TOML.
     ///
     /// # Errors
-    /// What cannot be read, with its line and column.
+    /// What cannot be read, with its line and column, or the row that cannot work.
     pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|e| e.to_string())
+        let read: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+        for (n, row) in read.tool.iter().enumerate() {
+            let place = format!("row {} of `[[tool]]`", n + 1);
+            startable(&row.command, &row.env).map_err(|why| format!("{place}: {why}"))?;
+            if row.max_output_bytes == Some(0) {
+                return Err(format!("{place}: `max_output_bytes` must be at least 1"));
+            }
+        }
+        for (n, row) in read.server.iter().enumerate() {
+            let place = format!("row {} of `[[server]]`", n + 1);
+            startable(&row.command, &row.env).map_err(|why| format!("{place}: {why}"))?;
+            if read.server.iter().take(n).any(|other| other.name == row.name) {
+                return Err(format!("{place}: another server has this `name`; give each its own"));
+            }
+        }
+        Ok(read)
     }
 
     /// Starts the servers, and gives all tools: the commands in the order of the file, then those of the servers.

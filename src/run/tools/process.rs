@@ -84,7 +84,9 @@ impl Group {
         status
     }
 
-    /// Kills the group once. An id is not used again, since another process may have it by then.
+    /// Kills the group once. An id is not used again, since another process may have it by then. Behind the end of the
+    /// leader the same could happen if nothing is left of the group and its number is given to a new one in the moment
+    /// between; systems give numbers round robin, so that takes as many new processes as there are numbers.
     fn kill(&mut self) {
         #[cfg(unix)]
         if let Some(id) = self.id.take() {

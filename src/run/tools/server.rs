@@ -24,6 +24,11 @@ const MOST_PAGES: usize = 50;
 /// The most tools of a server.
 const MOST_TOOLS: usize = 500;
 
+/// The most bytes of the name of a tool.
+const MOST_NAME: usize = 64;
+/// The most bytes of the description and the schema of a tool.
+const MOST_SPEC: usize = 64 << 10;
+
 /// A server, as the host declares it.
 #[derive(Debug, Clone, Default)]
 pub struct ServerSpec {
@@ -82,10 +87,14 @@ async fn begin(spec: &ServerSpec) -> Result<ToolRegistry, ToolFailure> {
     if let Some(missing) = spec.tools.iter().flatten().find(|name| !found.iter().any(|tool| tool.name == **name)) {
         return Err(failure(&spec.name, &format!("has no tool `{missing}`")));
     }
+    found.retain(|tool| spec.tools.as_ref().is_none_or(|names| names.iter().any(|n| *n == tool.name)));
+    for tool in &found {
+        usable(spec, tool)?;
+    }
     let connection = Connection { service, name: spec.name.clone(), timeout: spec.timeout, _group: group };
     let connection = Arc::new(connection);
     let mut registry = ToolRegistry::new();
-    for tool in found.into_iter().filter(|tool| spec.tools.as_ref().is_none_or(|names| names.iter().any(|n| *n == tool.name))) {
+    for tool in found {
         let own = ToolSpec {
             name: format!("{}{}", spec.prefix, tool.name),
             description: tool.description.unwrap_or_default().into_owned(),
@@ -95,6 +104,24 @@ async fn begin(spec: &ServerSpec) -> Result<ToolRegistry, ToolFailure> {
         registry.add(own, Arc::new(ServerTool { connection: Arc::clone(&connection), name: tool.name.into_owned() }));
     }
     Ok(registry)
+}
+
+/// Checks what goes into every request: providers take few letters in names, and a description or a schema costs tokens.
+fn usable(spec: &ServerSpec, tool: &rmcp::model::Tool) -> Result<(), ToolFailure> {
+    let name = format!("{}{}", spec.prefix, tool.name);
+    let shown: String = name.chars().take(80).collect();
+    let remedy = "list in `tools` of its row those that you want";
+    let letters = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if !letters || name.is_empty() || name.len() > MOST_NAME {
+        let why = format!("has a tool `{shown}`, and names of tools have 1 to {MOST_NAME} letters, digits, `_` and `-`; {remedy}");
+        return Err(failure(&spec.name, &why));
+    }
+    let schema = serde_json::to_vec(&tool.input_schema).map_or(usize::MAX, |text| text.len());
+    if schema.saturating_add(tool.description.as_ref().map_or(0, |text| text.len())) > MOST_SPEC {
+        let why = format!("describes its tool `{shown}` with more than {MOST_SPEC} bytes; {remedy}");
+        return Err(failure(&spec.name, &why));
+    }
+    Ok(())
 }
 
 /// One tool of a server.

@@ -2,14 +2,17 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use super::super::left::{number, words};
 use super::super::{Problem, RunError, RunnerConfig};
 use super::registry::{FilteredToolRegistry, Trouble};
-use crate::assemble::{Outcome, run};
+use crate::assemble::run;
 use crate::model::{Plan, Scene, Value};
+use crate::text::json_pointer::escape;
 
 /// What a run goes by.
 pub(super) struct Settings {
     pub(super) max_turns: usize,
+    pub(super) max_args_bytes: usize,
     pub(super) max_result_bytes: usize,
     pub(super) final_stream: bool,
     pub(super) later_choice: String,
@@ -33,17 +36,21 @@ impl Settings {
         let limits = config.values.get("tool_calling").filter(|v| v.is_object()).cloned().unwrap_or_else(|| json!({}));
         let lists = [("tool_entries", entries(tools)), ("tool_masks", json!(tools.masks())), ("tool_options", keys(plan, options))];
         let ran = run(&config.rules, "tool_loop", &Scene::new(&json!({ "tool_loop": limits })), &lists)?;
-        let problems: Vec<Problem> = ran.list("tool_mistakes").iter().map(problem).collect();
+        let mut problems: Vec<Problem> = ran.list("tool_mistakes").iter().map(problem).collect();
+        let max_turns = number(&ran, "tool_loop.max_turns", usize::MAX, &mut problems);
+        let max_args_bytes = number(&ran, "tool_loop.max_args_bytes", usize::MAX, &mut problems);
+        let max_result_bytes = number(&ran, "tool_loop.max_result_bytes", usize::MAX, &mut problems);
         if !problems.is_empty() {
             return Err(RunError::Config(problems));
         }
         Ok(Self {
-            max_turns: number(&ran, "max_turns").max(1),
-            max_result_bytes: number(&ran, "max_result_bytes"),
+            max_turns: max_turns.max(1),
+            max_args_bytes,
+            max_result_bytes,
             final_stream: ran.get("tool_loop.final_stream").truthy(),
             later_choice: ran.get("tool_loop.later_choice").to_text().to_string(),
-            final_leaves_out: words(&ran, "final_leaves_out"),
-            free_choices: words(&ran, "free_choices"),
+            final_leaves_out: words(&ran, "tool_loop.final_leaves_out"),
+            free_choices: words(&ran, "tool_loop.free_choices"),
             limits,
         })
     }
@@ -60,16 +67,6 @@ impl Settings {
             word => !free(word),
         }
     }
-}
-
-fn number(ran: &Outcome, key: &str) -> usize {
-    let number = ran.get(&format!("tool_loop.{key}")).as_i64();
-    number.and_then(|n| usize::try_from(n).ok()).unwrap_or_default()
-}
-
-fn words(ran: &Outcome, key: &str) -> Vec<String> {
-    let list = ran.get(&format!("tool_loop.{key}"));
-    list.as_list().unwrap_or(&[]).iter().map(|word| word.to_text().to_string()).collect()
 }
 
 fn problem(row: &Value) -> Problem {
@@ -91,7 +88,7 @@ fn entries(tools: &FilteredToolRegistry) -> Json {
 
 /// The keys of the options of the call and of the plan, with their places.
 fn keys(plan: &Plan, options: &Map<String, Json>) -> Json {
-    let row = |place: &str, key: &str| json!({ "key": key, "at": format!("{place}/{}", key.replace('~', "~0").replace('/', "~1")) });
+    let row = |place: &str, key: &str| json!({ "key": key, "at": format!("{place}/{}", escape(key)) });
     let planned = [plan.scene.at("llm_options"), plan.set.at("plan.llm_options")];
     let planned = planned.into_iter().flatten().filter_map(Value::as_map).flatten().filter(|(_, value)| !value.is_null());
     let call = options.keys().map(|key| row("/options", key));

@@ -5,6 +5,25 @@ use std::task::Poll;
 
 use super::super::Doing;
 
+/// Waits for something unless `limit` is over first; it begins only if there is something to wait for.
+pub(in crate::run) async fn within<'a, T>(mut doing: Doing<'a, T>, limit: impl FnOnce() -> Doing<'a, ()>) -> Option<T> {
+    let mut begin = Some(limit);
+    let mut limit: Option<Doing<'a, ()>> = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(result) = doing.as_mut().poll(cx) {
+            return Poll::Ready(Some(result));
+        }
+        if let Some(begin) = begin.take() {
+            limit = Some(begin());
+        }
+        match &mut limit {
+            Some(limit) => limit.as_mut().poll(cx).map(|()| None),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
+
 /// Waits until all are done, and gives their results in order.
 pub(in crate::run) async fn together<T>(doing: Vec<Doing<'_, T>>) -> Vec<T> {
     let mut all: Vec<Result<T, Doing<'_, T>>> = doing.into_iter().map(Err).collect();

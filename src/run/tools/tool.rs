@@ -25,7 +25,9 @@ pub struct ToolFailure(pub String);
 
 /// Whoever carries out calls: a function of the application, of a pack, a command, or a server.
 pub trait Tool: Send + Sync {
-    /// Carries out a call once. Dropping the future cancels it, and must leave nothing running.
+    /// Carries out a call once. Dropping the future cancels it, and must leave nothing running. A loop waits as long as
+    /// this takes unless it has a limit of time
+    /// ([`with_time_limit`](super::ToolLoopRunner::with_time_limit)). A panic goes through the loop to its caller.
     fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>>;
 }
 

@@ -1,17 +1,20 @@
 //! The loop: sends a plan, carries out the calls of the reply, and goes on until the model answers.
 
+use core::time::Duration;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::super::retry::Pace;
 use super::super::{Delta, Doing, PromptRunner, ProviderError, Reply, RunError, RunnerConfig};
-use super::calls::{Decided, MOST_CALLS, decide};
+use super::calls::{Decided, Limits, MOST_CALLS, decide};
 use super::registry::FilteredToolRegistry;
 use super::report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Watch};
 use super::results::{Came, Told, tell};
 use super::settings::Settings;
-use super::together::together;
-use super::tool::ToolCall;
+use super::together::{together, within};
+use super::tool::{ToolCall, ToolFailure};
 use crate::model::{Plan, Value};
 
 /// Carries out the calls of a model over a [`PromptRunner`]. It holds no configuration and no tools, so one serves all
@@ -19,13 +22,28 @@ use crate::model::{Plan, Value};
 #[derive(Clone)]
 pub struct ToolLoopRunner {
     runner: PromptRunner,
+    limit: Option<Limit>,
+}
+
+/// How long a call may take, and by which clock.
+#[derive(Clone)]
+struct Limit {
+    each: Duration,
+    pace: Arc<dyn Pace>,
 }
 
 impl ToolLoopRunner {
     /// A loop over a runner.
     #[must_use]
     pub fn new(runner: PromptRunner) -> Self {
-        Self { runner }
+        Self { runner, limit: None }
+    }
+
+    /// The same with a limit of time for each call. A call that is not done by then is cancelled, and the model is told
+    /// that the tool failed. What a tool does without ever waiting cannot be interrupted.
+    #[must_use]
+    pub fn with_time_limit(self, each: Duration, pace: Arc<dyn Pace>) -> Self {
+        Self { limit: Some(Limit { each, pace }), ..self }
     }
 
     /// Runs until the model answers, the turns are used up, or the provider gives no reply. Nothing is retried here,
@@ -54,7 +72,8 @@ impl ToolLoopRunner {
                 usage: Vec::new(),
                 error: None,
             };
-            let mut run = Run { runner: &self.runner, config, plan, tools, settings, used, watch, report };
+            let limit = self.limit.as_ref();
+            let mut run = Run { runner: &self.runner, limit, config, plan, tools, settings, used, watch, report };
             let turns = run.turns(options.clone()).await?;
             let reason = run.report.stop;
             run.tell(LoopEvent::Stop { reason, turns });
@@ -66,6 +85,7 @@ impl ToolLoopRunner {
 /// One run.
 struct Run<'a> {
     runner: &'a PromptRunner,
+    limit: Option<&'a Limit>,
     config: &'a RunnerConfig,
     plan: &'a Plan,
     tools: &'a FilteredToolRegistry,
@@ -117,7 +137,7 @@ impl<'a> Run<'a> {
 
     /// The model has answered without a call.
     async fn answered(&mut self, reply: &Reply, turn: usize, options: Map<String, Json>) {
-        let mut text = text_of(&reply.message);
+        let mut text = reply.text();
         if text.is_empty() {
             self.tell(LoopEvent::EmptyFinal { turn });
         }
@@ -144,7 +164,7 @@ impl<'a> Run<'a> {
         let (text, why) = match sent {
             Ok(reply) => {
                 self.report.usage.push(reply.usage.clone());
-                let text = text_of(&reply.message);
+                let text = reply.text();
                 if text.is_empty() { (None, Some("empty")) } else { (Some(text), None) }
             }
             Err(RunError::Provider(_)) => (None, Some("provider_error")),
@@ -156,12 +176,13 @@ impl<'a> Run<'a> {
 
     /// Carries out the calls of a reply, each at most once, and appends the reply and one result for each call.
     async fn carry_out(&mut self, turn: usize, reply: &Reply, calls: &[Json]) -> Result<(), RunError> {
-        let dropped = text_of(&reply.message).chars().count();
+        let dropped = reply.text().chars().count();
         if dropped > 0 {
             self.tell(LoopEvent::ContentDropped { turn, chars: dropped });
         }
         let (rules, limits) = (&self.config.rules, self.settings.limits.clone());
-        let decided = decide(rules, self.tools, &limits, turn, calls, &mut self.used)?;
+        let limits = Limits { limits: &limits, max_args_bytes: self.settings.max_args_bytes, turn };
+        let decided = decide(rules, self.tools, &limits, calls, &mut self.used)?;
         let mut message = reply.message.as_object().cloned().unwrap_or_default();
         message.insert("role".to_owned(), json!("assistant"));
         message.insert("content".to_owned(), json!(""));
@@ -183,8 +204,8 @@ impl<'a> Run<'a> {
         for call in batch.iter().filter(|call| call.run.is_ok()) {
             self.tell(LoopEvent::ToolStart { turn, id: call.id.clone(), tool: call.name.clone() });
         }
-        let scene = &self.plan.scene;
-        let came = together(batch.into_iter().map(|call| came(call, scene)).collect()).await;
+        let (scene, limit) = (&self.plan.scene, self.limit);
+        let came = together(batch.into_iter().map(|call| came(call, scene, limit)).collect()).await;
         let told = tell(&self.config.rules, &self.settings.limits, turn, self.settings.max_result_bytes, &came)?;
         for (Came { id, name: tool, .. }, Told { code, content }) in came.into_iter().zip(told) {
             let ok = code.is_none();
@@ -219,11 +240,20 @@ fn beside(call: &Decided<'_>) -> bool {
 }
 
 /// Runs the tool of a call, if it is to be run.
-fn came<'a>(call: Decided<'a>, scene: &'a Value) -> Doing<'a, Came> {
+fn came<'a>(call: Decided<'a>, scene: &'a Value, limit: Option<&'a Limit>) -> Doing<'a, Came> {
     Box::pin(async move {
         let Decided { id, name, run, .. } = call;
         let result = match run {
-            Ok((entry, arguments)) => Came::of(entry.tool.call(ToolCall { id: &id, name: &name, arguments: &arguments, scene }).await),
+            Ok((entry, arguments)) => {
+                let doing = entry.tool.call(ToolCall { id: &id, name: &name, arguments: &arguments, scene });
+                Came::of(match limit {
+                    None => doing.await,
+                    Some(Limit { each, pace }) => {
+                        let late = || ToolFailure(format!("the tool did not end within {} ms", each.as_millis()));
+                        within(doing, || pace.sleep(*each)).await.unwrap_or_else(|| Err(late()))
+                    }
+                })
+            }
             Err(refused) => Err(refused),
         };
         Came { id, name, result }
@@ -243,15 +273,6 @@ fn flooded(calls: usize) -> ProviderError {
 /// The calls of a reply; these decide, and not the reason why the model says it has stopped.
 fn calls_of(message: &Json) -> Vec<Json> {
     message.get("tool_calls").and_then(Json::as_array).cloned().unwrap_or_default()
-}
-
-/// The text of a message, also where it is written in parts.
-fn text_of(message: &Json) -> String {
-    match message.get("content") {
-        Some(Json::String(text)) => text.clone(),
-        Some(Json::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect(),
-        _ => String::new(),
-    }
 }
 
 /// The ids of the calls and results of a chat.

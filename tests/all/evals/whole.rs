@@ -90,6 +90,20 @@ fn replies_are_judged_and_counted() {
     assert!(refused.is_trouble() && refused.checks.is_empty());
 }
 
+/// What is judged is what a user would see: the reply after the tag rules of the preset's configuration.
+#[test]
+fn cleaned_replies_are_judged() {
+    let transport = Scripted::new([ok(&says("A lamp<x> every</x> twelve seconds.")), ok(&says("It<x> turns</x> every twelve seconds."))]);
+    let mut evaluation = evaluation(transport, 1);
+    let tags = json!({ "output_tags": { "enabled": true, "rules": [{ "tag": "x", "action": "strip" }] } });
+    evaluation.file.presets[0].config = tags.as_object().unwrap().clone();
+    let all = cells(&evaluation.file, &Wanted { modes: vec![Mode::Chat, Mode::Tools], repetitions: 1 });
+    let outcomes = now(evaluate(&evaluation, &all[..2], &BTreeMap::new(), &|_| {}));
+    for outcome in &outcomes {
+        assert!(!outcome.text.contains("<x>") && outcome.text.contains("twelve seconds"), "{outcome:?}");
+    }
+}
+
 #[test]
 fn what_is_finished_is_not_asked_again_unless_it_has_changed() {
     let answers = || vec![ok(&says("nothing")), ok(&says("nothing")), json_answer(503, &json!({}))];

@@ -181,6 +181,17 @@ fn replies_that_are_half_json_or_another_json() {
 }
 
 #[test]
+fn why_the_model_stopped_is_no_reply_by_itself() {
+    let whole = json!({ "choices": [{ "message": null, "finish_reason": "stop" }] });
+    assert_eq!(answered("openai", false, json_answer(200, &whole)).error().code, "empty_response");
+    let stream = "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    assert_eq!(answered("openai", true, stream_answer(stream)).error().code, "empty_response");
+    // an empty message is one
+    let empty = json!({ "choices": [{ "message": { "role": "assistant", "content": "" }, "finish_reason": "stop" }] });
+    assert_eq!(answered("openai", false, json_answer(200, &empty)).reply().message["content"], "");
+}
+
+#[test]
 fn errors_inside_a_reply_of_success() {
     let body = json!({ "error": { "message": "Slow down", "code": 429 } });
     let error = answered("openrouter", false, json_answer(200, &body)).error();

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use tapster::run::Key;
 use tapster::run::keys::Scrubber;
+use tapster::run::{Doing, Incoming, Key, Outgoing, Transport, TransportError};
+
+use super::scripted::{BASE, Scripted, send, stream_answer};
 
 /// A key with letters that JSON and addresses write in other ways.
 pub(crate) const KEY: &str = "sk-Test/0123456789+\"\\abcdef";
@@ -51,6 +53,43 @@ fn a_key_shows_nothing_of_itself() {
         assert!(clean.contains("[key]") && !clean.contains("0123456789"), "{clean}");
     }
     assert_eq!(key().scrub("sk-Test/012345678"), "sk-Test/012345678");
+}
+
+/// A scripted provider behind a transport that has a key.
+struct Keyed(std::sync::Arc<Scripted>);
+
+impl Transport for Keyed {
+    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+        self.0.send(request)
+    }
+
+    fn scrub(&self, text: String) -> String {
+        key().scrub(&text)
+    }
+
+    fn scrubber(&self) -> Scrubber {
+        Scrubber::new(Some(key()))
+    }
+}
+
+/// A key that is cut over two events never stands in the bytes as a whole, and is not shown either.
+#[test]
+fn an_echo_over_several_events_of_a_stream() {
+    let event = |field: &str, text: &str| {
+        let delta = serde_json::json!({ "choices": [{ "delta": { field: text } }] });
+        format!("data: {delta}\n\n")
+    };
+    let (begin, end) = KEY.split_at(9);
+    let mut body = String::new();
+    for field in ["reasoning_content", "content"] {
+        for text in ["It is ", begin, end, ". Yes"] {
+            body += &event(field, text);
+        }
+    }
+    body += "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let came = send(&BASE, std::sync::Arc::new(Keyed(Scripted::new([stream_answer(&body)]))), "openai", true);
+    assert_eq!((came.text(), came.reasoning()), ("It is [key]. Yes".to_owned(), "It is [key]. Yes".to_owned()));
+    assert_eq!(came.reply().message["content"], "It is [key]. Yes");
 }
 
 proptest! {

@@ -40,7 +40,10 @@ fn asked(dialect: &str, url: &str, stream: bool, messages: &Json, more: &Json) -
 
 #[test]
 fn a_real_server() {
-    let Ok(url) = std::env::var("TAPSTER_REAL_URL") else { return };
+    let Ok(url) = std::env::var("TAPSTER_REAL_URL") else {
+        eprintln!("skipped: TAPSTER_REAL_URL names no server");
+        return;
+    };
     let chat = json!([{ "role": "system", "text": "Be brief." }, { "role": "user", "text": "Name a colour. Grüße!" }]);
     let long = json!([{ "role": "user", "text": "word ".repeat(50_000) }]);
     let tool = json!({ "tools": [{ "type": "function", "function": { "name": "look", "description": "Looks.", "parameters": { "type": "object" } } }] });

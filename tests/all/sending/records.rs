@@ -1,11 +1,14 @@
 //! Records and replays.
 
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 
 use serde_json::{Value as Json, json};
+use tapster::run::retry::{Policy, Retrying};
 use tapster::run::{Recorder, Replay, TransportError};
 
 use super::faults::{STREAM, TEXT, whole};
+use super::retries::Still;
 use super::scripted::{Answer, BASE, Part, Scripted, json_answer, now, request, send, stream_answer, typed};
 
 fn recorded(answers: Vec<Answer>) -> String {
@@ -75,6 +78,39 @@ fn records_that_cannot_be_read() {
         let error = Replay::parse(text).err().unwrap();
         assert_eq!(error.line, line);
         assert!(error.message.contains(said), "{}", error.message);
+    }
+}
+
+/// A request that is cancelled before its answer begins has a line too; a stream that was read to its end is not cut.
+#[test]
+fn every_request_has_a_line_of_its_own() {
+    use tapster::run::Transport;
+    let sink = Arc::new(Mutex::new(Vec::new()));
+    let recorder: Arc<dyn Transport> =
+        Arc::new(Recorder::new(Scripted::new([json_answer(503, &json!({})), stream_answer(STREAM)]), sink.clone(), None));
+    let asked = request("openai", "https://a.example/v1", true).outgoing;
+    drop(Recorder::new(Arc::new(Silent), sink.clone(), None).send(&asked).as_mut().poll(&mut Context::from_waker(Waker::noop())));
+    let retrying = |inner: Arc<dyn Transport>| Arc::new(Retrying::new(inner, Policy::default(), Arc::new(Still::default())));
+    assert_eq!(send(&BASE, retrying(recorder), "openai", true).reply().message["content"], TEXT);
+    let record = String::from_utf8(sink.lock().unwrap().clone()).unwrap();
+    let replies: Vec<Json> = record.lines().map(|line| serde_json::from_str::<Json>(line).unwrap()["reply"].clone()).collect();
+    let [cancelled, refused, read] = replies.as_slice() else { panic!("{record}") };
+    assert_eq!((&cancelled["error"]["code"], &refused["status"]), (&json!("cancelled"), &json!(503)));
+    assert!(read["status"] == 200 && read.get("cut").is_none(), "{read}");
+    // a replay is asked as often as the provider was, and not more often
+    let rest: String = record.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    let replay = retrying(Arc::new(Replay::parse(&rest).unwrap()));
+    assert_eq!(send(&BASE, replay, "openai", true).reply().message["content"], TEXT);
+    let replay = retrying(Arc::new(Replay::parse(rest.lines().next().unwrap()).unwrap()));
+    assert_eq!(send(&BASE, replay, "openai", true).error().status, Some(503));
+}
+
+/// A provider that never answers.
+struct Silent;
+
+impl tapster::run::Transport for Silent {
+    fn send<'a>(&'a self, _: &'a tapster::run::Outgoing) -> tapster::run::Doing<'a, Result<tapster::run::Incoming, TransportError>> {
+        Box::pin(std::future::pending())
     }
 }
 

@@ -12,7 +12,7 @@ use super::scripted::{Answer, BASE, Came, Part, Scripted, json_answer, send, str
 
 /// Time that only passes when it is asked to, and chance that is always one half.
 #[derive(Default)]
-struct Still(Mutex<Vec<Duration>>);
+pub(crate) struct Still(Mutex<Vec<Duration>>);
 
 impl Pace for Still {
     fn sleep(&self, pause: Duration) -> Doing<'_, ()> {

@@ -57,6 +57,7 @@ fn what_is_not_there_cannot_be_started() {
     assert!(done(&CommandTool { line: lost, ..shell("true") }, &json!({})).is_err());
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_command_that_never_ends_is_killed_with_its_children() {
     let folder = std::env::temp_dir().join(format!("tapster-tools-{}", std::process::id()));
@@ -64,16 +65,17 @@ fn a_command_that_never_ends_is_killed_with_its_children() {
     let kept = folder.join("pid");
     // the child of the shell ignores what a shell is told when it is killed, and keeps the pipe open
     let script = format!("(trap '' TERM HUP; sleep 600 & echo $! > '{0}'; wait) & wait", kept.display());
-    let tool = CommandTool { timeout: Duration::from_millis(1_500), ..shell(&script) };
+    let tool = CommandTool { timeout: Duration::from_millis(6_000), ..shell(&script) };
     let begun = Instant::now();
     let why = done(&tool, &json!({})).unwrap_err();
-    assert!(why.contains("did not end within 1500 ms"), "{why}");
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(why.contains("did not end within 6000 ms"), "{why}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     let pid = std::fs::read_to_string(&kept).unwrap();
     assert!(gone(pid.trim()), "the child {pid} still runs");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_cancelled_command_is_killed_and_one_that_ends_leaves_nothing_behind() {
     let folder = std::env::temp_dir().join(format!("tapster-tools-cancel-{}", std::process::id()));
@@ -85,7 +87,7 @@ fn a_cancelled_command_is_killed_and_one_that_ends_leaves_nothing_behind() {
         let running = call(&tool, &arguments);
         let written = async {
             while !cancelled.exists() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::task::yield_now().await;
             }
         };
         // dropping what is running is how a caller cancels
@@ -98,19 +100,19 @@ fn a_cancelled_command_is_killed_and_one_that_ends_leaves_nothing_behind() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Whether a process has ended: it is not there, or is only kept for its exit code.
+/// Whether a process has ended: it is not there, or is only kept for its exit code. A killed process is gone as soon as
+/// the kernel comes to it.
+#[cfg(target_os = "linux")]
 fn gone(pid: &str) -> bool {
     let ended = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.is_empty() || stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
     };
-    // a killed process is gone as soon as the kernel comes to it
-    (0..2_000).any(|_| {
-        if !ended() {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        ended()
-    })
+    let begun = Instant::now();
+    while !ended() && begun.elapsed() < Duration::from_secs(10) {
+        std::thread::yield_now();
+    }
+    ended()
 }
 
 #[test]
@@ -155,6 +157,11 @@ fn a_host_declares_its_tools_in_a_file() {
         ("[[tool]]\nname = 'x'\ncommand = 'x'\n", "line 3"),
         ("[[server]]\nname = 'x'\ncommand = ['x']\noutput = 'text'\n", "unknown field `output`"),
         ("tool = 1", "line 1"),
+        ("[[tool]]\nname = 'x'\ncommand = []\n", "row 1 of `[[tool]]`: `command`"),
+        ("[[tool]]\nname = 'x'\ncommand = ['x']\nmax_output_bytes = 0\n", "`max_output_bytes` must be at least 1"),
+        ("[[tool]]\nname = 'x'\ncommand = ['x']\nenv = ['KEY=value']\n", "without values"),
+        ("[[server]]\nname = 'x'\ncommand = ['']\n", "row 1 of `[[server]]`: `command`"),
+        ("[[server]]\nname = 'x'\ncommand = ['x']\n[[server]]\nname = 'x'\ncommand = ['y']\n", "row 2 of `[[server]]`: another"),
     ] {
         let why = HostTools::parse(file).unwrap_err();
         assert!(why.contains(said), "{file}: {why}");

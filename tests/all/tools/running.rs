@@ -166,6 +166,30 @@ impl Pace for Still {
     }
 }
 
+/// A tool that never ends.
+struct Endless;
+
+impl Tool for Endless {
+    fn call<'a>(&'a self, _: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_tool_that_never_ends_is_given_up_and_the_loop_goes_on() {
+    let tools = ToolRegistry::new()
+        .with(ToolSpec::new("wait"), Arc::new(Endless))
+        .with(ToolSpec::new("now"), Arc::new(|_: &ToolCall<'_>| Ok(json!(1))));
+    let transport = Scripted::new([calls(&[("a", "wait", "{}"), ("b", "now", "{}")]), says("Done.")]);
+    let runner = ToolLoopRunner::new(PromptRunner::new(transport)).with_time_limit(Duration::from_millis(40), Arc::new(Still));
+    let config = config(&BASE);
+    let (plan, tools) = (plan(&config.rules), FilteredToolRegistry::from(tools));
+    let report = wait(runner.run(&config, &plan, &tools, &Map::new(), &mut Unwatched)).unwrap();
+    let codes: Vec<Option<&str>> = report.results.iter().map(|result| result.code.as_deref()).collect();
+    assert_eq!((codes, report.final_text.as_deref()), (vec![Some("tool_error"), None], Some("Done.")));
+    assert!(told(&report, 0).to_string().contains("did not end within 40 ms"), "{}", told(&report, 0));
+}
+
 #[test]
 fn a_request_that_is_sent_again_runs_no_tool_again() {
     let count = Arc::new(AtomicUsize::new(0));

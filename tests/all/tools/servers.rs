@@ -23,7 +23,11 @@ fn names(tools: &ToolRegistry) -> Vec<&str> {
 
 /// Whether there is a Python to run the server with.
 fn python() -> bool {
-    std::process::Command::new("python3").arg("--version").output().is_ok_and(|out| out.status.success())
+    let there = std::process::Command::new("python3").arg("--version").output().is_ok_and(|out| out.status.success());
+    if !there {
+        eprintln!("skipped: there is no python3 to run the MCP server of this test with");
+    }
+    there
 }
 
 #[test]
@@ -78,12 +82,13 @@ fn a_server_that_dies_or_hangs_fails_the_call_alone() {
             let why = dead.call("add", json!({ "a": 1, "b": 1 })).await.unwrap_err().0;
             assert!(why.starts_with("the server `small` did not"), "{why}");
         }
-        let hung = tools_of_server(&server("hangs", 2_000)).await.unwrap();
+        let hung = tools_of_server(&server("hangs", 8_000)).await.unwrap();
         let why = hung.call("add", json!({ "a": 1, "b": 1 })).await.unwrap_err().0;
-        assert!(why.contains("within 2000 ms"), "{why}");
+        assert!(why.contains("within 8000 ms"), "{why}");
     });
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_server_ends_when_nobody_holds_its_tools() {
     if !python() {
@@ -100,11 +105,9 @@ fn a_server_ends_when_nobody_holds_its_tools() {
         let tools = FilteredToolRegistry::from(tools_of_server(&spec).await.unwrap());
         assert!(running());
         drop(tools);
-        for _ in 0..1_000 {
-            if !running() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        let begun = Instant::now();
+        while running() && begun.elapsed() < Duration::from_secs(20) {
+            tokio::task::yield_now().await;
         }
         assert!(!running(), "the server still runs");
     });
