@@ -250,7 +250,7 @@ fn values(bytes: &[u8]) -> usize {
     memchr::memchr3_iter(b',', b'[', b'{', bytes).count()
 }
 
-/// The error of a status that is none of success.
+/// The error of a status that does not mean success.
 async fn refusal(incoming: &mut Incoming, reading: &Reading, bounds: Bounds) -> ProviderError {
     let status = incoming.status;
     let mut bytes = Vec::new();

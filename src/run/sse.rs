@@ -28,7 +28,7 @@ pub struct Splitter {
     has_data: bool,
 }
 
-/// The mark that a text may begin with, and that is no part of it.
+/// The mark that a text may begin with, and that does not belong to it.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 impl Splitter {

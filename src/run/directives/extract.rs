@@ -21,7 +21,7 @@ pub enum ReadError {
     /// There is no JSON object in it.
     #[error("there is no JSON object in the reply")]
     NoJson,
-    /// The object is no envelope; the place as a JSON Pointer into it.
+    /// The object is not an envelope; the place as a JSON Pointer into it.
     #[error("the JSON object of the reply is not as it should be at `{0}`")]
     Envelope(String),
 }
@@ -176,7 +176,7 @@ impl Iterator for Objects<'_> {
             let start = self.at + self.text.get(self.at..)?.find('{')?;
             let rest = self.text.get(start..)?;
             self.at = start + 1;
-            // what is no object by its second character is no place that was tried
+            // anything that cannot be an object by its second character does not count as a place that was tried
             let second = rest.get(1..)?.trim_start().bytes().next();
             if !matches!(second, Some(b'"' | b'}' | b',')) {
                 continue;

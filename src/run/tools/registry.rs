@@ -35,7 +35,7 @@ impl ToolSpec {
 /// Why parameters cannot be used.
 #[derive(Clone)]
 pub(super) enum Trouble {
-    /// They are no JSON object.
+    /// They are not a JSON object.
     Type,
     /// They are no usable JSON Schema.
     Schema(String),
