@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
+use super::left::exact;
 use super::{Problem, RunError};
 use crate::assemble::{Outcome, run};
 use crate::emit::dialects;
@@ -119,6 +120,7 @@ impl RunnerConfig {
     /// # Errors
     /// As for [`parse`](Self::parse).
     pub fn parse_with(rules: &Ruleset, context: &Json, registry: &Json, default_overrides: &Json) -> Result<Self, RunError> {
+        exact(context, "")?;
         let runner = json!({
             "context": context, "registry": registry, "default_overrides": default_overrides, "dialects": dialects(rules),
         });

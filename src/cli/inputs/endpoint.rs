@@ -144,24 +144,16 @@ impl Pace for Hasty {
     }
 }
 
-/// A file for a record, which only its owner may read. One that holds something is not overwritten.
+/// A new file for a record, which only its owner may read.
 fn new_record(file: &Path) -> Result<File, Stop> {
     let mut options = File::options();
-    options.append(true).create(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let opened = options.open(file).and_then(|sink| Ok((sink.metadata()?.len(), sink)));
-    match opened {
-        Ok((0, sink)) => Ok(sink),
-        Ok(_) => {
-            let message = format!("`{}` already holds something, and a record is not written over it", shown(file));
-            Err(Stop::could_not(Code::FileMissing, message, "name another file with `--record`, or remove this one first"))
-        }
-        Err(error) => {
-            let message = format!("`{}` cannot be written: {error}", shown(file));
-            Err(Stop::could_not(Code::FileMissing, message, "name a file that can be written"))
-        }
-    }
+    options.open(file).map_err(|error| {
+        let message = format!("`{}` cannot be written: {error}", shown(file));
+        Stop::could_not(Code::FileMissing, message, "name a new file; a record that exists is not overwritten")
+    })
 }
 
 /// A time in seconds that is more than nothing.
