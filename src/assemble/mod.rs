@@ -56,8 +56,7 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
 /// as JSON arrays of objects; the other lists are filled as in a build.
 ///
 /// # Errors
-/// As for [`build`], and for an unknown program, pass or list. Where a single pass was requested, the stage is its
-/// name.
+/// As for [`build`], and for an unknown program, pass or list. The stage is the name of the pass, without its program.
 pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
     run_all(rules, &[name], scene, lists)
 }
@@ -82,13 +81,15 @@ pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, s
     let machine = Machine::new(rules.programs()).with_hooks(&hooks);
     for name in names {
         let (result, stage) = match rules.programs().find(name) {
-            Some(program) => (machine.run(program, &mut st).map_err(|(halt, _)| halt), None),
-            None => (run_pass(rules, name, &machine, &mut st)?, Some(short(name))),
+            Some(program) => match machine.run(program, &mut st) {
+                Ok(()) => (Ok(()), None),
+                Err((halt, pass)) => (Err(halt), Some(short(&pass).to_owned())),
+            },
+            None => (run_pass(rules, name, &machine, &mut st)?, Some(short(name).to_owned())),
         };
         match result {
             Ok(()) | Err(Halt::Stop) => {}
-            Err(Halt::Warned) => return Err(BuildError::of(Halt::Warned, stage.or(Some(name)), &st)),
-            Err(halt) => return Err(BuildError::of(halt, stage, &st)),
+            Err(halt) => return Err(BuildError::of(halt, Some(stage.as_deref().unwrap_or(name)), &st)),
         }
     }
     Ok(Outcome::new(rules.clone(), st))

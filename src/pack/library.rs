@@ -8,6 +8,7 @@ use include_dir::{Dir, include_dir};
 
 use super::files::{self, PackFiles, RuleFile};
 use crate::diag::Report;
+use crate::reading::KeyPlace;
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 
@@ -78,6 +79,27 @@ pub fn shipped_readers() -> Vec<String> {
         files.iter().any(|file| String::from_utf8_lossy(&file.bytes).lines().any(|line| line.trim() == "kind = \"foreign\""))
     };
     shipped_names().into_iter().filter(reads).collect()
+}
+
+/// Whether a shipped pack says this of where the key of a dialect goes. A pack of the library may have the name of a
+/// shipped one, so it is the row that counts, not the name.
+#[must_use]
+pub fn is_shipped_key(dialect: &str, place: &KeyPlace) -> bool {
+    let has = |row: &toml::Value| {
+        let is = |key: &str, value: &str| row.get(key).and_then(toml::Value::as_str).unwrap_or_default().eq_ignore_ascii_case(value);
+        let list = |key: &str| row.get(key).and_then(toml::Value::as_array).into_iter().flatten().filter_map(toml::Value::as_str);
+        row.get("name").and_then(toml::Value::as_str) == Some(dialect)
+            && is("header", &place.header)
+            && row.get("prefix").and_then(toml::Value::as_str).unwrap_or_default() == &*place.prefix
+            && list("env").eq(place.env.iter().map(AsRef::as_ref))
+            && list("origins").eq(place.origins.iter().map(AsRef::as_ref))
+    };
+    shipped_names().iter().filter_map(|name| shipped(name)).flat_map(|pack| pack.files).any(|file| {
+        let text = String::from_utf8_lossy(&file.bytes);
+        let document = text.contains("[[key]]").then(|| toml::from_str::<toml::Table>(&text).ok()).flatten();
+        let rows = document.as_ref().and_then(|document| document.get("key")).and_then(toml::Value::as_array);
+        rows.is_some_and(|rows| rows.iter().any(has))
+    })
 }
 
 /// A shipped pack by name.

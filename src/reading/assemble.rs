@@ -1,11 +1,14 @@
 //! Putting a reply together: the parts of a whole reply, or of one event after the other.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
 use super::Reading;
 use super::parts::{Call, Detail, Part, Trouble, Whole};
 use super::path::Path;
+use super::tree::{Tree, map};
 
 /// More of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,12 +99,12 @@ impl<'r> Assembler<'r> {
     }
 
     /// Reads a whole reply.
-    pub fn whole(&mut self, document: &Json) {
+    pub fn whole(&mut self, document: &Tree<'_>) {
         self.read(&self.reading.whole, "", document, &mut |_| {});
     }
 
     /// Reads an event of a stream: its name, if it has one, and its data. `heard` is told what is new.
-    pub fn event(&mut self, name: &str, document: &Json, heard: &mut dyn FnMut(Heard<'_>)) {
+    pub fn event(&mut self, name: &str, document: &Tree<'_>, heard: &mut dyn FnMut(Heard<'_>)) {
         self.read(&self.reading.stream, name, document, heard);
     }
 
@@ -152,12 +155,12 @@ impl<'r> Assembler<'r> {
         Assembled { message: Json::Object(message), reasoning: self.reasoning, finish_reason: self.finish, usage: self.usage }
     }
 
-    fn read(&mut self, parts: &'r [Part], event: &str, document: &Json, heard: &mut dyn FnMut(Heard<'_>)) {
+    fn read(&mut self, parts: &'r [Part], event: &str, document: &Tree<'_>, heard: &mut dyn FnMut(Heard<'_>)) {
         for part in parts {
             if !part.when.iter().all(|test| test.holds(event, document)) {
                 continue;
             }
-            let mut one = |element: &Json| {
+            let mut one = |element: &Tree<'_>| {
                 if part.of_which.iter().all(|test| test.holds(event, element)) {
                     self.part(part, element, heard);
                 }
@@ -169,11 +172,11 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    fn part(&mut self, part: &'r Part, at: &Json, heard: &mut dyn FnMut(Heard<'_>)) {
+    fn part(&mut self, part: &'r Part, at: &Tree<'_>, heard: &mut dyn FnMut(Heard<'_>)) {
         if let Some(error) = part.error.as_ref().and_then(|trouble| refused(self.reading, trouble, at)) {
             self.error.get_or_insert(error);
         }
-        if let Some((whole, Json::Object(message))) = part.message.as_ref().and_then(|w| Some((w, w.at.of(at)?))) {
+        if let Some((whole, Tree::Table(message))) = part.message.as_ref().and_then(|w| Some((w, w.at.of(at)?))) {
             self.found = true;
             take_over(&mut self.message, message, whole, &mut Vec::new());
         }
@@ -195,7 +198,7 @@ impl<'r> Assembler<'r> {
             heard(Heard::Reasoning(text));
         }
         if let Some(signature) = first(&part.signature, at) {
-            self.signature = Some(signature.clone());
+            self.signature = Some(signature.to_json());
         }
         if let Some(call) = part.call.as_ref().filter(|call| call.is_at(at)) {
             self.found = true;
@@ -211,14 +214,14 @@ impl<'r> Assembler<'r> {
         }
         if let Some(usage) = first(&part.usage, at) {
             match (&mut self.usage, usage) {
-                (Json::Object(before), Json::Object(now)) => before.extend(now.iter().map(|(k, v)| (k.clone(), v.clone()))),
-                (before, now) => *before = now.clone(),
+                (Json::Object(before), Tree::Table(now)) => before.extend(map(now)),
+                (before, now) => *before = now.to_json(),
             }
         }
         self.over |= part.ends;
     }
 
-    fn call(&mut self, call: &Call, at: &Json) {
+    fn call(&mut self, call: &Call, at: &Tree<'_>) {
         let index = call.index.as_ref().and_then(|path| path.of(at)).map(key_text);
         let id = call.id.as_ref().and_then(|path| path.of(at)?.as_str()).filter(|id| !id.is_empty());
         let name = call.name.as_ref().and_then(|path| path.of(at)?.as_str()).unwrap_or_default();
@@ -246,20 +249,20 @@ impl<'r> Assembler<'r> {
             building.name.push_str(name);
         }
         match call.arguments.as_ref().and_then(|path| path.of(at)) {
-            Some(Json::String(text)) => building.arguments.push_str(text),
-            Some(value) => building.arguments = value.to_string(),
+            Some(Tree::Text(text)) => building.arguments.push_str(text),
+            Some(value) => building.arguments = value.to_json().to_string(),
             None => {}
         }
         if let Some(signature) = call.signature.as_ref().and_then(|path| path.of(at)) {
-            building.signature = Some(signature.clone());
+            building.signature = Some(signature.to_json());
         }
-        if let (true, Json::Object(fields)) = (call.rest, at) {
-            let rest = fields.iter().filter(|(key, value)| !call.reads(key) && !value.is_null());
-            building.rest.extend(rest.map(|(key, value)| (key.clone(), value.clone())));
+        if let (true, Tree::Table(fields)) = (call.rest, at) {
+            let rest = fields.iter().filter(|(key, value)| !call.reads(key) && *value != Tree::Null);
+            building.rest.extend(rest.map(|(key, value)| (key.clone().into_owned(), value.to_json())));
         }
     }
 
-    fn detail(&mut self, detail: &Detail, at: &Json) {
+    fn detail(&mut self, detail: &Detail, at: &Tree<'_>) {
         let index = detail.index.as_ref().and_then(|path| path.of(at)).map(key_text);
         let n = index.as_ref().and_then(|index| self.detail_at.get(index)).copied().unwrap_or_else(|| {
             self.details.push(Map::new());
@@ -269,12 +272,12 @@ impl<'r> Assembler<'r> {
             self.detail_at.insert(index, n);
         }
         let Some(block) = self.details.get_mut(n) else { return };
-        if let Some(Json::Object(fields)) = detail.at.as_ref().and_then(|path| path.of(at)) {
-            let set = fields.iter().filter(|(key, _)| !detail.add.iter().any(|(added, _)| added.as_ref() == key.as_str()));
-            block.extend(set.map(|(key, value)| (key.clone(), value.clone())));
+        if let Some(Tree::Table(fields)) = detail.at.as_ref().and_then(|path| path.of(at)) {
+            let set = fields.iter().filter(|(key, _)| !detail.add.iter().any(|(added, _)| added.as_ref() == key.as_ref()));
+            block.extend(set.map(|(key, value)| (key.clone().into_owned(), value.to_json())));
         }
         for (key, path) in &detail.add {
-            if let Some(text) = path.of(at).and_then(Json::as_str) {
+            if let Some(text) = path.of(at).and_then(Tree::as_str) {
                 append(block, key, text);
             }
         }
@@ -301,13 +304,13 @@ impl Building {
     }
 }
 
-fn first<'a>(paths: &[Path], at: &'a Json) -> Option<&'a Json> {
+fn first<'a, 'd>(paths: &[Path], at: &'a Tree<'d>) -> Option<&'a Tree<'d>> {
     paths.iter().find_map(|path| path.of(at))
 }
 
 /// A number or word by which parts of one call are found.
-fn key_text(value: &Json) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+fn key_text(value: &Tree<'_>) -> String {
+    value.as_str().map_or_else(|| value.to_json().to_string(), str::to_owned)
 }
 
 fn append(fields: &mut Map<String, Json>, key: &str, text: &str) {
@@ -320,20 +323,20 @@ fn append(fields: &mut Map<String, Json>, key: &str, text: &str) {
 }
 
 /// Takes over the fields of a message, those of tables inside it one by one.
-fn take_over<'a>(into: &mut Map<String, Json>, from: &'a Map<String, Json>, whole: &Whole, path: &mut Vec<&'a str>) {
+fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a>)], whole: &Whole, path: &mut Vec<&'a str>) {
     for (key, value) in from {
-        if path.is_empty() && whole.skip.iter().any(|skip| skip.as_ref() == key.as_str()) {
+        if path.is_empty() && whole.skip.iter().any(|skip| skip.as_ref() == key.as_ref()) {
             continue;
         }
         path.push(key);
         let appended = whole.append.iter().any(|at| at.iter().map(AsRef::as_ref).eq(path.iter().copied()));
-        match (into.get_mut(key), value) {
-            (Some(Json::String(before)), Json::String(text)) if appended => before.push_str(text),
-            (Some(Json::Object(before)), Json::Object(now)) => take_over(before, now, whole, path),
+        match (into.get_mut(key.as_ref()), value) {
+            (Some(Json::String(before)), Tree::Text(text)) if appended => before.push_str(text),
+            (Some(Json::Object(before)), Tree::Table(now)) => take_over(before, now, whole, path),
             // an event without a value takes nothing back
-            (Some(_), Json::Null) => {}
+            (Some(_), Tree::Null) => {}
             _ => {
-                into.insert(key.clone(), value.clone());
+                into.insert(key.clone().into_owned(), value.to_json());
             }
         }
         path.pop();
@@ -341,12 +344,14 @@ fn take_over<'a>(into: &mut Map<String, Json>, from: &'a Map<String, Json>, whol
 }
 
 /// The error that stands in a document.
-fn refused(reading: &Reading, trouble: &Trouble, at: &Json) -> Option<Refused> {
+fn refused(reading: &Reading, trouble: &Trouble, at: &Tree<'_>) -> Option<Refused> {
     let error = trouble.at.of(at)?;
     let status = trouble.status.iter().filter_map(|path| path.of(error)).find_map(|value| match value {
-        Json::String(word) => reading.statuses.get(word.as_str()).copied(),
-        other => other.as_u64().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n)),
+        Tree::Text(word) => reading.statuses.get(word.as_ref()).copied(),
+        Tree::Number(number) => number.as_u64().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n)),
+        _ => None,
     });
-    let message = trouble.message.of(error).or(Some(error)).and_then(Json::as_str).map_or_else(|| error.to_string(), str::to_owned);
+    let message =
+        trouble.message.of(error).or(Some(error)).and_then(Tree::as_str).map_or_else(|| error.to_json().to_string(), str::to_owned);
     Some(Refused { status, message })
 }

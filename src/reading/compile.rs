@@ -122,6 +122,7 @@ impl Compile<'_> {
             header: Arc::from(header.to_ascii_lowercase()),
             prefix: Arc::from(text("prefix").unwrap_or_default()),
             env: texts(row.fields.get("env")).map(|(name, _)| Arc::from(name)).collect(),
+            origins: texts(row.fields.get("origins")).map(|(origin, _)| Arc::from(origin)).collect(),
         })
     }
 
@@ -131,7 +132,7 @@ impl Compile<'_> {
             let dialects = self.forms.keys().filter_map(|name| name.strip_suffix("/payload"));
             let help = suggest::help(&row.name, dialects).unwrap_or_else(|| "the row has the name of a dialect".to_owned());
             let message = format!("there is no dialect `{}` that could {could}", row.name);
-            self.say(Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(&format!("{}/payload", row.name)), row, &help);
+            self.say(Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(format!("{}/payload", row.name)), row, &help);
         }
     }
 

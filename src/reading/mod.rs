@@ -9,6 +9,7 @@ mod assemble;
 mod compile;
 mod parts;
 mod path;
+mod tree;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 pub use assemble::{Assembled, Assembler, Heard, Refused};
+pub use tree::Tree;
 
 use parts::Part;
 
@@ -35,6 +37,8 @@ pub struct KeyPlace {
     pub prefix: Arc<str>,
     /// Environment variables to propose.
     pub env: Vec<Arc<str>>,
+    /// The provider's own origins, to which a key of one of these variables may go.
+    pub origins: Vec<Arc<str>>,
 }
 
 impl Readings {

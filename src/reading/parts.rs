@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value as Json;
-
 use super::path::{Each, Path, Test};
+use super::tree::Tree;
 
 /// A row of table `reply_part`.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +43,7 @@ pub(super) struct Call {
 
 impl Call {
     /// Whether there is anything of a call.
-    pub(super) fn is_at(&self, at: &Json) -> bool {
+    pub(super) fn is_at(&self, at: &Tree<'_>) -> bool {
         [&self.id, &self.name, &self.arguments].into_iter().flatten().any(|path| path.of(at).is_some())
     }
 
@@ -67,7 +66,7 @@ pub(super) struct Detail {
 
 impl Detail {
     /// Whether there is anything of a block.
-    pub(super) fn is_at(&self, at: &Json) -> bool {
+    pub(super) fn is_at(&self, at: &Tree<'_>) -> bool {
         self.at.iter().chain(self.add.iter().map(|(_, path)| path)).any(|path| path.of(at).is_some())
     }
 }

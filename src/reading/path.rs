@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use super::tree::Tree;
+
 /// A dotted path; an empty one is the document itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Path(pub(super) Vec<Step>);
@@ -38,16 +40,15 @@ impl Path {
     }
 
     /// The value at the path; `None` if there is none, or if it is null.
-    pub(super) fn of<'a>(&self, document: &'a Json) -> Option<&'a Json> {
+    pub(super) fn of<'a, 'd>(&self, document: &'a Tree<'d>) -> Option<&'a Tree<'d>> {
         let mut at = document;
         for step in &self.0 {
             at = match at {
-                Json::Object(map) => map.get(step.key.as_ref())?,
-                Json::Array(list) => list.get(step.index?)?,
-                _ => return None,
+                Tree::List(list) => list.get(step.index?)?,
+                other => other.get(&step.key)?,
             };
         }
-        (!at.is_null()).then_some(at)
+        Some(at).filter(|at| !matches!(at, Tree::Null))
     }
 
     /// The key with which this path goes on behind another one.
@@ -69,11 +70,11 @@ impl Each {
     }
 
     /// Calls `then` with every element. A value that is no list is its own only element.
-    pub(super) fn visit(&self, document: &Json, then: &mut dyn FnMut(&Json)) {
-        fn walk(paths: &[Path], at: &Json, then: &mut dyn FnMut(&Json)) {
+    pub(super) fn visit(&self, document: &Tree<'_>, then: &mut dyn FnMut(&Tree<'_>)) {
+        fn walk(paths: &[Path], at: &Tree<'_>, then: &mut dyn FnMut(&Tree<'_>)) {
             let Some((first, rest)) = paths.split_first() else { return then(at) };
             match first.of(at) {
-                Some(Json::Array(list)) => list.iter().for_each(|element| walk(rest, element, then)),
+                Some(Tree::List(list)) => list.iter().for_each(|element| walk(rest, element, then)),
                 Some(other) => walk(rest, other, then),
                 None => {}
             }
@@ -91,10 +92,10 @@ pub(super) struct Test {
 }
 
 impl Test {
-    pub(super) fn holds(&self, event: &str, document: &Json) -> bool {
+    pub(super) fn holds(&self, event: &str, document: &Tree<'_>) -> bool {
         let Some(at) = &self.at else { return self.one_of.iter().any(|word| word.as_str() == Some(event)) };
         match at.of(document) {
-            Some(value) => self.one_of.contains(value),
+            Some(value) => self.one_of.iter().any(|one| value.is(one)),
             None => self.one_of.contains(&Json::Null),
         }
     }

@@ -120,6 +120,10 @@ impl RunnerConfig {
     /// # Errors
     /// As for [`parse`](Self::parse).
     pub fn parse_with(rules: &Ruleset, context: &Json, registry: &Json, default_overrides: &Json) -> Result<Self, RunError> {
+        if context.is_null() {
+            let message = "a run needs a configuration with at least `provider` and `model`".to_owned();
+            return Err(config("runner_config_required", "", message));
+        }
         exact(context, "")?;
         let runner = json!({
             "context": context, "registry": registry, "default_overrides": default_overrides, "dialects": dialects(rules),
@@ -205,7 +209,7 @@ impl RunnerConfig {
 pub fn capabilities(rules: &Ruleset, input: &Json) -> Result<(Capabilities, Option<Budget>), RunError> {
     let at = |key: &str| input.get(key).cloned().unwrap_or_default();
     let name = |key: &str| at(key).as_str().unwrap_or_default().trim().to_owned();
-    let runner = json!({ "default_overrides": at("default_overrides"), "registry": at("registry"), "override": at("override") });
+    let runner = json!({ "default_overrides": at("default_overrides"), "registry": at("registry"), "override": at("override"), "dialects": dialects(rules) });
     let provider = json!({ "source": name("provider"), "model": name("model") });
     let done = run(rules, "capabilities", &scene(json!({ "runner": runner, "provider": provider })), &[])?;
     problems(&done)?;

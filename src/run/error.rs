@@ -14,6 +14,16 @@ pub struct Problem {
     pub message: String,
 }
 
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.code)?;
+        if !self.at.is_empty() {
+            write!(f, " at `{}`", self.at)?;
+        }
+        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", self.message) }
+    }
+}
+
 /// What a provider answered in place of a reply, or why there was no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -36,10 +46,10 @@ pub struct ProviderError {
 #[non_exhaustive]
 pub enum RunError {
     /// The configuration or the options are wrong; nothing was built or sent.
-    #[error("the configuration has {} mistakes", .0.len())]
+    #[error("the configuration is wrong: {}", told(.0))]
     Config(Vec<Problem>),
     /// The request must not be sent.
-    #[error("the request breaks {} rules of its model", .0.len())]
+    #[error("the request must not be sent: {}", told(.0))]
     Preflight(Vec<Problem>),
     /// A program of the pack failed.
     #[error(transparent)]
@@ -61,4 +71,14 @@ impl RunError {
             Self::Provider(error) => error.code.clone(),
         }
     }
+}
+
+/// The first of several problems in words, and how many more there are.
+fn told(problems: &[Problem]) -> String {
+    let Some(first) = problems.first() else { return "no reason is given".to_owned() };
+    let more = match problems.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    format!("{first}{more}")
 }

@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Proxy, Response, Url, redirect};
@@ -40,6 +40,11 @@ impl Default for Timeouts {
 pub struct HttpOptions {
     /// The key, which goes into the header that the dialect names.
     pub key: Option<Key>,
+    /// The origins to which the key may go, such as `https://api.example.com`. If there are none, the first request
+    /// decides: the key goes to no other origin than that of the first request.
+    pub origins: Vec<String>,
+    /// The address that the user has given. Requests to addresses that are not below it are refused.
+    pub below: Option<String>,
     /// The address of a proxy: `http://…`, `https://…`, `socks5://…`. Proxies of the environment are not used.
     pub proxy: Option<String>,
     /// How long is waited.
@@ -50,6 +55,10 @@ pub struct HttpOptions {
 pub struct Http {
     client: Client,
     key: Option<Key>,
+    origins: Vec<String>,
+    /// The origin of the first request that carried the key.
+    first: OnceLock<String>,
+    below: Option<Url>,
     timeouts: Timeouts,
     /// Why no certificate can be checked.
     no_roots: Option<String>,
@@ -82,11 +91,14 @@ impl Http {
             builder = builder.proxy(proxy.ok_or_else(wrong)?);
         }
         let client = builder.build().map_err(|e| unsent("address", format!("no client for HTTP: {}", e.without_url())))?;
-        Ok(Self { client, key: options.key, timeouts: options.timeouts, no_roots })
+        let below = options.below.as_deref().map(address).transpose()?;
+        let origins = options.origins.iter().map(|origin| address(origin).map(|url| origin_of(&url))).collect::<Result<_, _>>()?;
+        Ok(Self { client, key: options.key, origins, first: OnceLock::new(), below, timeouts: options.timeouts, no_roots })
     }
 
     async fn answer(&self, request: &Outgoing) -> Result<Incoming, TransportError> {
         let url = address(&request.url)?;
+        self.allows(&url, request)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let headers = self.headers(request)?;
         let body = serde_json::to_vec(&request.body).map_err(|e| unsent("address", format!("the request cannot be written: {e}")))?;
@@ -104,6 +116,38 @@ impl Http {
         let body =
             Arriving { answer, scrubber: Some(Scrubber::new(self.key.clone())), idle: self.timeouts.idle, host, scrub: self.key.clone() };
         Ok(Incoming { status, headers, body: Box::new(body) })
+    }
+
+    /// Whether a request may go to an address, and the key with it. The address may come from a pack or a scene, which
+    /// must not decide where a key goes.
+    fn allows(&self, url: &Url, request: &Outgoing) -> Result<(), TransportError> {
+        let origin = origin_of(url);
+        if let Some(base) = self.below.as_ref().filter(|base| !is_below(url, base)) {
+            let message = format!(
+                "the request would go to {origin}{}, which is not below {}{}; nothing was sent. The dialect of this pack does not use the \
+                 address that was given: name another dialect or pack",
+                url.path(),
+                origin_of(base),
+                base.path(),
+            );
+            return Err(unsent("other_address", message));
+        }
+        if self.key.is_none() || request.auth.is_none() {
+            return Ok(());
+        }
+        let allowed = match self.origins.as_slice() {
+            [] => self.first.get_or_init(|| origin.clone()) == &origin,
+            origins => origins.contains(&origin),
+        };
+        if allowed {
+            return Ok(());
+        }
+        let meant = if self.origins.is_empty() { self.first.get().cloned().unwrap_or_default() } else { self.origins.join(" and ") };
+        let message = format!(
+            "the key is for {meant}, and the request would go to {origin}; nothing was sent. If that address is meant, name it with `--url`, \
+             and its key with `--key-env NAME` or `--key-file FILE`"
+        );
+        Err(unsent("key_not_for_this_address", message))
     }
 
     fn headers(&self, request: &Outgoing) -> Result<HeaderMap, TransportError> {
@@ -233,6 +277,17 @@ fn address(text: &str) -> Result<Url, TransportError> {
         return Err(wrong("holds a user or a password, which would be shown in messages"));
     }
     Ok(url)
+}
+
+/// The origin of an address: scheme, host and port.
+fn origin_of(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+/// Whether an address is another one or lies below it.
+fn is_below(url: &Url, base: &Url) -> bool {
+    let rest = url.path().strip_prefix(base.path().trim_end_matches('/'));
+    url.origin() == base.origin() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
 }
 
 fn unsent(code: &'static str, message: impl Into<String>) -> TransportError {

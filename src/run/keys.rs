@@ -3,6 +3,7 @@
 //! A key can be put into the header of a request, and nowhere else: it has no text, is not serialised, and its `Debug`
 //! shows nothing of it. What a provider sends back is scrubbed of it, so that it cannot come out by an echo.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,7 +43,16 @@ impl Key {
     /// # Errors
     /// The variable is not set, or what it holds can be no key.
     pub fn from_env(name: &str) -> Result<Self, KeyError> {
-        let Some(text) = std::env::var_os(name) else {
+        Self::from_variable(name, |name| std::env::var_os(name))
+    }
+
+    /// The key in a variable of an environment.
+    pub(crate) fn from_variable(name: &str, env: impl Fn(&str) -> Option<OsString>) -> Result<Self, KeyError> {
+        // what cannot be a name may be the key itself, so it is not shown
+        if !is_variable(name) {
+            return Err(KeyError("the name of the environment variable that holds the key is not a name".to_owned()));
+        }
+        let Some(text) = env(name) else {
             return Err(KeyError(format!("the environment variable `{name}` is not set")));
         };
         Self::parse(&text.to_string_lossy()).map_err(|why| KeyError(format!("the environment variable `{name}` {why}")))
@@ -128,6 +138,13 @@ impl Key {
             |form: &Vec<u8>| (1..form.len().min(bytes.len() + 1)).rev().find(|n| bytes.ends_with(form.get(..*n).unwrap_or_default()));
         self.0.forms.iter().filter_map(longest).max().unwrap_or(0)
     }
+}
+
+/// Whether a text can be the name of an environment variable: letters, digits and `_`, not a digit first.
+#[must_use]
+pub fn is_variable(name: &str) -> bool {
+    let begins = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    begins && name.len() <= 200 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// A byte as addresses write it.

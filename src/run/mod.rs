@@ -40,7 +40,7 @@ pub use config::{Budget, Capabilities, DirectiveLimits, LanguagePolicy, RunnerCo
 pub use error::{Problem, ProviderError, RunError};
 #[cfg(feature = "run")]
 pub use http::{Http, HttpOptions, Timeouts};
-pub use keys::{Key, KeyError};
+pub use keys::{Key, KeyError, is_variable};
 #[cfg(feature = "run")]
 pub use pace::Clock;
 pub use receive::Bounds;

@@ -6,7 +6,7 @@ use super::error::ProviderError;
 use super::retry::REFUSED;
 use super::sse::{Event, Splitter, TooLong};
 use super::{Delta, Incoming, TransportError};
-use crate::reading::{Assembled, Assembler, Heard, Reading, Refused};
+use crate::reading::{Assembled, Assembler, Heard, Reading, Refused, Tree};
 
 /// How much of an answer is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Bounds {
     pub event: usize,
     /// Bytes of the body of an error; what is behind them is left out.
     pub error: usize,
-    /// Values of a reply: a small text can hold very many, and each takes memory.
+    /// Values of a whole reply, or of one event: a small text can hold very many, and each takes memory.
     pub values: usize,
 }
 
@@ -149,7 +149,7 @@ struct Following<'r> {
     /// Whether a part of the reply was handed out.
     told: bool,
     events: usize,
-    /// How many more values may come.
+    /// How many values an event may have.
     values: usize,
     over: bool,
 }
@@ -164,8 +164,10 @@ impl<'r> Following<'r> {
         if event.data.trim().is_empty() {
             return Ok(());
         }
-        self.values = self.values.checked_sub(values(event.data.as_bytes())).ok_or_else(|| too_many(self.status))?;
-        let document: Json = serde_json::from_str(&event.data).map_err(|e| {
+        if values(event.data.as_bytes()) > self.values {
+            return Err(too_many(self.status));
+        }
+        let document = Tree::parse(event.data.as_bytes()).map_err(|e| {
             let message = format!("event {} of the stream is not JSON ({e}): {}", self.events, quoted(&event.data));
             error("malformed_response", Some(self.status), message)
         })?;
@@ -219,7 +221,7 @@ async fn whole(
     if values(&bytes) > bounds.values {
         return Err(too_many(status));
     }
-    let document: Json = serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).map_err(|e| {
+    let document = Tree::parse(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).map_err(|e| {
         let message = format!("the reply is not JSON ({e}): {}", quoted(&String::from_utf8_lossy(&bytes)));
         error("malformed_response", Some(status), message)
     })?;
@@ -258,10 +260,10 @@ async fn refusal(incoming: &mut Incoming, reading: &Reading, bounds: Bounds) -> 
         bytes.extend(part);
     }
     bytes.truncate(bounds.error);
-    let said = serde_json::from_slice::<Json>(&bytes).ok().and_then(|document| {
+    let said = Tree::parse(&bytes).ok().and_then(|document| {
         let mut assembler = Assembler::new(reading);
         assembler.whole(&document);
-        let message = || document.get("message").or_else(|| document.get("detail")).and_then(Json::as_str).map(str::to_owned);
+        let message = || document.get("message").or_else(|| document.get("detail")).and_then(Tree::as_str).map(str::to_owned);
         assembler.refused().map(|refused| refused.message).or_else(message)
     });
     let said = said.unwrap_or_else(|| String::from_utf8_lossy(&bytes).trim().to_owned());

@@ -6,9 +6,10 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::config::{config, listed, problems, table};
+use super::config::{config as config_error, listed, problems, table};
 use super::{Auth, Outgoing, Problem, RunError, RunnerConfig};
 use crate::assemble::run;
+use crate::diag::Diagnostic;
 use crate::emit::{dialects, emit};
 use crate::model::plan::Block;
 use crate::model::{Plan, Scene, Value};
@@ -35,11 +36,15 @@ pub struct Prepared {
     pub internal: Map<String, Json>,
     /// What was done to the options.
     pub changes: Vec<Change>,
+    /// Warnings of the dialect and of the pack's program `lint`.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Keys of a request that the runner sets itself, whatever the pack says.
 const OWN: [&str; 4] = ["model", "messages", "stream", "stream_options"];
-/// Fields of an added message that are fields of a block; all others are kept in `meta.fields`.
+/// Options that belong to one protocol, and so must not be defaults of all requests.
+const OF_A_PROTOCOL: [&str; 3] = ["tools", "tool_choice", "response_format"];
+/// Fields of an added message that are fields of a block; all others are kept in `wire_fields`.
 const FIELDS: [&str; 5] = ["role", "content", "name", "tool_calls", "tool_call_id"];
 
 /// Makes the request of a plan: its messages, then `added` in the shape of chat completions.
@@ -70,7 +75,8 @@ pub(super) fn prepare(
     }
     let dialect = done.get("dialect").to_text().to_string();
     let outbound = table(&done, "options.outbound");
-    apart(&outbound)?;
+    let laid = table(&done, "options.body");
+    apart(config, &outbound, &laid)?;
     let mut plan = Plan { scene: scene.data.clone(), ..plan.clone() };
     plan.blocks.extend(added.iter().map(block));
     let meant = done.get("options.scene").to_json();
@@ -84,7 +90,7 @@ pub(super) fn prepare(
     let emitted = emit(&config.rules, &plan, &dialect)?;
     let mut body = emitted.payload;
     if let Some(body) = body.as_object_mut() {
-        body.extend(table(&done, "options.body"));
+        body.extend(laid);
         if stream && let Some(own) = done.get("options.stream").as_map() {
             body.extend(own.iter().map(|(key, value)| (key.to_string(), value.to_json())));
         }
@@ -95,8 +101,11 @@ pub(super) fn prepare(
     let headers = headers.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned()))).collect();
     let outgoing = Outgoing { url: text("url"), headers, auth: Auth::of(&config.rules, &dialect), body, stream };
     let changes = done.get("options.changes").to_json();
-    let changes = serde_json::from_value(changes).unwrap_or_default();
-    Ok(Prepared { outgoing, dialect, internal: table(&done, "options.internal"), changes })
+    let changes = if changes.is_null() { Ok(Vec::new()) } else { serde_json::from_value(changes) };
+    let changes = changes.map_err(|error| {
+        config_error("invalid_type", "/options/changes", format!("the pack's program `request` reports changes in another shape: {error}"))
+    })?;
+    Ok(Prepared { outgoing, dialect, internal: table(&done, "options.internal"), changes, warnings: emitted.warnings })
 }
 
 /// Options are part of a plan: those of its scene, and above them those that the build has reported.
@@ -118,9 +127,11 @@ fn plan_dialect(plan: &Plan) -> Json {
     said.map(Value::to_json).unwrap_or_default()
 }
 
-/// What keeps the protocols apart. Source: the contract of the runner, section 8.
-fn apart(options: &Map<String, Json>) -> Result<(), RunError> {
-    let given = |key: &str| options.get(key).is_some_and(|v| !v.is_null() && v.as_array().is_none_or(|list| !list.is_empty()));
+/// What keeps the protocols apart: `options` are those that are sent, and `laid` those of them that are laid over the
+/// body. Source: the contract of the runner, section 8.
+fn apart(config: &RunnerConfig, options: &Map<String, Json>, laid: &Map<String, Json>) -> Result<(), RunError> {
+    let some = |v: &Json| !v.is_null() && v.as_array().is_none_or(|list| !list.is_empty());
+    let given = |key: &str| options.get(key).is_some_and(some) || laid.get(key).is_some_and(some);
     if given("tools") && given("response_format") {
         let message = "a request has either tools or a format of the answer; leave one of them out".to_owned();
         return Err(RunError::Preflight(vec![Problem {
@@ -129,8 +140,15 @@ fn apart(options: &Map<String, Json>) -> Result<(), RunError> {
             message,
         }]));
     }
-    match OWN.iter().find(|key| options.contains_key(**key)) {
-        Some(key) => Err(config("reserved_key", &format!("/llm_options/{key}"), format!("the runner sets `{key}` itself"))),
+    if let Some(key) = OWN.iter().find(|key| options.contains_key(**key) || laid.contains_key(**key)) {
+        return Err(config_error("reserved_key", &format!("/llm_options/{key}"), format!("the runner sets `{key}` itself")));
+    }
+    let defaults = config.values.get("llm_options_defaults").and_then(Json::as_object);
+    match defaults.and_then(|defaults| OWN.iter().chain(&OF_A_PROTOCOL).find(|key| defaults.contains_key(**key))) {
+        Some(key) => {
+            let at = format!("/runner_config/llm_options_defaults/{key}");
+            Err(config_error("reserved_key", &at, format!("`{key}` must not be a default of all requests: remove it")))
+        }
         None => Ok(()),
     }
 }
@@ -148,10 +166,11 @@ fn block(message: &Json) -> Block {
     }
     // dialects know signatures and reasoning by their own names
     meta.extend(rest.clone());
-    if !rest.is_empty() {
-        meta.insert("fields".to_owned(), Json::Object(rest));
-    }
     let mut fields = Map::new();
+    if !rest.is_empty() {
+        // not in `meta`: that of a plan's own messages may come from anywhere
+        fields.insert("wire_fields".to_owned(), Json::Object(rest));
+    }
     fields.insert("role".to_owned(), at("role"));
     fields.insert(if at("content").is_array() { "parts" } else { "text" }.to_owned(), at("content"));
     for key in ["name", "tool_call_id", "tool_calls"] {
@@ -174,7 +193,7 @@ fn outbound_transforms(config_of_run: &RunnerConfig, scene: &Scene, body: &mut J
     }
     let Some(messages) = body.get_mut("messages").filter(|messages| messages.is_array()) else {
         let message = "the dialect's requests have no list `messages`, so transforms of messages cannot be done".to_owned();
-        return Err(config("transform_unsupported", "/runner_config/message_transforms", message));
+        return Err(config_error("transform_unsupported", "/runner_config/message_transforms", message));
     };
     *messages = Json::Array(transformed(config_of_run, scene, "outbound", messages.as_array().map_or(&[], Vec::as_slice))?);
     Ok(())

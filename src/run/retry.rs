@@ -53,18 +53,21 @@ pub struct Attempt {
     pub pause: Duration,
 }
 
+/// Whoever is told of attempts that are repeated.
+pub type Hears = Arc<dyn Fn(&Attempt) + Send + Sync>;
+
 /// Statuses after which a request is repeated: it was not carried out.
 pub(super) const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 /// Failures that are the same the next time.
-const LASTING: &[&str] = &["tls", "address", "not_recorded"];
+const LASTING: &[&str] = &["tls", "address", "key_not_for_this_address", "other_address", "not_recorded"];
 
 /// A transport that repeats requests.
 pub struct Retrying {
     inner: Arc<dyn Transport>,
     policy: Policy,
     pace: Arc<dyn Pace>,
-    hears: Option<Arc<dyn Fn(&Attempt) + Send + Sync>>,
+    hears: Option<Hears>,
 }
 
 impl Retrying {
@@ -76,7 +79,7 @@ impl Retrying {
 
     /// Tells `hears` of every attempt that is repeated.
     #[must_use]
-    pub fn telling(self, hears: Arc<dyn Fn(&Attempt) + Send + Sync>) -> Self {
+    pub fn telling(self, hears: Hears) -> Self {
         Self { hears: Some(hears), ..self }
     }
 

@@ -26,6 +26,7 @@ pub mod moment;
 pub mod pattern;
 pub(crate) mod schema;
 mod schema_problems;
+mod schema_words;
 pub mod script;
 pub mod seedrandom;
 pub mod tokens;

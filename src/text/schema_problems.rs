@@ -8,6 +8,7 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value as Json;
 
 use super::schema::strict_validator;
+use super::schema_words::sentence;
 use crate::model::{Map, Value};
 
 /// The most problems that are told.
@@ -19,21 +20,23 @@ const OTHERS: &str = "else";
 struct Problem {
     tokens: Vec<String>,
     keyword: String,
+    message: String,
     /// What the order of problems follows: the position of each token in its container.
     order: Vec<usize>,
 }
 
-/// One table `{ code, at, keyword }` for each place of a value that breaks the schema.
+/// One table `{ code, at, keyword, message }` for each place of a value that breaks the schema.
 ///
 /// # Errors
 /// As for the function `schema_mistakes`.
 pub(super) fn problems(value: &Value, schema: &Value, at: &str, codes: &Value) -> Result<Value, String> {
     let validator = strict_validator(schema)?;
-    let value = value.to_json();
+    let (value, schema) = (value.to_json(), schema.to_json());
     let mut found: Vec<Problem> = Vec::new();
     for error in validator.iter_errors(&value).take(MOST_PROBLEMS) {
         for (tokens, keyword) in places(&error) {
-            found.push(Problem { order: order(&value, &tokens), tokens, keyword });
+            let message = sentence(&error, &schema, tokens.last().map_or("", String::as_str));
+            found.push(Problem { order: order(&value, &tokens), tokens, keyword, message });
         }
     }
     // at one place the type comes first, since the rest follows from it
@@ -46,6 +49,7 @@ pub(super) fn problems(value: &Value, schema: &Value, at: &str, codes: &Value) -
         let at = problem.tokens.iter().fold(at.to_owned(), |at, token| format!("{at}/{}", token.replace('~', "~0").replace('/', "~1")));
         out.insert("at".into(), Value::text(at));
         out.insert("keyword".into(), Value::text(problem.keyword.as_str()));
+        out.insert("message".into(), Value::text(problem.message.as_str()));
         Value::map(out)
     };
     Ok(Value::list(found.iter().map(told).collect()))

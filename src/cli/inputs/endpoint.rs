@@ -11,13 +11,13 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::inputs::files::{bytes_of, shown};
-use crate::cli::layout::head;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::diag::Code;
 use crate::pack::Ruleset;
+use crate::pack::library::is_shipped_key;
 use crate::run::retry::{Attempt, Pace, Policy, Retrying};
-use crate::run::{Clock, Doing, Http, HttpOptions, Key, Recorder, Replay, Timeouts, Transport};
+use crate::run::{Clock, Doing, Http, HttpOptions, Key, Recorder, Replay, Timeouts, Transport, is_variable};
 
 /// The longest time that may be set, in seconds.
 const MAX_TIMEOUT: f64 = 86_400.0;
@@ -34,21 +34,21 @@ pub(in crate::cli) struct Endpoint {
     #[arg(long, value_name = "URL")]
     pub(in crate::cli) url: Option<String>,
     /// The environment variable that holds the key [default: the one that the dialect names, unless `--url` is given].
-    #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["key_file", "replay"])]
     pub(in crate::cli) key_env: Option<String>,
     /// The file that holds the key.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(in crate::cli) key_file: Option<PathBuf>,
     /// The proxy of all requests: http://…, https://… or socks5://…
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", conflicts_with = "replay")]
     pub(in crate::cli) proxy: Option<String>,
     /// How many seconds a provider may be silent.
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds, conflicts_with = "replay")]
     pub(in crate::cli) timeout: Option<f64>,
     /// How often a request is sent again if that is safe.
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=20))]
     pub(in crate::cli) retries: Option<u32>,
-    /// Writes every request and reply to this file, which must be new, without keys.
+    /// Writes every request and reply to this new file, without keys.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(in crate::cli) record: Option<PathBuf>,
     /// Takes the replies from a recorded file instead of the network.
@@ -61,41 +61,71 @@ impl Endpoint {
     pub(in crate::cli) fn check(&self) -> Result<(), Stop> {
         for (flag, address) in [("--url", &self.url), ("--proxy", &self.proxy)] {
             let Some(address) = address else { continue };
+            // an address may hold a user and a password, so it is not shown
             if !address.contains("://") {
-                let message = format!("`{flag} {}` is no address", head(address, 60));
+                let message = format!("the value of `{flag}` is not an address");
                 return Err(Stop::could_not(Code::SceneField, message, "begin it with `http://` or `https://`"));
             }
         }
         if let Some(name) = &self.key_env
-            && (name.is_empty() || name.contains(['=', '\0']) || name.len() > 200)
+            && !is_variable(name)
         {
             // what was given may be the key itself, so it is not shown
-            let message = "`--key-env` takes the name of an environment variable, and what was given is none";
+            let message = "`--key-env` takes the name of an environment variable, and what was given is not such a name";
             return Err(Stop::could_not(Code::SceneField, message, "write for example `--key-env OPENAI_API_KEY`"));
         }
         Ok(())
     }
 
-    /// The key, if there is one. A usual variable is used for the provider's own address alone, so that no key goes to
-    /// an address that it was not meant for.
-    fn key(&self, rules: &Ruleset, dialect: &str) -> Result<Option<Key>, Stop> {
+    /// The key, if there is one, and the origins to which it may go; none means that of the first request. A usual
+    /// variable is read if a shipped pack names it, and goes to the provider's own address alone: where a request goes
+    /// is said by packs and scenes, and they must not choose what is read and sent. `addressed` means that the scene
+    /// names an address.
+    fn key(&self, rules: &Ruleset, dialect: &str, addressed: bool, show: &Show<'_, '_>) -> Result<(Option<Key>, Vec<String>), Stop> {
+        let named = |key: Key| (Some(key), Vec::new());
         let help = "name the variable with `--key-env NAME`, or the file with `--key-file FILE`";
         let refused = |error: crate::run::KeyError| Stop::could_not(Code::FileMissing, error.to_string(), help);
         if let Some(file) = &self.key_file {
-            return Key::from_file(file).map(Some).map_err(refused);
+            return Key::from_file(file).map(named).map_err(refused);
         }
         if let Some(name) = &self.key_env {
-            return Key::from_env(name).map(Some).map_err(refused);
+            return Key::from_variable(name, show.io.env).map(named).map_err(refused);
         }
-        let usual = rules.readings().key(dialect).filter(|_| self.url.is_none());
-        Ok(usual.and_then(|place| place.env.iter().find_map(|name| Key::from_env(name).ok())))
+        let Some(place) = rules.readings().key(dialect).filter(|place| self.url.is_none() && !place.env.is_empty()) else {
+            return Ok((None, Vec::new()));
+        };
+        if !is_shipped_key(dialect, place) {
+            if addressed {
+                return Ok((None, Vec::new()));
+            }
+            let message = format!("no key is named, and the pack's own row `[[key]]` for `{dialect}` may not choose one");
+            return Err(Stop::could_not(Code::SceneField, message, help));
+        }
+        let set = |name: &&Arc<str>| (show.io.env)(name).is_some_and(|value| !value.is_empty());
+        match place.env.iter().find(set) {
+            Some(name) => {
+                let key = Key::from_variable(name, show.io.env).map_err(refused)?;
+                Ok((Some(key), place.origins.iter().map(ToString::to_string).collect()))
+            }
+            None if addressed => Ok((None, Vec::new())),
+            None => {
+                let message = format!("there is no key for `{dialect}`");
+                let help = format!(
+                    "set {}, or name a file with `--key-file FILE`; a server that needs no key is named with `--url`",
+                    place.env.join(" or ")
+                );
+                Err(Stop::could_not(Code::SceneField, message, help))
+            }
+        }
     }
 
-    /// The way to the provider: HTTP with retries, or a record. `hears` is told of every attempt that is repeated.
+    /// The way to the provider: HTTP with retries, or a record. `addressed` means that the scene names an address, and
+    /// `hears` is told of every attempt that is repeated.
     pub(in crate::cli) fn transport(
         &self,
         rules: &Ruleset,
         dialect: &str,
+        addressed: bool,
         hears: Arc<dyn Fn(&Attempt) + Send + Sync>,
         show: &mut Show<'_, '_>,
     ) -> Result<Arc<dyn Transport>, Stop> {
@@ -107,11 +137,11 @@ impl Endpoint {
             })?;
             return Ok(self.repeating(Arc::new(replay), Arc::new(Hasty), hears));
         }
-        let key = self.key(rules, dialect)?;
+        let (key, origins) = self.key(rules, dialect, addressed, show)?;
         let silent = Duration::from_secs_f64(self.timeout.unwrap_or(120.0));
         let usual = Timeouts::default();
         let timeouts = Timeouts { connect: usual.connect.min(silent), answer: silent, idle: silent, total: usual.total.max(silent) };
-        let options = HttpOptions { key: key.clone(), proxy: self.proxy.clone(), timeouts };
+        let options = HttpOptions { key: key.clone(), origins, below: self.url.clone(), proxy: self.proxy.clone(), timeouts };
         let http = Http::new(options).map_err(|error| Stop::could_not(Code::SceneField, error.message, "correct the address"))?;
         let mut sends: Arc<dyn Transport> = Arc::new(http);
         if let Some(file) = &self.record {

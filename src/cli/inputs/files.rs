@@ -41,7 +41,10 @@ pub(in crate::cli) fn shown(path: &Path) -> String {
 
 /// Writes a file atomically: completely or not at all.
 pub(in crate::cli) fn write_file(path: &Path, text: &str) -> Result<(), Stop> {
-    let beside = path.with_extension("tmp~");
+    // the whole name, so that files that differ in their extension do not share it
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".tmp~");
+    let beside = std::path::PathBuf::from(beside);
     let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
     written.map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", path.display());

@@ -122,6 +122,16 @@ impl Inputs {
         flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
     }
 
+    /// Whether the flags say what is generated.
+    pub(in crate::cli) fn has_type(&self) -> bool {
+        self.kind.is_some()
+    }
+
+    /// The chat that the flags name.
+    pub(in crate::cli) fn chat(&self) -> Option<&Path> {
+        self.chat.as_deref()
+    }
+
     /// Loads only the pack and the overlays.
     pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
         rules_of(&self.parts(show)?, show)
@@ -200,8 +210,8 @@ fn put<T>(old: &mut Option<T>, new: Option<T>) {
 pub(in crate::cli) fn assignment(text: &str) -> Result<(String, Value), Stop> {
     let (path, value) = text.split_once('=').unwrap_or(("", ""));
     if path.is_empty() || path.split('.').any(str::is_empty) || path.split('.').count() > MAX_PATH {
-        let message = format!("`--set {}` is no assignment", head(text, 60));
-        return Err(Stop::could_not(Code::SceneField, message, "write `--set note.depth=2`"));
+        let message = format!("`{}` is not an assignment", head(text, 60));
+        return Err(Stop::could_not(Code::SceneField, message, "write a path, `=` and a value: `note.depth=2`"));
     }
     let value = serde_json::from_str::<serde_json::Value>(value).map_or_else(|_| Value::text(value), |json| Value::from(&json));
     Ok((path.to_owned(), value))

@@ -1,12 +1,14 @@
 //! The flags that say which session of which store is meant, and when it is now.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 
 use crate::diag::Code;
 use crate::store::{Home, Moment, SqlStore};
 
 use crate::cli::inputs::scene::clock;
-use crate::cli::inputs::store::StoreArgs;
+use crate::cli::inputs::store::{self, StoreArgs};
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 
@@ -20,8 +22,9 @@ pub(in crate::cli) struct Place {
     #[arg(long, value_name = "NAME", default_value = "local")]
     owner: String,
     /// The session: a chat, or a branch of it.
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    session: String,
+    /// [default: `default`; a chat with `--log` has a session of its own for each log]
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
 }
 
 impl Place {
@@ -37,7 +40,55 @@ impl Place {
 
     /// The session.
     pub(in crate::cli) fn home(&self) -> Home {
-        Home { owner: self.owner.clone(), session: self.session.clone() }
+        self.home_of(None)
+    }
+
+    /// The session of a chat that is kept in a file: each file has its own, unless one is named.
+    pub(in crate::cli) fn home_of(&self, log: Option<&Path>) -> Home {
+        let own = log.map(|log| std::path::absolute(log).map_or_else(|_| log.to_owned(), |whole| whole.canonicalize().unwrap_or(whole)));
+        let own = own.map(|log| format!("log:{}", log.display()));
+        let session = self.session.clone().or(own).unwrap_or_else(|| "default".to_owned());
+        Home { owner: self.owner.clone(), session }
+    }
+
+    /// Whether a store or a session is named.
+    pub(in crate::cli) fn is_named(&self, show: &Show<'_, '_>) -> bool {
+        self.session.is_some() || self.store.is_named(show)
+    }
+}
+
+/// A store that goes away with the chat.
+pub(in crate::cli) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A folder of its own, which only this user can read.
+    pub(in crate::cli) fn new() -> Result<Self, Stop> {
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let mut last = None;
+        for number in 0..100 {
+            let path = std::env::temp_dir().join(format!("tapster-chat-{}-{number}", std::process::id()));
+            match builder.create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) => last = Some(error),
+            }
+        }
+        let why = last.map(|error| error.to_string()).unwrap_or_default();
+        let message = format!("no temporary folder can be made for the state of the chat: {why}");
+        Err(Stop::could_not(Code::StoreUrl, message, "name a store with `--store`"))
+    }
+
+    /// Opens the store.
+    pub(in crate::cli) fn open(&self) -> Result<SqlStore, Stop> {
+        store::open(&format!("sqlite:{}", self.0.join("chat.db").display()))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // a folder for temporary files is cleaned up by the system in any case
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

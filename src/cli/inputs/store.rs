@@ -69,6 +69,11 @@ mod database {
             open(&self.address(show)?)
         }
 
+        /// Whether a store is named, by the flag or by the environment.
+        pub(in crate::cli) fn is_named(&self, show: &Show<'_, '_>) -> bool {
+            self.store.is_some() || from_env("TAPSTER_STORE", show).is_some()
+        }
+
         /// Opens a store that exists.
         pub(in crate::cli) fn open_existing(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {
             told(wait(SqlStore::open_existing(&self.address(show)?)))

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::super::config::{listed, scene};
 use super::super::{Delta, Doing, Problem, PromptRunner, RunError, RunnerConfig};
 use super::report::{Attempt, DirectiveReport, Skipped};
 use super::settings::{Directives, Mode};
-use crate::model::Plan;
+use crate::assemble::run;
+use crate::model::{Plan, Value};
+use crate::text::json_pointer;
 
 /// Options that belong to tools, which are another protocol.
 const TOOL_KEYS: [&str; 4] = ["tools", "tool_choice", "functions", "function_call"];
+/// The program that checks the keys of one layer of options.
+const LAYER: &str = "option_layer";
 /// The option that every mode decides itself.
 const FORMAT: &str = "response_format";
 
@@ -53,7 +58,7 @@ impl DirectiveRunner {
         options: &'a Map<String, Json>,
     ) -> Doing<'a, Result<DirectiveReport, RunError>> {
         Box::pin(async move {
-            refuse_tools(plan, options)?;
+            refuse(config, plan, options)?;
             let mut run = Run { runner: &self.runner, config, directives, options, report: DirectiveReport::default() };
             for mode in &directives.modes {
                 if mode.needs.as_deref().is_some_and(|flag| !has(config, flag)) {
@@ -175,16 +180,22 @@ fn has(config: &RunnerConfig, flag: &str) -> bool {
     config.values.get("capabilities").and_then(|flags| flags.get(flag)).and_then(Json::as_bool).unwrap_or(false)
 }
 
-/// Tools and directives share no request: keys of tools are refused before anything is sent.
-fn refuse_tools(plan: &Plan, options: &Map<String, Json>) -> Result<(), RunError> {
-    let planned = [Some(plan.reported("llm_options")), plan.scene.at("llm_options").cloned()];
+/// Tools and directives share no request: keys of tools are refused before anything is sent, together with keys that
+/// no request may have.
+fn refuse(config: &RunnerConfig, plan: &Plan, options: &Map<String, Json>) -> Result<(), RunError> {
     let mut problems: Vec<Problem> = Vec::new();
-    for key in TOOL_KEYS {
-        if options.contains_key(key) {
-            problems.push(rejected(key, format!("/options/{key}")));
-        }
-        if planned.iter().flatten().any(|options| options.get(key).is_some()) {
-            problems.push(rejected(key, format!("/plan/llm_options/{key}")));
+    let planned = [plan.scene.at("llm_options").map(Value::to_json), plan.set.at("plan.llm_options").map(Value::to_json)];
+    let planned: Map<String, Json> = planned.into_iter().flatten().filter_map(|options| options.as_object().cloned()).flatten().collect();
+    for (name, place, options) in [("call", "/options", options), ("plan", "/plan/llm_options", &planned)] {
+        let layer = json!({ "layer": { "name": name, "at": place, "options": options } });
+        let wrong = listed(&run(&config.rules, LAYER, &scene(layer), &[])?, "errors", "at");
+        for key in options.keys() {
+            let at = format!("{place}/{}", json_pointer::escape(key));
+            if TOOL_KEYS.contains(&key.as_str()) {
+                problems.push(rejected(key, at));
+            } else {
+                problems.extend(wrong.iter().filter(|problem| problem.at == at).cloned());
+            }
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(RunError::Config(problems)) }

@@ -26,5 +26,5 @@ pub use record::{Made, Outcome, Tokens, finished};
 pub use report::{Group, Report, Slice};
 pub use scenario::{Candidate, EvalFile, Mistake, Preset, Price, Scenario};
 pub use stats::{percentile, wilson};
-pub use trial::{Clock, Subject};
+pub use trial::{Clock, Subject, dialect_of};
 pub use work::{Evaluation, evaluate};

@@ -152,11 +152,7 @@ impl Trial<'_> {
 
     /// The configuration of the run: that of the preset, with the model and the mode.
     fn context(&self) -> Json {
-        let mut context = self.preset.config.clone();
-        let provider = self.candidate.provider.clone().or_else(|| self.candidate.dialect.clone());
-        let provider = provider.unwrap_or_else(|| text_at(&self.subject.scene, "dialect").unwrap_or_else(|| "openai".to_owned()));
-        context.insert("provider".to_owned(), json!(provider));
-        context.insert("model".to_owned(), json!(self.candidate.id()));
+        let mut context = context(&self.subject.scene, self.candidate, self.preset);
         if !self.candidate.capabilities.is_empty() {
             context.insert("capabilities".to_owned(), json!(self.candidate.capabilities));
         }
@@ -222,6 +218,29 @@ impl Reply {
         reply.usage = report.usage;
         reply
     }
+}
+
+/// The configuration of a preset for a model.
+fn context(scene: &Scene, candidate: &Candidate, preset: &Preset) -> Map<String, Json> {
+    let mut context = preset.config.clone();
+    let provider = candidate.provider.clone().or_else(|| candidate.dialect.clone());
+    let provider = provider.unwrap_or_else(|| text_at(scene, "dialect").unwrap_or_else(|| "openai".to_owned()));
+    context.insert("provider".to_owned(), json!(provider));
+    context.insert("model".to_owned(), json!(candidate.id()));
+    context
+}
+
+/// The dialect in which a model is asked: the one that its prompts are written in, and otherwise the one that the
+/// configuration of the run comes to.
+///
+/// # Errors
+/// The configuration has mistakes.
+pub fn dialect_of(subject: &Subject, candidate: &Candidate, preset: &Preset) -> Result<String, RunError> {
+    if let Some(dialect) = candidate.dialect.clone().or_else(|| text_at(&subject.scene, "dialect")) {
+        return Ok(dialect);
+    }
+    let config = RunnerConfig::parse(&subject.rules, &Json::Object(context(&subject.scene, candidate, preset)))?;
+    Ok(config.values.get("dialect").and_then(Json::as_str).unwrap_or_default().to_owned())
 }
 
 fn text_at(scene: &Scene, path: &str) -> Option<String> {

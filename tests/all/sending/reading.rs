@@ -1,5 +1,6 @@
 //! Replies in every dialect of base, whole and streamed, read by its rows.
 
+use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use tapster::Ruleset;
 use tapster::run::Delta;
@@ -274,4 +275,77 @@ fn every_dialect_of_base_can_be_read() {
     let rules = &super::scripted::BASE;
     let unread: Vec<String> = tapster::dialects(rules).into_iter().filter(|d| rules.readings().get(d).is_none()).collect();
     assert!(unread.is_empty(), "{unread:?}");
+}
+
+/// Any JSON, of keys and words that replies have.
+fn any_reply() -> impl Strategy<Value = Json> {
+    const WORDS: &[&str] = &[
+        "choices",
+        "delta",
+        "message",
+        "content",
+        "text",
+        "tool_calls",
+        "index",
+        "id",
+        "function",
+        "name",
+        "arguments",
+        "type",
+        "error",
+        "candidates",
+        "parts",
+        "functionCall",
+        "args",
+        "thought",
+        "output",
+        "summary",
+        "item",
+        "output_index",
+        "response",
+        "finish_reason",
+        "stop_reason",
+        "usage",
+        "code",
+        "status",
+        "content_block",
+        "thinking",
+        "signature",
+        "reasoning_details",
+        "tool_use",
+        "text_delta",
+        "content_block_delta",
+        "response.completed",
+        "function_call",
+        "message_delta",
+        "error",
+    ];
+    let word = || prop::sample::select(WORDS).prop_map(str::to_owned);
+    let leaf =
+        prop_oneof![Just(Json::Null), any::<bool>().prop_map(Json::from), (-1i64..600).prop_map(Json::from), word().prop_map(Json::from)];
+    leaf.prop_recursive(7, 60, 5, move |inner| {
+        let fields = prop::collection::vec((word(), inner.clone()), 0..5);
+        prop_oneof![
+            prop::collection::vec(inner, 0..4).prop_map(Json::from),
+            fields.prop_map(|fields| Json::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever a provider sends, it is a reply or an error, and texts are as they were told.
+    #[test]
+    fn no_json_is_too_strange(events in prop::collection::vec(any_reply(), 1..4), dialect in 0usize..16) {
+        let dialects: Vec<&str> = super::scripted::BASE.readings().dialects().collect();
+        let dialect = dialects[dialect % dialects.len()];
+        let whole = answered(dialect, false, json_answer(200, &events[0]));
+        prop_assert!(whole.deltas.is_empty());
+        let came = answered(dialect, true, stream_answer(&stream(&events)));
+        let told = came.text();
+        if let Ok(reply) = came.result
+            && !told.is_empty()
+        {
+            prop_assert_eq!(reply.message["content"].as_str(), Some(told.as_str()));
+        }
+    }
 }

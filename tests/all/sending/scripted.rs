@@ -80,7 +80,7 @@ pub(crate) fn config(rules: &Ruleset) -> RunnerConfig {
 pub(crate) fn request(dialect: &str, url: &str, stream: bool) -> Prepared {
     let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi" }], "stream": stream });
     let outgoing = Outgoing { url: url.to_owned(), headers: Vec::new(), auth: None, body, stream };
-    Prepared { outgoing, dialect: dialect.to_owned(), internal: Map::new(), changes: Vec::new() }
+    Prepared { outgoing, dialect: dialect.to_owned(), internal: Map::new(), changes: Vec::new(), warnings: Vec::new() }
 }
 
 pub(crate) fn typed(kind: &str) -> Vec<(String, String)> {

@@ -83,7 +83,7 @@ fn enforced(budget: &Json, estimated: u64) -> Json {
         Err(error) => {
             let error = &error["error"];
             json!({
-                "error": error["kind"], "stage": "max_tokens", "max_tokens": error["max_tokens"],
+                "error": error["kind"], "stage": error["stage"], "max_tokens": error["max_tokens"],
                 "reserve_tokens": error["reserve_tokens"], "estimated_tokens": error["estimated_tokens"],
             })
         }
@@ -139,14 +139,14 @@ pub(crate) fn config(case: &Case) -> Vec<Check> {
     twice(case, |rules, input| {
         let config = RunnerConfig::parse_with(rules, &input["context"], &input["registry"], &input["default_overrides"]);
         Ok(match config {
-            Ok(config) => parsed(&config, &case.expected),
+            Ok(config) => parsed(&config),
             Err(error) => errors(&error),
         })
     })
 }
 
-/// A configuration in the contract's form; the transforms only where they are expected.
-fn parsed(config: &RunnerConfig, expected: &Json) -> Json {
+/// A configuration in the contract's form; the transforms only where there are some.
+fn parsed(config: &RunnerConfig) -> Json {
     let value = |key: &str, none: Json| config.values.get(key).cloned().unwrap_or(none);
     let mut out = json!({
         "provider": config.provider, "model": config.model,
@@ -156,7 +156,7 @@ fn parsed(config: &RunnerConfig, expected: &Json) -> Json {
     });
     for key in ["message_transforms", "response_transforms"] {
         let list = value(key, json!([]));
-        if expected.get(key).is_some() || list != json!([]) {
+        if list != json!([]) {
             out[key] = list;
         }
     }
@@ -171,7 +171,9 @@ pub(crate) fn plan(case: &Case) -> Vec<Check> {
         };
         let list = |path: &str| if done.get(path).is_null() { json!([]) } else { done.get(path) };
         if list("errors") != json!([]) {
-            return Ok(json!({ "errors": list("errors") }));
+            let errors = list("errors");
+            let told = errors.as_array().into_iter().flatten().map(|error| json!({ "code": error["code"], "at": error["at"] }));
+            return Ok(json!({ "errors": told.collect::<Vec<_>>() }));
         }
         let message = |block: &Json| {
             let mut out = Map::new();
@@ -183,12 +185,7 @@ pub(crate) fn plan(case: &Case) -> Vec<Check> {
             Json::Object(out)
         };
         let messages: Json = done.list("blocks").iter().map(message).collect();
-        let given = &input["inputs"]["llm_options"];
-        let options = if given.is_object() { given.clone() } else { json!({}) };
         let made = if done.get("plan.llm_options").is_null() { json!({}) } else { done.get("plan.llm_options") };
-        if made != options {
-            return Ok(json!({ "options": made }));
-        }
         Ok(json!({ "messages": messages, "llm_options": made, "warnings": list("warnings") }))
     })
 }
@@ -268,24 +265,44 @@ pub(crate) fn plan_of(plan: &Json) -> Plan {
     Plan { blocks: plan["messages"].as_array().into_iter().flatten().map(block).collect(), set: Value::from(&reported), ..Plan::default() }
 }
 
+/// Errors whose places are in a part of the input.
+fn below(place: &str, mut told: Json) -> Json {
+    for error in told["errors"].as_array_mut().into_iter().flatten() {
+        if let Some(at) = error["at"].as_str() {
+            error["at"] = json!(format!("{place}{at}"));
+        }
+    }
+    told
+}
+
+/// In Rust, the options of a call are a table; the program that checks them takes anything.
+fn options_of_no_table(rules: &Ruleset, config: &RunnerConfig, plan: &Json, call: &Json) -> Result<Json, Json> {
+    let runner = json!({ "config": config.values, "plan_options": plan["llm_options"], "call_options": call, "dialect": plan["dialect"] });
+    let scene = tapster::Scene { data: Value::from(&json!({ "runner": runner })), ..Default::default() };
+    let done = tapster::run(rules, "request", &scene, &[]).map_err(|error| json!({ "failed": error.message }))?;
+    let found = done.get("errors").to_json();
+    let told = found.as_array().into_iter().flatten().map(|error| json!({ "code": error["code"], "at": error["at"] }));
+    Ok(json!({ "errors": told.collect::<Vec<_>>() }))
+}
+
 pub(crate) fn prompt(case: &Case) -> Vec<Check> {
     twice(case, |rules, input| {
-        let Some(context) = input["runner_config"].as_object() else {
-            // the type of the runner demands a configuration, so this mistake cannot be made in Rust
-            return Ok(json!({ "errors": [{ "code": "runner_config_required", "at": "/runner_config" }] }));
-        };
         // the runner checks the options of all layers together, so the defaults must get to it unchecked
-        let mut context = context.clone();
-        let defaults = context.remove("llm_options_defaults");
-        let mut config = match RunnerConfig::parse(rules, &Json::Object(context)) {
+        let mut context = input["runner_config"].clone();
+        let defaults = context.as_object_mut().and_then(|context| context.remove("llm_options_defaults"));
+        let mut config = match RunnerConfig::parse(rules, &context) {
             Ok(config) => config,
-            Err(error) => return Ok(errors(&error)),
+            Err(error) => return Ok(below("/runner_config", errors(&error))),
         };
         if let Some(defaults) = defaults {
             config.values.insert("llm_options_defaults".to_owned(), defaults);
         }
         let plan = plan_of(&input["plan"]);
-        let call = input["llm_options"].as_object().cloned().unwrap_or_default();
+        let call = match &input["llm_options"] {
+            Json::Null => Map::new(),
+            Json::Object(call) => call.clone(),
+            other => return options_of_no_table(rules, &config, &input["plan"], other),
+        };
         let stream = input["stream"] == json!(true);
         let prepared = match PromptRunner::prepare(&config, &plan, &[], &call, stream) {
             Ok(prepared) => prepared,

@@ -12,7 +12,7 @@ use crate::cli::inputs::files::{bytes_of, shown, write_file};
 use crate::cli::inputs::scene::clock;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
-use crate::diag::{Code, Diagnostic, Sources};
+use crate::diag::{Code, Sources};
 use crate::import::{self, Container};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
@@ -22,6 +22,8 @@ pub(super) struct Log {
     file: Option<PathBuf>,
     header: Map<String, Json>,
     messages: Vec<Map<String, Json>>,
+    /// What the file held when it was last read or written; `None` if there was no file.
+    known: Option<Vec<u8>>,
 }
 
 impl Log {
@@ -29,15 +31,50 @@ impl Log {
     pub(super) fn open(file: Option<&Path>, user: &str, character: &str, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
         let header = json!({ "user_name": user, "character_name": character, "create_date": clock(), "chat_metadata": {} });
         let header = header.as_object().cloned().unwrap_or_default();
-        let mut log = Self { file: file.map(Path::to_owned), header, messages: Vec::new() };
+        let mut log = Self { file: file.map(Path::to_owned), header, messages: Vec::new(), known: None };
         let Some(file) = file.filter(|file| file.exists()) else { return Ok(log) };
         let bytes = bytes_of(file, show)?;
-        let read = import::read(&shown(file), &bytes).map_err(|report| Stop::report(Exit::No, report, Sources::default()))?;
+        log.read(file, &bytes, show)?;
+        log.known = Some(bytes);
+        Ok(log)
+    }
+
+    /// Begins with the messages of another file, if it is of this form; otherwise with those of the scene. A chat that
+    /// has messages stays as it is.
+    pub(super) fn begin(&mut self, chat: Option<&Path>, scene: &Scene, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        if self.len() > 0 {
+            return Ok(());
+        }
+        if let Some(chat) = chat {
+            let bytes = bytes_of(chat, show)?;
+            if import::read(&shown(chat), &bytes).is_ok_and(|read| read.container == Container::Jsonl) {
+                self.read(chat, &bytes, show)?;
+            }
+        }
+        if self.len() == 0 {
+            let history = scene.get("history");
+            self.messages = history.as_list().unwrap_or_default().iter().map(|message| line_of(&message.to_json())).collect();
+        }
+        Ok(())
+    }
+
+    /// Takes over header and messages of a file. A file that cannot be read completely is refused, because what was not
+    /// read would be lost when it is written.
+    fn read(&mut self, file: &Path, bytes: &[u8], show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        if bytes.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let read = import::read(&shown(file), bytes).map_err(|report| Stop::report(Exit::CouldNot, report, Sources::default()))?;
         if read.container != Container::Jsonl {
-            let message = format!("`{}` is no chat with one JSON object a line", shown(file));
-            return Err(Stop::new(Exit::No, Diagnostic::error(Code::ImportFormat, message).help("name another file with `--log`")));
+            let message = format!("`{}` is not a chat with one JSON object on each line", shown(file));
+            return Err(Stop::could_not(Code::ImportFormat, message, "name another file with `--log`"));
         }
         show.report(&read.report, &Sources::default());
+        if read.skipped > 0 {
+            let message = format!("{} lines of `{}` cannot be read, and would be lost when the chat is written", read.skipped, shown(file));
+            return Err(Stop::could_not(Code::ImportFormat, message, "correct the lines, or delete them"));
+        }
+        let log = self;
         let mut lines = read.documents.into_iter().filter_map(|document| match document.json {
             Json::Object(line) => Some(line),
             _ => None,
@@ -51,7 +88,7 @@ impl Log {
             }
         }
         log.messages.extend(lines);
-        Ok(log)
+        Ok(())
     }
 
     /// How many messages there are.
@@ -74,7 +111,14 @@ impl Log {
         let message = |line: &Map<String, Json>| {
             let text = |key: &str| line.get(key).and_then(Json::as_str).unwrap_or_default();
             let hidden = line.get("is_system").and_then(Json::as_bool).unwrap_or_default();
-            let role = if by_user(line) { "user" } else { "assistant" };
+            let narrator = line.get("extra").and_then(|extra| extra.get("type")).and_then(Json::as_str) == Some("narrator");
+            let role = if narrator {
+                "system"
+            } else if by_user(line) {
+                "user"
+            } else {
+                "assistant"
+            };
             Value::from(&json!({ "role": role, "name": text("name"), "text": text("mes"), "is_system": hidden }))
         };
         let shown = kept.iter().filter(|line| line.get("is_system") != Some(&json!(true)));
@@ -89,21 +133,37 @@ impl Log {
     /// Adds a reply.
     pub(super) fn reply(&mut self, name: &str, text: &str, extra: Json) {
         let mut line = line(name, false, text);
+        line.insert("extra".to_owned(), extra);
         line.insert("swipes".to_owned(), json!([text]));
         line.insert("swipe_id".to_owned(), json!(0));
-        line.insert("extra".to_owned(), extra);
+        line.insert("swipe_info".to_owned(), json!([about(&line)]));
         self.messages.push(line);
     }
 
     /// Adds another text to the last reply, and chooses it.
     pub(super) fn swipe(&mut self, text: &str, extra: Json) {
-        let mut swipes = self.swipes();
+        let (mut swipes, mut infos) = (self.swipes(), self.infos());
         swipes.push(json!(text));
         let Some(last) = self.messages.last_mut() else { return };
         last.insert("mes".to_owned(), json!(text));
+        last.insert("send_date".to_owned(), json!(clock()));
+        last.insert("extra".to_owned(), extra);
+        infos.push(about(last));
         last.insert("swipe_id".to_owned(), json!(swipes.len().saturating_sub(1)));
         last.insert("swipes".to_owned(), Json::Array(swipes));
-        last.insert("extra".to_owned(), extra);
+        last.insert("swipe_info".to_owned(), Json::Array(infos));
+    }
+
+    /// What is known of each text of the last reply: its time and its `extra`. That of the chosen one stands in the
+    /// line itself.
+    fn infos(&self) -> Vec<Json> {
+        let Some(last) = self.messages.last() else { return Vec::new() };
+        let mut infos = last.get("swipe_info").and_then(Json::as_array).cloned().unwrap_or_default();
+        infos.resize(self.swipes().len(), json!({ "extra": {} }));
+        if let Some(chosen) = infos.get_mut(chosen(last)) {
+            *chosen = about(last);
+        }
+        infos
     }
 
     /// The texts of the last reply.
@@ -116,8 +176,13 @@ impl Log {
     /// Chooses one of the texts of the last reply, and returns it.
     pub(super) fn choose(&mut self, index: usize) -> Option<String> {
         let text = self.swipes().get(index)?.as_str()?.to_owned();
+        let infos = self.infos();
         let last = self.messages.last_mut()?;
         last.insert("mes".to_owned(), json!(text));
+        for (key, value) in infos.get(index).and_then(Json::as_object).into_iter().flatten() {
+            last.insert(key.clone(), value.clone());
+        }
+        last.insert("swipe_info".to_owned(), Json::Array(infos));
         last.insert("swipe_id".to_owned(), json!(index));
         Some(text)
     }
@@ -142,26 +207,85 @@ impl Log {
     pub(super) fn edit(&mut self, index: usize, text: &str) -> bool {
         let Some(line) = self.messages.get_mut(index) else { return false };
         line.insert("mes".to_owned(), json!(text));
-        let chosen = line.get("swipe_id").and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok());
+        let chosen = chosen(line);
         if let Some(swipes) = line.get_mut("swipes").and_then(Json::as_array_mut)
-            && let Some(swipe) = swipes.get_mut(chosen.unwrap_or_default())
+            && let Some(swipe) = swipes.get_mut(chosen)
         {
             *swipe = json!(text);
         }
         true
     }
 
-    /// Writes the file.
-    pub(super) fn save(&self) -> Result<(), Stop> {
+    /// Writes the file, unless another program has changed it since it was last read or written.
+    pub(super) fn save(&mut self) -> Result<(), Stop> {
         let Some(file) = &self.file else { return Ok(()) };
+        let held = match std::fs::read(file) {
+            Ok(held) => Some(held),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                let message = format!("`{}` cannot be read: {error}", shown(file));
+                return Err(Stop::could_not(Code::FileMissing, message, "check the file and its permissions"));
+            }
+        };
+        if held != self.known {
+            let message = format!("`{}` was changed by another program, so it is not written", shown(file));
+            let help = "end this chat and open the file again; two chats cannot be kept in one file at the same time";
+            return Err(Stop::could_not(Code::FileMissing, message, help));
+        }
         let header = Json::Object(self.header.clone());
         let mut text = format!("{header}\n");
         for line in &self.messages {
             text.push_str(&Json::Object(line.clone()).to_string());
             text.push('\n');
         }
-        write_file(file, &text)
+        write_file(file, &text)?;
+        self.known = Some(text.into_bytes());
+        Ok(())
     }
+}
+
+/// The number of the text of a reply that was chosen.
+fn chosen(line: &Map<String, Json>) -> usize {
+    line.get("swipe_id").and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or_default()
+}
+
+/// What belongs to one text of a reply, besides the text.
+fn about(line: &Map<String, Json>) -> Json {
+    let mut about = Map::new();
+    for key in ["send_date", "gen_started", "gen_finished", "extra"] {
+        if let Some(value) = line.get(key) {
+            about.insert(key.to_owned(), value.clone());
+        }
+    }
+    Json::Object(about)
+}
+
+/// A message of a scene as a line.
+fn line_of(message: &Json) -> Map<String, Json> {
+    let text = |keys: &[&str]| keys.iter().find_map(|key| message.get(*key).and_then(Json::as_str)).unwrap_or_default().to_owned();
+    let role = text(&["role"]);
+    let mut line = line(&text(&["name"]), role == "user", &text(&["text", "content", "mes"]));
+    let mut extra = Map::new();
+    if role == "system" {
+        extra.insert("type".to_owned(), json!("narrator"));
+    }
+    let meta = message.get("meta").and_then(Json::as_object);
+    for (key, value) in meta.into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+        match key.as_str() {
+            "time" => _ = line.insert("send_date".to_owned(), value.clone()),
+            "forced_avatar" => _ = line.insert("force_avatar".to_owned(), value.clone()),
+            "signature" => _ = extra.insert("reasoning_signature".to_owned(), value.clone()),
+            key => _ = extra.insert(key.to_owned(), value.clone()),
+        }
+    }
+    line.insert("extra".to_owned(), Json::Object(extra));
+    if message.get("is_system").and_then(Json::as_bool) == Some(true) {
+        line.insert("is_system".to_owned(), json!(true));
+    }
+    if let Some(member) = message.get("member_id").filter(|member| !member.is_null()) {
+        line.insert("original_avatar".to_owned(), member.clone());
+    }
+    line
 }
 
 fn by_user(line: &Map<String, Json>) -> bool {

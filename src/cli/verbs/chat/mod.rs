@@ -5,21 +5,22 @@
 
 mod commands;
 mod input;
+mod interrupts;
 mod log;
 mod talk;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Map, Value as Json};
 
 use crate::cli::inputs::endpoint::Endpoint;
 use crate::cli::inputs::files::{bytes_of, shown};
-use crate::cli::inputs::session::Place;
+use crate::cli::inputs::session::{Place, Scratch};
 use crate::cli::inputs::{Inputs, assignment};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::model::{Scene, Value};
 
 use input::Typed;
@@ -28,20 +29,24 @@ use talk::Talk;
 
 /// Talk to a model in the terminal, with any pack. The chat is kept in a file, its state and artifacts in a store.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  tapster chat --model gpt-4o-mini --character ann.png
+#[command(after_help = crate::cli::inputs::library::examples("Examples:
+  tapster chat --model gpt-4o-mini --log chat.jsonl
+  tapster chat --pack READER --model gpt-4o-mini --character ann.png
   tapster chat my-scene --url http://127.0.0.1:8080/v1 --model local --log ann.jsonl
   tapster chat --dialect anthropic --model claude-sonnet-4-5 --key-file ~/.keys/anthropic
   tapster chat my-scene --model gpt-4o-mini --once \"Who are you?\" --format json
   printf 'Hello.\\nWho are you?\\n' | tapster chat my-scene --model gpt-4o-mini
 
 In the chat, `/help` lists the commands. Ctrl-C while a reply arrives keeps what has arrived; it ends nothing else.
-With `--once`, or if standard input is no terminal, there is no prompt, and each line is a message or a command.
+If standard input is not a terminal, there is no prompt, and each line is a message or a command. What `--once` is given
+is always a message.
 
-The log is a chat file of one JSON object a line, which other chat programs read. Without `--log` nothing is kept of the
-texts; state and artifacts are in the store of sessions.
+The log is a chat file of one JSON object on each line, which other chat programs read. State and artifacts are kept in
+the store of sessions (`--store`, else `tapster.db` in this folder), for each log its own session. Without `--log`,
+`--session` and `--store` nothing is kept. The model is offered no tools: `tapster eval --mode tools` and the library
+run them.
 
-Exit codes: 0 done, 1 a reply failed or was interrupted, 2 it could not begin.")]
+Exit codes: 0 done, 1 a reply failed or was interrupted, 2 it could not begin, 130 ended by Ctrl-C."))]
 pub(in crate::cli) struct Chat {
     #[command(flatten)]
     inputs: Inputs,
@@ -72,6 +77,10 @@ impl Chat {
             let message = format!("`{flag}` has no effect here");
             return Err(Stop::could_not(Code::SceneField, message, "send one message with `--once MESSAGE`"));
         }
+        if self.inputs.has_type() {
+            let message = "`--type` has no effect here: the commands of the chat say what is generated";
+            return Err(Stop::could_not(Code::SceneField, message, "leave it out; `/regen` and `/swipe` ask for a reply again"));
+        }
         self.endpoint.check()?;
         let (rules, mut scene) = self.inputs.open(show)?;
         if let Some(url) = &self.endpoint.url {
@@ -82,11 +91,24 @@ impl Chat {
         let once = self.once_message(show)?;
         let (user, character) = (scene.get("names.user").to_text(), scene.get("names.char").to_text());
         let mut log = Log::open(self.log.as_deref(), &user, &character, show)?;
-        let (store, home) = (self.place.open(show)?, self.place.home());
+        if let (Some(chat), true) = (self.inputs.chat(), log.len() > 0) {
+            let message = format!("the log has messages already, so `--chat {}` would have no effect", shown(chat));
+            return Err(Stop::could_not(Code::SceneField, message, "leave `--chat` out, or name a new file with `--log`"));
+        }
+        log.begin(self.inputs.chat(), &scene, show)?;
+        let input = scene.get("input").to_text();
+        if !input.is_empty() {
+            let message = "the message of the scene is not sent: a chat sends what is typed, or what `--once` says";
+            show.note(Diagnostic::note(DiagnosticCode::named("chat.message"), message));
+        }
+        let memory = if self.log.is_none() && !self.place.is_named(show) { Some(Scratch::new()?) } else { None };
+        let store = memory.as_ref().map_or_else(|| self.place.open(show), |scratch| scratch.open())?;
+        let home = self.place.home_of(self.log.as_deref());
         let stream = !self.no_stream && !show.is_json();
         let fixed_time = self.inputs.has_time();
-        let start = talk::Start { rules, scene, context, options, stream, fixed_time };
+        let start = talk::Start { rules, scene, context, options, stream, fixed_time, once: once.is_some() };
         let mut talk = Talk::new(start, &self.endpoint, &store, home, show)?;
+        talk.greet(&mut log, show)?;
         if let Some(message) = once {
             let said = talk.say(&mut log, &message, show);
             let committed = talk.commit(&mut log, show);
@@ -95,7 +117,6 @@ impl Chat {
         }
         let mut typed = Typed::open(show)?;
         let mut exit = Exit::Done;
-        talk.greet(&mut log, show)?;
         while let Some(line) = typed.next(show)? {
             match talk.hear(&mut log, &line, show) {
                 Ok(talk::Heard::End) => break,
@@ -118,14 +139,12 @@ impl Chat {
             None => Map::new(),
             Some(file) => {
                 let text = String::from_utf8_lossy(&bytes_of(file, show)?).into_owned();
-                let read = serde_json::from_str::<Json>(&text).ok().or_else(|| {
-                    let table = toml::from_str::<toml::Table>(&text).ok()?;
-                    serde_json::to_value(table).ok()
-                });
-                let Some(Json::Object(read)) = read else {
-                    let message = format!("`{}` is neither a TOML file nor a JSON object", shown(file));
-                    return Err(Stop::could_not(Code::SyntaxJson, message, "docs/reference/runner.md says what it may hold"));
-                };
+                let read = config_of(file, &text)?;
+                for part in ["tool_calling", "directives"].into_iter().filter(|part| read.contains_key(*part)) {
+                    let message =
+                        format!("`{part}` of `{}` is checked, but has no effect: a chat runs neither tools nor directives", shown(file));
+                    show.note(Diagnostic::note(DiagnosticCode::named("chat.config"), message));
+                }
                 read
             }
         };
@@ -150,13 +169,35 @@ impl Chat {
     }
 
     fn once_message(&self, show: &mut Show<'_, '_>) -> Result<Option<String>, Stop> {
-        match self.once.as_deref() {
+        let message = match self.once.as_deref() {
             Some("-") => {
                 let text = String::from_utf8_lossy(&bytes_of(std::path::Path::new("-"), show)?).into_owned();
-                Ok(Some(text.trim_end_matches('\n').to_owned()))
+                Some(text.trim_end_matches('\n').to_owned())
             }
-            once => Ok(once.map(str::to_owned)),
+            once => once.map(str::to_owned),
+        };
+        if message.as_ref().is_some_and(|message| message.trim().is_empty()) {
+            return Err(Stop::could_not(Code::SceneField, "the message is empty", "write the message behind `--once`"));
         }
+        Ok(message)
+    }
+}
+
+/// A configuration, as JSON if it begins like an object, and otherwise as TOML.
+fn config_of(file: &Path, text: &str) -> Result<Map<String, Json>, Stop> {
+    let wrong = |code: Code, why: String| {
+        let message = format!("`{}` cannot be read: {}", shown(file), why.trim_end());
+        Stop::could_not(code, message, "a configuration is a TOML file or a JSON object")
+    };
+    let read = if text.trim_start().starts_with('{') {
+        serde_json::from_str::<Json>(text).map_err(|error| wrong(Code::SyntaxJson, error.to_string()))?
+    } else {
+        let table = toml::from_str::<toml::Table>(text).map_err(|error| wrong(Code::SyntaxToml, error.to_string()))?;
+        serde_json::to_value(table).map_err(|error| wrong(Code::SyntaxToml, error.to_string()))?
+    };
+    match read {
+        Json::Object(read) => Ok(read),
+        _ => Err(wrong(Code::SyntaxJson, "it is not an object".to_owned())),
     }
 }
 

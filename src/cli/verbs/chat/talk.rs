@@ -1,5 +1,6 @@
 //! One turn after another: build, send, show, keep.
 
+use std::io::IsTerminal;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
@@ -17,10 +18,11 @@ use crate::model::plan::Block;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::run::retry::Attempt;
-use crate::run::{Delta, Doing, Prepared, Problem, PromptRunner, Reply, RunError, RunnerConfig, in_language, reply};
+use crate::run::{Delta, Doing, Prepared, Problem, PromptRunner, ProviderError, Reply, RunError, RunnerConfig, in_language, reply};
 use crate::session::{Model, ModelError, Request, Session, Turn};
 use crate::store::{Home, Moment, Refused, SessionStore, SqlStore};
 
+use super::interrupts::Interrupts;
 use super::log::Log;
 
 /// What a chat begins with.
@@ -37,6 +39,8 @@ pub(super) struct Start {
     pub(super) stream: bool,
     /// Whether the time was given, and stands still.
     pub(super) fixed_time: bool,
+    /// Whether only one message is sent, so that no command can follow.
+    pub(super) once: bool,
 }
 
 /// What a line led to.
@@ -73,6 +77,7 @@ pub(super) struct Talk<'s> {
     tell: UnboundedSender<Event>,
     events: UnboundedReceiver<Event>,
     pending: Option<Pending>,
+    interrupts: Interrupts,
     /// The plan of the last request.
     pub(super) plan: Option<Plan>,
     /// Turns that are committed.
@@ -81,17 +86,20 @@ pub(super) struct Talk<'s> {
 
 impl<'s> Talk<'s> {
     pub(super) fn new(start: Start, endpoint: &Endpoint, store: &'s SqlStore, home: Home, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
-        let config = RunnerConfig::parse(&start.rules, &Json::Object(start.context.clone())).map_err(|e| told(&e, &start.rules))?;
+        let config =
+            RunnerConfig::parse(&start.rules, &Json::Object(start.context.clone())).map_err(|e| told(&e, &start.rules, start.once))?;
         let dialect = config.values.get("dialect").and_then(Json::as_str).unwrap_or_default().to_owned();
         let (tell, events) = unbounded_channel();
         let again = tell.clone();
         // nobody hears of an attempt when the chat is over
         let hears = Arc::new(move |attempt: &Attempt| drop(again.send(Event::Again(attempt.clone()))));
-        let transport = endpoint.transport(&start.rules, &dialect, hears, show)?;
+        let addressed = !start.scene.get("provider.url").is_null();
+        let transport = endpoint.transport(&start.rules, &dialect, addressed, hears, show)?;
         let session = Session::new(store, start.rules.clone(), home.clone());
         let played = wait(store.info(&home)).map_err(refused)?.map_or(0, |info| info.turns);
         let runner = PromptRunner::new(transport);
-        Ok(Self { start, config, runner, session, store, home, tell, events, pending: None, plan: None, played })
+        let interrupts = Interrupts::listen();
+        Ok(Self { start, config, runner, session, store, home, tell, events, pending: None, interrupts, plan: None, played })
     }
 
     /// Begins a new chat with the greeting of the character, if there is one.
@@ -104,7 +112,7 @@ impl<'s> Talk<'s> {
         let greeting = greeting.replace("{{char}}", &self.name("char")).replace("{{user}}", &self.name("user"));
         log.reply(&self.name("char"), &greeting, json!({}));
         log.save()?;
-        if !show.is_json() {
+        if !show.is_json() && !self.start.once {
             show.result(&format!("{}\n", visible(&greeting)));
         }
         Ok(())
@@ -172,7 +180,12 @@ impl<'s> Talk<'s> {
     pub(super) fn commit(&mut self, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         let Some(Pending { turn, reply }) = self.pending.take() else { return Ok(()) };
         let asker = self.asker();
-        let done = wait(self.session.finish(turn, &reply, &asker)).map_err(|error| stop(error, &self.start.rules))?;
+        let Some(done) = wait(self.interrupts.during(self.session.finish(turn.clone(), &reply, &asker))) else {
+            // the turn can still be committed
+            self.pending = Some(Pending { turn, reply });
+            return Err(interrupted("interrupted before the state of the last turn was committed"));
+        };
+        let done = done.map_err(|error| stop(error, &self.start.rules))?;
         self.played += 1;
         show.warnings(&done.warnings, self.start.rules.sources());
         if done.reply != reply {
@@ -214,12 +227,17 @@ impl<'s> Talk<'s> {
         let scene = self.config.scene(&scene);
         let at = Moment { now: milliseconds(&scene.get("now").to_text())?, turn: self.played + 1 };
         let asker = self.asker();
-        let turn = wait(self.session.begin(&scene, at, &asker)).map_err(|error| stop(error, &rules))?;
+        let Some(turn) = wait(self.interrupts.during(self.session.begin(&scene, at, &asker))) else {
+            return Err(interrupted("interrupted before the prompt was complete"));
+        };
+        let turn = turn.map_err(|error| stop(error, &rules))?;
         show.warnings(&turn.plan.warnings, rules.sources());
-        let plan = in_language(&self.config, &turn.plan).map_err(|e| told(&e, &rules))?;
+        let plan = in_language(&self.config, &turn.plan).map_err(|e| told(&e, &rules, self.start.once))?;
         self.plan = Some(plan.clone());
         let stream = self.start.stream && self.config.capabilities().streaming;
-        let request = PromptRunner::prepare(&self.config, &plan, &[], &self.start.options, stream).map_err(|e| told(&e, &rules))?;
+        let request =
+            PromptRunner::prepare(&self.config, &plan, &[], &self.start.options, stream).map_err(|e| told(&e, &rules, self.start.once))?;
+        show.warnings(&request.warnings, rules.sources());
         let said = self.send(&plan, &request, show)?;
         Ok((turn, said))
     }
@@ -228,14 +246,23 @@ impl<'s> Talk<'s> {
     fn send(&mut self, plan: &Plan, request: &Prepared, show: &mut Show<'_, '_>) -> Result<Option<Said>, Stop> {
         let rules = self.start.rules.clone();
         let mut arrived = String::new();
-        let stream = request.outgoing.stream;
+        // how much of it is shown; white space at both ends waits for what follows
+        let mut written = 0;
+        // the pack may clean the reply up, so only a person sees it before it is complete
+        let live = request.outgoing.stream && show.io.terminal && std::io::stdout().is_terminal() && !show.is_json();
+        let once = self.start.once;
         let tell = self.tell.clone();
         let (runner, config, events) = (&self.runner, &self.config, &mut self.events);
         let mut shown = |event: Event, show: &mut Show<'_, '_>| match event {
             Event::Part(Delta::Text(text)) => {
                 arrived.push_str(&text);
-                show.result(&visible(&text));
-                show.flush();
+                if live {
+                    let end = arrived.trim_end().len();
+                    let begin = if written == 0 { arrived.len() - arrived.trim_start().len() } else { written };
+                    show.result(&visible(arrived.get(begin..end).unwrap_or_default()));
+                    show.flush();
+                    written = end.max(written);
+                }
             }
             Event::Part(_) => {}
             Event::Again(attempt) => {
@@ -244,19 +271,17 @@ impl<'s> Talk<'s> {
                 show.note(Diagnostic::note(named("run.repeated"), message));
             }
         };
-        let answer = wait(async {
+        let answer = wait(self.interrupts.during(async {
             let mut hear = move |delta: &Delta| drop(tell.send(Event::Part(delta.clone())));
             let mut sending: Doing<'_, Result<Reply, RunError>> = runner.send(config, request, &mut hear);
-            let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
             loop {
                 tokio::select! {
                     biased;
-                    _ = &mut interrupted => break None,
                     Some(event) = events.recv() => shown(event, show),
-                    done = &mut sending => break Some(done),
+                    done = &mut sending => break done,
                 }
             }
-        });
+        }));
         while let Ok(event) = self.events.try_recv() {
             shown(event, show);
         }
@@ -267,15 +292,15 @@ impl<'s> Talk<'s> {
                 show.note(Diagnostic::note(named("run.interrupted"), "interrupted before anything of the reply had come"));
                 return Ok(None);
             }
-            Some(Err(error)) if arrived.is_empty() => return Err(told(&error, &rules)),
+            Some(Err(error)) if arrived.is_empty() => return Err(told(&error, &rules, once)),
             None => Reply { message: json!({ "role": "assistant", "content": arrived }), ..Reply::default() },
             Some(Err(error)) => {
-                show.result("\n");
-                show.stop(told(&error, &rules));
+                show.result(if live { "\n" } else { "" });
+                show.stop(told(&error, &rules, once));
                 Reply { message: json!({ "role": "assistant", "content": arrived }), ..Reply::default() }
             }
         };
-        let clean = reply(&self.config, plan, &raw).map_err(|e| told(&e, &rules))?;
+        let clean = reply(&self.config, plan, &raw).map_err(|e| told(&e, &rules, once))?;
         let text = content(&clean.message);
         if clean.message.get("tool_calls").is_some_and(|calls| calls.as_array().is_some_and(|calls| !calls.is_empty())) {
             show.note(Diagnostic::note(named("run.tools"), "the model asks for tools, which a chat does not run"));
@@ -286,11 +311,15 @@ impl<'s> Talk<'s> {
                 "interrupted": interrupted, "changes": request.changes,
             });
             show.result(&format!("{line}\n"));
-        } else if stream && content(&raw.message) == arrived && text == arrived {
+        } else if live && text.trim() == arrived.trim() {
             show.result("\n");
+        } else if live && !arrived.trim().is_empty() {
+            // the pack has changed the reply, so it is shown again as it is kept
+            show.result("\n");
+            show.note(Diagnostic::note(named("chat.cleaned"), "the pack has cleaned the reply up; this is what is kept:"));
+            show.result(&format!("{}\n", visible(&text)));
         } else {
-            // the pack has cleaned the reply up, so it is shown as it is kept
-            show.result(&format!("{}{}\n", if arrived.is_empty() { "" } else { "\n" }, visible(&text)));
+            show.result(&format!("{}\n", visible(text.trim_end_matches('\n'))));
         }
         show.flush();
         Ok(Some(Said { text, reasoning: clean.reasoning, interrupted }))
@@ -300,7 +329,8 @@ impl<'s> Talk<'s> {
     pub(super) fn change_model(&mut self, model: &str) -> Result<(), Stop> {
         let mut context = self.start.context.clone();
         context.insert("model".to_owned(), json!(model));
-        self.config = RunnerConfig::parse(&self.start.rules, &Json::Object(context.clone())).map_err(|e| told(&e, &self.start.rules))?;
+        let config = RunnerConfig::parse(&self.start.rules, &Json::Object(context.clone()));
+        self.config = config.map_err(|e| told(&e, &self.start.rules, self.start.once))?;
         self.start.context = context;
         self.start.scene.set("provider.model", Value::text(model));
         Ok(())
@@ -375,12 +405,9 @@ fn code(error: &RunError) -> String {
     }
 }
 
-/// Why there is no reply, for the terminal.
-fn told(error: &RunError, rules: &Ruleset) -> Stop {
-    let list = |problems: &[Problem]| -> String {
-        let one = |p: &Problem| if p.message.is_empty() { format!("{} at `{}`", p.code, p.at) } else { p.message.clone() };
-        problems.iter().map(one).collect::<Vec<_>>().join("; ")
-    };
+/// Why there is no reply, for the terminal. With `once` there is no chat in which it could be asked for again.
+fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
+    let list = |problems: &[Problem]| -> String { problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ") };
     let (message, help) = match error {
         RunError::Build(error) => return Stop::build(error, rules),
         RunError::Config(problems) => {
@@ -389,10 +416,26 @@ fn told(error: &RunError, rules: &Ruleset) -> Stop {
         RunError::Preflight(problems) => {
             (format!("the request is not sent: {}", list(problems)), "change the options, or the capabilities in `--config`")
         }
-        RunError::Provider(error) => (visible(&error.message), "`/regen` asks again"),
+        RunError::Provider(error) => (visible(&error.message), remedy(error, once)),
     };
     let exit = if matches!(error, RunError::Config(_)) { Exit::CouldNot } else { Exit::No };
-    Stop::new(exit, Diagnostic::error(named(&format!("run.{}", code(error))), message).help(help))
+    let found = Diagnostic::error(named(&format!("run.{}", code(error))), message);
+    Stop::new(exit, if help.is_empty() { found } else { found.help(help) })
+}
+
+/// What can be done about a failure of a provider; empty if the message says it all.
+fn remedy(error: &ProviderError, once: bool) -> &'static str {
+    match (error.status, error.code.as_str()) {
+        (Some(401 | 403), _) => "check the key: `--key-env NAME` or `--key-file FILE` names another one",
+        (Some(404), _) => "check the name of the model, `--model`, and the address, `--url`",
+        (_, "key_not_for_this_address" | "other_address" | "address") => "",
+        _ if once => "",
+        _ => "`/regen` asks again",
+    }
+}
+
+fn interrupted(message: &str) -> Stop {
+    Stop::new(Exit::No, Diagnostic::error(named("run.interrupted"), message))
 }
 
 fn named(code: &str) -> DiagnosticCode {

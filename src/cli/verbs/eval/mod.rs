@@ -13,7 +13,9 @@ use clap::Args;
 
 use crate::diag::{Code, Diagnostic};
 use crate::run::Transport;
-use crate::run::eval::{Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, evaluate};
+use crate::run::eval::{
+    Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, dialect_of, evaluate,
+};
 use crate::run::tools::{HostTools, ToolRegistry};
 
 use crate::cli::inputs::endpoint::Endpoint;
@@ -177,11 +179,11 @@ impl Eval {
     /// One transport for each model; models with the same address and key share one.
     fn transports(&self, file: &EvalFile, subjects: &[Subject], show: &mut Show<'_, '_>) -> Result<Vec<Arc<dyn Transport>>, Stop> {
         let Some(subject) = subjects.first() else { return Ok(Vec::new()) };
-        let usual = subject.scene.get("dialect").to_text();
+        let addressed = subjects.iter().any(|subject| !subject.scene.get("provider.url").is_null());
         let mut made: Vec<(Way, Arc<dyn Transport>)> = Vec::new();
         let mut transports = Vec::new();
         for model in &file.models {
-            let dialect = model.dialect.clone().unwrap_or_else(|| if usual.is_empty() { "openai".to_owned() } else { usual.to_string() });
+            let dialect = self.dialect(file, subject, model)?;
             let own = (model.url.clone(), model.key_env.clone(), dialect);
             if let Some((_, transport)) = made.iter().find(|(known, _)| *known == own) {
                 transports.push(Arc::clone(transport));
@@ -192,18 +194,37 @@ impl Eval {
                 return Err(Stop::could_not(Code::SceneField, message, "name models of one provider with `--model`"));
             }
             let mut endpoint = self.endpoint.clone();
-            if own.0.is_some() {
+            if own.0.is_some() && own.0 != endpoint.url {
+                // a key that was named for the flags' address does not go to one that a file names
+                (endpoint.key_env, endpoint.key_file) = (None, None);
                 endpoint.url.clone_from(&own.0);
             }
             if own.1.is_some() {
                 endpoint.key_env.clone_from(&own.1);
                 endpoint.key_file = None;
             }
-            let transport = endpoint.transport(&subject.rules, &own.2, Arc::new(|_| {}), show)?;
+            let transport = endpoint.transport(&subject.rules, &own.2, addressed, Arc::new(|_| {}), show)?;
             made.push((own, Arc::clone(&transport)));
             transports.push(transport);
         }
         Ok(transports)
+    }
+
+    /// The dialect in which a model is asked, which decides about its key. It is the same with all presets.
+    fn dialect(&self, file: &EvalFile, subject: &Subject, model: &Candidate) -> Result<String, Stop> {
+        let mut found: Option<String> = None;
+        for preset in &file.presets {
+            let dialect = dialect_of(subject, model, preset).map_err(|error| {
+                let message = format!("model `{}` cannot be asked with preset `{}`: {error}", model.name, preset.name);
+                Stop::could_not(Code::SceneField, message, "correct the `config` of the preset, or the row of the model")
+            })?;
+            if found.as_ref().is_some_and(|found| *found != dialect) {
+                let message = format!("the presets give model `{}` different dialects, which need different keys", model.name);
+                return Err(Stop::could_not(Code::SceneField, message, "set `dialect` in the row `[[model]]`"));
+            }
+            found = Some(dialect);
+        }
+        Ok(found.unwrap_or_default())
     }
 
     /// The machine's clock; a replay takes no time that means anything.
