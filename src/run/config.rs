@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
+use super::left::exact;
 use super::{Problem, RunError};
 use crate::assemble::{Outcome, run};
 use crate::emit::dialects;
@@ -123,6 +124,7 @@ impl RunnerConfig {
             let message = "a run needs a configuration with at least `provider` and `model`".to_owned();
             return Err(config("runner_config_required", "", message));
         }
+        exact(context, "")?;
         let runner = json!({
             "context": context, "registry": registry, "default_overrides": default_overrides, "dialects": dialects(rules),
         });

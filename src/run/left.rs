@@ -1,10 +1,13 @@
-//! What a program of a pack has left behind, as a run reads it: numbers, words and lists.
+//! What a program of a pack has left behind, as a run reads it (numbers, words and lists), and which numbers a program
+//! can be given.
 
 use serde_json::Value as Json;
 
-use super::Problem;
+use super::{Problem, RunError};
 use crate::assemble::Outcome;
 use crate::model::Value;
+use crate::model::value::MAX_DEPTH;
+use crate::text::json_pointer::escape;
 
 /// A number from 0 to `most`. Without it there is a problem at the place, since a limit that is not one must not
 /// quietly become another.
@@ -44,4 +47,30 @@ pub(super) fn words(ran: &Outcome, path: &str) -> Vec<String> {
 /// The values of a list.
 pub(super) fn list(ran: &Outcome, path: &str) -> Vec<Json> {
     ran.get(path).as_list().unwrap_or(&[]).iter().map(Value::to_json).collect()
+}
+
+/// Checks that programs can hold the whole numbers of a document. One above 2^63 - 1 would be sent on as another number.
+///
+/// # Errors
+/// [`RunError::Config`] with the place of each that is too large.
+pub(super) fn exact(document: &Json, at: &str) -> Result<(), RunError> {
+    let mut problems = Vec::new();
+    look(document, at, 0, &mut problems);
+    if problems.is_empty() { Ok(()) } else { Err(RunError::Config(problems)) }
+}
+
+fn look(value: &Json, at: &str, depth: usize, problems: &mut Vec<Problem>) {
+    match value {
+        // what is nested deeper becomes a text that says so
+        _ if depth > MAX_DEPTH => {}
+        Json::Number(number) if number.is_u64() && !number.is_i64() => {
+            let message = format!("{number} is larger than {}, the largest whole number that can be sent unchanged", i64::MAX);
+            problems.push(Problem { code: "invalid_value".to_owned(), at: at.to_owned(), message });
+        }
+        Json::Array(list) => list.iter().enumerate().for_each(|(n, value)| look(value, &format!("{at}/{n}"), depth + 1, problems)),
+        Json::Object(fields) => {
+            fields.iter().for_each(|(key, value)| look(value, &format!("{at}/{}", escape(key)), depth + 1, problems));
+        }
+        _ => {}
+    }
 }

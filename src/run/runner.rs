@@ -5,10 +5,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::keys::Scrubber;
+use super::left::exact;
 use super::receive::{failed, receive};
 use super::request::{inbound_transforms, prepare};
 use super::{Bounds, Delta, Doing, Prepared, Problem, ProviderError, Reply, RunError, RunnerConfig, Transport};
 use crate::model::Plan;
+use crate::text::json_pointer::escape;
 
 /// Sends plans and reads replies. It holds a transport and no configuration, so one runner serves all requests. Source:
 /// the contract of the runner, section 2.
@@ -43,6 +45,9 @@ impl PromptRunner {
         options: &Map<String, Json>,
         stream: bool,
     ) -> Result<Prepared, RunError> {
+        for (key, value) in options {
+            exact(value, &format!("/llm_options/{}", escape(key)))?;
+        }
         prepare(config, plan, added, options, stream)
     }
 

@@ -167,6 +167,7 @@ fn repairs_show_the_bad_reply_and_each_mode_begins_anew() {
     assert_eq!(contents(2), ["S", "INSTR", "Hi", "no", "Only JSON.", "Only JSON."], "a blank reply is not shown");
     assert_eq!(contents(3), ["S", "INSTR", "Hi"]);
     assert_eq!((report.mode.as_deref(), report.attempts.len()), (Some("json_object"), 4));
+    assert_eq!(report.usage.len(), 4, "the tokens of every reply count, whether it can be read or not");
 }
 
 /// Rows of a pack are the types, and a prompt that has the instruction already gets it replaced, not repeated.

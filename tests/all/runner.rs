@@ -42,6 +42,22 @@ fn numbers_that_are_too_large_are_refused() {
     }
 }
 
+/// A whole number that the engine cannot hold is refused with its place instead of being sent as another one.
+#[test]
+fn large_whole_numbers_are_not_changed_in_silence() {
+    let rules = Ruleset::open("base", &[]).unwrap();
+    let config = config(&rules, &json!({ "provider": "openai", "model": "m" }));
+    let plan = plan(&config);
+    let body =
+        |seed: u64| prepared(&config, &plan, &[], &json!({ "seed": seed }), false).map(|prepared| prepared.outgoing.body["seed"].clone());
+    assert_eq!(body(9_223_372_036_854_775_807).unwrap(), json!(9_223_372_036_854_775_807_u64));
+    let Err(RunError::Config(problems)) = body(12_345_678_901_234_567_890) else { panic!("it was sent") };
+    assert_eq!(problems[0].at, "/llm_options/seed");
+    let context = json!({ "provider": "openai", "model": "m", "llm_options_defaults": { "seed": u64::MAX } });
+    let Err(RunError::Config(problems)) = RunnerConfig::parse(&rules, &context) else { panic!("it was taken") };
+    assert_eq!((problems[0].code.as_str(), problems[0].at.as_str()), ("invalid_value", "/llm_options_defaults/seed"));
+}
+
 #[test]
 fn a_window_of_the_capabilities_is_the_budget_of_a_build() {
     let rules = Ruleset::open("vibetavern", &[]).unwrap();

@@ -48,7 +48,7 @@ pub(in crate::cli) struct Endpoint {
     /// How often a request is sent again if that is safe.
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=20))]
     pub(in crate::cli) retries: Option<u32>,
-    /// Writes every request and reply to this file, which must be new, without keys.
+    /// Writes every request and reply to this new file, without keys.
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(in crate::cli) record: Option<PathBuf>,
     /// Takes the replies from a recorded file instead of the network.
@@ -174,24 +174,16 @@ impl Pace for Hasty {
     }
 }
 
-/// A file for a record, which only its owner may read. One that holds something is not overwritten.
+/// A new file for a record, which only its owner may read.
 fn new_record(file: &Path) -> Result<File, Stop> {
     let mut options = File::options();
-    options.append(true).create(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let opened = options.open(file).and_then(|sink| Ok((sink.metadata()?.len(), sink)));
-    match opened {
-        Ok((0, sink)) => Ok(sink),
-        Ok(_) => {
-            let message = format!("`{}` already holds something, and a record is not written over it", shown(file));
-            Err(Stop::could_not(Code::FileMissing, message, "name another file with `--record`, or remove this one first"))
-        }
-        Err(error) => {
-            let message = format!("`{}` cannot be written: {error}", shown(file));
-            Err(Stop::could_not(Code::FileMissing, message, "name a file that can be written"))
-        }
-    }
+    options.open(file).map_err(|error| {
+        let message = format!("`{}` cannot be written: {error}", shown(file));
+        Stop::could_not(Code::FileMissing, message, "name a new file; a record that exists is not overwritten")
+    })
 }
 
 /// A time in seconds that is more than nothing.
