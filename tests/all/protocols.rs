@@ -1,7 +1,7 @@
 //! What keeps the protocols of the runner apart, and what its contract says beside the recorded cases: directives and
 //! tools share no request, configuration is injected, unknown steps change nothing, and a chat may be streamed.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

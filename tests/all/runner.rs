@@ -1,6 +1,8 @@
 //! From a configuration and a plan to a request: budgets, options in every dialect, added messages, and what no pack
 //! can lose.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use serde_json::{Map, Value as Json, json};
 use tapster::run::{Prepared, PromptRunner, RunError, RunnerConfig};
 use tapster::{Plan, Ruleset, Scene, Value};

@@ -1,6 +1,8 @@
 //! The fault matrix over a scripted transport: replies cut at every byte, sizes, types, errors. `docs/reliability.md` has
 //! the table.
 
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

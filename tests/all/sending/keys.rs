@@ -1,5 +1,7 @@
 //! Keys: where they come from, and that they go nowhere but into one header.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::path::Path;
 
 use proptest::prelude::*;

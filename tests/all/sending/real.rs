@@ -1,6 +1,8 @@
 //! A real inference server, by hand: `TAPSTER_REAL_URL=http://127.0.0.1:8080/v1 cargo test --test all sending::real --
 //! --nocapture`, for example with llama.cpp and a small model. Without the variable there is nothing to do.
 
+#![expect(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};

@@ -1,5 +1,7 @@
 //! Records and replays.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 

@@ -1,5 +1,7 @@
 //! What is sent again, when, and what never is.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 

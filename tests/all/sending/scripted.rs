@@ -1,5 +1,7 @@
 //! A transport that answers by script, and what tests need around it. Nothing waits, nothing is sent.
 
+#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::{Arc, LazyLock, Mutex};

@@ -1,6 +1,8 @@
 //! Our wire formats against those of the vendors' SDKs, as `tests/sdk/run.sh` has recorded them: what an SDK sends for a
 //! call is what our dialect sends, and what its parser reads in a reply is what our rows read.
 
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};

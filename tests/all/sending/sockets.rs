@@ -1,5 +1,7 @@
 //! The same faults over sockets, with what only sockets have: connections, timeouts, TLS, cancellation, keys.
 
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 

@@ -200,11 +200,14 @@ pub(crate) fn presets(case: &Case) -> Vec<Check> {
     })
 }
 
+/// Status, content type and the parts of a body.
+type Answer = (u16, &'static str, Vec<Vec<u8>>);
+
 /// A transport that answers with what is recorded.
 #[derive(Default)]
 pub(crate) struct Scripted {
     /// What is answered, one after the other: a status, and the parts of a body.
-    pub(crate) answers: Mutex<VecDeque<(u16, &'static str, Vec<Vec<u8>>)>>,
+    pub(crate) answers: Mutex<VecDeque<Answer>>,
     /// The bodies that were sent.
     pub(crate) sent: Mutex<Vec<Json>>,
 }
