@@ -2,6 +2,8 @@
 //!
 //! One connection carries one request. Nothing here is clever about HTTP, because a script must be able to break it.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
