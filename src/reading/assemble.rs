@@ -10,6 +10,9 @@ use super::parts::{Call, Detail, Part, Trouble, Whole};
 use super::path::Path;
 use super::tree::{Tree, map};
 
+/// The usual word of a model that has said all.
+const ANSWERED: &str = "stop";
+
 /// More of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard<'a> {
@@ -208,9 +211,12 @@ impl<'r> Assembler<'r> {
             self.found = true;
             self.detail(detail, at);
         }
-        // why the model stopped is not a message by itself
+        // that the model has finished is not a message by itself
         if let Some(word) = part.finish.iter().find_map(|path| path.of(at)?.as_str()) {
-            self.finish = Some(self.reading.finish.get(word).map_or(word, AsRef::as_ref).to_owned());
+            let usual = self.reading.finish.get(word).map_or(word, AsRef::as_ref);
+            // a model that was stopped (refused, cut off) has answered, also without a message
+            self.found |= usual != ANSWERED;
+            self.finish = Some(usual.to_owned());
         }
         if let Some(usage) = first(&part.usage, at) {
             match (&mut self.usage, usage) {

@@ -206,7 +206,7 @@ fn a_new_log_begins_with_the_chat_of_the_scene() {
     assert_eq!(sent, expected.map(|(role, text)| (role.to_owned(), text.to_owned())));
     let said: Vec<_> = desk.lines()[1..].iter().map(|line| line["mes"].clone()).collect();
     assert_eq!(said, ["Old question.", "Old answer.", "Now?", "New."]);
-    let ran = desk.run(&["--chat", &desk.path("chat.jsonl"), "--once", "x"], "", 2);
+    let ran = desk.run(&["--pack", "sillytavern", "--chat", &desk.path("chat.jsonl"), "--once", "x"], "", 2);
     assert!(ran.err.contains("the log has messages already"), "{}", ran.err);
 }
 
