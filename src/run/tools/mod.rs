@@ -35,6 +35,7 @@ pub use registry::{FilteredToolRegistry, ToolRegistry, ToolSpec};
 pub use report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Unwatched, Watch};
 #[cfg(feature = "run")]
 pub use server::{ServerSpec, tools_of_server};
+#[cfg(feature = "run")]
 pub(super) use together::together;
 pub use tool::{Tool, ToolCall, ToolFailure};
 pub use tool_loop::ToolLoopRunner;
