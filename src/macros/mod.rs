@@ -4,6 +4,7 @@
 //! one of two flavours: nested, as a tree that is read once, or ordered, pass by pass.
 
 pub mod call;
+pub mod chance;
 pub mod draw;
 pub mod flow;
 pub mod functions;
