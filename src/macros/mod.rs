@@ -4,6 +4,7 @@
 //! one of three flavours: nested, as a tree that is read once; ordered, pass by pass; or with a stack.
 
 pub mod call;
+pub mod chance;
 pub mod draw;
 pub mod engine;
 pub mod flow;
