@@ -63,6 +63,7 @@ fn refused(error: &Json, expected: &Json) -> Json {
 /// A block as the application lists it.
 fn message(block: &Json) -> Json {
     let flag = |name: &str| if block[name] == json!(true) { json!(true) } else { Json::Null };
+    // an item with a role that the application does not know is sent without one
     let role = if block["role"] == json!("") { Json::Null } else { block["role"].clone() };
     json!({
         "role": role, "content": block["text"], "memo": block["memo"], "name": block["name"],
