@@ -12,7 +12,7 @@ pub use super::fingerprint::fingerprint;
 use super::js;
 use super::moment::{INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
-use super::tools;
+use super::{dollars, tools};
 use crate::model::{Map, Value};
 
 /// Longer patterns of dates are refused.
@@ -224,6 +224,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: |args| Ok(Value::Text(string(of(args)))),
     },
+    dollars::SUBSTITUTE,
     Function {
         name: "time_difference",
         doc: "the time between `from` and `of` in words, such as `2 days`; both are date texts or milliseconds; with `suffix`, `in 2 days` or `2 days ago`",

@@ -6,6 +6,7 @@
 
 mod cache;
 pub mod dice;
+mod dollars;
 mod error;
 mod fingerprint;
 pub mod functions;
