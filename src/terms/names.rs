@@ -27,6 +27,7 @@ pub const TABLES: &[&str] = &[
     "hook",
     "tool",
     "lore_place",
+    "decorator",
     "task",
     "source",
     "lane",

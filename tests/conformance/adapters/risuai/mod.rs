@@ -2,6 +2,8 @@
 
 pub(crate) mod cbs;
 pub(crate) mod prompt;
+pub(crate) mod lore;
+pub(crate) mod regex;
 pub(crate) mod scene;
 
 /// The pack that follows the real program.
