@@ -116,8 +116,11 @@ impl Chat {
             return Ok(if said? { Exit::Done } else { Exit::No });
         }
         let mut typed = Typed::open(show)?;
+        if typed.is_terminal() {
+            talk.interrupts.at_terminal();
+        }
         let mut exit = Exit::Done;
-        while let Some(line) = typed.next(show)? {
+        while let Some(line) = typed.next(&talk.interrupts, show)? {
             match talk.hear(&mut log, &line, show) {
                 Ok(talk::Heard::End) => break,
                 Ok(talk::Heard::Done) => {}

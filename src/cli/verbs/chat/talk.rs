@@ -77,7 +77,7 @@ pub(super) struct Talk<'s> {
     tell: UnboundedSender<Event>,
     events: UnboundedReceiver<Event>,
     pending: Option<Pending>,
-    interrupts: Interrupts,
+    pub(super) interrupts: Interrupts,
     /// The plan of the last request.
     pub(super) plan: Option<Plan>,
     /// Turns that are committed.
