@@ -1,5 +1,7 @@
 //! `tapster chat` against a scripted server: turns, swipes, edits, the file of the chat, the state, and failures.
 
+mod tools;
+
 use serde_json::{Value as Json, json};
 
 use super::{Folder, Ran, tapster};

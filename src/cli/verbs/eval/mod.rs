@@ -11,21 +11,22 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::Code;
 use crate::run::Transport;
 use crate::run::eval::{
     Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, dialect_of, evaluate,
 };
-use crate::run::tools::{HostTools, ToolRegistry};
+use crate::run::tools::ToolRegistry;
 
 use crate::cli::inputs::endpoint::Endpoint;
-use crate::cli::inputs::files::{shown, write_file};
+use crate::cli::inputs::files::write_file;
+use crate::cli::inputs::tools::host_tools;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::waiting::wait;
 use progress::Progress;
 use results::Results;
-use sources::{Sourced, text_of};
+use sources::Sourced;
 
 /// Ask models what scenario files say, judge the replies, and count.
 #[derive(Debug, Args)]
@@ -167,13 +168,7 @@ impl Eval {
     }
 
     fn tools(&self, show: &mut Show<'_, '_>) -> Result<ToolRegistry, Stop> {
-        let Some(path) = &self.tools else { return Ok(ToolRegistry::new()) };
-        let text = text_of(path, show)?;
-        let declared = HostTools::parse(&text).map_err(|why| {
-            let message = format!("`{}` is no file of tools: {}", shown(path), why.trim_end());
-            Stop::new(Exit::No, Diagnostic::error(Code::SyntaxToml, message).help("docs/reference/tools.md lists its keys"))
-        })?;
-        wait(declared.open()).map_err(|failure| Stop::could_not(Code::FileMissing, failure.0, "correct the command in the file of tools"))
+        self.tools.as_deref().map_or_else(|| Ok(ToolRegistry::new()), |path| host_tools(path, show))
     }
 
     /// One transport for each model; models with the same address and key share one.
