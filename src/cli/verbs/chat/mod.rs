@@ -6,6 +6,7 @@
 mod commands;
 mod input;
 mod interrupts;
+mod lock;
 mod log;
 mod sending;
 mod talk;
@@ -92,7 +93,7 @@ impl Chat {
             scene.set("provider.url", Value::text(url.as_str()));
         }
         let options = options(&self.option)?;
-        let context = self.context(&scene, show)?;
+        let context = self.context(&rules, &scene, show)?;
         let once = self.once_message(show)?;
         let (user, character) = (scene.get("names.user").to_text(), scene.get("names.char").to_text());
         let mut log = Log::open(self.log.as_deref(), &user, &character, show)?;
@@ -144,7 +145,7 @@ impl Chat {
     }
 
     /// The configuration of the runner: the file, and above it what the flags say.
-    fn context(&self, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Map<String, Json>, Stop> {
+    fn context(&self, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Map<String, Json>, Stop> {
         let mut context = match &self.config {
             None => Map::new(),
             Some(file) => {
@@ -153,6 +154,11 @@ impl Chat {
                 if read.contains_key("directives") {
                     let message = format!("`directives` of `{}` is checked, but has no effect: a chat asks for no directives", shown(file));
                     show.note(Diagnostic::note(DiagnosticCode::named("chat.config"), message));
+                }
+                for step in unknown_steps(rules, &read) {
+                    let message = format!("`module_configs.{step}` of `{}` is ignored: there is no step of this name", shown(file));
+                    let note = Diagnostic::note(DiagnosticCode::named("chat.config"), message);
+                    show.note(note.help("correct the name, or leave the part out"));
                 }
                 read
             }
@@ -190,6 +196,15 @@ impl Chat {
         }
         Ok(message)
     }
+}
+
+/// The steps of a build that a configuration sets, and that the pack does not know.
+fn unknown_steps(rules: &Ruleset, read: &Map<String, Json>) -> Vec<String> {
+    let rows = rules.programs().rules.table("config");
+    let row = rows.as_list().unwrap_or_default().iter().find(|row| row.get("name").and_then(Value::as_str) == Some("module_configs"));
+    let known = row.and_then(|row| row.at("schema.properties")).map(Value::to_json).unwrap_or_default();
+    let steps = read.get("module_configs").and_then(Json::as_object).into_iter().flatten();
+    steps.filter(|(step, _)| known.get(step.as_str()).is_none()).map(|(step, _)| step.escape_debug().to_string()).collect()
 }
 
 /// Tells that a chat asks for no directives, if the pack declares some.

@@ -124,18 +124,24 @@ impl<'s> Talk<'s> {
         })
     }
 
-    /// Begins a new chat with the greeting of the character, if there is one.
+    /// Begins a new chat with the greeting of the character, if there is one; its other greetings can be swiped to.
     pub(super) fn greet(&mut self, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         let greetings = self.start.scene.get("card.greetings");
-        let Some(greeting) = greetings.as_list().and_then(|list| list.first()).map(Value::to_text) else { return Ok(()) };
-        if log.len() > 0 || greeting.is_empty() {
+        let named = |text: &Value| text.to_text().replace("{{char}}", &self.name("char")).replace("{{user}}", &self.name("user"));
+        let greetings: Vec<String> =
+            greetings.as_list().unwrap_or_default().iter().map(named).filter(|text| !text.trim().is_empty()).collect();
+        if log.len() > 0 {
             return Ok(());
         }
-        let greeting = greeting.replace("{{char}}", &self.name("char")).replace("{{user}}", &self.name("user"));
-        log.reply(&self.name("char"), &greeting, json!({}));
+        let chosen = self.start.scene.get("chat.greeting").as_i64().and_then(|index| usize::try_from(index).ok()).unwrap_or_default();
+        let Some(greeting) = log.greet(&self.name("char"), &greetings, chosen) else { return Ok(()) };
         log.save()?;
         if !show.is_json() && !self.start.once {
             show.result(&format!("{}\n", visible(&greeting)));
+            if greetings.len() > 1 {
+                let message = format!("there are {} greetings; `/swipe N` chooses another one", greetings.len());
+                show.note(Diagnostic::note(super::trouble::named("chat.greeting"), message));
+            }
         }
         Ok(())
     }

@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::run::Transport;
 use crate::run::eval::{
-    Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, dialect_of, evaluate,
+    Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, dialect_of, evaluate, known,
 };
 use crate::run::tools::ToolRegistry;
 
@@ -264,12 +264,28 @@ fn asked(evaluation: &Evaluation, all: &[Cell], results: &Results, show: &mut Sh
     });
     progress.end();
     results.ended()?;
-    let outcomes = finished.unwrap_or_else(|| {
-        let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut known = results.finished.clone();
-        known.extend(told);
-        known.into_values().collect()
-    });
+    let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+    warn(evaluation, &told, show);
+    if finished.is_none() {
+        let help = if results.is_kept() { "the same command goes on where it ended" } else { "with `--results FILE` it could go on later" };
+        let note = Diagnostic::note(DiagnosticCode::named("eval.interrupted"), "the evaluation was interrupted");
+        show.note(note.help(help));
+    }
+    let outcomes = finished.unwrap_or_else(|| known(evaluation, all, &results.finished, &told));
     let missing = all.len().saturating_sub(outcomes.len());
     Ok((outcomes, missing))
+}
+
+/// Tells the warnings of builds and requests, each once for each scenario.
+fn warn(evaluation: &Evaluation, told: &BTreeMap<String, Outcome>, show: &mut Show<'_, '_>) {
+    for (scenario, subject) in evaluation.file.scenarios.iter().zip(&evaluation.subjects) {
+        let mut warnings: Vec<Diagnostic> = Vec::new();
+        let own = told.values().filter(|outcome| outcome.scenario == *scenario.name.get_ref());
+        for warning in own.flat_map(|outcome| &outcome.warnings) {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
+        show.warnings(&warnings, subject.rules.sources());
+    }
 }
