@@ -301,16 +301,20 @@ fn check_values(cx: &mut CompileContext<'_>) {
             continue;
         };
         let over = row.fields.get("over").and_then(|f| f.node.as_text()).filter(|over| cx.names.fields.contains_key(*over));
-        let scope = over.map_or(Scope::Open, |over| Scope::Rows(vec![over.into()]));
+        let any = row.fields.get("over").is_some_and(|f| f.node.as_text() == Some(ANYTHING));
+        let scope = if any { Scope::Any } else { over.map_or(Scope::Open, |over| Scope::Rows(vec![over.into()])) };
         cx.within(Scope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value)));
     }
 }
 
-/// `over` names a row type.
+/// What `over` says of a name that is about any value, such as a part of a foreign document.
+const ANYTHING: &str = "any";
+
+/// `over` names a row type, or is `any`.
 fn check_over(cx: &mut CompileContext<'_>, row: &Row) {
     let Some(over) = row.fields.get("over").map(|f| &f.node) else { return };
     let name = over.as_text().unwrap_or("");
-    if !cx.names.fields.contains_key(name) {
+    if name != ANYTHING && !cx.names.fields.contains_key(name) {
         let known: Vec<Arc<str>> = cx.names.fields.keys().cloned().collect();
         cx.unknown("row type", name, over.span, known.iter().map(AsRef::as_ref));
     }

@@ -114,6 +114,12 @@ pub const FUNCTIONS: &[Function] = &[
         run: format_time,
     },
     Function {
+        name: "from_pairs",
+        doc: "a table of a list of tables `{ key, value }`, as `pairs` gives them; of several with one key the last counts; an element without a key is left out",
+        args: OF,
+        run: |args| Ok(from_pairs(of(args))),
+    },
+    Function {
         name: "hash",
         doc: "a number of 53 bits for a text, always the same for the same text (cyrb53)",
         args: OF,
@@ -257,6 +263,16 @@ fn fields(value: &Value) -> Vec<(&Arc<str>, &Value)> {
 
 fn pair(key: &Arc<str>, value: &Value) -> Value {
     Value::map([(Arc::from("key"), Value::Text(key.clone())), (Arc::from("value"), value.clone())].into_iter().collect())
+}
+
+fn from_pairs(list: &Value) -> Value {
+    let mut out = Map::default();
+    for pair in list.as_list().unwrap_or(&[]) {
+        if let Some(key) = pair.get("key").filter(|key| !key.is_null()) {
+            out.insert(key.to_text(), pair.get("value").cloned().unwrap_or_default());
+        }
+    }
+    Value::map(out)
 }
 
 fn values(args: &Args) -> Result<Value, Refusal> {

@@ -13,6 +13,9 @@ pub(crate) struct Case {
     /// What goes in.
     #[serde(default)]
     pub(crate) input: Json,
+    /// What the recording was made under: clock, draws, tokenizer.
+    #[serde(default)]
+    pub(crate) pins: Json,
     /// What must come out.
     #[serde(default)]
     pub(crate) expected: Json,

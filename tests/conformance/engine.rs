@@ -66,6 +66,11 @@ fn broken() -> Option<String> {
     std::env::var("TAPSTER_BREAK").ok().and_then(|file| std::fs::read_to_string(file).ok())
 }
 
+/// A pack's name, or its folder: with `TAPSTER_RULES=rules`, packs are read from there and not as they were compiled.
+fn place(name: &str) -> String {
+    std::env::var("TAPSTER_RULES").map_or_else(|_| name.to_owned(), |folder| format!("{folder}/{name}"))
+}
+
 /// The rules of a pack, for what is called by the crate's own names.
 pub(crate) fn rules(name: &str) -> Result<Ruleset, Json> {
     pack(name)
@@ -88,7 +93,7 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
         if let Some(broken) = &broken {
             overlays.push(("broken.toml", broken));
         }
-        Ruleset::open_with(name, &overlays).map_err(|rejected| rejected.to_string())
+        Ruleset::open_with(&place(name), &overlays).map_err(|rejected| rejected.to_string())
     });
     entry.clone().map_err(|report| json!({ "error": { "kind": "pack", "message": report } }))
 }

@@ -46,7 +46,7 @@ pub(in crate::cli) fn shown(path: &Path) -> String {
 }
 
 /// Writes a file atomically: completely or not at all.
-pub(in crate::cli) fn write_file(path: &Path, text: &str) -> Result<(), Stop> {
+pub(in crate::cli) fn write_file(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Stop> {
     // the whole name, so that files that differ in their extension do not share it
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp~");

@@ -17,6 +17,7 @@ mod parts;
 mod pipeline;
 mod post;
 mod rewrite;
+mod risuai;
 mod runner;
 mod st_group;
 mod story;
