@@ -116,8 +116,13 @@ impl Http {
             answer.headers().iter().map(|(name, value)| (name.as_str().to_owned(), scrub(&String::from_utf8_lossy(value.as_bytes()))));
         let headers = headers.collect();
         let status = answer.status().as_u16();
-        let body =
-            Arriving { answer, scrubber: Some(Scrubber::new(self.hidden.clone())), idle: self.timeouts.idle, host, scrub: self.hidden.clone() };
+        let body = Arriving {
+            answer,
+            scrubber: Some(Scrubber::new(self.hidden.clone())),
+            idle: self.timeouts.idle,
+            host,
+            scrub: self.hidden.clone(),
+        };
         Ok(Incoming { status, headers, body: Box::new(body) })
     }
 

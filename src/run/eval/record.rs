@@ -1,4 +1,4 @@
-//! What came of one cell, as one line of a file of results.
+//! The outcome of one cell, as one line of a file of results.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct Made {
     pub ok: bool,
 }
 
-/// What came of one cell.
+/// The outcome of one cell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The name of the cell.

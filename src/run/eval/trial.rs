@@ -47,7 +47,7 @@ pub(super) struct Trial<'a> {
     pub(super) clock: &'a Clock,
 }
 
-/// What a model has given.
+/// The answer of a model: its text, or why there is none.
 #[derive(Default)]
 struct Reply {
     text: String,
@@ -244,8 +244,8 @@ fn context(scene: &Scene, candidate: &Candidate, preset: &Preset) -> Map<String,
     context
 }
 
-/// The dialect in which a model is asked: the one that its prompts are written in, and otherwise the one that the
-/// configuration of the run comes to.
+/// The dialect in which a model is asked: the one that is named for the model or the scene, and otherwise the one that
+/// follows from the configuration of the run.
 ///
 /// # Errors
 /// The configuration has mistakes.

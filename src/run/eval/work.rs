@@ -65,7 +65,7 @@ pub async fn evaluate(
 }
 
 /// What is known of the cells without asking anything: what `told` holds, and otherwise what is finished and still the
-/// same. This is what an evaluation that was interrupted has come to.
+/// same. An evaluation that was interrupted has these outcomes.
 #[must_use]
 pub fn known(
     evaluation: &Evaluation,

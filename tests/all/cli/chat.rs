@@ -86,7 +86,11 @@ fn a_chat_streams_goes_on_and_is_kept_in_a_file_that_is_read_back() {
     let ran = desk.run(&[], "Hi.\nWho are you?\n/quit\n", 0);
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Hello.\nI am Ann.\n", ""));
     let body = desk.peer.asked()[0].json();
-    assert_eq!((&body["stream"], &body["stream_options"]), (&json!(true), &json!({ "include_usage": true })), "tokens are counted in streams");
+    assert_eq!(
+        (&body["stream"], &body["stream_options"]),
+        (&json!(true), &json!({ "include_usage": true })),
+        "tokens are counted in streams"
+    );
     let lines = desk.lines();
     assert!(lines[0].get("mes").is_none() && lines[0]["user_name"] == "User", "the first line is the header: {}", lines[0]);
     let said: Vec<_> = lines[1..].iter().map(|line| (line["is_user"].clone(), line["mes"].clone())).collect();

@@ -231,7 +231,8 @@ fn the_command_line_asks_writes_and_goes_on() {
 #[test]
 fn warnings_are_told_once() {
     let folder = folder("warns");
-    std::fs::write(folder.join("scene.toml"), "pack = 'base'\nmessage = 'Hi.'\nnow = '2026-01-31T00:20:00Z'\n[scene]\nunread = 1\n").unwrap();
+    std::fs::write(folder.join("scene.toml"), "pack = 'base'\nmessage = 'Hi.'\nnow = '2026-01-31T00:20:00Z'\n[scene]\nunread = 1\n")
+        .unwrap();
     std::fs::write(folder.join("eval.toml"), "[[scenario]]\nname = 'a'\nscene = '.'\nmodes = ['chat', 'tools', 'prompt_only']\n").unwrap();
     let peer = Peer::new(vec![http(&says("a")), http(&says("b")), http(&says("c")), http(&says("{\"assistant_text\": \"d\"}"))]);
     let (file, url) = (folder.join("eval.toml").to_str().unwrap().to_owned(), peer.url());

@@ -213,8 +213,11 @@ fn tell_of_directives(rules: &Ruleset, show: &mut Show<'_, '_>) {
     let names: Vec<String> =
         rows.as_list().unwrap_or(&[]).iter().filter_map(|row| row.get("name")).map(|name| format!("`{}`", name.to_text())).collect();
     if !names.is_empty() {
-        let message =
-            format!("pack `{}` declares directives, which a chat does not ask for and does not read: {}", rules.pack().name, names.join(", "));
+        let message = format!(
+            "pack `{}` declares directives, which a chat does not ask for and does not read: {}",
+            rules.pack().name,
+            names.join(", ")
+        );
         let help = "`tapster eval --mode directives` and the library (`run::directives`) run them";
         show.note(Diagnostic::warning(DiagnosticCode::named("chat.directives"), message).help(help));
     }

@@ -136,7 +136,9 @@ impl Screen<'_> {
                 format!("`{}` {what}: {}", visible(&head(&tool, MOST_NAME)), visible(&code))
             }
             LoopEvent::EmptyFinal { .. } => "the answer behind the calls is empty".to_owned(),
-            LoopEvent::FinalStream { why: Some(why), .. } => format!("the answer could not be streamed ({why}), so it is shown as it first came"),
+            LoopEvent::FinalStream { why: Some(why), .. } => {
+                format!("the answer could not be streamed ({why}), so it is shown as it first came")
+            }
             _ => return,
         };
         show.note(Diagnostic::note(named("chat.tool"), message));
@@ -160,13 +162,14 @@ impl Talk<'_> {
     }
 
     /// Sends a plan, with the tools that the model may call, and shows the reply. `None` if it was interrupted before
-    /// anything had come.
+    /// any part of it arrived.
     pub(super) fn send(&mut self, plan: &Plan, show: &mut Show<'_, '_>) -> Result<Option<Said>, Stop> {
         let (rules, once) = (self.start.rules.clone(), self.start.once);
         let streams = self.start.stream && self.config.capabilities().streaming;
         let mut request = None;
         if !self.offers_tools(show) {
-            let prepared = PromptRunner::prepare(&self.config, plan, &[], &self.start.options, streams).map_err(|e| told(&e, &rules, once))?;
+            let prepared =
+                PromptRunner::prepare(&self.config, plan, &[], &self.start.options, streams).map_err(|e| told(&e, &rules, once))?;
             show.warnings(&prepared.warnings, rules.sources());
             request = Some(prepared);
         }
@@ -206,7 +209,7 @@ impl Talk<'_> {
         let Answer { reply: raw, calls, changes } = match answer {
             Some(Ok(answer)) => answer,
             None if screen.arrived.is_empty() => {
-                show.note(Diagnostic::note(named("run.interrupted"), "interrupted before anything of the reply had come"));
+                show.note(Diagnostic::note(named("run.interrupted"), "interrupted before any part of the reply arrived"));
                 return Ok(None);
             }
             Some(Err(error)) if screen.arrived.is_empty() => return Err(told(&error, &rules, once)),

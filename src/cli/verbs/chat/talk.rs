@@ -50,7 +50,7 @@ pub(super) struct Start {
 pub(super) enum Heard {
     /// It was done.
     Done,
-    /// A reply was interrupted, or came to nothing.
+    /// A reply was interrupted, or there is none.
     Failed,
     /// The chat is over.
     End,
@@ -234,7 +234,7 @@ impl<'s> Talk<'s> {
     }
 
     /// Builds the prompt behind the first `until` messages, and sends it. `said` is what the user has said: it is a new
-    /// message, or for other types than `normal` the last one of the chat. `None` if nothing of a reply has come.
+    /// message, or for other types than `normal` the last one of the chat. `None` if no part of a reply arrived.
     fn ask(&mut self, log: &Log, until: usize, said: &str, kind: &str, show: &mut Show<'_, '_>) -> Result<(Turn, Option<Said>), Stop> {
         let rules = self.start.rules.clone();
         let mut scene = self.start.scene.clone();

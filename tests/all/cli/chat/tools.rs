@@ -9,9 +9,7 @@ use crate::peers::{CHUNKED, EVENTS, JSON, Step, chunked, head, whole};
 const HOST: &str = "[[tool]]\nname = \"echo\"\ndescription = \"Says it again.\"\ncommand = [\"cat\"]\n";
 
 fn calls() -> Json {
-    let call = |index: usize, id: &str, name: &str, arguments: &str| {
-        json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": arguments } })
-    };
+    let call = |index: usize, id: &str, name: &str, arguments: &str| json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
     json!([call(0, "a", "look", "{\"room\":\"lamp\"}"), call(1, "b", "echo", "{\"x\":1}"), call(2, "c", "fly", "{}")])
 }
 
