@@ -233,10 +233,10 @@ impl Eval {
 
     fn tell(&self, report: &Report, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         if let Some(path) = &self.html {
-            write_file(path, &report.html())?;
+            write_file(path, report.html())?;
         }
         if let Some(path) = &self.csv {
-            write_file(path, &report.csv())?;
+            write_file(path, report.csv())?;
         }
         if show.is_json() {
             show.json(&serde_json::to_value(report).unwrap_or_default());
