@@ -40,9 +40,9 @@ fn chat(desk: &Desk, args: &[&str], exit: u8) -> Ran {
 
 /// The names of the tools that a request offers.
 fn offered(desk: &Desk, request: usize) -> Vec<String> {
-    let body = desk.peer.asked()[request].json();
-    let tools = body["tools"].as_array().cloned().unwrap_or_default();
-    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
+    let body = desk.peer.asked().get(request).unwrap().json();
+    let tools = body.get("tools").and_then(Json::as_array).cloned().unwrap_or_default();
+    tools.iter().map(|tool| tool.pointer("/function/name").and_then(Json::as_str).unwrap().to_owned()).collect()
 }
 
 #[test]
