@@ -65,7 +65,7 @@ fn fits(want: &Json, have: &Json, loose: bool) -> bool {
         (Json::String(word), _) if word == RANDOM => true,
         (Json::String(word), _) if word == ABSENT => have.is_null(),
         (Json::Object(fields), Json::Object(_)) if loose => {
-            fields.iter().all(|(key, value)| fits(value, have.get(key).unwrap_or(&Json::Null), key == "preset" || key == "module"))
+            fields.iter().all(|(key, value)| fits(value, have.get(key).unwrap_or(&Json::Null), matches!(key.as_str(), "preset" | "module")))
         }
         (Json::Object(fields), Json::Object(others)) if fields.values().any(|v| v == RANDOM || v == ABSENT) => {
             others.keys().all(|key| fields.contains_key(key)) && fits(want, have, true)
