@@ -240,7 +240,7 @@ pub(super) fn shorthand(call: &Call<'_>) -> MacroResult {
             let left = js::to_number(&var.read()) - js::number(&value());
             if left.is_nan() { says("") } else { done(var.write(js::value(left))) }
         }
-        "||" | "||=" => or_default(!super::flow::is_off(&var.read().to_text()), operator.len() > 2),
+        "||" | "||=" => or_default(!call.macros.syntax().is_off(&var.read().to_text()), operator.len() > 2),
         "??" | "??=" => or_default(var.stored().is_some(), operator.len() > 2),
         _ => compare(&var.read(), &operator, &value()),
     }
