@@ -117,6 +117,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-text-completion", "", text::recorded),
     adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
+    adapter("risuai-cbs", "", risuai::cbs::recorded),
     adapter("storyforge", "", template::recorded),
     adapter("liquid", "", talespinner_liquid::recorded),
     adapter("talespinner", "", talespinner::recorded),
