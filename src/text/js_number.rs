@@ -45,9 +45,10 @@ pub(super) fn parse_int(text: &str, base: u32) -> f64 {
     if text.starts_with('-') { -number } else { number }
 }
 
-/// `Math.pow(a, b)`, for which 1 to the power of what is not finite is not a number.
+/// `Math.pow(a, b)`, for which 1 to the power of what is not finite is not a number. The last digit depends on the
+/// method; engines of JavaScript use the same one as this library, and the standard library does not.
 pub(super) fn power(a: f64, b: f64) -> f64 {
-    if b.is_nan() || (b.is_infinite() && a.abs() == 1.0) { f64::NAN } else { a.powf(b) }
+    if b.is_nan() || (b.is_infinite() && a.abs() == 1.0) { f64::NAN } else { libm::pow(a, b) }
 }
 
 /// `number.toFixed(digits)`; nothing if the digits are out of range.
