@@ -12,7 +12,7 @@ pub use super::fingerprint::fingerprint;
 use super::js;
 use super::moment::{INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
-use super::{arithmetic, date_tokens, js_number, json_text, lists, replacing, seeded, tools, units};
+use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units};
 use crate::model::{Map, Value};
 
 /// Longer patterns of dates are refused.
@@ -233,6 +233,7 @@ pub const FUNCTIONS: &[Function] = &[
         run: |args| Ok(Value::Text(string(of(args)))),
     },
     json_text::STRINGIFY,
+    dollars::SUBSTITUTE,
     Function {
         name: "time_difference",
         doc: "the time between `from` and `of` in words, such as `2 days`; both are date texts or milliseconds; with `suffix`, `in 2 days` or `2 days ago`",

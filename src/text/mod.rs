@@ -8,6 +8,7 @@ mod arithmetic;
 mod cache;
 mod date_tokens;
 pub mod dice;
+mod dollars;
 mod error;
 mod fingerprint;
 pub mod functions;

@@ -14,7 +14,7 @@ pub(super) const MATCH: Function = Function {
 
 pub(super) const REPLACE: Function = Function {
     name: "replace",
-    doc: "the text with `find` (a plain text or `/pattern/flags`) replaced by `with`, taken literally; at most `times` times. With `javascript = true` as `replaceAll` of a text does it: `find` is never a pattern, an empty one is found between all characters, and `$$`, `$&`, `` $` `` and `$'` in `with` have their meaning",
+    doc: "the text with `find` (a plain text or `/pattern/flags`) replaced by `with`, taken literally; at most `times` times. With `javascript = true` as `replaceAll` of a text does it, or `replace` with `times = 1`: `find` is never a pattern, an empty one is found between all characters, and `$$`, `$&`, `` $` `` and `$'` in `with` have their meaning",
     args: &[("of", true), ("find", true), ("with", false), ("times", false), ("javascript", false)],
     run: replace,
 };
@@ -45,14 +45,15 @@ fn replace(args: &Args) -> Result<Value, Refusal> {
     Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
 }
 
-/// `text.replaceAll(find, with)` for texts.
+/// `text.replaceAll(find, with)` for texts, at most `times` times.
 fn replace_all(args: &Args) -> Result<Value, Refusal> {
     let text = text(args);
     let word = |name: &str| undefined(args.get(name).unwrap_or(&Value::Null));
     let (find, with) = (word("find"), word("with"));
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    for (at, found) in text.match_indices(find.as_ref()) {
+    let most = functions::times(args)?.unwrap_or(usize::MAX);
+    for (at, found) in text.match_indices(find.as_ref()).take(most) {
         out.push_str(text.get(from..at).unwrap_or_default());
         from = at + found.len();
         let (before, behind) = (text.get(..at).unwrap_or_default(), text.get(from..).unwrap_or_default());

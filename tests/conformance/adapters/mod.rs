@@ -118,6 +118,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
     adapter("risuai-cbs", "", risuai::cbs::recorded),
+    adapter("risuai-prompt", "", risuai::prompt::recorded),
     adapter("storyforge", "", template::recorded),
     adapter("liquid", "", talespinner_liquid::recorded),
     adapter("talespinner", "", talespinner::recorded),
