@@ -64,7 +64,7 @@ pub(super) fn part(call: &Call<'_>) -> MacroResult {
 }
 
 pub(super) fn dice(call: &Call<'_>) -> MacroResult {
-    let Some(text) = call.text("dice") else { return call.text("none").map_or(MacroResult::Unknown, MacroResult::Text) };
+    let Some(text) = call.text("dice") else { return call.text("otherwise").map_or(MacroResult::Unknown, MacroResult::Text) };
     let bare = call.row.with.get("bare").is_some_and(crate::model::Value::truthy);
     let (count, sides) = match *text.split('d').collect::<Vec<_>>() {
         ["", sides] if bare => (1.0, js::number(sides)),

@@ -276,8 +276,9 @@ impl Around for Macros<'_> {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
-            let memo = Memo::default();
-            match pass_env(self.st, &memo).holds(self.st.rules.cond(*n)) {
+            let holds = || pass_env(self.st, &Memo::default()).holds(self.st.rules.cond(*n));
+            let held = if row.args.is_empty() { holds() } else { self.with_arguments(Self::arguments(row, called), holds) };
+            match held {
                 Ok(true) => {}
                 Ok(false) => return MacroResult::Unknown,
                 Err(fault) => return MacroResult::Failed(fault.message),
