@@ -62,7 +62,7 @@ pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
     reads("var_get", vars::get, "the variable `name`; with `plain`, lists and tables are written as JavaScript's `String` does"),
     reads("var_get_key", vars::get_key, "the element or field `key` of the variable `name`, which contains JSON"),
     reads("var_has", vars::has, "`true` if there is a variable `name`, otherwise `false`"),
-    writes("var_set", vars::set, "nothing; sets the variable `name` to `value`"),
+    writes("var_set", vars::set, "nothing; sets the variable `name` to `value`; with `only`, only if that is true"),
     writes("var_set_key", vars::set_key, "nothing; sets the element or field `key` of the variable `name`, which contains JSON"),
     writes("var_step", vars::step, "the variable `name` after adding `by`; `plain` as for `var_get`"),
     writes("variable", vars::shorthand, "reads or writes the variable `name`, as `operator` and the raw `value` say"),
