@@ -20,11 +20,7 @@ pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
         "the first part of `content` if `condition` holds, otherwise the second; a macro `marker` separates them. Both arguments are raw",
     ),
     writes("dice", draw::dice, "the result of the dice of `formula`; nothing if it is not a formula"),
-    writes(
-        "draw_between",
-        chance::between,
-        "a whole number from `from` to `to`; `NaN` if one of them is no number",
-    ),
+    writes("draw_between", chance::between, "a whole number from `from` to `to`; `NaN` if one of them is no number"),
     writes(
         "draw_dice",
         chance::dice,

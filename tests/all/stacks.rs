@@ -111,7 +111,9 @@ fn deep_nesting_is_text() {
 #[test]
 fn unbalanced_braces_are_text() {
     let pack = load(BLOCKS).unwrap();
-    for text in ["}}", "{{", "{{{{", "}}}}{{", "{#", "#}", "{{#again}}", "{{/again}}", "{{a}}}", "{{{a}}", "{{a#}}", "\u{1F600}{{\u{1F600}}}"] {
+    for text in
+        ["}}", "{{", "{{{{", "}}}}{{", "{#", "#}", "{{#again}}", "{{/again}}", "{{a}}}", "{{{a}}", "{{a#}}", "\u{1F600}{{\u{1F600}}}"]
+    {
         let out = run(&pack, text).texts[0].to_string();
         assert_eq!(out, if text == "{{#again}}" { "<" } else { text });
     }

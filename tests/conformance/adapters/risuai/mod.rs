@@ -1,8 +1,8 @@
 //! Recordings of RisuAI: their inputs are laid over a baseline and go through the pack's `foreign` maps.
 
 pub(crate) mod cbs;
-pub(crate) mod prompt;
 pub(crate) mod lore;
+pub(crate) mod prompt;
 pub(crate) mod regex;
 pub(crate) mod scene;
 
