@@ -83,6 +83,13 @@ impl<'a> Macros<'a> {
         Self { mode, ..self }
     }
 
+    /// Whether there are no macros besides the rows of the pack, and no trace tells of unknown ones.
+    pub(super) fn knows_rows_only(&self) -> bool {
+        !self.own
+            && self.st.trail.is_none()
+            && self.with.as_map().is_none_or(|with| with.values().all(|v| matches!(v, Value::Map(_) | Value::List(_))))
+    }
+
     /// Whether a macro has given the value of the whole text.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.borrow().is_some()
