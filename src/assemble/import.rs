@@ -1,8 +1,9 @@
-//! Converting documents of other programs to scene data, with the formats of a pack.
+//! Converting documents of other programs, with the formats of a pack: to scene data, or to documents of a third program.
 
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
-use crate::program::foreign::Imported;
+use crate::program::foreign::{Format, Imported};
+use crate::terms::State;
 
 use crate::engine::{BuildError, state};
 
@@ -15,30 +16,52 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
     let st = state(rules, &Scene::default());
     let document = Value::from(document);
     let formats = &rules.programs().formats;
+    let reads = |f: &&Format| f.makes.is_none();
     let found = match format {
-        Some(name) => formats.iter().find(|f| f.name.as_ref() == name),
-        None => {
-            let mut found = None;
-            for f in formats {
-                if f.fits(&document, &st).map_err(BuildError::fault)? {
-                    found = Some(f);
-                    break;
-                }
-            }
-            found
+        Some(name) => formats.iter().filter(reads).find(|f| f.name.as_ref() == name),
+        None => fitting(formats.iter().filter(reads), &document, &st)?,
+    };
+    let Some(found) = found else { return Err(unread(rules, format, formats.iter().filter(reads))) };
+    found.bring(&document, &st, formats).map_err(BuildError::fault)
+}
+
+/// Converts a JSON document of another program to a document of a third one: [`Imported::scene`] is that document. `to`
+/// is the name of the format that is made, or of the row that makes it; `None` takes the first one that fits. The report
+/// says of each field whether it was kept, mapped, approximated or dropped, and why.
+///
+/// # Errors
+/// The pack has no conversion to this format, none fits the document, or a rule of it fails.
+pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
+    let st = state(rules, &Scene::default());
+    let document = Value::from(document);
+    let formats = &rules.programs().formats;
+    let wanted = |f: &&Format| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));
+    let Some(found) = fitting(formats.iter().filter(wanted), &document, &st)? else {
+        return Err(unread(rules, to, formats.iter().filter(|f| f.makes.is_some())));
+    };
+    found.bring(&document, &st, formats).map_err(BuildError::fault)
+}
+
+/// The first of some formats that a document is in.
+fn fitting<'a>(formats: impl Iterator<Item = &'a Format>, document: &Value, st: &State) -> Result<Option<&'a Format>, BuildError> {
+    for format in formats {
+        if format.fits(document, st).map_err(BuildError::fault)? {
+            return Ok(Some(format));
         }
-    };
-    if formats.is_empty() {
-        let message = format!("pack `{}` reads no files of other programs", rules.pack().name);
-        return Err(BuildError::call(message));
     }
-    let Some(found) = found else {
-        let known = formats.iter().map(|f| f.name.as_ref());
-        let help = format
-            .and_then(|f| crate::diag::suggest::help(f, known.clone()))
-            .unwrap_or_else(|| format!("known here: {}", known.collect::<Vec<_>>().join(", ")));
-        let what = format.map_or_else(|| "the document is of no format that".to_owned(), |f| format!("`{f}` is no format that"));
-        return Err(BuildError::call(format!("{what} pack `{}` reads; {help}", rules.pack().name)));
-    };
-    found.bring(&document, &st).map_err(BuildError::fault)
+    Ok(None)
+}
+
+/// That a pack has no format for a document; `known` are the formats that it has for this purpose.
+fn unread<'a>(rules: &Ruleset, format: Option<&str>, known: impl Iterator<Item = &'a Format> + Clone) -> BuildError {
+    let pack = &rules.pack().name;
+    let known = known.map(|f| f.name.as_ref());
+    if known.clone().next().is_none() {
+        return BuildError::call(format!("pack `{pack}` reads no files of other programs"));
+    }
+    let help = format
+        .and_then(|f| crate::diag::suggest::help(f, known.clone()))
+        .unwrap_or_else(|| format!("known here: {}", known.collect::<Vec<_>>().join(", ")));
+    let what = format.map_or_else(|| "the document is of no format that".to_owned(), |f| format!("`{f}` is no format that"));
+    BuildError::call(format!("{what} pack `{pack}` reads; {help}"))
 }

@@ -18,7 +18,7 @@ use crate::terms::State;
 use crate::verbs::Halt;
 
 pub use gather::Outcome;
-pub use import::import_document;
+pub use import::{convert_document, import_document};
 pub use texts::{Texts, expand_texts};
 pub use unchanged::{blocks_of, unchanged};
 

@@ -11,9 +11,13 @@ mod json;
 mod jsonl;
 mod payload;
 mod png;
+mod risu;
 mod sniff;
 
 pub use png::write_card;
+pub use risu::write_module;
+#[cfg(feature = "packed")]
+pub use risu::write_preset;
 
 use crate::diag::short::{listed, word as shown};
 use crate::diag::{Code, Diagnostic, Report, Severity};
@@ -32,6 +36,10 @@ pub enum Container {
     Json,
     /// One JSON object per line.
     Jsonl,
+    /// A module of RisuAI (`.risum`): JSON and assets.
+    Risum,
+    /// A preset of RisuAI (`.risup`, `.risupreset`). Reading it needs the feature `packed`.
+    Risup,
     /// Any other UTF-8 text.
     Text,
 }
@@ -39,7 +47,7 @@ pub enum Container {
 /// One JSON document found in a container.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// Where it was found: `ccv3`, `chara`, `card.json`, `json`, `line 3` or `text`.
+    /// Where it was found: `ccv3`, `chara`, `card.json`, `json`, `line 3`, `module`, `preset` or `text`.
     pub label: String,
     /// The document as written; for plain text, a JSON string.
     pub json: serde_json::Value,
@@ -110,6 +118,8 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
         Container::Charx => charx::read(name, bytes),
         Container::Json => json::read(name, bytes),
         Container::Jsonl => jsonl::read(name, bytes),
+        Container::Risum => risu::read_module(name, bytes),
+        Container::Risup => risu::read_preset(name, bytes),
         Container::Text => json::read_text(name, bytes),
     }
 }

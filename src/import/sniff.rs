@@ -9,7 +9,6 @@ const OTHERS: &[(&[u8], &str)] = &[
     (b"GIF8", "a GIF picture"),
     (b"RIFF", "a WebP picture or a sound"),
     (b"BM", "a BMP picture"),
-    (b"\x1F\x8B", "a gzip archive"),
     (b"7z\xBC\xAF\x27\x1C", "a 7z archive"),
     (b"Rar!", "a RAR archive"),
     (b"%PDF", "a PDF document"),
@@ -29,6 +28,9 @@ pub(super) fn container(name: &str, bytes: &[u8]) -> Result<Container, Fault> {
     }
     if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(ZIP_END) || (bytes.starts_with(b"\xFF\xD8\xFF") && ends_as_zip(bytes)) {
         return Ok(Container::Charx);
+    }
+    if let Some(container) = super::risu::sniffed(bytes) {
+        return Ok(container);
     }
     let body = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
     match body.first() {

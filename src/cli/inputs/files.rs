@@ -34,13 +34,19 @@ pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<V
     }
 }
 
+/// The text of a file.
+pub(in crate::cli) fn text_of(path: &Path, show: &mut Show<'_, '_>) -> Result<String, Stop> {
+    String::from_utf8(bytes_of(path, show)?)
+        .map_err(|_| Stop::could_not(Code::FileEncoding, format!("`{}` is not valid UTF-8", shown(path)), "save it as UTF-8"))
+}
+
 /// A path as messages show it.
 pub(in crate::cli) fn shown(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// Writes a file atomically: completely or not at all.
-pub(in crate::cli) fn write_file(path: &Path, text: &str) -> Result<(), Stop> {
+pub(in crate::cli) fn write_file(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Stop> {
     // the whole name, so that files that differ in their extension do not share it
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp~");

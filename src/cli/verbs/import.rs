@@ -1,24 +1,22 @@
 //! `tapster import`: converts a foreign file to the fields of a scene, and reports what happened to each of its fields.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::import::Contents;
 use crate::pack::{Library, Ruleset, Start};
-use crate::program::foreign::{Fate, Imported};
 
 use crate::cli::inputs::library::open;
 use crate::cli::inputs::library::shelf;
 use crate::cli::inputs::scene::bring_in;
 use crate::cli::inputs::scene::document;
 use crate::cli::inputs::scene::opened;
-use crate::cli::layout::head;
-use crate::cli::layout::table;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
+use crate::cli::verbs::fields;
 
 /// Turn a card, preset, lorebook or chat of another program into JSON: `format`, `scene`, and `rest`, the fields that
 /// no rule reads. Importing that JSON again gives the same result.
@@ -29,7 +27,7 @@ use crate::cli::stop::Stop;
   tapster import preset.json --pack my-pack --as my_preset
   cat chat.jsonl | tapster import - > chat.json")]
 pub(in crate::cli) struct Import {
-    /// A PNG or CHARX card, a JSON or JSONL file; `-` is standard input.
+    /// A PNG or CHARX card, a RISUM or RISUP file, a JSON or JSONL file; `-` is standard input.
     file: PathBuf,
     /// The pack that reads it; by default the first pack here that knows the format.
     #[arg(long)]
@@ -51,7 +49,7 @@ impl Import {
         };
         let brought = bring_in(&self.file, &contents, rules.as_ref(), self.known_as.as_deref(), show)?;
         if self.report {
-            report(&brought, &contents, &self.file, show);
+            fields::report(&brought, &contents, &self.file, show);
         } else {
             show.json(&json!({ "format": brought.format, "scene": brought.scene, "rest": brought.rest }));
         }
@@ -66,33 +64,5 @@ impl Import {
         packs
             .filter(|rules| !rules.programs().formats.is_empty())
             .find(|rules| crate::import_document(rules, self.known_as.as_deref(), &document).is_ok())
-    }
-}
-
-fn report(brought: &Imported, contents: &Contents, file: &Path, show: &mut Show<'_, '_>) {
-    let skipped = contents.skipped;
-    if show.is_json() {
-        let mut out = json!({ "file": file, "format": brought.format, "kept": contents.kept, "skipped": skipped });
-        if let Json::Object(out) = &mut out {
-            out.insert("fields".to_owned(), json!(brought.fields));
-            out.insert("warnings".to_owned(), json!(brought.warnings));
-        }
-        show.json(&out);
-        return;
-    }
-    let rows: Vec<Vec<String>> =
-        brought.fields.iter().map(|f| vec![fate(f.fate).to_owned(), head(&f.field, 40), head(&f.to, 40), head(&f.note, 80)]).collect();
-    let of = |fate: Fate| brought.fields.iter().filter(|f| f.fate == fate).count();
-    let counts = [Fate::Kept, Fate::Mapped, Fate::Approximated, Fate::Dropped].map(|f| format!("{} {}", of(f), fate(f))).join(", ");
-    let lines = if skipped > 0 { format!("; {} lines kept, {skipped} skipped", contents.kept) } else { String::new() };
-    show.result(&format!("format {}\n{}{counts}{lines}\n", brought.format, table(&rows)));
-}
-
-fn fate(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Kept => "kept",
-        Fate::Mapped => "mapped",
-        Fate::Approximated => "approximated",
-        Fate::Dropped => "dropped",
     }
 }

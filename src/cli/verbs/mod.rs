@@ -4,8 +4,10 @@ mod artifact;
 mod build;
 mod chat;
 mod check;
+mod convert;
 mod eval;
 mod explain;
+mod fields;
 mod fmt;
 mod import;
 mod ops;
@@ -31,6 +33,8 @@ pub(in crate::cli) enum Verb {
     Fmt(fmt::Fmt),
     /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
     Import(import::Import),
+    /// Convert a card, preset, lorebook or script file of one program to the format of another.
+    Convert(convert::Convert),
     /// Print the JSON Schema of a kind of rule file.
     Schema(schema::Schema),
     /// List the vocabulary: verbs, terms, functions, fields, paths.
@@ -58,6 +62,7 @@ impl Verb {
             Verb::Check(verb) => verb.run(show),
             Verb::Fmt(verb) => verb.run(show),
             Verb::Import(verb) => verb.run(show),
+            Verb::Convert(verb) => verb.run(show),
             Verb::Schema(verb) => verb.run(show),
             Verb::Ops(verb) => verb.run(show),
             Verb::Template(verb) => verb.run(show),

@@ -4,6 +4,7 @@
 
 mod charx;
 mod png;
+mod risu;
 mod text;
 
 use std::path::PathBuf;

@@ -1,0 +1,110 @@
+//! Rows of `format` and `map`, compiled.
+
+use std::sync::Arc;
+
+use super::{Format, Mapping, Names};
+use crate::diag::{Code, Node};
+use crate::syntax::CompileContext;
+use crate::syntax::conditions::Mode;
+use crate::syntax::context::Scope;
+
+/// Compiles all formats of a pack.
+pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
+    let pack = cx.pack;
+    let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
+    let known: Vec<Arc<str>> = rows("format").iter().map(|r| r.name.clone()).collect();
+    let mut formats = Vec::new();
+    for row in rows("format") {
+        cx.rule = format!("format {}", row.name);
+        let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text());
+        // a conversion takes the documents of another format
+        let of = row.fields.get("of").map(|f| cx.named("format", &known, f.node.as_text().unwrap_or(""), f.node.span));
+        let source = of.and_then(|n| rows("format").get(n).copied());
+        let cell = |key: &str| row.fields.get(key).or_else(|| source?.fields.get(key));
+        let (detect, root) =
+            cx.within(Scope::Any, |cx| (cell("detect").map(|f| cx.cond(&f.node, Mode::Item)), cell("root").map(|f| cx.expr(&f.node))));
+        let about = text("about").unwrap_or("").into();
+        let makes = text("makes").map(Arc::from);
+        if let (Some(rest), None) = (row.fields.get("rest"), &makes) {
+            let help = Some("name the format that is made with `makes`; an import returns such fields beside the scene".into());
+            cx.fail(Code::TermMissing, rest.node.span, "`rest` is for conversions to another format", help);
+        }
+        let rest = path(text("rest").unwrap_or(""));
+        formats.push(Format { name: row.name.clone(), about, detect, root, maps: Vec::new(), makes, rest });
+    }
+    for row in rows("map") {
+        cx.rule = format!("map {}", row.name);
+        let owner = row.name.split_once('/').map_or("", |(f, _)| f);
+        let owner = cx.named("format", &known, owner, row.span);
+        let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text()).map(Arc::<str>::from);
+        let to = text("to").unwrap_or_default();
+        // what a conversion makes is not a scene
+        let converts = formats.get(owner).is_some_and(|f| f.makes.is_some());
+        if !to.is_empty() && !converts && !cx.names.knows_path(&to) {
+            let known: Vec<String> = cx.names.path_names().map(str::to_owned).collect();
+            let span = row.fields.get("to").map_or(row.span, |f| f.node.span);
+            cx.unknown("scene path", &to, span, known.iter().map(String::as_str));
+        }
+        if let (Some(code), Some(f)) = (text("code"), row.fields.get("code")) {
+            let codes: Vec<Arc<str>> = rows("code").iter().map(|r| r.name.clone()).collect();
+            cx.named("code", &codes, &code, f.node.span);
+        }
+        let item = row.fields.get("item").map(|f| cx.named("format", &known, f.node.as_text().unwrap_or(""), f.node.span));
+        let dropped = text("drop");
+        let Some(from) = row.fields.get("from").map(|f| &f.node) else {
+            cx.fail(Code::TermMissing, row.span, "a map row needs `from`", Some("write `from = \"@field\"`".into()));
+            continue;
+        };
+        let mapping = cx.within(Scope::Any, |cx| Mapping {
+            name: row.name.clone(),
+            reads: heads(from),
+            from: cx.expr(from),
+            whole: to.as_ref() == ".",
+            to: path(&to),
+            item,
+            code: text("code"),
+            default: row.fields.get("default").map(|f| cx.expr(&f.node)),
+            when: row.fields.get("when").map(|f| cx.cond(&f.node, Mode::Item)),
+            approximate: text("approximate"),
+            drop: dropped,
+            warn: text("warn"),
+        });
+        if let Some(format) = formats.get_mut(owner) {
+            format.maps.push(mapping);
+        }
+    }
+    formats
+}
+
+/// The names of a path.
+fn path(text: &str) -> Names {
+    text.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect()
+}
+
+/// The paths of the document that a value mentions, in the order written. Inside a query `@name` is an element's field
+/// and `@outer.name` the document's; deeper queries cannot reach the document.
+fn heads(node: &Node) -> Vec<Names> {
+    let mut out: Vec<Names> = Vec::new();
+    let mut open = vec![(node, 0)];
+    while let Some((node, depth)) = open.pop() {
+        if let Some(text) = node.as_text() {
+            let found = text.split('@').skip(1).map(|piece| match piece.strip_prefix("outer.") {
+                Some(rest) => (1, rest),
+                None => (0, piece),
+            });
+            for (_, rest) in found.filter(|(up, _)| *up == depth) {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.')).unwrap_or(rest.len());
+                let read = path(rest.get(..end).unwrap_or_default());
+                if !read.is_empty() && !out.contains(&read) {
+                    out.push(read);
+                }
+            }
+        }
+        let query = node.get("of").is_some() && node.get("fn").is_none();
+        open.extend(node.as_list().unwrap_or(&[]).iter().rev().map(|n| (n, depth)));
+        // what a query asks of its elements is one level further in
+        let inside = |key: &str| if query && !matches!(key, "of" | "after" | "join" | "skip" | "take") { depth + 1 } else { depth };
+        open.extend(node.as_table().into_iter().flatten().rev().map(|(key, f)| (&f.node, inside(key))));
+    }
+    out
+}

@@ -1,0 +1,207 @@
+//! Foreign formats: how a JSON document of another program becomes a part of a scene, or a document of a third
+//! program, said in data.
+//!
+//! A `[[format]]` row names a format and describes how its documents are recognized; `[[map]]` rows (`format/name`)
+//! say where each value comes from (`@` is the document below `root`) and which path it is written to. A format with
+//! `makes` converts to another format. A row with `item` converts each element of a list by the rows of a further
+//! format. Fields that no row reads are not lost in silence: an import returns them beside the scene, and a conversion
+//! carries them along, or reports them.
+
+mod compile;
+mod reports;
+
+pub(in crate::program) use compile::compile;
+pub use reports::{Fate, FieldReport};
+
+use std::sync::Arc;
+
+use crate::diag::short;
+use crate::model::{Map, Value};
+use crate::terms::select::pass_env;
+use crate::terms::state::put;
+use crate::terms::{Cond, Current, Expr, Fault, Memo, State};
+
+/// The names of a path.
+type Names = Vec<Arc<str>>;
+
+/// How deep rows with `item` may be nested in one document.
+const MOST_NESTED: usize = 8;
+
+/// A compiled foreign format.
+pub struct Format {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it is for.
+    pub about: Arc<str>,
+    /// The format that it makes: its documents are converted and do not become parts of a scene.
+    pub makes: Option<Arc<str>>,
+    detect: Option<Cond>,
+    root: Option<Expr>,
+    maps: Vec<Mapping>,
+    /// The path of the result that receives the fields that no row reads.
+    rest: Names,
+}
+
+/// One row of `map`.
+struct Mapping {
+    name: Arc<str>,
+    from: Expr,
+    reads: Vec<Names>,
+    to: Names,
+    /// The value is laid over the whole result.
+    whole: bool,
+    /// The format that converts each element of the value.
+    item: Option<usize>,
+    code: Option<Arc<str>>,
+    default: Option<Expr>,
+    when: Option<Cond>,
+    /// Why the value is only approximated, or dropped.
+    approximate: Option<Arc<str>>,
+    drop: Option<Arc<str>>,
+    /// A message about the value, or about each of its elements, instead of a path to write it to.
+    warn: Option<Arc<str>>,
+}
+
+/// A document of another program as scene data: the result of [`import_document`](crate::import_document).
+#[derive(Debug, Clone, Default)]
+pub struct Imported {
+    /// The name of the format that read the document.
+    pub format: String,
+    /// The part of a scene that the document gives; [`Scene::merge`](crate::Scene::merge) adds it to a scene.
+    pub scene: Value,
+    /// The fields that no rule of the format reads, unchanged.
+    pub rest: Value,
+    /// What happened to each field of the document.
+    pub fields: Vec<FieldReport>,
+    /// One message for each value that is not used as given, for people.
+    pub warnings: Vec<String>,
+}
+
+impl Format {
+    /// Whether a document is in this format.
+    pub fn fits(&self, document: &Value, st: &State) -> Result<bool, Fault> {
+        let memo = Memo::default();
+        match &self.detect {
+            Some(detect) => pass_env(st, &memo).inner(Current::Value(document, 0)).holds(detect),
+            None => Ok(false),
+        }
+    }
+
+    /// Converts the document to scene data, or to a document of the format that this one makes. `all` are the formats
+    /// of the pack, by which the elements of lists are converted.
+    pub fn bring(&self, document: &Value, st: &State, all: &[Format]) -> Result<Imported, Fault> {
+        self.bring_at(document, st, all, 0)
+    }
+
+    fn bring_at(&self, document: &Value, st: &State, all: &[Format], depth: usize) -> Result<Imported, Fault> {
+        let memo = Memo::default();
+        let env = pass_env(st, &memo);
+        let root = match &self.root {
+            Some(root) => env.inner(Current::Value(document, 0)).eval(root)?,
+            None => document.clone(),
+        };
+        let env = env.inner(Current::Value(&root, 0));
+        let mut out = Imported { format: self.name.to_string(), scene: Value::map(Map::default()), ..Imported::default() };
+        let mut read: Vec<&Names> = Vec::new();
+        for map in &self.maps {
+            if let Some(when) = &map.when
+                && !env.holds(when)?
+            {
+                // an import has looked at the field and found that it means nothing
+                if self.makes.is_none() {
+                    read.extend(&map.reads);
+                }
+                continue;
+            }
+            read.extend(&map.reads);
+            let raw = env.eval(&map.from)?;
+            if let Some(what) = &map.warn {
+                out.warnings.extend(told(what, &raw));
+                continue;
+            }
+            if let Some(item) = map.item.and_then(|n| all.get(n)) {
+                let values = map.each(item, &raw, st, all, depth, &mut out)?;
+                if !map.to.is_empty() {
+                    put(&mut out.scene, &map.to, values);
+                }
+                continue;
+            }
+            let value = self.coded(map, &raw, st, &mut out);
+            let value = match (&value, &map.default) {
+                (Value::Null, Some(default)) => env.eval(default)?,
+                _ => value,
+            };
+            // a field that the document does not have is not reported, nor what a conversion always writes
+            let made = self.makes.is_some() && map.reads.is_empty();
+            if !made && (!raw.is_null() || !value.is_null()) {
+                out.fields.push(map.report(&raw, &value));
+            }
+            if map.drop.is_some() || value.is_null() {
+                continue;
+            }
+            if map.whole {
+                out.scene = value.over(std::mem::take(&mut out.scene));
+            } else if !map.to.is_empty() {
+                put(&mut out.scene, &map.to, value);
+            }
+        }
+        let rest = reports::rest(&root, &read, self, &mut out.fields);
+        if !self.rest.is_empty() && !rest.is_empty() {
+            put(&mut out.scene, &self.rest, rest);
+        } else {
+            out.rest = rest;
+        }
+        Ok(out)
+    }
+
+    fn coded(&self, map: &Mapping, raw: &Value, st: &State, out: &mut Imported) -> Value {
+        let Some(code) = &map.code else { return raw.clone() };
+        if raw.is_null() {
+            return Value::Null;
+        }
+        let values = st.rules.row("code", code).and_then(|row| row.get("values").cloned()).unwrap_or_default();
+        let found = values.get(&raw.to_text()).cloned();
+        if found.is_none() {
+            let word = short::word(&raw.to_text());
+            out.warnings.push(format!("`{}`: `{word}` is no value that `{code}` knows; the default is used", map.name));
+        }
+        found.unwrap_or_default()
+    }
+}
+
+/// A warning about what is wrong with a document; `None` if there is nothing to report.
+fn told(what: &str, wrong: &Value) -> Option<String> {
+    let words: Vec<Arc<str>> = match wrong {
+        Value::List(list) => list.iter().map(Value::to_text).collect(),
+        _ if wrong.is_empty() => Vec::new(),
+        one => vec![one.to_text()],
+    };
+    (!words.is_empty()).then(|| format!("{what}: {}", short::listed(words.iter().map(AsRef::as_ref))))
+}
+
+impl Mapping {
+    /// Each element of a list, or of the values of a table, converted by the rows of another format.
+    fn each(&self, by: &Format, list: &Value, st: &State, all: &[Format], depth: usize, out: &mut Imported) -> Result<Value, Fault> {
+        if depth >= MOST_NESTED {
+            let message = format!("rows with `item` are nested deeper than {MOST_NESTED}: `{}` converts itself again and again", by.name);
+            return Err(Fault::bound(message));
+        }
+        let elements = match list {
+            Value::List(list) => list.to_vec(),
+            Value::Map(map) => map.values().cloned().collect(),
+            Value::Null => Vec::new(),
+            one => vec![one.clone()],
+        };
+        let mut made = Vec::with_capacity(elements.len());
+        let mut fields = reports::Tally::default();
+        for element in &elements {
+            let one = by.bring_at(element, st, all, depth + 1)?;
+            fields.add(one.fields);
+            out.warnings.extend(one.warnings);
+            made.push(one.scene);
+        }
+        let named = self.reads.first().map_or_else(|| self.name.to_string(), |names| names.join("."));
+        out.fields.extend(fields.under(&named, &self.to.join(".")));
+        Ok(Value::list(made))
+    }
+}
