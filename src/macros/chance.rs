@@ -4,8 +4,9 @@
 use super::call::{Call, says};
 use crate::model::value::number_text;
 use crate::text::dice::MOST_DICE;
+use crate::text::js;
 use crate::text::macros::MacroResult;
-use crate::text::{js, seeded};
+use crate::text::seeded::Sfc32;
 
 /// What each further die adds to the count of a seeded draw.
 const DIE: i64 = 15;
@@ -13,20 +14,20 @@ const DIE: i64 = 15;
 /// Where the numbers of a call come from.
 struct Source<'a> {
     call: &'a Call<'a>,
-    /// The text and the count that seed the generator; without them, the stream of the row is used.
-    seed: Option<(std::sync::Arc<str>, i64)>,
+    /// The generator of a text, and the count; without them, the stream of the row is used.
+    seed: Option<(Sfc32, i64)>,
 }
 
 impl<'a> Source<'a> {
     fn of(call: &'a Call<'a>) -> Self {
         let count = call.value("count").and_then(|count| count.as_i64()).unwrap_or_default();
-        Self { call, seed: call.text("seed").map(|seed| (seed, count)) }
+        Self { call, seed: call.text("seed").map(|seed| (Sfc32::new(&seed), count)) }
     }
 
     /// The number of the die `n`, in [0, 1).
     fn draw(&self, n: i64) -> f64 {
         match &self.seed {
-            Some((seed, count)) => seeded::number(seed, count.saturating_add(n.saturating_mul(DIE))),
+            Some((seed, count)) => seed.after(count.saturating_add(n.saturating_mul(DIE))),
             None => self.call.draw(),
         }
     }
@@ -64,7 +65,7 @@ pub(super) fn part(call: &Call<'_>) -> MacroResult {
 }
 
 pub(super) fn dice(call: &Call<'_>) -> MacroResult {
-    let Some(text) = call.text("dice") else { return call.text("none").map_or(MacroResult::Unknown, MacroResult::Text) };
+    let Some(text) = call.text("dice") else { return call.text("otherwise").map_or(MacroResult::Unknown, MacroResult::Text) };
     let bare = call.row.with.get("bare").is_some_and(crate::model::Value::truthy);
     let (count, sides) = match *text.split('d').collect::<Vec<_>>() {
         ["", sides] if bare => (1.0, js::number(sides)),

@@ -9,9 +9,8 @@ use rustc_hash::FxHashMap;
 
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
-use crate::terms::expr::Root;
 use crate::terms::select::pass_env;
-use crate::terms::{Expr, Memo, State};
+use crate::terms::{Memo, State};
 use crate::text::Limits;
 use crate::text::functions::Function;
 use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading, Syntax};
@@ -52,7 +51,8 @@ pub struct Macros<'a> {
 struct Texts {
     /// [`State::writes`] when the first of them was read.
     at: u64,
-    rows: Vec<Option<Arc<str>>>,
+    /// Nothing inside for a row that does more than read places.
+    rows: Vec<Option<Option<Arc<str>>>>,
 }
 
 impl<'a> Macros<'a> {
@@ -81,6 +81,13 @@ impl<'a> Macros<'a> {
     #[must_use]
     pub fn in_mode(self, mode: Option<Mode>) -> Self {
         Self { mode, ..self }
+    }
+
+    /// Whether there are no macros besides the rows of the pack, and no trace tells of unknown ones.
+    pub(super) fn knows_rows_only(&self) -> bool {
+        !self.own
+            && self.st.trail.is_none()
+            && self.with.as_map().is_none_or(|with| with.values().all(|v| matches!(v, Value::Map(_) | Value::List(_))))
     }
 
     /// Whether a macro has given the value of the whole text.
@@ -124,33 +131,30 @@ impl<'a> Macros<'a> {
             .map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.to_text()))
     }
 
-    /// The text at the place that a cell names, if that is all that the cell does and a text or the like stands there:
-    /// a text names many a place many times over.
+    /// The text of a cell that only reads places of the scene, if texts or the like stand there: a text names many a row
+    /// many times over.
     fn literal(&self, row: &Row, cell: &Value) -> Option<Arc<str>> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return None };
-        let Expr::Path(path) = self.st.rules.expr(*n) else { return None };
-        // a list may be read further at any time
-        let (Root::Scene { list: None }, Some(names)) = (&path.root, path.names()) else { return None };
         let place = row.id as usize;
         let mut texts = self.texts.borrow_mut();
         if texts.at != self.st.writes() {
             *texts = Texts { at: self.st.writes(), rows: Vec::new() };
         }
-        if let Some(Some(text)) = texts.rows.get(place) {
-            return Some(text.clone());
+        if let Some(Some(known)) = texts.rows.get(place) {
+            return known.clone();
         }
-        let found = self.st.lookup(names, None);
-        if let Value::Rule(_) = found {
-            return None;
-        }
-        let text = found.to_text();
+        drop(texts);
+        let expr = self.st.rules.expr(*n);
+        let plain = expr.reads_scene(&mut |names| !matches!(self.st.lookup(names, None), Value::Rule(_)));
+        let found = if plain { self.value(cell).ok().map(|value| value.to_text()) } else { None };
+        let mut texts = self.texts.borrow_mut();
         if texts.rows.len() <= place {
             texts.rows.resize(place + 1, None);
         }
         if let Some(known) = texts.rows.get_mut(place) {
-            *known = Some(text.clone());
+            *known = Some(found.clone());
         }
-        Some(text)
+        found
     }
 
     /// The arguments of a call by their names: unevaluated ones as written, a list argument as a list.
@@ -181,11 +185,9 @@ impl<'a> Macros<'a> {
 
     /// Calls `then` while `$arg` holds these arguments.
     pub(super) fn with_arguments<T>(&self, given: Map, then: impl FnOnce() -> T) -> T {
-        let path: [Arc<str>; 1] = ["arg".into()];
-        let outside = self.st.set.borrow().get("arg").cloned().unwrap_or_default();
-        self.st.put(&path, Value::map(given));
+        let outside = self.st.exchange_arguments(Some(given));
         let result = then();
-        self.st.put(&path, outside);
+        self.st.exchange_arguments(outside);
         result
     }
 
@@ -276,8 +278,9 @@ impl Around for Macros<'_> {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
-            let memo = Memo::default();
-            match pass_env(self.st, &memo).holds(self.st.rules.cond(*n)) {
+            let holds = || pass_env(self.st, &Memo::default()).holds(self.st.rules.cond(*n));
+            let held = if row.args.is_empty() { holds() } else { self.with_arguments(Self::arguments(row, called), holds) };
+            match held {
                 Ok(true) => {}
                 Ok(false) => return MacroResult::Unknown,
                 Err(fault) => return MacroResult::Failed(fault.message),

@@ -81,7 +81,19 @@ fn shown(value: &Value) -> Arc<str> {
 }
 
 fn called<'a>(row: &'a Row, args: &'a [Arc<str>], at: usize, source: &'a Arc<str>) -> Called<'a> {
-    Called { name: &row.name, id: Some(row.id), args, written: &row.name, branches: &[], block: false, keeps: false, at, origin: (0, 0), source, walk: None }
+    Called {
+        name: &row.name,
+        id: Some(row.id),
+        args,
+        written: &row.name,
+        branches: &[],
+        block: false,
+        keeps: false,
+        at,
+        origin: (0, 0),
+        source,
+        walk: None,
+    }
 }
 
 impl Macros<'_> {

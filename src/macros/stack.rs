@@ -8,10 +8,10 @@ use super::stores::KEPT;
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::Memo;
 use crate::terms::select::pass_env;
+use crate::text::Limits;
 use crate::text::js;
 use crate::text::macros::stack::{Closed, Opened, StackHost, expand};
 use crate::text::macros::{Called, Expanded, Grammar, MacroHost, MacroResult, Offset};
-use crate::text::Limits;
 
 /// Expands the text of `macros` with a stack.
 pub(super) fn run(macros: &Macros<'_>, limits: Limits) -> Expanded {
@@ -230,18 +230,22 @@ impl StackHost for Macros<'_> {
         let syntax = self.table.syntax();
         let own = |text: &str| -> Arc<str> { if syntax.trim { js::trim(text).into() } else { text.into() } };
         if let Some((row, rest)) = self.table.starting(tag) {
-            let (name, id) = (row.name.clone(), row.id);
-            return self.asked(&name, Some((id, row.shape.most)), vec![own(rest)], tag, at);
+            let args = if row.shape.most > 0 { vec![own(rest)] } else { Vec::new() };
+            return self.asked(&row.name, Some(row.id), &args, tag, at);
         }
-        let (name, args) = match syntax.first_separator(tag) {
-            Some((end, sep)) => {
-                let args = tag.get(end + sep.len()..).unwrap_or_default().split(sep).map(own).collect();
-                (tag.get(..end).unwrap_or_default(), args)
-            }
-            None => (tag, Vec::new()),
-        };
+        let separator = syntax.first_separator(tag);
+        let name = separator.map_or(tag, |(end, _)| tag.get(..end).unwrap_or_default());
         let found = self.table.find(name);
-        self.asked(name, found.map(|found| (found.id, found.shape.most)), args, tag, at)
+        if found.is_none() && !self.table.engine.empties && self.knows_rows_only() {
+            return MacroResult::Unknown;
+        }
+        let most = found.map_or(usize::MAX, |found| found.shape.most);
+        let args = separator.map_or_else(Vec::new, |(end, sep)| {
+            let args = tag.get(end + sep.len()..).unwrap_or_default();
+            // arguments that the macro does not take are left out
+            args.split(sep).take(most).map(own).collect()
+        });
+        self.asked(name, found.map(|found| found.id), &args, tag, at)
     }
 
     fn ended(&self) -> Option<Arc<str>> {
@@ -250,14 +254,9 @@ impl StackHost for Macros<'_> {
 }
 
 impl Macros<'_> {
-    /// Calls a macro; arguments that it does not take are left out.
-    fn asked(&self, name: &str, found: Option<(u32, usize)>, mut args: Vec<Arc<str>>, written: &str, at: Offset) -> MacroResult {
-        if let Some((_, most)) = found {
-            args.truncate(most);
-        }
-        let (id, branches, source) = (found.map(|(id, _)| id), &[], &self.given);
-        let called =
-            Called { name, id, args: &args, written, branches, block: false, keeps: false, at, origin: (0, 0), source, walk: None };
+    fn asked(&self, name: &str, id: Option<u32>, args: &[Arc<str>], written: &str, at: Offset) -> MacroResult {
+        let (branches, source) = (&[], &self.given);
+        let called = Called { name, id, args, written, branches, block: false, keeps: false, at, origin: (0, 0), source, walk: None };
         MacroHost::call(self, &called)
     }
 }

@@ -112,6 +112,9 @@ pub(super) fn get(call: &Call<'_>) -> MacroResult {
 }
 
 pub(super) fn set(call: &Call<'_>) -> MacroResult {
+    if call.row.with.contains_key("only") && !call.value("only").is_some_and(|only| only.truthy()) {
+        return says("");
+    }
     done(Var::of(call).write(Value::Text(call.text("value").unwrap_or_default())))
 }
 

@@ -276,6 +276,39 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// Whether it does nothing but read paths of the scene that lead into no list, and `known` holds for each of them: then
+    /// it has the same value until something is set.
+    pub fn reads_scene(&self, known: &mut dyn FnMut(&[Arc<str>]) -> bool) -> bool {
+        match self {
+            Expr::Const(_) => true,
+            Expr::Path(path) => match (&path.root, path.names()) {
+                // a list may be read further at any time
+                (Root::Scene { list: None }, Some(names)) => known(names),
+                _ => false,
+            },
+            Expr::Text(list) | Expr::First(list) => list.iter().all(|e| e.reads_scene(known)),
+            Expr::If(choice) => choice.cond.reads_scene(known) && choice.then.reads_scene(known) && choice.other.reads_scene(known),
+            _ => false,
+        }
+    }
+}
+
+impl Cond {
+    /// The same for a condition.
+    fn reads_scene(&self, known: &mut dyn FnMut(&[Arc<str>]) -> bool) -> bool {
+        match self {
+            Cond::Const(_) => true,
+            Cond::All(list) | Cond::Any(list) => list.iter().all(|c| c.reads_scene(known)),
+            Cond::Not(cond) => cond.reads_scene(known),
+            Cond::Test { subject, test, condition: false } => {
+                subject.reads_scene(known) && test.operands().iter().all(|e| e.reads_scene(known))
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Seg {
     fn refers(&self, depth: u8) -> bool {
         matches!(self, Seg::Computed(e) if e.refers(depth))

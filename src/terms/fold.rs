@@ -13,7 +13,13 @@ use super::expr::Fold;
 const MOST: usize = 1_000_000;
 
 /// The names that `give` knows.
-static NAMES: LazyLock<[Arc<str>; 3]> = LazyLock::new(|| ["so_far".into(), "element".into(), "index".into()]);
+static NAMES: LazyLock<Arc<[Arc<str>]>> = LazyLock::new(|| ["so_far", "element", "index"].map(Arc::from).into());
+
+/// The names that `give` knows.
+#[must_use]
+pub fn names() -> Arc<[Arc<str>]> {
+    NAMES.clone()
+}
 
 impl Fold {
     /// The value after the last element.

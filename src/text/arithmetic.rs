@@ -10,7 +10,8 @@ use pest::Parser;
 
 use super::Limits;
 use super::functions::{Args, Function, Refusal, of};
-use super::js_number::{parse_float, power};
+use super::js::leading_number;
+use super::js_number::power;
 use crate::model::{Value, value::number_text};
 
 #[derive(pest_derive::Parser)]
@@ -95,7 +96,7 @@ fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
 /// An operand counts if it begins with a number other than zero, or is `0`.
 fn put(operand: Option<&str>, values: &mut Vec<Option<f64>>) {
     let Some(operand) = operand else { return };
-    let number = parse_float(operand);
+    let number = leading_number(operand);
     if operand == "0" || (number != 0.0 && !number.is_nan()) {
         values.push(Some(number));
     }
@@ -149,7 +150,7 @@ fn named(text: &str, mark: &str, table: &Value) -> String {
         if name.is_empty() {
             out.push_str(mark);
         } else {
-            let number = table.get(name).map_or(f64::NAN, |value| parse_float(&value.to_text()));
+            let number = table.get(name).map_or(f64::NAN, |value| leading_number(&value.to_text()));
             out.push_str(&number_text(if number.is_nan() { 0.0 } else { number }));
         }
         out.push_str(rest);

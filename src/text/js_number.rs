@@ -22,35 +22,6 @@ pub(super) fn whole(number: f64) -> i64 {
     if number.is_nan() { 0 } else { number.trunc().clamp(-9e15, 9e15) as i64 }
 }
 
-/// `parseFloat(text)`: the longest number at the start of a text.
-pub(super) fn parse_float(text: &str) -> f64 {
-    let text = js::trim_start(text);
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if unsigned.starts_with("Infinity") {
-        return if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY };
-    }
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let behind = |at: usize| unsigned.get(at..).unwrap_or_default();
-    let before = digits(unsigned);
-    let mut end = before;
-    if behind(end).starts_with('.') {
-        let after = digits(behind(end + 1));
-        if before + after == 0 {
-            return f64::NAN;
-        }
-        end += 1 + after;
-    }
-    if behind(end).starts_with(['e', 'E']) {
-        let sign = usize::from(behind(end + 1).starts_with(['+', '-']));
-        let power = digits(behind(end + 1 + sign));
-        if power > 0 {
-            end += 1 + sign + power;
-        }
-    }
-    let end = end + (text.len() - unsigned.len());
-    if before == 0 && !unsigned.starts_with('.') { f64::NAN } else { text.get(..end).and_then(|n| n.parse().ok()).unwrap_or(f64::NAN) }
-}
-
 /// `parseInt(text, base)`; base 0 is 10, or 16 behind `0x`.
 pub(super) fn parse_int(text: &str, base: u32) -> f64 {
     let text = js::trim_start(text);
@@ -74,9 +45,10 @@ pub(super) fn parse_int(text: &str, base: u32) -> f64 {
     if text.starts_with('-') { -number } else { number }
 }
 
-/// `Math.pow(a, b)`, for which 1 to the power of what is not finite is not a number.
+/// `Math.pow(a, b)`, for which 1 to the power of what is not finite is not a number. The last digit depends on the
+/// method; engines of JavaScript use the same one as this library, and the standard library does not.
 pub(super) fn power(a: f64, b: f64) -> f64 {
-    if b.is_nan() || (b.is_infinite() && a.abs() == 1.0) { f64::NAN } else { a.powf(b) }
+    if b.is_nan() || (b.is_infinite() && a.abs() == 1.0) { f64::NAN } else { libm::pow(a, b) }
 }
 
 /// `number.toFixed(digits)`; nothing if the digits are out of range.

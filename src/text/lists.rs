@@ -67,7 +67,8 @@ fn set_missing(args: &Args) -> Result<Value, Refusal> {
     let value = args.get("value").cloned().unwrap_or_default();
     match of(args) {
         Value::List(list) => {
-            let Some(at) = js::place(number(key)).filter(|at| *at >= list.len()) else { return Ok(of(args).clone()) };
+            let place = key.as_str().map_or_else(|| js::place(number(key)), |key| js::index_key(key).and_then(|at| at.try_into().ok()));
+            let Some(at) = place.filter(|at| *at >= list.len()) else { return Ok(of(args).clone()) };
             if at >= MOST_ELEMENTS {
                 return Err(format!("the list would have more than {MOST_ELEMENTS} elements").into());
             }

@@ -7,18 +7,9 @@ use crate::model::Value;
 /// The most numbers that are skipped.
 const MOST_SKIPPED: i64 = 1000;
 
-/// The number in [0, 1) that belongs to a word after skipping `count` modulo 1,000 numbers.
-#[must_use]
-pub fn number(word: &str, count: i64) -> f64 {
-    let mut generator = Sfc32::new(word);
-    for _ in 0..count % MOST_SKIPPED {
-        generator.next();
-    }
-    generator.next()
-}
-
 /// The state of sfc32: three numbers that are mixed, and a counter.
-struct Sfc32 {
+#[derive(Debug, Clone)]
+pub struct Sfc32 {
     a: i32,
     b: i32,
     c: i32,
@@ -26,8 +17,9 @@ struct Sfc32 {
 }
 
 impl Sfc32 {
-    /// The word is hashed four times in a row; the hash after each is one of the seeds.
-    fn new(word: &str) -> Self {
+    /// The generator of a word, which is hashed four times in a row; the hash after each is one of the seeds.
+    #[must_use]
+    pub fn new(word: &str) -> Self {
         let mut hash = 5515.0;
         let mut seed = || {
             for unit in word.encode_utf16() {
@@ -37,6 +29,16 @@ impl Sfc32 {
             low_bits(hash)
         };
         Self { a: seed(), b: seed(), c: seed(), d: seed() }
+    }
+
+    /// The number in [0, 1) after `count` modulo 1,000 other ones.
+    #[must_use]
+    pub fn after(&self, count: i64) -> f64 {
+        let mut generator = self.clone();
+        for _ in 0..count % MOST_SKIPPED {
+            generator.next();
+        }
+        generator.next()
     }
 
     #[expect(clippy::cast_sign_loss, reason = "the bits of the number are wanted")]
@@ -69,6 +71,6 @@ pub(super) const SEEDED_NUMBER: Function = Function {
         if of(args).is_null() {
             return Err("there is no text to seed the generator with".into());
         }
-        Ok(Value::Num(number(&of(args).to_text(), whole(number_of(args, "skip")))))
+        Ok(Value::Num(Sfc32::new(&of(args).to_text()).after(whole(number_of(args, "skip")))))
     },
 };

@@ -274,9 +274,7 @@ impl Built {
 
     /// The payload for a provider, and where it goes.
     pub(crate) fn request(&self, dialect: &str) -> Result<Json, Json> {
-        tapster::emit(&self.pack, &self.plan, dialect)
-            .map(|e| json!({ "payload": e.payload, "request": e.request }))
-            .map_err(|e| error(&e))
+        tapster::emit(&self.pack, &self.plan, dialect).map(|e| json!({ "payload": e.payload, "request": e.request })).map_err(|e| error(&e))
     }
 
     /// What the build gives back to be stored with the chat.

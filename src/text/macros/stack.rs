@@ -198,7 +198,11 @@ impl<H: StackHost> Stack<'_, H> {
             let byte = |at: usize| source.text.as_bytes().get(at).copied();
             let (at, opens) = (source.at, byte(run.from) == Some(b'{'));
             let hash = if opens { byte(run.to) } else { run.from.checked_sub(1).filter(|_| at == run.from).and_then(byte) } == Some(b'#');
-            if opens { self.open(at, run, hash) } else { self.close(at, run, hash)? }
+            if opens {
+                self.open(at, run, hash)
+            } else {
+                self.close(at, run, hash)?
+            }
             if self.host.ended().is_some() {
                 return Ok(());
             }

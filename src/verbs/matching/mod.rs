@@ -163,7 +163,7 @@ struct Query {
     /// Every key must be in every text; otherwise one key in one text is enough.
     all: bool,
     /// The query succeeds if that does not hold.
-    none: bool,
+    absent: bool,
 }
 
 /// Which matchers an item's keys may use, and whether case counts there.

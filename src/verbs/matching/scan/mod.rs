@@ -168,10 +168,10 @@ impl<'a> Scan<'a> {
         Ok(asks)
     }
 
-    /// One query: `{ keys, all?, none? }`.
+    /// One query: `{ keys, all?, absent? }`.
     fn query(&mut self, query: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Query, Fault> {
         let Value::Map(fields) = query else {
-            return Err(Fault::failed("a query of `match` is a table `{ keys = […], all = …, none = … }`"));
+            return Err(Fault::failed("a query of `match` is a table `{ keys = […], all = …, absent = … }`"));
         };
         let written = Value::list(fields.get("keys").map(Value::elements).unwrap_or_default().to_vec());
         let written = match fields.get("keys") {
@@ -180,7 +180,7 @@ impl<'a> Scan<'a> {
         };
         let flag = |key: &str| fields.get(key).is_some_and(Value::truthy);
         let keys = self.keys(&written, item, env, stays)?;
-        Ok(Query { written, keys, all: flag("all"), none: flag("none") })
+        Ok(Query { written, keys, all: flag("all"), absent: flag("absent") })
     }
 
     /// What an item has asked for in an earlier run, if it would ask for the same again. This does not compute the
@@ -448,7 +448,7 @@ impl<'a> Scan<'a> {
                         true => self.all(&query.keys, asked, item)?.then_some((0, None)),
                         false => self.any(&query.keys, asked, item)?,
                     };
-                    if found.is_some() == query.none {
+                    if found.is_some() == query.absent {
                         return Ok(None);
                     }
                     if let Some((n, at)) = found {

@@ -12,13 +12,7 @@ use super::{Asked, Scan};
 
 impl Scan<'_> {
     /// The detail of a hit of a key of an item, which was `written` so.
-    pub(super) fn told(
-        &mut self,
-        written: Value,
-        key: Option<&Ready>,
-        at: Option<(usize, Hit)>,
-        asked: &Asked,
-    ) -> Result<Value, Fault> {
+    pub(super) fn told(&mut self, written: Value, key: Option<&Ready>, at: Option<(usize, Hit)>, asked: &Asked) -> Result<Value, Fault> {
         let mut out = Map::default();
         let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
         out.insert("key".into(), written);

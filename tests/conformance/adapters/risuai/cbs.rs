@@ -46,5 +46,11 @@ fn expanded(case: &Case) -> Result<Json, Json> {
 
 /// Variables as they are recorded: `$name`.
 fn variables(store: &Json) -> Json {
-    store.as_object().into_iter().flatten().map(|(name, value)| (format!("${name}"), value.clone())).collect::<serde_json::Map<_, _>>().into()
+    store
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (format!("${name}"), value.clone()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }

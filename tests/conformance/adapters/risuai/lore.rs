@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::{PACK, scene};
 use crate::adapters::parts;
 use crate::case::{Case, Check};
-use crate::compare::without;
+use crate::compare::{same, without};
 use crate::engine;
 
 /// What a recording explains and does not assert about the prompt: which key was found in which text.
@@ -15,15 +15,8 @@ const UNTOLD: &[&str] = &["matchLog"];
 /// One run of the loader.
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
     let actual = loaded(case).unwrap_or_else(|error| error);
-    let mut expected = without(&case.expected, UNTOLD);
-    let mut actual = actual;
-    if expected.get("scriptstate").is_none() {
-        actual = without(&actual, &["scriptstate"]);
-    }
-    if expected["scriptstate"].as_object().is_some_and(serde_json::Map::is_empty) {
-        parts::set(&mut expected, "scriptstate", json!({}));
-    }
-    let passed = expected == actual;
+    let expected = without(&case.expected, UNTOLD);
+    let passed = same(&expected, &actual);
     vec![Check { level: String::new(), passed, expected, actual }]
 }
 
@@ -32,11 +25,15 @@ fn loaded(case: &Case) -> Result<Json, Json> {
     let before = scene.data["vars"]["local"].clone();
     let ran = engine::run(PACK, "lore", scene, &[])?;
     let actives: Json = ran.list("entries").iter().filter(|entry| entry["enabled"] != json!(false)).map(active).collect();
+    let mut out = json!({ "actives": actives });
     let mut state = serde_json::Map::new();
     for (name, value) in before.as_object().into_iter().flatten().chain(ran.get("vars.local").as_object().into_iter().flatten()) {
         state.insert(format!("${name}"), value.clone());
     }
-    Ok(json!({ "actives": actives, "scriptstate": state }))
+    if !state.is_empty() {
+        parts::set(&mut out, "scriptstate", Json::Object(state));
+    }
+    Ok(out)
 }
 
 /// An entry in the form of the recordings.
@@ -59,7 +56,7 @@ fn active(entry: &Json) -> Json {
         "prompt": text,
         "role": entry["role"],
         "order": entry["order"],
-        "tokens": entry["needs"],
+        "tokens": entry["tokens"],
         "priority": entry["priority"],
         "source": entry["name"],
         "inject": inject,

@@ -2,8 +2,8 @@
 
 pub(crate) mod import;
 pub(crate) mod cbs;
-pub(crate) mod prompt;
 pub(crate) mod lore;
+pub(crate) mod prompt;
 pub(crate) mod regex;
 pub(crate) mod scene;
 
