@@ -238,6 +238,21 @@ fn triggers_are_kept_and_told() {
 }
 
 #[test]
+fn a_card_is_read_as_risuai_reads_it() {
+    let mut card = card();
+    card["data"]["post_history_instructions"] = json!("PHI");
+    card["data"]["extensions"]["risuai"] = json!({ "triggerscript": [{ "comment": "Dice" }], "defaultVariables": "a=1" });
+    let read = import_document(&RISU, None, &card).unwrap();
+    let scene = read.scene.to_json();
+    assert_eq!((&read.format[..], &scene["names"]["char"]), ("risu_card", &json!("Nes")));
+    assert_eq!((&scene["card"]["replace_global_note"], &scene["card"]["default_variables"]), (&json!("PHI"), &json!("a=1")));
+    let entry = &scene["books"][0]["entries"][0];
+    assert_eq!((&entry["keys"], &entry["secondary_keys"], &entry["order"]), (&json!(["k1", "k2"]), &json!(["x", "y"]), &json!(5)));
+    assert!(entry["text"].as_str().unwrap().starts_with("@@match_partial_word\n@@activate_only_after 2\n"), "{entry}");
+    assert!(read.warnings.iter().any(|w| w.contains("Dice")), "{:?}", read.warnings);
+}
+
+#[test]
 fn odd_documents_end_with_a_result_or_a_message() {
     for odd in [json!(null), json!([]), json!({ "entries": [1, null, "x", { "key": "a" }] }), json!({ "type": "risu", "data": "x" })] {
         for rules in [&*RISU, &*SILLYTAVERN] {
