@@ -527,7 +527,7 @@ mod macros {
             ("{{{pick}}}", true),
             ("pick}}", false),
         ] {
-            assert_eq!(may_have_effects(text, &names), effects, "{text}");
+            assert_eq!(may_have_effects(text, &names, &tapster::text::macros::Syntax::default()), effects, "{text}");
         }
     }
 }

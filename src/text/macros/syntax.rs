@@ -68,7 +68,7 @@ impl Syntax {
     /// A name as it is compared: without the characters that do not count, and in lower case unless case matters.
     #[must_use]
     pub fn folded<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        let kept = |b: u8| b.is_ascii() && !(b.is_ascii_uppercase() && !self.exact);
+        let kept = |b: u8| b.is_ascii() && (self.exact || !b.is_ascii_uppercase());
         let plain = |b: u8| b.is_ascii_alphanumeric() || self.drop.is_empty() || !self.drops(char::from(b));
         if name.bytes().all(|b| kept(b) && plain(b)) {
             return Cow::Borrowed(name);
