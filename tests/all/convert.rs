@@ -244,7 +244,7 @@ fn a_card_is_read_as_risuai_reads_it() {
     card["data"]["extensions"]["risuai"] = json!({ "triggerscript": [{ "comment": "Dice" }], "defaultVariables": "a=1" });
     let read = import_document(&RISU, None, &card).unwrap();
     let scene = read.scene.to_json();
-    assert_eq!((&read.format[..], &scene["names"]["char"]), ("risu_card", &json!("Nes")));
+    assert_eq!((read.format.as_str(), &scene["names"]["char"]), ("risu_card", &json!("Nes")));
     assert_eq!((&scene["card"]["replace_global_note"], &scene["card"]["default_variables"]), (&json!("PHI"), &json!("a=1")));
     let entry = &scene["books"][0]["entries"][0];
     assert_eq!((&entry["keys"], &entry["secondary_keys"], &entry["order"]), (&json!(["k1", "k2"]), &json!(["x", "y"]), &json!(5)));
