@@ -84,7 +84,7 @@ fn rival(text: &str) -> Option<(String, Duration)> {
     let input = json!({ "text": text, "names": { "user": "Ann", "char": "Vex" }, "variables": { "hp": "41" }, "runs": 200 });
     node.stdin.take()?.write_all(input.to_string().as_bytes()).ok()?;
     let told: Json = serde_json::from_slice(&node.wait_with_output().ok()?.stdout).unwrap_or_else(|e| panic!("stack.mjs: {e}"));
-    Some((told["text"].as_str()?.to_owned(), Duration::from_secs_f64(told["microseconds"].as_f64()? / 1e6)))
+    Some((told.get("text")?.as_str()?.to_owned(), Duration::from_secs_f64(told.get("microseconds")?.as_f64()? / 1e6)))
 }
 
 fn stack_expand(c: &mut Criterion) {
