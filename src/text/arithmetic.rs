@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use pest::Parser;
 
 use super::Limits;
-use super::functions::{Args, Function, Refusal, of};
+use super::function::{Args, Function, Refusal, of};
 use super::js::leading_number;
 use super::js_number::power;
 use crate::model::{Value, value::number_text};

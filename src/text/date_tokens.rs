@@ -1,6 +1,6 @@
 //! Dates by tokens that are replaced one kind after another, and lengths of time as a clock shows them.
 
-use super::functions::{Args, Function, Refusal, named, of};
+use super::function::{Args, Function, Refusal, named, of};
 use super::js_number::number;
 use super::moment::{INVALID, Moment};
 use crate::model::Value;

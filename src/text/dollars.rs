@@ -1,7 +1,7 @@
 //! `substitute`: replaces in a text as JavaScript's `text.replace(find, with)` does, with the `$` marks of the
 //! replacement.
 
-use super::functions::{Args, Function, Refusal};
+use super::function::{Args, Function, Refusal};
 use super::pattern::{self, Captures, Pattern};
 use crate::model::Value;
 

@@ -2,8 +2,8 @@
 //!
 //! A missing value is `undefined` here, which is not a number; `null` of a JSON text counts as missing, too.
 
-use super::functions::{Args, Function, Refusal, named, of};
-use super::{functions, js};
+use super::function::{Args, Function, Refusal, bounded, named, of};
+use super::js;
 use crate::model::{Value, value::number_text};
 
 /// `Number(value)`; a missing value is not a number.
@@ -122,7 +122,7 @@ pub(super) const PAD_START: Function = Function {
     run: |args| {
         let text = of(args).to_text();
         let width = usize::try_from(whole(number_of(args, "width"))).unwrap_or_default();
-        functions::bounded(width)?;
+        bounded(width)?;
         let with = args.get("with").map_or_else(|| " ".into(), Value::to_text);
         let missing = width.saturating_sub(js::length(&text));
         let front = with.encode_utf16().collect::<Vec<_>>();

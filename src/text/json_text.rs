@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::functions::{Args, Function, Refusal, bounded, named, of};
+use super::function::{Args, Function, Refusal, bounded, named, of};
 use super::js_number::{number_of, undefined};
 use super::{halves, js, lists};
 use crate::model::value::{MAX_DEPTH, number_text};

@@ -1,6 +1,6 @@
 //! Lists as JavaScript changes and reads them: indexes from the end, splicing, and places that are not filled.
 
-use super::functions::{Args, Function, Refusal, bounded, of};
+use super::function::{Args, Function, Refusal, bounded, of};
 use super::js;
 use super::js_number::{number, number_of, undefined, whole};
 use crate::model::Value;

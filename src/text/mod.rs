@@ -11,6 +11,7 @@ pub mod dice;
 mod dollars;
 mod error;
 mod fingerprint;
+mod function;
 pub mod functions;
 pub mod halves;
 pub mod handlebars;

@@ -1,8 +1,8 @@
 //! Functions that search a text: the first match, replacing, and splitting.
 
-use super::functions::{Args, Function, Refusal, bounded, named, of, text};
+use super::function::{Args, Function, Refusal, bounded, named, of, text, times};
 use super::js_number::undefined;
-use super::{functions, halves, pattern};
+use super::{halves, pattern};
 use crate::model::Value;
 
 pub(super) const MATCH: Function = Function {
@@ -40,7 +40,7 @@ fn replace(args: &Args) -> Result<Value, Refusal> {
         return Ok(Value::Text(text));
     }
     let with = named(args, "with");
-    let replaced = find.replace(&text, functions::times(args)?, |_, out| out.push_str(&with));
+    let replaced = find.replace(&text, times(args)?, |_, out| out.push_str(&with));
     let replaced = replaced.map_err(|e| Refusal::bound(&e, Value::Text(text.clone())))?;
     Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
 }
@@ -52,7 +52,7 @@ fn replace_all(args: &Args) -> Result<Value, Refusal> {
     let (find, with) = (word("find"), word("with"));
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    let most = functions::times(args)?.unwrap_or(usize::MAX);
+    let most = times(args)?.unwrap_or(usize::MAX);
     for (at, found) in text.match_indices(find.as_ref()).take(most) {
         out.push_str(text.get(from..at).unwrap_or_default());
         from = at + found.len();

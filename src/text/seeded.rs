@@ -1,6 +1,6 @@
 //! Repeatable random numbers from a word and a count: the generator sfc32, seeded with a hash of the word.
 
-use super::functions::{Function, of};
+use super::function::{Function, of};
 use super::js_number::{number_of, whole};
 use crate::model::Value;
 

@@ -8,7 +8,7 @@ use base64::alphabet::STANDARD as ALPHABET;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::functions::{Args, Function, Refusal, of};
+use super::function::{Args, Function, Refusal, of};
 use super::halves;
 use super::js_number::{number, number_of, whole};
 use crate::model::Value;
