@@ -13,7 +13,7 @@ use super::{Asked, Place, Scan};
 
 impl Scan<'_> {
     /// Adds the text of a found item to the texts in which later items are searched.
-    pub(super) fn grow(&mut self, text: &Arc<str>) -> Result<(), Fault> {
+    pub(in crate::verbs::matching) fn grow(&mut self, text: &Arc<str>) -> Result<(), Fault> {
         let source = self.of.sources.len();
         for (n, lookup) in self.kept.lookups.iter_mut().enumerate() {
             let steps = self.of.matchers.get(n).map(|m| m.text.as_ref()).unwrap_or_default();
@@ -30,12 +30,12 @@ impl Scan<'_> {
     }
 
     /// How many texts of found items an item searches.
-    fn grown(&self, asked: &Asked) -> usize {
+    pub(super) fn grown(&self, asked: &Asked) -> usize {
         if asked.grown { self.grown.last().map_or(0, Vec::len) } else { 0 }
     }
 
     /// The number of keys found, if the item is hit.
-    pub(super) fn find(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    pub(in crate::verbs::matching) fn find(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Option<usize>, Fault> {
         if asked.unasked {
             return Ok(Some(0));
         }
@@ -180,7 +180,7 @@ impl Scan<'_> {
     }
 
     /// The texts that an item searches, joined.
-    fn text(&mut self, lookup: usize, asked: &Asked) -> Result<Arc<str>, Fault> {
+    pub(super) fn text(&mut self, lookup: usize, asked: &Asked) -> Result<Arc<str>, Fault> {
         let grown = self.grown(asked);
         let name = (lookup, asked.windows.clone(), grown);
         if let Some(text) = self.joined.get(&name) {
