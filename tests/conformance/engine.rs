@@ -319,6 +319,12 @@ pub(crate) fn import(name: &str, format: &str, file: &Json) -> Result<Json, Json
     brought.map(|b| b.scene.to_json()).map_err(|e| error(&e))
 }
 
+/// A document of one program as one of another: by the format that is made, or by the row that makes it.
+pub(crate) fn convert(name: &str, to: &str, file: &Json) -> Result<Json, Json> {
+    let made = tapster::convert_document(&pack(name)?, Some(to), file);
+    made.map(|b| b.scene.to_json()).map_err(|e| error(&e))
+}
+
 fn error(e: &tapster::BuildError) -> Json {
     json!({ "error": {
         "kind": e.kind(),

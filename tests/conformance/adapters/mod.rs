@@ -117,6 +117,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-text-completion", "", text::recorded),
     adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
+    adapter("risuai-import", "", risuai::import::recorded),
     adapter("risuai-cbs", "", risuai::cbs::recorded),
     adapter("risuai-lorebook", "", risuai::lore::recorded),
     adapter("risuai-prompt", "", risuai::prompt::recorded),
