@@ -69,7 +69,7 @@ pub(super) struct Engine {
 impl Engine {
     /// Reads the values; `None` for a pack without them.
     pub(super) fn of(values: Option<&Value>) -> Self {
-        let mut made = Self { syntax: syntax(values), ..Self::default() };
+        let mut made = Self { syntax: Syntax::of(values), ..Self::default() };
         let word = |key: &str| values.and_then(|v| v.get(key)).map(Value::to_text).unwrap_or_default();
         made.flavour = Flavour::named(&word("flavour")).unwrap_or_default();
         made.mode = Mode::named(&word("mode")).unwrap_or_default();
@@ -111,40 +111,4 @@ impl Engine {
             report.push(d);
         }
     }
-}
-
-/// How macros are written, by the values of `[macro_engine]`.
-#[must_use]
-pub fn syntax(values: Option<&Value>) -> Syntax {
-    let mut made = Syntax::default();
-    let Some(values) = values else { return made };
-    let text = |key: &str| values.get(key).and_then(Value::as_str);
-    let words = |key: &str, into: &mut Vec<Box<str>>| {
-        if let Some(list) = values.get(key).and_then(Value::as_list) {
-            *into = list.iter().map(|word| word.to_text().as_ref().into()).collect();
-        }
-    };
-    words("separators", &mut made.separators);
-    words("rest", &mut made.rest);
-    words("operators", &mut made.operators);
-    words("steps", &mut made.steps);
-    words("falsy", &mut made.falsy);
-    words("outlets", &mut made.outlets);
-    made.operators.sort_by_key(|operator| usize::MAX - operator.len());
-    for (key, into) in [("drop", &mut made.drop), ("flags", &mut made.flags), ("marks", &mut made.marks), ("openers", &mut made.openers)] {
-        if let Some(text) = text(key) {
-            *into = text.into();
-        }
-    }
-    if let Some(closer) = text("closer").and_then(|text| text.chars().next()) {
-        made.closer = closer;
-    }
-    if let Some(keeps) = text("keeps") {
-        made.keeps = keeps.chars().next();
-    }
-    if let Some(Value::Bool(trim)) = values.get("trim_arguments") {
-        made.trim = *trim;
-    }
-    made.exact = text("case") == Some("exact");
-    made
 }

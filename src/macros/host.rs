@@ -185,9 +185,9 @@ impl<'a> Macros<'a> {
 
     /// Calls `then` while `$arg` holds these arguments.
     pub(super) fn with_arguments<T>(&self, given: Map, then: impl FnOnce() -> T) -> T {
-        let outside = self.st.exchange_arguments(Some(given));
+        let outside = self.exchange_arguments(Some(given));
         let result = then();
-        self.st.exchange_arguments(outside);
+        self.exchange_arguments(outside);
         result
     }
 

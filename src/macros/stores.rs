@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use super::host::Macros;
-use crate::model::Value;
+use crate::model::{Map, Value};
 
 /// Where rows read the tables that are given with a text.
 const LOCAL: &str = "local";
+/// Where rows read the arguments of a macro.
+const ARGUMENTS: &str = "arg";
 /// Where rows read what blocks keep.
 pub(super) const KEPT: &str = "kept";
 
@@ -37,6 +39,22 @@ impl Macros<'_> {
         }
         if !inside {
             self.exchange(&[KEPT.into()], Value::Null);
+        }
+    }
+
+    /// Sets the arguments of a macro (`$arg`) and returns those that were set. This is no write of the state: rows that read
+    /// arguments are evaluated each time.
+    pub(super) fn exchange_arguments(&self, arguments: Option<Map>) -> Option<Map> {
+        let mut set = self.st.set.borrow_mut();
+        let Value::Map(map) = &mut *set else { return None };
+        let map = Arc::make_mut(map);
+        let outside = match arguments {
+            Some(arguments) => map.insert(ARGUMENTS.into(), Value::map(arguments)),
+            None => map.swap_remove(ARGUMENTS),
+        };
+        match outside {
+            Some(Value::Map(outside)) => Some(Arc::unwrap_or_clone(outside)),
+            _ => None,
         }
     }
 

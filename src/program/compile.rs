@@ -66,7 +66,7 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
     report.sort();
-    let macro_syntax = crate::macros::engine::syntax(values.get("macro_engine"));
+    let macro_syntax = crate::text::macros::Syntax::of(values.get("macro_engine"));
     let rules = Rules {
         fields: cx.fields,
         lists: cx.lists,

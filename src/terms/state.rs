@@ -483,22 +483,6 @@ impl State {
         self.writes.get()
     }
 
-    /// Sets the arguments of a macro (`$arg`) and returns those that were set. This is no write: rows that read arguments
-    /// are evaluated each time.
-    pub fn exchange_arguments(&self, arguments: Option<Map>) -> Option<Map> {
-        let mut set = self.set.borrow_mut();
-        let Value::Map(map) = &mut *set else { return None };
-        let map = Arc::make_mut(map);
-        let outside = match arguments {
-            Some(arguments) => map.insert("arg".into(), Value::map(arguments)),
-            None => map.swap_remove("arg"),
-        };
-        match outside {
-            Some(Value::Map(outside)) => Some(Arc::unwrap_or_clone(outside)),
-            _ => None,
-        }
-    }
-
     /// Sets a value along `names`; setting null removes it.
     ///
     /// A value that nests too deeply or is too large is refused with a warning, and nothing is set.

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use crate::model::Value;
 use crate::text::js;
 
 /// The values of a pack that say how macros are written.
@@ -65,6 +66,44 @@ impl Default for Syntax {
 }
 
 impl Syntax {
+    /// The values of `[macro_engine]` over the defaults.
+    #[must_use]
+    pub fn of(values: Option<&Value>) -> Self {
+        let mut made = Self::default();
+        let Some(values) = values else { return made };
+        let text = |key: &str| values.get(key).and_then(Value::as_str);
+        let words = |key: &str, into: &mut Vec<Box<str>>| {
+            if let Some(list) = values.get(key).and_then(Value::as_list) {
+                *into = list.iter().map(|word| word.to_text().as_ref().into()).collect();
+            }
+        };
+        words("separators", &mut made.separators);
+        words("rest", &mut made.rest);
+        words("operators", &mut made.operators);
+        words("steps", &mut made.steps);
+        words("falsy", &mut made.falsy);
+        words("outlets", &mut made.outlets);
+        made.operators.sort_by_key(|operator| usize::MAX - operator.len());
+        for (key, into) in
+            [("drop", &mut made.drop), ("flags", &mut made.flags), ("marks", &mut made.marks), ("openers", &mut made.openers)]
+        {
+            if let Some(text) = text(key) {
+                *into = text.into();
+            }
+        }
+        if let Some(closer) = text("closer").and_then(|text| text.chars().next()) {
+            made.closer = closer;
+        }
+        if let Some(keeps) = text("keeps") {
+            made.keeps = keeps.chars().next();
+        }
+        if let Some(Value::Bool(trim)) = values.get("trim_arguments") {
+            made.trim = *trim;
+        }
+        made.exact = text("case") == Some("exact");
+        made
+    }
+
     /// A name as it is compared: without the characters that do not count, and in lower case unless case matters.
     #[must_use]
     pub fn folded<'n>(&self, name: &'n str) -> Cow<'n, str> {
