@@ -476,7 +476,8 @@ fn split(args: &Args) -> Result<Value, Refusal> {
         return Ok(Value::list(text.chars().map(|c| Value::text(c.to_string())).collect()));
     }
     // a pattern cuts everywhere, with the flag `g` or without it, as in JavaScript
-    let global = pattern::Pattern::split(&sep).filter(|(_, flags)| !flags.contains('g')).map(|(source, flags)| format!("/{source}/{flags}g"));
+    let global =
+        pattern::Pattern::split(&sep).filter(|(_, flags)| !flags.contains('g')).map(|(source, flags)| format!("/{source}/{flags}g"));
     let sep = global.as_deref().unwrap_or(&sep);
     let pattern = pattern::cached(sep).map_err(|e| format!("`sep` is no usable pattern: {e}"))?;
     let mut parts = Vec::new();

@@ -60,7 +60,7 @@ pub(crate) fn books(pack: &str, world_info: &Json) -> Result<Json, Json> {
 fn filled(world_info: &Json, book: &Json) -> Json {
     let mut book = book.clone();
     if world_info["fill_entries"] != json!(false)
-        && let Some(entries) = book["entries"].as_object_mut()
+        && let Some(entries) = book.get_mut("entries").and_then(Json::as_object_mut)
     {
         for entry in entries.values_mut().filter(|e| e.get("position").is_none()) {
             parts::set(entry, "position", json!(0));
