@@ -86,6 +86,9 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
         if name.starts_with(CONTRACT) {
             overlays.push(("conformance.toml", include_str!("programs.toml")));
         }
+        if name == EXACT {
+            overlays.push(("conformance_exact.toml", include_str!("programs_exact.toml")));
+        }
         if !overlay.is_empty() {
             overlays.push(("case.toml", overlay));
         }
@@ -226,6 +229,11 @@ impl Built {
             block
         };
         self.plan.blocks.iter().map(block).collect()
+    }
+
+    /// Scripted draws that nobody took.
+    pub(crate) fn draws_left(&self) -> usize {
+        self.plan.given.draws.as_ref().map_or(0, Vec::len)
     }
 
     /// The texts of the warnings.

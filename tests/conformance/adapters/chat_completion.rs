@@ -3,44 +3,46 @@
 use serde_json::{Value as Json, json};
 
 use super::words::{extension_prompts, note, persona};
-use super::{imports, parts, post, wire_claude};
+use super::{imports, parts, post, slots, wire_claude};
 use crate::case::{Case, Check};
 use crate::compare::same;
 use crate::engine::{self, Built, EXACT, Scene};
 
-/// Slot as recorded = our name.
-const SLOTS: &[(&str, &str)] = &[
-    ("main", "main_prompt"),
-    ("nsfw", "auxiliary_prompt"),
-    ("jailbreak", "post_history_instructions"),
-    ("worldInfoBefore", "world_info_before"),
-    ("worldInfoAfter", "world_info_after"),
-    ("charDescription", "character_description"),
-    ("charPersonality", "character_personality"),
-    ("personaDescription", "persona_description"),
-    ("dialogueExamples", "chat_examples"),
-    ("chatHistory", "chat_history"),
-    ("enhanceDefinitions", "enhance_definitions"),
-    ("newMainChat", "new_chat"),
-];
+/// How many draws follow the script of a case: more than were recorded must show, and not come from a seed.
+const SPARE: usize = 64;
 
 /// Messages, and as a stricter level the slots and tokens. They are recorded before the server makes them acceptable
 /// (`custom_prompt_post_processing`), which is the next step (`sent_messages`).
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
-    let built = scene(&case.input).and_then(|data| engine::build(EXACT, Scene::new(data)));
-    let built = match built {
+    let data = scene(&case.input);
+    let built = data.clone().and_then(|data| engine::build(EXACT, drawn(&case.input, data)));
+    let (data, built) = match data.and_then(|data| Ok((data, built?))) {
         Ok(built) => built,
         Err(error) => return vec![Check::broken("", case, &error.to_string()), Check::broken("tokens", case, &error.to_string())],
     };
-    vec![messages(case, &built), tokens(case, &built)]
+    vec![messages(case, &built), slots::check(case, data, &built)]
+}
+
+/// A scene with the draws of a case; after the script the recorder goes on with zeros.
+pub(crate) fn drawn(input: &Json, data: Json) -> Scene {
+    let draws = input["random"].as_array().map(|script| script.iter().filter_map(Json::as_f64).chain([0.0; SPARE]).collect());
+    Scene { draws, ..Scene::new(data) }
 }
 
 fn messages(case: &Case, built: &Built) -> Check {
-    let mut expected = json!({ "messages": case.expected["messages"] });
-    let mut actual = json!({ "messages": built.sent("openai") });
+    let (mut expected, mut actual) = (json!({}), json!({}));
+    if let Some(messages) = case.expected.get("messages") {
+        parts::set(&mut expected, "messages", messages.clone());
+        parts::set(&mut actual, "messages", built.sent("openai"));
+    }
     if let Some(sent) = case.expected.get("sent_messages") {
         parts::set(&mut expected, "sent_messages", sent.clone());
         parts::set(&mut actual, "sent_messages", sent_messages(case, built));
+    }
+    if let Some(calls) = case.expected.get("random_calls").filter(|_| case.input["random"].is_array()) {
+        parts::set(&mut expected, "random_calls", calls.clone());
+        let given = case.input["random"].as_array().map_or(0, Vec::len) + SPARE;
+        parts::set(&mut actual, "random_calls", json!(given.saturating_sub(built.draws_left())));
     }
     for (key, tools) in [("anthropic", false), ("anthropic_with_tools", true)] {
         if let Some(converted) = case.expected.get(key) {
@@ -58,43 +60,6 @@ fn sent_messages(case: &Case, built: &Built) -> Json {
     match engine::run(EXACT, "post", Scene::new(data), &[("messages", post::items(&built.sent("openai")))]) {
         Ok(ran) => post::messages(&ran.list("messages")),
         Err(error) => error,
-    }
-}
-
-/// Slots and tokens of the messages that are not empty. Some recordings leave the tokens out.
-fn tokens(case: &Case, built: &Built) -> Check {
-    let prompts = case.expected["prompts"].as_array().into_iter().flatten().filter(|p| p["content"] != json!(""));
-    let counted = prompts.clone().any(|p| p["tokens"].is_number());
-    let want: Json =
-        prompts.map(|p| json!({ "group": p["group"], "role": p["role"], "content": p["content"], "tokens": p["tokens"] })).collect();
-    let prefill = case.input["preset"]["continue_prefill"] == json!(true);
-    let blocks = built.blocks();
-    // the recorder has no group once system messages are squashed
-    let squashed = case.input["preset"]["squash_system_messages"] == json!(true);
-    let calls = |b: &Json| b["meta"]["tool_calls"].is_array();
-    let live = blocks.iter().filter(|b| b["enabled"] != json!(false) && (b["text"] != json!("") || calls(b)));
-    // what a message says is what the dialect writes of it
-    let sent = built.sent("openai");
-    let sent = sent.as_array().map_or(&[][..], Vec::as_slice);
-    let have: Json = live
-        .enumerate()
-        .map(|(n, b)| {
-            let tokens = if counted { b["tokens"].clone() } else { Json::Null };
-            let group = if squashed { Json::Null } else { slot(&b["slot"], prefill) };
-            let message = sent.get(n).unwrap_or(&Json::Null);
-            json!({ "group": group, "role": message["role"], "content": message["content"], "tokens": tokens })
-        })
-        .collect();
-    let (expected, actual) = (json!({ "prompts": want }), json!({ "prompts": have }));
-    Check { level: "tokens".to_owned(), passed: same(&expected, &actual), expected, actual }
-}
-
-/// The recorded name of a slot. A message that is continued by prefill was recorded among the control prompts.
-fn slot(ours: &Json, prefill: bool) -> Json {
-    match ours.as_str() {
-        Some("continued") if !prefill => json!("continueNudge"),
-        Some("continued" | "control") => json!("controlPrompts"),
-        _ => SLOTS.iter().find(|(_, name)| ours == name).map_or_else(|| ours.clone(), |(theirs, _)| json!(theirs)),
     }
 }
 
@@ -148,9 +113,12 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "chat.id", json!("oracle-chat"));
     parts::put(&mut data, "now", json!("2024-03-05T14:07:09Z"));
     settings(input, &mut data);
+    variables(input, &mut data);
     persona(&input["persona"], &mut data);
     note(&input["authors_note"], &mut data);
     group(input, &mut data)?;
+    parts::put(&mut data, "state.timed", super::lore::state(input));
+    parts::put(&mut data, "lore.handed", super::lore::handed(&input["forced_activations"])?);
     parts::put(&mut data, "injections", extension_prompts(&input["extension_prompts"]));
     parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
     Ok(data)
@@ -231,10 +199,19 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
     }
 }
 
+/// Variables of the chat and of all chats.
+pub(crate) fn variables(input: &Json, data: &mut Json) {
+    for scope in ["local", "global"] {
+        if input["variables"][scope].is_object() {
+            parts::put(data, &format!("vars.{scope}"), input["variables"][scope].clone());
+        }
+    }
+}
+
 fn tokenizer(given: &Json) -> Json {
     match given["mode"].as_str() {
         Some("words") => json!("words"),
-        Some("chars") => json!(format!("chars/{}", given["per"])),
+        Some(mode @ ("chars" | "bytes")) => json!(format!("{mode}/{}", given["per"])),
         _ => json!("cl100k"),
     }
 }
