@@ -167,6 +167,11 @@ impl Ran {
         self.0.warnings().iter().map(|w| w.message.clone()).collect()
     }
 
+    /// The lore entries of which a reason of this code was given, in order; only with a trace.
+    pub(crate) fn reasons(&self, because: &str) -> Json {
+        self.0.reasons().iter().filter(|why| why.because == because).map(|why| json!(format!("{}.{}", why.book, why.id))).collect()
+    }
+
     /// What trimming did; null where nothing trimmed.
     pub(crate) fn trim_report(&self) -> Json {
         self.0.trim_report("blocks").map_or_else(|e| error(&e), |report| json!(report))

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::words::{extension_prompts, note, persona};
 use super::{imports, parts, post, slots, wire_claude};
 use crate::case::{Case, Check};
-use crate::compare::same;
+use crate::compare::{fits, same};
 use crate::engine::{self, Built, EXACT, Scene};
 
 /// How many draws follow the script of a case: more than were recorded must show, and not come from a seed.
@@ -20,13 +20,22 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
         Ok(built) => built,
         Err(error) => return vec![Check::broken("", case, &error.to_string()), Check::broken("tokens", case, &error.to_string())],
     };
-    vec![messages(case, &built), slots::check(case, data, &built)]
+    vec![Some(messages(case, &built)), Some(slots::check(case, data, &built)), lore(case, &built)].into_iter().flatten().collect()
 }
 
 /// A scene with the draws of a case; after the script the recorder goes on with zeros.
 pub(crate) fn drawn(input: &Json, data: Json) -> Scene {
     let draws = input["random"].as_array().map(|script| script.iter().filter_map(Json::as_f64).chain([0.0; SPARE]).collect());
     Scene { draws, ..Scene::new(data) }
+}
+
+/// What the lore scan answered, where that was recorded.
+fn lore(case: &Case, built: &Built) -> Option<Check> {
+    let expected = super::lore::told(case.expected.get("world_info")?);
+    let mut actual = super::text::world_info(built);
+    parts::set(&mut actual, "budget", built.set("conformance.budget"));
+    parts::set(&mut actual, "overflowed", json!(built.set("round.overflow") == json!(true)));
+    Some(Check { level: "lore".to_owned(), passed: fits(&expected, &actual), expected, actual })
 }
 
 fn messages(case: &Case, built: &Built) -> Check {
@@ -112,6 +121,7 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "dialect", json!("openai"));
     parts::put(&mut data, "chat.id", json!("oracle-chat"));
     parts::put(&mut data, "now", json!("2024-03-05T14:07:09Z"));
+    parts::put(&mut data, "chat.metadata", input.get("chat_metadata").cloned().unwrap_or_else(|| json!({})));
     settings(input, &mut data);
     variables(input, &mut data);
     persona(&input["persona"], &mut data);

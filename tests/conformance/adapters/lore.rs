@@ -129,6 +129,7 @@ fn scene(input: &Json, timed: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "context.window", input.get("max_context").cloned().unwrap_or_else(|| json!(8192)));
     parts::put(&mut data, "context.reserve", json!(0));
     parts::put(&mut data, "state.timed", timed.clone());
+    parts::put(&mut data, "chat.metadata", input.get("chat_metadata").cloned().unwrap_or_else(|| json!({})));
     chat::variables(input, &mut data);
     parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
     parts::put(&mut data, "lore.handed", handed(&input["forced_activations"])?);
@@ -150,7 +151,7 @@ pub(crate) fn handed(list: &Json) -> Result<Json, Json> {
 }
 
 fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, usize), Json> {
-    let ran = engine::run_before(EXACT, USED_BY, Scene { draws: Some(draws), ..Scene::new(scene(input, timed)?) })?;
+    let ran = engine::run_before(EXACT, USED_BY, Scene { draws: Some(draws), trace: true, ..Scene::new(scene(input, timed)?) })?;
     let number = |n: &Json| n.as_str().and_then(|t| t.parse::<i64>().ok()).map_or_else(|| n.clone(), |n| json!(n));
     let named = |e: &Json| json!({ "world": e["book"], "uid": number(&e["id"]), "content": e["text"] });
     let activated: Json = ran.get("lore.active").as_array().into_iter().flatten().map(named).collect();
@@ -181,7 +182,7 @@ fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, u
         json!(if named { format!("{}: {text}", m["name"].as_str().unwrap_or("")) } else { text.to_owned() })
     };
     let scanned: Json = scanned.as_array().into_iter().flatten().rev().map(line).collect();
-    let failed = Some(ran.get("conformance.failed")).filter(Json::is_array).unwrap_or_else(|| json!([]));
+    let failed = ran.reasons("probability");
     let mut out = json!({
         "scanned": scanned, "failed_probability": failed,
         "before": text("lore.before"), "after": text("lore.after"), "an_top": text("lore.note_top"), "an_bottom": text("lore.note_bottom"),

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::{chat_completion as chat, parts};
 use crate::case::{Case, Check};
-use crate::compare::same;
+use crate::compare::{fits, same, without};
 use crate::engine::{self, Built, EXACT};
 
 /// Slot or block as recorded = our name.
@@ -25,7 +25,7 @@ const SLOTS: &[(&str, &str)] = &[
     ("groupNudge", "group_nudge"),
     ("emptyUserMessageReplacement", "send_if_empty"),
     ("continueNudge", "continue_nudge"),
-    ("quietPrompt", "quiet_prompt"),
+    ("quietPrompt", "quiet"),
     ("impersonate", "impersonation"),
     ("authorsNote", "2_floating_prompt"),
     ("summary", "1_memory"),
@@ -38,26 +38,27 @@ const SLOTS: &[(&str, &str)] = &[
 pub(crate) fn check(case: &Case, data: Json, built: &Built) -> Check {
     let (mut expected, mut actual) = (json!({}), json!({}));
     if let Some(prompts) = case.expected["prompts"].as_array() {
-        let live: Vec<&Json> = prompts.iter().filter(|p| p["content"] != json!("")).collect();
-        let counted = live.iter().any(|p| p["tokens"].is_number());
-        let want: Json = live.iter().map(|p| told(p)).collect();
-        parts::set(&mut expected, "prompts", want);
-        parts::set(&mut actual, "prompts", prompts_of(case, built, counted));
+        let live: Json = prompts.iter().filter(|p| p["content"] != json!("")).map(|p| without(p, &["name"])).collect();
+        parts::set(&mut expected, "prompts", live);
+        parts::set(&mut actual, "prompts", prompts_of(case, &data, built));
     }
     if case.expected["token_counts"].is_object() || case.expected["token_total"].is_number() {
         let counts = token_counts(case, data, built);
         for key in ["token_counts", "token_total"] {
             if let Some(recorded) = case.expected.get(key) {
-                parts::set(&mut expected, key, recorded.clone());
+                // `undefined` is no slot: what was counted on the way while system messages were squashed
+                parts::set(&mut expected, key, without(recorded, &["undefined"]));
                 parts::set(&mut actual, key, counts[key].clone());
             }
         }
     }
-    Check { level: "tokens".to_owned(), passed: same(&expected, &actual), expected, actual }
-}
-
-fn told(prompt: &Json) -> Json {
-    ["group", "identifier", "role", "content", "tokens"].iter().map(|key| ((*key).to_owned(), prompt[*key].clone())).collect::<serde_json::Map<_, _>>().into()
+    let key_alike = |key: &str| match key {
+        // of a prompt, what was recorded of it
+        "prompts" => fits(&expected[key], &actual[key]),
+        _ => same(&expected[key], &actual[key]),
+    };
+    let passed = expected.as_object().into_iter().flatten().all(|(key, _)| key_alike(key));
+    Check { level: "tokens".to_owned(), passed, expected, actual }
 }
 
 /// Whether something is sent of a block.
@@ -65,22 +66,21 @@ fn is_live(block: &&Json) -> bool {
     block["enabled"] != json!(false) && (block["text"] != json!("") || block["meta"]["tool_calls"].is_array())
 }
 
-fn prompts_of(case: &Case, built: &Built, counted: bool) -> Json {
+fn prompts_of(case: &Case, data: &Json, built: &Built) -> Json {
     let blocks = built.blocks();
     let prefill = case.input["preset"]["continue_prefill"] == json!(true);
     // the recorder has no group once system messages are squashed
     let squashed = case.input["preset"]["squash_system_messages"] == json!(true);
-    let names = names(&blocks, prefill);
+    let names = names(&blocks, &lines(&case.input, data), prefill);
     // what a message says is what the dialect writes of it
     let sent = built.sent("openai");
     let sent = sent.as_array().map_or(&[][..], Vec::as_slice);
     let live = blocks.iter().zip(&names).filter(|(block, _)| is_live(block));
     live.enumerate()
         .map(|(n, (block, name))| {
-            let tokens = if counted { block["tokens"].clone() } else { Json::Null };
             let group = if squashed { Json::Null } else { slot(block, prefill) };
             let message = sent.get(n).unwrap_or(&Json::Null);
-            json!({ "group": group, "identifier": name, "role": message["role"], "content": message["content"], "tokens": tokens })
+            json!({ "group": group, "identifier": name, "role": message["role"], "content": message["content"], "tokens": block["tokens"] })
         })
         .collect()
 }
@@ -98,28 +98,47 @@ fn renamed(ours: &Json) -> Json {
     SLOTS.iter().find(|(_, name)| ours == name).map_or_else(|| ours.clone(), |(theirs, _)| json!(theirs))
 }
 
+/// What frames the lines of the chat and is none of them.
+fn frame(block: &Json) -> bool {
+    let counted = block["id"] == json!("send_if_empty") && block["counted"] == json!(true);
+    !counted && ["new_chat", "group_nudge", "send_if_empty"].iter().any(|id| block["id"] == json!(id))
+}
+
+/// The lines of the chat, injections among them, before any of them is left out for its size: they are numbered from the
+/// oldest. A message without text has its number, an injection without text has none.
+fn lines(input: &Json, data: &Json) -> Vec<Json> {
+    let at = |stage: &str| engine::run_before(EXACT, stage, chat::drawn(input, data.clone())).map(|ran| ran.list("blocks")).unwrap_or_default();
+    let is_line = |b: &Json| {
+        let live = b["slot"] == json!("chat_history") && b["anchor"] != json!(true) && b["enabled"] != json!(false);
+        live && !frame(b) && !b["meta"]["tool_call_id"].is_string()
+    };
+    let kept: Vec<Json> = at("trimming").into_iter().filter(is_line).map(|b| b["id"].clone()).collect();
+    let empty = |b: &Json| b["counted"] == json!(true) && b["text"] == json!("");
+    let lines = at("compilation").into_iter().filter(|b| is_line(b) && (empty(b) || kept.contains(&b["id"])));
+    lines.map(|b| b["id"].clone()).collect()
+}
+
 /// What each block was called by the recorder: lines of the chat and of examples by their number.
-fn names(blocks: &[Json], prefill: bool) -> Vec<Json> {
-    let frame = |b: &Json| ["new_chat", "group_nudge", "send_if_empty"].iter().any(|id| b["id"] == json!(id));
-    let (mut line, mut dialogue, mut of_dialogue) = (0, -1, Json::Null);
-    let mut example = 0;
+fn names(blocks: &[Json], lines: &[Json], prefill: bool) -> Vec<Json> {
+    let (mut dialogue, mut of_dialogue, mut example) = (-1, Json::Null, 0);
     let mut out = Vec::new();
+    let mut lines = lines.iter().enumerate();
     for block in blocks {
+        if block["slot"] == json!("chat_examples") && block["anchor"] != json!(true) && of_dialogue != block["dialogue"] {
+            (dialogue, example, of_dialogue) = (dialogue + 1, -1, block["dialogue"].clone());
+        }
         let name = match block["slot"].as_str() {
             _ if block["anchor"] == json!(true) || frame(block) => renamed(&block["id"]),
             Some("chat_history") if block["meta"]["tool_call_id"].is_string() => block["meta"]["tool_call_id"].clone(),
             Some("chat_history") => {
-                line += 1;
+                let line = lines.by_ref().find(|(_, id)| **id == block["id"]).map(|(n, _)| n + 1);
+                let line = line.map_or_else(String::new, |n| n.to_string());
                 let call = if block["meta"]["tool_calls"].is_array() { "toolCall-" } else { "" };
                 json!(format!("{call}chatHistory-{line}"))
             }
             Some("chat_examples") if block["line"] == json!(-1) => json!("newChat"),
             Some("chat_examples") => {
-                if of_dialogue != block["dialogue"] {
-                    (dialogue, example, of_dialogue) = (dialogue + 1, 0, block["dialogue"].clone());
-                } else {
-                    example += 1;
-                }
+                example += 1;
                 json!(format!("dialogueExamples {dialogue}-{example}"))
             }
             Some("continued") if block["id"] == json!("continue_nudge") => json!("continueNudge"),

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::{chat_completion as chat, imports, lore, parts, words};
 use crate::case::{Case, Check};
-use crate::compare::same;
+use crate::compare::{fits, same};
 use crate::engine::{self, EXACT, Scene};
 
 const ROLES: &[&str] = &["system", "user", "assistant"];
@@ -32,6 +32,8 @@ fn recorded_alike(expected: &Json, actual: &Json) -> bool {
         ("turns", Json::Array(want), Json::Array(have)) => {
             want.len() == have.len() && want.iter().zip(have).all(|(want, have)| recorded_alike(want, have))
         }
+        // recorded scans may name only what became active
+        ("world_info", want, have) => fits(want, have),
         (_, want, have) => same(want, have),
     })
 }
@@ -180,7 +182,7 @@ fn registered(list: &Json) -> Json {
     out
 }
 
-fn world_info(built: &engine::Built) -> Json {
+pub(crate) fn world_info(built: &engine::Built) -> Json {
     let number = |n: &Json| n.as_str().and_then(|t| t.parse::<i64>().ok()).map_or_else(|| n.clone(), |n| json!(n));
     let named = |e: &Json| json!({ "world": e["book"], "uid": number(&e["id"]), "content": e["text"] });
     let activated: Json = built.set("lore.active").as_array().into_iter().flatten().map(named).collect();
@@ -243,6 +245,7 @@ fn scene(input: &Json) -> Result<Json, Json> {
         ("custom_stopping_strings_macro", "story.custom_stops_macro"),
     ];
     parts::copy(&input["power_user"], &mut data, &names);
+    parts::put(&mut data, "chat.metadata", input.get("chat_metadata").cloned().unwrap_or_else(|| json!({})));
     chat::variables(input, &mut data);
     parts::put(&mut data, "state.timed", lore::state(input));
     parts::put(&mut data, "lore.handed", lore::handed(&input["forced_activations"])?);
