@@ -41,11 +41,11 @@ def draws(seed, count=250):
     return [round(r.random(), 2) for _ in range(count)]
 
 
-def chat(seed, count, names=(), plain=False):
-    """A chat that ends with the user; hidden lines, a narrator and macros among it."""
+def chat(seed, count, names=(), plain=False, reply=False):
+    """A chat that ends with the user, or with a reply; hidden lines, a narrator and macros among it."""
     w, out = Words(f"chat {seed}"), []
     for n in range(count):
-        user = (count - n) % 2 == 1
+        user = (count - n) % 2 == (0 if reply else 1)
         m = dict(mes=(w.say() + "? " + w.fact()) if user else w.line() + ("\n\n" + w.fact() if n % 3 == 0 else ""))
         if user: m["is_user"] = True
         elif names: m["name"] = names[n // 2 % len(names)]
@@ -110,14 +110,14 @@ def chats():
     for n, (preset, tag) in enumerate(zip(long, ("lantern", "cartographer", "toggles"))):
         solo = ["tr-wick", "tr-marrow", "tr-isolde"][n]
         case(f"{tag}-normal", "a long preset of toggles", "chat", preset, solo, user_input="Where were you, {{char}}?")
-        case(f"{tag}-swipe", "the last reply is written anew", "chat", preset, solo, type="swipe", chat=chat(tag, 10))
-        case(f"{tag}-continue", "the last reply goes on", "chat", preset, solo, type="continue", chat=chat(tag, 10), books=["TR Harbour"])
+        case(f"{tag}-swipe", "the last reply is written anew", "chat", preset, solo, type="swipe", chat=chat(tag, 10, reply=True))
+        case(f"{tag}-continue", "the last reply goes on", "chat", preset, solo, type="continue", chat=chat(tag, 10, reply=n != 1), books=["TR Harbour"])
         case(f"{tag}-impersonate", "the user's line is written", "chat", preset, solo, type="impersonate", authors_note=NOTE)
         case(f"{tag}-quiet", "a prompt of an extension", "chat", preset, solo, type="quiet", quiet=dict(prompt="Sum up what {{user}} knows in one line."))
-        case(f"{tag}-regenerate", "the last reply is replaced", "chat", preset, solo, type="regenerate", chat=chat(tag, 12), persona=dict(position=4, depth=1, role=1))
+        case(f"{tag}-regenerate", "the last reply is replaced", "chat", preset, solo, type="regenerate", chat=chat(tag, 12, reply=True), persona=dict(position=4, depth=1, role=1))
         case(f"{tag}-harbour", "a big lorebook of titles, groups, depths and outlets", "chat", preset, ["tr-pell", "tr-odile", "tr-quern"][n], books=["TR Harbour", "TR House Rules"], chat=chat(f"{tag} harbour", 24), authors_note=NOTE)
         case(f"{tag}-tight", "a budget that cuts the history", "chat", preset, solo, max_context=[3300, 3900, 4600][n], max_response=300, chat=chat(f"{tag} tight", 60), books=["TR Bestiary"], settings=dict(world_info_budget=10))
-    case("quill-prefill-continue", "a continued message as the last one, squashed", "chat", "TR Quill", "tr-wick", type="continue", chat=chat("quill", 8))
+    case("quill-prefill-continue", "a continued message as the last one, squashed", "chat", "TR Quill", "tr-wick", type="continue", chat=chat("quill", 8, reply=True))
     case("quill-claude", "the same preset for Claude", "chat", "TR Quill", "tr-marrow", chat_completion_source="claude", model="claude-sonnet-4-5", authors_note=dict(NOTE, position=0))
     case("quill-gemini", "and for Gemini", "chat", "TR Quill", "tr-isolde", chat_completion_source="makersuite", model="gemini-2.5-pro", books=["TR House Rules"])
     case("quill-deepseek", "and for DeepSeek", "chat", "TR Quill", "tr-quern", chat_completion_source="deepseek", model="deepseek-chat")
@@ -170,10 +170,10 @@ def texts():
         if n % 5 == 2: more.update(authors_note=NOTE)
         if n % 6 == 4: more.update(persona=dict(position=4, depth=2, role=0))
         if n % 7 == 3: more.update(max_context=1400, max_response=200)
-        case("text-" + name.lower().replace(" ", "-"), f"the shipped template {name}", "text", card=solo[n % 5], type=kind, chat=chat("text" + name, 10 if kind in ("continue", "swipe") else 7 + n % 3 * 8 - (n % 3 % 2)),
+        case("text-" + name.lower().replace(" ", "-"), f"the shipped template {name}", "text", card=solo[n % 5], type=kind, chat=chat("text" + name, 7 + n % 3 * 8 - (n % 3 % 2), reply=kind in ("continue", "swipe")),
              text_files=[f"../../../shared/real/sillytavern/context/{own}.json", f"../../../shared/real/sillytavern/instruct/{name}.json"], shipped=name, own=own, **more)
     case("text-master", "a master export", "text", card="tr-marrow", text_files=["files/templates/TR Master.json"], shipped="TR Master", sysprompt=system, books=["TR Harbour"], chat=chat("master", 16))
-    case("text-master-continue", "a master export, the reply goes on", "text", card="tr-isolde", type="continue", text_files=["files/templates/TR Master.json"], shipped="TR Master", chat=chat("master 2", 10), authors_note=NOTE)
+    case("text-master-continue", "a master export, the reply goes on", "text", card="tr-isolde", type="continue", text_files=["files/templates/TR Master.json"], shipped="TR Master", chat=chat("master 2", 10, reply=True), authors_note=NOTE)
     case("text-no-instruct", "no instruct sequences", "text", card="tr-wick", text_files=["../../../shared/real/sillytavern/context/Default.json"], own="Default", sysprompt=system, chat=chat("bare", 12))
     case("text-no-instruct-tight", "the same, tight", "text", card="tr-odile", text_files=["../../../shared/real/sillytavern/context/OldDefault.json"], own="OldDefault", sysprompt=system, chat=chat("bare 2", 50), max_context=1500, max_response=200, books=["TR Bestiary"])
 

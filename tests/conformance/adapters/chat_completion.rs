@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::words::{extension_prompts, note, persona};
 use super::{imports, parts, post, slots, wire_claude};
 use crate::case::{Case, Check};
-use crate::compare::{fits, same};
+use crate::compare::{fits, same, without};
 use crate::engine::{self, Built, EXACT, Scene};
 
 /// How many draws follow the script of a case: more than were recorded must show, and not come from a seed.
@@ -31,7 +31,11 @@ pub(crate) fn drawn(input: &Json, data: Json) -> Scene {
 
 /// What the lore scan answered, where that was recorded.
 fn lore(case: &Case, built: &Built) -> Option<Check> {
-    let expected = super::lore::told(case.expected.get("world_info")?);
+    let mut expected = super::lore::told(case.expected.get("world_info")?);
+    if case.input["preset"]["wi_format"].as_str().is_some_and(|format| format != "{0}") {
+        // recorded before the format is put round it, which shows in the messages
+        expected = without(&expected, &["before", "after"]);
+    }
     let mut actual = super::text::world_info(built);
     parts::set(&mut actual, "budget", built.set("conformance.budget"));
     parts::set(&mut actual, "overflowed", json!(built.set("round.overflow") == json!(true)));
