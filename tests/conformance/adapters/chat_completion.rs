@@ -20,13 +20,22 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
         Ok(built) => built,
         Err(error) => return vec![Check::broken("", case, &error.to_string()), Check::broken("tokens", case, &error.to_string())],
     };
-    vec![Some(messages(case, &built)), Some(slots::check(case, data, &built)), lore(case, &built)].into_iter().flatten().collect()
+    vec![Some(messages(case, &built)), Some(slots::check(case, data, &built)), lore(case, &built), draws(case, &built)].into_iter().flatten().collect()
 }
 
 /// A scene with the draws of a case; after the script the recorder goes on with zeros.
 pub(crate) fn drawn(input: &Json, data: Json) -> Scene {
     let draws = input["random"].as_array().map(|script| script.iter().filter_map(Json::as_f64).chain([0.0; SPARE]).collect());
     Scene { draws, ..Scene::new(data) }
+}
+
+/// How often chance was asked, where that was recorded: also by what that program expands once more when the prompt is
+/// finished.
+fn draws(case: &Case, built: &Built) -> Option<Check> {
+    let given = case.input["random"].as_array()?.len() + SPARE;
+    let expected = json!({ "random_calls": case.expected.get("random_calls")? });
+    let actual = json!({ "random_calls": given.saturating_sub(built.draws_left()) });
+    Some(Check { level: "draws".to_owned(), passed: expected == actual, expected, actual })
 }
 
 /// What the lore scan answered, where that was recorded.
@@ -51,11 +60,6 @@ fn messages(case: &Case, built: &Built) -> Check {
     if let Some(sent) = case.expected.get("sent_messages") {
         parts::set(&mut expected, "sent_messages", sent.clone());
         parts::set(&mut actual, "sent_messages", sent_messages(case, built));
-    }
-    if let Some(calls) = case.expected.get("random_calls").filter(|_| case.input["random"].is_array()) {
-        parts::set(&mut expected, "random_calls", calls.clone());
-        let given = case.input["random"].as_array().map_or(0, Vec::len) + SPARE;
-        parts::set(&mut actual, "random_calls", json!(given.saturating_sub(built.draws_left())));
     }
     for (key, tools) in [("anthropic", false), ("anthropic_with_tools", true)] {
         if let Some(converted) = case.expected.get(key) {
