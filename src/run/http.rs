@@ -55,6 +55,8 @@ pub struct HttpOptions {
 pub struct Http {
     client: Client,
     key: Option<Key>,
+    /// What is taken out of texts.
+    hidden: Option<Key>,
     origins: Vec<String>,
     /// The origin of the first request that carried the key.
     first: OnceLock<String>,
@@ -93,7 +95,8 @@ impl Http {
         let client = builder.build().map_err(|e| unsent("address", format!("no client for HTTP: {}", e.without_url())))?;
         let below = options.below.as_deref().map(address).transpose()?;
         let origins = options.origins.iter().map(|origin| address(origin).map(|url| origin_of(&url))).collect::<Result<_, _>>()?;
-        Ok(Self { client, key: options.key, origins, first: OnceLock::new(), below, timeouts: options.timeouts, no_roots })
+        let hidden = Key::hidden(options.key.as_ref(), options.proxy.as_deref());
+        Ok(Self { client, key: options.key, hidden, origins, first: OnceLock::new(), below, timeouts: options.timeouts, no_roots })
     }
 
     async fn answer(&self, request: &Outgoing) -> Result<Incoming, TransportError> {
@@ -108,13 +111,18 @@ impl Http {
             Ok(Err(e)) => return Err(self.told(e, &host, "before it answered")),
             Err(_) => return Err(timeout(format!("{host} did not answer within {} s", self.timeouts.answer.as_secs_f64()))),
         };
-        let scrub = |text: &str| self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.scrub(text));
+        let scrub = |text: &str| self.hidden.as_ref().map_or_else(|| text.to_owned(), |key| key.scrub(text));
         let headers =
             answer.headers().iter().map(|(name, value)| (name.as_str().to_owned(), scrub(&String::from_utf8_lossy(value.as_bytes()))));
         let headers = headers.collect();
         let status = answer.status().as_u16();
-        let body =
-            Arriving { answer, scrubber: Some(Scrubber::new(self.key.clone())), idle: self.timeouts.idle, host, scrub: self.key.clone() };
+        let body = Arriving {
+            answer,
+            scrubber: Some(Scrubber::new(self.hidden.clone())),
+            idle: self.timeouts.idle,
+            host,
+            scrub: self.hidden.clone(),
+        };
         Ok(Incoming { status, headers, body: Box::new(body) })
     }
 
@@ -181,7 +189,7 @@ impl Http {
             told.message.push_str("; the system has no certificates to check it by: ");
             told.message.push_str(why);
         }
-        if let Some(key) = &self.key {
+        if let Some(key) = &self.hidden {
             told.message = key.scrub(&told.message);
         }
         told
@@ -194,14 +202,14 @@ impl Transport for Http {
     }
 
     fn scrub(&self, text: String) -> String {
-        match &self.key {
+        match &self.hidden {
             Some(key) => key.scrub(&text),
             None => text,
         }
     }
 
     fn scrubber(&self) -> Scrubber {
-        Scrubber::new(self.key.clone())
+        Scrubber::new(self.hidden.clone())
     }
 }
 

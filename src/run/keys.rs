@@ -7,6 +7,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine;
+
 /// The secret of an account at a provider.
 #[derive(Clone)]
 pub struct Key(Arc<Secret>);
@@ -98,6 +100,27 @@ impl Key {
         Ok(Self(Arc::new(Secret { text: text.to_owned(), forms: forms.into_iter().map(String::into_bytes).collect() })))
     }
 
+    /// What is taken out of texts: a key, and the user and password in the address of a proxy. It can be sent nowhere.
+    #[must_use]
+    pub fn hidden(key: Option<&Self>, proxy: Option<&str>) -> Option<Self> {
+        let mut forms = key.map(|key| key.0.forms.clone()).unwrap_or_default();
+        let inside = proxy.and_then(|proxy| proxy.split_once("://")).map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
+        if let Some((account, _)) = inside.and_then(|inside| inside.rsplit_once('@')) {
+            for account in [account.as_bytes().to_vec(), unpercent(account)] {
+                forms.push(base64::engine::general_purpose::STANDARD.encode(&account).into_bytes());
+                let Some(at) = account.iter().position(|byte| *byte == b':') else { continue };
+                // a short password would occur in replies by chance
+                forms.extend(account.get(at + 1..).filter(|password| password.len() >= SHORTEST).map(<[u8]>::to_vec));
+                forms.push(account);
+            }
+        }
+        // what is not ASCII could be cut in the middle of a letter
+        forms.retain(|form| form.len() > 3 && form.is_ascii());
+        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        forms.dedup();
+        (!forms.is_empty()).then(|| Self(Arc::new(Secret { text: String::new(), forms })))
+    }
+
     /// The value of a header: the only way out.
     #[cfg(feature = "run")]
     pub(super) fn header(&self, prefix: &str) -> Option<reqwest::header::HeaderValue> {
@@ -145,6 +168,19 @@ impl Key {
 pub fn is_variable(name: &str) -> bool {
     let begins = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     begins && name.len() <= 200 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// What a part of an address means.
+fn unpercent(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let number = text.get(at + 1..at + 3).filter(|_| *byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        out.push(number.unwrap_or(*byte));
+        at += if number.is_some() { 3 } else { 1 };
+    }
+    out
 }
 
 /// A byte as addresses write it.

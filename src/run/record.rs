@@ -3,7 +3,9 @@
 //! A record is a file of JSON lines, one for each request that was sent, so a recorder stands below whatever repeats
 //! requests. It holds no key: requests have none at this door, of the headers of answers only those that mean something
 //! for reading them are kept, and every line is scrubbed of the key before it is written. A key that a provider echoes
-//! letter by letter over several events of a stream is not recognised: each event is a text of its own there. A replay gives the answers of a record to the same requests, part by part.
+//! letter by letter over several events of a stream is not recognised: each event is a text of its own there. Every line
+//! names the version of the program that wrote it. A replay gives the answers of a record to the same requests, part by
+//! part.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +19,9 @@ use crate::text::json_pointer::escape;
 
 /// Headers of answers that are kept.
 const KEPT: &[&str] = &["content-type", "content-encoding", "retry-after", "date", "location"];
+
+/// The program that makes a record, and its version.
+const PROGRAM: &str = concat!("tapster/", env!("CARGO_PKG_VERSION"));
 
 /// The most bytes of one answer that are kept.
 const LARGEST: usize = 64 << 20;
@@ -119,7 +124,7 @@ impl Line {
 
     fn put(&mut self, reply: Json) -> Result<(), TransportError> {
         self.written = true;
-        let mut line = json!({ "request": self.request, "reply": reply }).to_string().into_bytes();
+        let mut line = json!({ "program": PROGRAM, "request": self.request, "reply": reply }).to_string().into_bytes();
         if let Some(key) = &self.key {
             key.scrub_bytes(&mut line);
         }

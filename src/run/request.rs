@@ -64,7 +64,10 @@ pub(super) fn prepare(
         "dialect": plan_dialect(plan), "dialects": dialects(&config.rules),
     });
     scene.set("runner", Value::from(&runner));
-    scene.set("capability", config.values.get("capabilities").map(Value::from).unwrap_or_default());
+    // what the scene says of other flags stays
+    for (flag, value) in config.values.get("capabilities").and_then(Json::as_object).into_iter().flatten() {
+        scene.set(&format!("capability.{flag}"), Value::from(value));
+    }
     scene.set("provider.source", Value::text(config.provider.as_str()));
     scene.set("provider.model", Value::text(config.model.as_str()));
     let done = run(&config.rules, "request", &scene, &[])?;

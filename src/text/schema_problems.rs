@@ -7,6 +7,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value as Json;
 
+use super::json_pointer::escape;
 use super::schema::strict_validator;
 use super::schema_words::sentence;
 use crate::model::{Map, Value};
@@ -46,7 +47,7 @@ pub(super) fn problems(value: &Value, schema: &Value, at: &str, codes: &Value) -
         let mut out = Map::default();
         let code = [problem.keyword.as_str(), OTHERS].iter().find_map(|key| codes.get(key)).cloned();
         out.insert("code".into(), code.unwrap_or_else(|| Value::text(problem.keyword.as_str())));
-        let at = problem.tokens.iter().fold(at.to_owned(), |at, token| format!("{at}/{}", token.replace('~', "~0").replace('/', "~1")));
+        let at = problem.tokens.iter().fold(at.to_owned(), |at, token| format!("{at}/{}", escape(token)));
         out.insert("at".into(), Value::text(at));
         out.insert("keyword".into(), Value::text(problem.keyword.as_str()));
         out.insert("message".into(), Value::text(problem.message.as_str()));

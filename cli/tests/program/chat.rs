@@ -1,4 +1,5 @@
-//! `tapster chat` at a pseudo-terminal: a person types, a reply streams, and Ctrl-C keeps what has arrived.
+//! `tapster chat` at a pseudo-terminal: a person types, a reply streams, Ctrl-C keeps what has arrived and ends nothing, and
+//! the reply is swiped and edited.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -32,10 +33,22 @@ until(b"/regen")
 until(b"> ")
 os.write(screen, b"Tell me a long story.\r")
 until(b"Once upon")
+# more presses than one: those behind the first come while the reply is kept, or at the prompt
+os.write(screen, b"\x03")
+os.write(screen, b"\x03")
 os.write(screen, b"\x03")
 until(b"> ")
 os.write(screen, b"\x03")
 until(b"Ctrl-D ends the chat")
+until(b"> ")
+os.write(screen, b"/swipe\r")
+until(b"Twice upon a time.")
+until(b"> ")
+os.write(screen, b"/swipe 1\r")
+until(b"Once upon")
+until(b"> ")
+os.write(screen, b"/edit Never.\r")
+until(b"> ")
 os.write(screen, b"/quit\r")
 _, status = os.waitpid(pid, 0)
 sys.exit(os.waitstatus_to_exitcode(status))
@@ -45,7 +58,7 @@ fn event(text: &str) -> String {
     format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
 }
 
-/// Answers two requests: the first with a whole stream, the second with the beginning of one. Returns what was asked.
+/// Answers three requests: with a whole stream, with the beginning of one, and with a whole one. Returns what was asked.
 fn serve(listener: TcpListener) -> JoinHandle<Vec<String>> {
     spawn(move || {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
@@ -61,6 +74,9 @@ fn serve(listener: TcpListener) -> JoinHandle<Vec<String>> {
         // the program closes the connection when it is interrupted
         let mut rest = Vec::new();
         let _ = second.read_to_end(&mut rest);
+        let (mut third, _) = listener.accept().unwrap();
+        asked.push(request(&mut third));
+        third.write_all(format!("{head}{}data: [DONE]\n\n", event("Twice upon a time.")).as_bytes()).unwrap();
         asked
     })
 }
@@ -95,9 +111,12 @@ fn a_person_chats_and_interrupts_a_reply() {
     assert_eq!(ran.status.code(), Some(0), "{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     let asked = server.join().unwrap();
     assert!(asked.iter().all(|body| body.contains("\"stream\":true")));
-    assert!(asked.last().unwrap().contains("Hello, Bo."), "the second request holds the first reply");
+    assert!(asked.get(1).unwrap().contains("Hello, Bo."), "the second request holds the first reply");
+    assert!(!asked.get(2).unwrap().contains("Once upon"), "a reply that is swiped is not in the prompt");
     let log = std::fs::read_to_string(folder.join("chat.jsonl")).unwrap();
     assert_eq!(log.lines().count(), 5, "a header, and two messages of each: {log}");
-    assert!(log.lines().last().unwrap().contains("\"mes\":\"Once upon\""), "what had arrived is kept: {log}");
+    let last = log.lines().last().unwrap();
+    // what had arrived was kept, and is what was chosen and edited
+    assert!(last.contains("\"mes\":\"Never.\"") && last.contains("\"swipes\":[\"Never.\",\"Twice upon a time.\"]"), "{log}");
     let _ = std::fs::remove_dir_all(&folder);
 }

@@ -4,6 +4,7 @@
 
 mod chat;
 mod console;
+mod eval;
 mod living_world;
 #[path = "../../../tests/all/docs/pages.rs"]
 mod pages;

@@ -13,7 +13,7 @@ use clap::Args;
 use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::pack::Ruleset;
 use crate::pack::library::is_shipped_key;
 use crate::run::retry::{Attempt, Pace, Policy, Retrying};
@@ -131,6 +131,10 @@ impl Endpoint {
     ) -> Result<Arc<dyn Transport>, Stop> {
         self.check()?;
         if let Some(file) = &self.replay {
+            if self.url.is_some() {
+                let message = format!("the address of `--url` is not asked: the replies come from `{}`", shown(file));
+                show.note(Diagnostic::note(DiagnosticCode::named("run.replay"), message));
+            }
             let text = String::from_utf8_lossy(&bytes_of(file, show)?).into_owned();
             let replay = Replay::parse(&text).map_err(|error| {
                 Stop::could_not(Code::SyntaxJson, format!("`{}`: {error}", shown(file)), "name a file that `--record` has written")
@@ -141,12 +145,13 @@ impl Endpoint {
         let silent = Duration::from_secs_f64(self.timeout.unwrap_or(120.0));
         let usual = Timeouts::default();
         let timeouts = Timeouts { connect: usual.connect.min(silent), answer: silent, idle: silent, total: usual.total.max(silent) };
-        let options = HttpOptions { key: key.clone(), origins, below: self.url.clone(), proxy: self.proxy.clone(), timeouts };
+        let hidden = Key::hidden(key.as_ref(), self.proxy.as_deref());
+        let options = HttpOptions { key, origins, below: self.url.clone(), proxy: self.proxy.clone(), timeouts };
         let http = Http::new(options).map_err(|error| Stop::could_not(Code::SceneField, error.message, "correct the address"))?;
         let mut sends: Arc<dyn Transport> = Arc::new(http);
         if let Some(file) = &self.record {
             // below the retries, so that every attempt has its line
-            sends = Arc::new(Recorder::new(sends, Arc::new(Mutex::new(new_record(file)?)), key));
+            sends = Arc::new(Recorder::new(sends, Arc::new(Mutex::new(new_record(file)?)), hidden));
         }
         Ok(self.repeating(sends, Arc::new(Clock), hears))
     }

@@ -34,6 +34,12 @@ pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<V
     }
 }
 
+/// The text of a file.
+pub(in crate::cli) fn text_of(path: &Path, show: &mut Show<'_, '_>) -> Result<String, Stop> {
+    String::from_utf8(bytes_of(path, show)?)
+        .map_err(|_| Stop::could_not(Code::FileEncoding, format!("`{}` is not valid UTF-8", shown(path)), "save it as UTF-8"))
+}
+
 /// A path as messages show it.
 pub(in crate::cli) fn shown(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }

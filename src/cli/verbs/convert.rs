@@ -81,7 +81,7 @@ impl Convert {
             let help = "`tapster ops --kinds --pack NAME` lists the conversions of a pack; `--as` names one of them";
             Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, format!("`{}`: {message}", shown(&self.file))).help(help))
         };
-        let is_pack = shelf.names().iter().any(|name| *name == self.to) || Path::new(&self.to).is_dir();
+        let is_pack = shelf.names().contains(&self.to) || Path::new(&self.to).is_dir();
         if is_pack {
             let rules = open(&Start::typed(&self.to), &[], show)?;
             return by(&rules, self.made.as_deref()).map_err(|error| refused(error.message));

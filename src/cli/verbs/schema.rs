@@ -75,7 +75,7 @@ fn write_all(folder: &std::path::Path, schemas: &Schemas, show: &mut Show<'_, '_
     for name in schemas.names() {
         let text = schemas.get(name).map(|s| serde_json::to_string_pretty(s).unwrap_or_default()).unwrap_or_default();
         let path = folder.join(name);
-        write_file(&path, &format!("{text}\n"))?;
+        write_file(&path, format!("{text}\n"))?;
         show.result(&format!("{}\n", path.display()));
     }
     Ok(Exit::Done)

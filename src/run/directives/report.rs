@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use super::super::{ProviderError, Reply, RunError};
 use super::validate::{Directive, DirectiveWarning};
+use crate::diag::Diagnostic;
 
 /// One request of a run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -68,6 +69,9 @@ pub struct DirectiveReport {
     /// Token counts of all replies, in order, as the provider gives them.
     #[serde(skip)]
     pub usage: Vec<Json>,
+    /// Warnings of the requests, each once.
+    #[serde(skip)]
+    pub request_warnings: Vec<Diagnostic>,
     /// Why a request behind the first one could not be made, if that ended the run.
     #[serde(skip)]
     pub run_error: Option<Arc<RunError>>,

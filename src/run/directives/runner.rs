@@ -120,6 +120,11 @@ impl Run<'_> {
     ) -> Result<Ended, RunError> {
         let mut attempt = Attempt { mode: mode.name.clone(), repair, ok: false, error: None, at: None, status: None };
         let request = PromptRunner::prepare(self.config, plan, added, options, false)?;
+        for warning in &request.warnings {
+            if !self.report.request_warnings.contains(warning) {
+                self.report.request_warnings.push(warning.clone());
+            }
+        }
         if let Some(key) = TOOL_KEYS.iter().find(|key| request.internal.contains_key(**key)) {
             return Err(RunError::Config(vec![rejected(key, format!("/{key}"))]));
         }

@@ -27,4 +27,4 @@ pub use report::{Group, Report, Slice};
 pub use scenario::{Candidate, EvalFile, Mistake, Preset, Price, Scenario};
 pub use stats::{percentile, wilson};
 pub use trial::{Clock, Subject, dialect_of};
-pub use work::{Evaluation, evaluate};
+pub use work::{Evaluation, evaluate, known};

@@ -1,10 +1,11 @@
-//! What came of one cell, as one line of a file of results.
+//! The outcome of one cell, as one line of a file of results.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::judge::{Call, Given};
+use crate::diag::Diagnostic;
 
 /// The tokens of a cell, as far as the provider tells them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub struct Made {
     pub ok: bool,
 }
 
-/// What came of one cell.
+/// The outcome of one cell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The name of the cell.
@@ -78,6 +79,9 @@ pub struct Outcome {
     /// The directives.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directives: Vec<Given>,
+    /// Warnings of the build and of the requests, each once; they are told, and not kept in files.
+    #[serde(skip)]
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl Outcome {

@@ -15,6 +15,7 @@ use super::mode::Mode;
 use super::record::{Made, Outcome, Tokens};
 use super::scenario::{Candidate, Preset, Scenario};
 use crate::assemble::{build, run};
+use crate::diag::Diagnostic;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 
@@ -46,13 +47,14 @@ pub(super) struct Trial<'a> {
     pub(super) clock: &'a Clock,
 }
 
-/// What a model has given.
+/// The answer of a model: its text, or why there is none.
 #[derive(Default)]
 struct Reply {
     text: String,
     calls: Vec<Call>,
     directives: Vec<Given>,
     usage: Vec<Json>,
+    warnings: Vec<Diagnostic>,
     failure: Option<String>,
     status: Option<u16>,
     message: String,
@@ -95,6 +97,7 @@ impl Trial<'_> {
             text: cut(&reply.text),
             calls: reply.calls,
             directives: reply.directives,
+            warnings: reply.warnings,
             ..Outcome::default()
         }
     }
@@ -103,6 +106,7 @@ impl Trial<'_> {
         let rules = &self.subject.rules;
         let config = RunnerConfig::parse(rules, &self.context())?;
         let mut plan = self.plan(&config)?;
+        let mut told = plan.warnings.clone();
         // the text of directives is data, and no prose whose language is asked for
         if matches!(self.mode, Mode::Chat | Mode::Tools) {
             plan = in_language(&config, &plan)?;
@@ -110,12 +114,13 @@ impl Trial<'_> {
         let mut options = self.candidate.options.clone();
         options.extend(self.preset.options.clone());
         options.extend(self.scenario.options.clone());
-        match self.mode {
+        let mut answer = match self.mode {
             Mode::Chat => {
                 let request = PromptRunner::prepare(&config, &plan, &[], &options, false)?;
+                told.extend(request.warnings.iter().cloned());
                 let reply = runner.send(&config, &request, &mut |_: &Delta| {}).await?;
                 let text = cleaned(&config, &plan, &reply)?.text();
-                Ok(Reply { text, usage: vec![reply.usage], ..Reply::default() })
+                Reply { text, usage: vec![reply.usage], ..Reply::default() }
             }
             Mode::Tools => {
                 let mut tools = ToolRegistry::of_pack(rules);
@@ -128,7 +133,7 @@ impl Trial<'_> {
                     ..super::super::Reply::default()
                 };
                 reply.text = cleaned(&config, &plan, &answer)?.text();
-                Ok(reply)
+                reply
             }
             _ => {
                 let request = DirectiveRequest { allow: self.scenario.directives.clone(), ..DirectiveRequest::default() };
@@ -137,17 +142,25 @@ impl Trial<'_> {
                 let given = |d: super::super::directives::Directive| Given { kind: d.kind, payload: Json::Object(d.payload) };
                 let error = report.provider_error.as_ref();
                 let said = |error: &Option<Arc<RunError>>| error.as_ref().map(ToString::to_string);
-                Ok(Reply {
+                Reply {
                     text: report.assistant_text,
                     directives: report.directives.into_iter().map(given).collect(),
                     usage: report.usage,
+                    warnings: report.request_warnings,
                     status: error.and_then(|error| error.status),
                     message: error.map(|error| error.message.clone()).or_else(|| said(&report.run_error)).unwrap_or_default(),
                     failure: if report.ok { None } else { report.error.or_else(|| Some("unreadable".to_owned())) },
                     ..Reply::default()
-                })
+                }
+            }
+        };
+        told.append(&mut answer.warnings);
+        for warning in told {
+            if !answer.warnings.contains(&warning) {
+                answer.warnings.push(warning);
             }
         }
+        Ok(answer)
     }
 
     /// The configuration of the run: that of the preset, with the model and the mode.
@@ -216,6 +229,7 @@ impl Reply {
         reply.calls = report.results.into_iter().zip(arguments).map(result).collect();
         reply.text = report.final_text.unwrap_or_default();
         reply.usage = report.usage;
+        reply.warnings = report.warnings;
         reply
     }
 }
@@ -230,8 +244,8 @@ fn context(scene: &Scene, candidate: &Candidate, preset: &Preset) -> Map<String,
     context
 }
 
-/// The dialect in which a model is asked: the one that its prompts are written in, and otherwise the one that the
-/// configuration of the run comes to.
+/// The dialect in which a model is asked: the one that is named for the model or the scene, and otherwise the one that
+/// follows from the configuration of the run.
 ///
 /// # Errors
 /// The configuration has mistakes.

@@ -47,8 +47,7 @@ pub async fn evaluate(
                 let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some((at, cell)) = next else { return };
                 let Some(task) = Task::of(evaluation, cell, &prompts) else { continue };
-                let old = finished.get(&task.key).filter(|old| old.inputs == task.inputs && !(evaluation.retry && old.is_trouble()));
-                let outcome = match old {
+                let outcome = match task.finished(evaluation, finished) {
                     Some(old) => old.clone(),
                     None => {
                         let outcome = task.run(evaluation).await;
@@ -63,6 +62,20 @@ pub async fn evaluate(
     let workers = evaluation.jobs.clamp(1, cells.len().max(1));
     together((0..workers).map(|_| worker()).collect()).await;
     done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
+}
+
+/// What is known of the cells without asking anything: what `told` holds, and otherwise what is finished and still the
+/// same. An evaluation that was interrupted has these outcomes.
+#[must_use]
+pub fn known(
+    evaluation: &Evaluation,
+    cells: &[Cell],
+    finished: &BTreeMap<String, Outcome>,
+    told: &BTreeMap<String, Outcome>,
+) -> Vec<Outcome> {
+    let prompts: Vec<String> = evaluation.subjects.iter().map(prompt).collect();
+    let tasks = cells.iter().filter_map(|cell| Task::of(evaluation, cell, &prompts));
+    tasks.filter_map(|task| told.get(&task.key).or_else(|| task.finished(evaluation, finished)).cloned()).collect()
 }
 
 /// The fingerprint of what a prompt is made of.
@@ -99,6 +112,11 @@ impl<'a> Task<'a> {
             subject: evaluation.subjects.get(cell.scenario)?,
             transport: evaluation.transports.get(cell.model)?,
         })
+    }
+
+    /// The outcome that the task already has.
+    fn finished<'o>(&self, evaluation: &Evaluation, finished: &'o BTreeMap<String, Outcome>) -> Option<&'o Outcome> {
+        finished.get(&self.key).filter(|old| old.inputs == self.inputs && !(evaluation.retry && old.is_trouble()))
     }
 
     async fn run(&self, evaluation: &Evaluation) -> Outcome {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::super::{Delta, Problem, ProviderError, RunError};
+use super::super::{Change, Delta, Problem, ProviderError, Reply, RunError};
+use crate::diag::Diagnostic;
 
 /// Something that happened in a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -119,8 +120,15 @@ pub struct ToolLoopReport {
     pub stop: StopReason,
     /// The answer; `None` if there is none.
     pub final_text: Option<String>,
+    /// The reply with the answer, as it came: its reasoning, and why the model stopped. A text that was streamed behind
+    /// it is in `final_text` alone.
+    pub reply: Option<Reply>,
     /// Token counts of the replies, in order, as the provider gives them.
     pub usage: Vec<Json>,
+    /// Warnings of the requests, each once.
+    pub warnings: Vec<Diagnostic>,
+    /// What the pack did to the options of the requests, each once.
+    pub changes: Vec<Change>,
     /// Why the provider gave no reply, or which program of the pack failed.
     pub error: Option<RunError>,
 }
@@ -146,7 +154,7 @@ pub trait Watch: Send {
         let _ = event;
     }
 
-    /// A part of the streamed answer has arrived.
+    /// A part of a streamed reply has arrived.
     fn delta(&mut self, delta: &Delta) {
         let _ = delta;
     }

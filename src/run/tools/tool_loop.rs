@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::retry::Pace;
-use super::super::{Delta, Doing, PromptRunner, ProviderError, Reply, RunError, RunnerConfig};
+use super::super::{Delta, Doing, Prepared, PromptRunner, ProviderError, Reply, RunError, RunnerConfig};
 use super::calls::{Decided, Limits, MOST_CALLS, decide};
 use super::registry::FilteredToolRegistry;
 use super::report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Watch};
@@ -23,6 +23,7 @@ use crate::model::{Plan, Value};
 pub struct ToolLoopRunner {
     runner: PromptRunner,
     limit: Option<Limit>,
+    streams: bool,
 }
 
 /// How long a call may take, and by which clock.
@@ -36,7 +37,7 @@ impl ToolLoopRunner {
     /// A loop over a runner.
     #[must_use]
     pub fn new(runner: PromptRunner) -> Self {
-        Self { runner, limit: None }
+        Self { runner, limit: None, streams: false }
     }
 
     /// The same with a limit of time for each call. A call that is not done by then is cancelled, and the model is told
@@ -44,6 +45,13 @@ impl ToolLoopRunner {
     #[must_use]
     pub fn with_time_limit(self, each: Duration, pace: Arc<dyn Pace>) -> Self {
         Self { limit: Some(Limit { each, pace }), ..self }
+    }
+
+    /// The same with every reply as a stream, if the pack takes requests with tools that are streamed. The watch hears
+    /// of the text of every reply, also of one that makes calls. The answer is not asked for once more then.
+    #[must_use]
+    pub fn streaming(self) -> Self {
+        Self { streams: true, ..self }
     }
 
     /// Runs until the model answers, the turns are used up, or the provider gives no reply. Nothing is retried here,
@@ -69,11 +77,14 @@ impl ToolLoopRunner {
                 events: Vec::new(),
                 stop: StopReason::Final,
                 final_text: None,
+                reply: None,
                 usage: Vec::new(),
+                warnings: Vec::new(),
+                changes: Vec::new(),
                 error: None,
             };
-            let limit = self.limit.as_ref();
-            let mut run = Run { runner: &self.runner, limit, config, plan, tools, settings, used, watch, report };
+            let (limit, streams) = (self.limit.as_ref(), self.streams);
+            let mut run = Run { runner: &self.runner, limit, streams, config, plan, tools, settings, used, watch, report };
             let turns = run.turns(options.clone()).await?;
             let reason = run.report.stop;
             run.tell(LoopEvent::Stop { reason, turns });
@@ -86,6 +97,7 @@ impl ToolLoopRunner {
 struct Run<'a> {
     runner: &'a PromptRunner,
     limit: Option<&'a Limit>,
+    streams: bool,
     config: &'a RunnerConfig,
     plan: &'a Plan,
     tools: &'a FilteredToolRegistry,
@@ -104,15 +116,18 @@ impl<'a> Run<'a> {
             options.insert("tools".to_owned(), Json::Array(definitions));
         }
         for turn in 1..=self.settings.max_turns {
-            let request = match PromptRunner::prepare(self.config, self.plan, &self.report.added, &options, false) {
+            let request = match self.prepared(&options) {
                 Ok(request) => request,
                 Err(error) => return self.failed(error, turn - 1),
             };
+            once_each(&mut self.report.warnings, &request.warnings);
+            once_each(&mut self.report.changes, &request.changes);
             if self.settings.is_forced(request.internal.get("tool_choice")) {
                 options.insert("tool_choice".to_owned(), json!(self.settings.later_choice));
             }
             self.tell(LoopEvent::Request { turn });
-            let reply = match self.runner.send(self.config, &request, &mut |_: &Delta| {}).await {
+            let watch = &mut *self.watch;
+            let reply = match self.runner.send(self.config, &request, &mut |delta: &Delta| watch.delta(delta)).await {
                 Ok(reply) => reply,
                 Err(error) => return self.failed(error, turn),
             };
@@ -124,7 +139,7 @@ impl<'a> Run<'a> {
             let finish_reason = reply.finish_reason.clone();
             self.tell(LoopEvent::Response { turn, tool_calls: calls.len(), finish_reason });
             if calls.is_empty() {
-                self.answered(&reply, turn, options).await;
+                self.answered(reply, turn, options, request.outgoing.stream).await;
                 return Ok(turn);
             }
             if let Err(error) = self.carry_out(turn, &reply, &calls).await {
@@ -135,13 +150,26 @@ impl<'a> Run<'a> {
         Ok(self.settings.max_turns)
     }
 
+    /// The next request: as a stream where that is wanted and the pack allows it.
+    fn prepared(&self, options: &Map<String, Json>) -> Result<Prepared, RunError> {
+        let prepare = |stream| PromptRunner::prepare(self.config, self.plan, &self.report.added, options, stream);
+        if self.streams && self.config.capabilities().streaming {
+            match prepare(true) {
+                Err(RunError::Preflight(_)) => {}
+                other => return other,
+            }
+        }
+        prepare(false)
+    }
+
     /// The model has answered without a call.
-    async fn answered(&mut self, reply: &Reply, turn: usize, options: Map<String, Json>) {
+    async fn answered(&mut self, reply: Reply, turn: usize, options: Map<String, Json>, was_streamed: bool) {
         let mut text = reply.text();
         if text.is_empty() {
             self.tell(LoopEvent::EmptyFinal { turn });
         }
         if self.settings.final_stream
+            && !was_streamed
             && turn > 1
             && let Some(streamed) = self.streamed(options).await
         {
@@ -149,6 +177,7 @@ impl<'a> Run<'a> {
         }
         self.report.added.push(json!({ "role": "assistant", "content": text }));
         self.report.final_text = Some(text);
+        self.report.reply = Some(reply);
         self.report.stop = StopReason::Final;
     }
 
@@ -231,6 +260,15 @@ impl<'a> Run<'a> {
     fn tell(&mut self, event: LoopEvent) {
         self.watch.event(&event);
         self.report.events.push(event);
+    }
+}
+
+/// Adds what is not there yet.
+fn once_each<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !all.contains(one) {
+            all.push(one.clone());
+        }
     }
 }
 

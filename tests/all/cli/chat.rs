@@ -1,5 +1,7 @@
 //! `tapster chat` against a scripted server: turns, swipes, edits, the file of the chat, the state, and failures.
 
+mod tools;
+
 use serde_json::{Value as Json, json};
 
 use super::{Folder, Ran, tapster};
@@ -83,7 +85,12 @@ fn a_chat_streams_goes_on_and_is_kept_in_a_file_that_is_read_back() {
     let desk = Desk::new("goes-on", vec![streamed(&["Hel", "lo."]), streamed(&["I am ", "Ann."]), streamed(&["Bye."])]);
     let ran = desk.run(&[], "Hi.\nWho are you?\n/quit\n", 0);
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("Hello.\nI am Ann.\n", ""));
-    assert_eq!(desk.peer.asked()[0].json()["stream"], json!(true));
+    let body = desk.peer.asked()[0].json();
+    assert_eq!(
+        (&body["stream"], &body["stream_options"]),
+        (&json!(true), &json!({ "include_usage": true })),
+        "tokens are counted in streams"
+    );
     let lines = desk.lines();
     assert!(lines[0].get("mes").is_none() && lines[0]["user_name"] == "User", "the first line is the header: {}", lines[0]);
     let said: Vec<_> = lines[1..].iter().map(|line| (line["is_user"].clone(), line["mes"].clone())).collect();
@@ -227,6 +234,35 @@ fn a_log_that_would_lose_data_is_not_written() {
 }
 
 #[test]
+fn a_log_belongs_to_one_chat_at_a_time() {
+    let desk = Desk::new("lock", vec![streamed(&["Hello."])]);
+    let lock = desk.path("chat.jsonl.lock~");
+    let other = std::fs::File::create(&lock).unwrap();
+    other.lock().unwrap();
+    let ran = desk.run(&["--once", "Hi."], "", 2);
+    assert!(ran.err.contains("belongs to another chat") && ran.err.contains("--log"), "{}", ran.err);
+    assert!(desk.peer.asked().is_empty(), "nothing was sent");
+    // a lock that a killed chat has left behind is free
+    drop(other);
+    desk.run(&["--once", "Hi."], "", 0);
+    assert!(!std::path::Path::new(&lock).exists());
+}
+
+#[test]
+fn all_greetings_of_the_card_can_be_swiped_to() {
+    let desk = Desk::new("greetings", vec![streamed(&["Yes."])]);
+    let card = json!({ "scene": { "names": { "char": "Ann" }, "card": { "greetings": ["Hello, {{user}}.", "{{char}} waits.", "Go!"] } } });
+    desk.folder.write("scene.json", &card.to_string());
+    let ran = desk.run(&[&desk.path("scene.json")], "/swipe 2\nAre you Ann?\n", 0);
+    assert_eq!(ran.out, "Hello, User.\nAnn waits.\nYes.\n");
+    assert!(ran.err.contains("3 greetings"), "{}", ran.err);
+    let greeting = &desk.lines()[1];
+    assert_eq!((&greeting["mes"], &greeting["swipe_id"]), (&json!("Ann waits."), &json!(1)));
+    assert_eq!(greeting["swipes"], json!(["Hello, User.", "Ann waits.", "Go!"]));
+    assert!(desk.sent(0).iter().any(|(_, text)| text == "Ann waits."));
+}
+
+#[test]
 fn each_text_of_a_reply_keeps_what_belongs_to_it() {
     let thought = |text: &str, thought: &str| {
         let message = json!({ "role": "assistant", "content": text, "reasoning_content": thought });
@@ -280,6 +316,9 @@ fn a_record_is_made_and_replayed_without_a_server() {
     std::fs::remove_file(desk.path("store.db")).unwrap();
     let ran = desk.run(&["--once", "Hi.", "--now", "2026-01-01T00:00:00Z", "--replay", &record], "", 0);
     assert_eq!((ran.out.as_str(), desk.peer.asked().len()), ("Hello.\n", 1));
+    assert!(ran.err.contains("the address of `--url` is not asked"), "{}", ran.err);
+    let line: Json = serde_json::from_str(std::fs::read_to_string(&record).unwrap().lines().next().unwrap()).unwrap();
+    assert_eq!(line["program"], concat!("tapster/", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -297,6 +336,9 @@ fn mistakes_in_flags_are_told_before_anything_is_sent() {
         let ran = desk.run(args, "", 2);
         assert!(ran.err.contains(told), "{args:?}: {}", ran.err);
     }
+    desk.folder.write("steps.toml", "[module_configs.pruning]\ndepth = 3\n[module_configs.max_tokens]\nmax_tokens = 9000\n");
+    let ran = desk.run(&["--config", &desk.path("steps.toml"), "--once", "x", "--option", "stream=true"], "", 2);
+    assert!(ran.err.contains("`module_configs.pruning` of `") && !ran.err.contains("module_configs.max_tokens"), "{}", ran.err);
     let ran = desk.run(&["--once", "x", "--option", "stream=true"], "", 2);
     assert!(ran.err.contains("reserved_key"), "{}", ran.err);
 }

@@ -90,6 +90,21 @@ fn replies_are_judged_and_counted() {
     assert!(refused.is_trouble() && refused.checks.is_empty());
 }
 
+/// Every attempt costs: replies that could not be read, and the repair that could.
+#[test]
+fn directives_cost_what_all_their_attempts_cost() {
+    let good = says("{\"assistant_text\": \"twelve\", \"directives\": []}");
+    let transport = Scripted::new([ok(&says("no JSON")), ok(&says("none either")), ok(&good)]);
+    let mut evaluation = evaluation(transport, 1);
+    evaluation.file.presets[0].config = json!({ "directives": { "repair_retries": 2 } }).as_object().unwrap().clone();
+    let all = cells(&evaluation.file, &Wanted { modes: vec![Mode::PromptOnly], repetitions: 1 });
+    let outcomes = now(evaluate(&evaluation, &all[..1], &BTreeMap::new(), &|_| {}));
+    let tokens = outcomes[0].tokens.unwrap();
+    assert_eq!((outcomes[0].ok, outcomes[0].requests), (true, 3), "{outcomes:?}");
+    assert_eq!((tokens.input, tokens.output, tokens.cached), (300, 30, 120));
+    assert!((outcomes[0].cost.unwrap() - (180.0 * 2.5 + 120.0 * 1.25 + 30.0 * 10.0) / 1e6).abs() < 1e-12, "{outcomes:?}");
+}
+
 /// What is judged is what a user would see: the reply after the tag rules of the preset's configuration.
 #[test]
 fn cleaned_replies_are_judged() {
@@ -210,6 +225,21 @@ fn the_command_line_asks_writes_and_goes_on() {
     let report: Json = serde_json::from_str(&again).unwrap();
     assert_eq!((&report["total"]["trials"], &report["missing"]), (&json!(2), &json!(0)));
     assert_eq!(std::fs::read_to_string(&results).unwrap().lines().count(), 3);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn warnings_are_told_once() {
+    let folder = folder("warns");
+    std::fs::write(folder.join("scene.toml"), "pack = 'base'\nmessage = 'Hi.'\nnow = '2026-01-31T00:20:00Z'\n[scene]\nunread = 1\n")
+        .unwrap();
+    std::fs::write(folder.join("eval.toml"), "[[scenario]]\nname = 'a'\nscene = '.'\nmodes = ['chat', 'tools', 'prompt_only']\n").unwrap();
+    let peer = Peer::new(vec![http(&says("a")), http(&says("b")), http(&says("c")), http(&says("{\"assistant_text\": \"d\"}"))]);
+    let (file, url) = (folder.join("eval.toml").to_str().unwrap().to_owned(), peer.url());
+    let options = ["--mode", "chat", "tools", "prompt_only", "--jobs", "1", "--retries", "0"];
+    let (exit, out, err) = tapster(&[&[file.as_str(), "--model", "m", "--url", &url][..], &options].concat());
+    assert_eq!(exit, 0, "{out}{err}");
+    assert_eq!(err.matches("`unread`").count(), 1, "{err}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -110,3 +110,16 @@ proptest! {
         prop_assert_eq!(String::from_utf8(out).unwrap(), "a [key][key] sk-Te sk-[key]x sk-Test/0123456789+");
     }
 }
+
+#[test]
+fn the_account_of_a_proxy_is_taken_out_of_texts() {
+    // `ann:s3cret pass` as an address, as it is, and as a proxy is sent it
+    let texts = ["ann:s3cret%20pass", "ann:s3cret pass", "YW5uOnMzY3JldCBwYXNz", "s3cret pass", "s3cret%20pass"];
+    let hidden = Key::hidden(Some(&key()), Some("http://ann:s3cret%20pass@localhost:3128/")).unwrap();
+    for text in texts.iter().chain(&[KEY]) {
+        assert_eq!(hidden.scrub(&format!("<{text}>")), "<[key]>");
+    }
+    assert_eq!(hidden.scrub("ann, localhost:3128"), "ann, localhost:3128", "what is no secret stays");
+    assert!(Key::hidden(None, Some("http://user@localhost:3128")).is_some_and(|hidden| hidden.scrub("\"role\":\"user\"").contains("user")));
+    assert!(Key::hidden(None, Some("http://localhost:3128")).is_none() && Key::hidden(None, None).is_none());
+}

@@ -9,7 +9,8 @@ use crate::cli::verbs::explain;
 use crate::diag::suggest;
 
 use super::log::Log;
-use super::talk::{Heard, Talk, nothing, visible};
+use super::talk::{Heard, Talk};
+use super::trouble::{nothing, visible};
 
 /// Every command: its name, what it takes, what it does.
 const COMMANDS: &[(&str, &str, &str)] = &[

@@ -11,6 +11,11 @@ use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::diag::Code;
 
+use super::interrupts::Interrupts;
+
+/// What Ctrl-C is answered with while nothing can be interrupted.
+const HOW_TO_END: &str = "(`/quit` or Ctrl-D ends the chat)\n";
+
 /// Where lines come from.
 pub(super) enum Typed {
     /// A person at a terminal.
@@ -36,12 +41,15 @@ impl Typed {
     }
 
     /// The next line that is not blank; `None` at the end.
-    pub(super) fn next(&mut self, show: &mut Show<'_, '_>) -> Result<Option<String>, Stop> {
+    pub(super) fn next(&mut self, interrupts: &Interrupts, show: &mut Show<'_, '_>) -> Result<Option<String>, Stop> {
         let editor = match self {
             Self::Piped(lines) => return Ok(lines.next(show)?.map(|line| line.trim_end_matches(['\n', '\r']).to_owned())),
             Self::Terminal(editor) => editor,
         };
         loop {
+            if interrupts.between() {
+                show.result(HOW_TO_END);
+            }
             show.flush();
             match editor.readline("> ") {
                 Ok(line) if line.trim().is_empty() => {}
@@ -50,7 +58,7 @@ impl Typed {
                     let _ = editor.add_history_entry(&line);
                     return Ok(Some(line));
                 }
-                Err(ReadlineError::Interrupted) => show.result("(`/quit` or Ctrl-D ends the chat)\n"),
+                Err(ReadlineError::Interrupted) => show.result(HOW_TO_END),
                 Err(ReadlineError::Eof) => return Ok(None),
                 Err(error) => {
                     let message = format!("the terminal cannot be read: {error}");

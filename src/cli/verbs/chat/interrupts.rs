@@ -1,7 +1,9 @@
-//! Ctrl-C, for the whole of a chat: it interrupts what is being waited for, and otherwise ends the program as usual.
+//! Ctrl-C, for the whole of a chat: it interrupts what is being waited for.
 //!
 //! The first handler of a signal replaces the system's own for the rest of the process. So one listener stays for the
-//! life of the chat; without it, Ctrl-C would do nothing while a line is read from a pipe.
+//! life of the chat; without it, Ctrl-C would do nothing while a line is read from a pipe. Between two replies, Ctrl-C
+//! ends a chat that is read from a pipe. A person at a terminal may press it again just when a reply has ended, so it
+//! ends nothing there: it is answered like one at the prompt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +18,10 @@ struct State {
     /// Whether something is being waited for that may be interrupted.
     waiting: AtomicBool,
     pressed: AtomicBool,
+    /// Whether a person types the lines of the chat.
+    terminal: AtomicBool,
+    /// Whether Ctrl-C was pressed at a terminal while nothing could be interrupted.
+    between: AtomicBool,
     told: Notify,
     over: Notify,
 }
@@ -33,24 +39,41 @@ impl Drop for Waiting<'_> {
 }
 
 impl Interrupts {
+    /// Listens from now on. Without a listener, which the system may refuse, Ctrl-C ends the program.
     pub(super) fn listen() -> Self {
         let state = Arc::new(State::default());
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Self(state) };
+        let presses = {
+            let _inside = runtime.enter();
+            presses()
+        };
+        let Ok(mut presses) = presses else { return Self(state) };
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
-            let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
             runtime.block_on(async {
                 loop {
                     tokio::select! {
-                        pressed = tokio::signal::ctrl_c() => match pressed {
-                            Ok(()) => shared.hear(),
-                            Err(_) => return,
-                        },
+                        biased;
                         () = shared.over.notified() => return,
+                        pressed = presses.recv() => match pressed {
+                            Some(()) => shared.hear(),
+                            None => return,
+                        },
                     }
                 }
             });
         });
         Self(state)
+    }
+
+    /// A person types the lines from now on.
+    pub(super) fn at_terminal(&self) {
+        self.0.terminal.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether Ctrl-C was pressed at a terminal while nothing could be interrupted, since this was last asked.
+    pub(super) fn between(&self) -> bool {
+        self.0.between.swap(false, Ordering::SeqCst)
     }
 
     /// Does something that may be interrupted; `None` if it was.
@@ -75,11 +98,24 @@ impl Interrupts {
     }
 }
 
+/// One stream for all presses: with a new one for each, a press between two of them would be lost.
+#[cfg(unix)]
+fn presses() -> std::io::Result<tokio::signal::unix::Signal> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+}
+
+#[cfg(windows)]
+fn presses() -> std::io::Result<tokio::signal::windows::CtrlC> {
+    tokio::signal::windows::ctrl_c()
+}
+
 impl State {
     fn hear(&self) {
         if self.waiting.load(Ordering::SeqCst) {
             self.pressed.store(true, Ordering::SeqCst);
             self.told.notify_one();
+        } else if self.terminal.load(Ordering::SeqCst) {
+            self.between.store(true, Ordering::SeqCst);
         } else {
             // the chat is written after every message, so nothing is lost
             std::process::exit(INTERRUPTED);

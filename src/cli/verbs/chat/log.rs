@@ -17,6 +17,8 @@ use crate::import::{self, Container};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 
+use super::lock::Lock;
+
 /// A chat, and the file that it is kept in.
 pub(super) struct Log {
     file: Option<PathBuf>,
@@ -24,6 +26,8 @@ pub(super) struct Log {
     messages: Vec<Map<String, Json>>,
     /// What the file held when it was last read or written; `None` if there was no file.
     known: Option<Vec<u8>>,
+    /// No other chat has the file as long as this one has it.
+    _lock: Option<Lock>,
 }
 
 impl Log {
@@ -31,7 +35,8 @@ impl Log {
     pub(super) fn open(file: Option<&Path>, user: &str, character: &str, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
         let header = json!({ "user_name": user, "character_name": character, "create_date": clock(), "chat_metadata": {} });
         let header = header.as_object().cloned().unwrap_or_default();
-        let mut log = Self { file: file.map(Path::to_owned), header, messages: Vec::new(), known: None };
+        let lock = file.map(Lock::of).transpose()?;
+        let mut log = Self { file: file.map(Path::to_owned), header, messages: Vec::new(), known: None, _lock: lock };
         let Some(file) = file.filter(|file| file.exists()) else { return Ok(log) };
         let bytes = bytes_of(file, show)?;
         log.read(file, &bytes, show)?;
@@ -138,6 +143,16 @@ impl Log {
         line.insert("swipe_id".to_owned(), json!(0));
         line.insert("swipe_info".to_owned(), json!([about(&line)]));
         self.messages.push(line);
+    }
+
+    /// Adds the greeting of the character: its texts are those of one reply, and one of them is chosen.
+    pub(super) fn greet(&mut self, name: &str, texts: &[String], chosen: usize) -> Option<String> {
+        let (first, others) = texts.split_first()?;
+        self.reply(name, first, json!({}));
+        for text in others {
+            self.swipe(text, json!({}));
+        }
+        self.choose(chosen).or_else(|| self.choose(0))
     }
 
     /// Adds another text to the last reply, and chooses it.

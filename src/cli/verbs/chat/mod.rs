@@ -6,8 +6,11 @@
 mod commands;
 mod input;
 mod interrupts;
+mod lock;
 mod log;
+mod sending;
 mod talk;
+mod trouble;
 
 use std::path::{Path, PathBuf};
 
@@ -17,11 +20,13 @@ use serde_json::{Map, Value as Json};
 use crate::cli::inputs::endpoint::Endpoint;
 use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::inputs::session::{Place, Scratch};
+use crate::cli::inputs::tools::ToolArgs;
 use crate::cli::inputs::{Inputs, assignment};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::model::{Scene, Value};
+use crate::pack::Ruleset;
 
 use input::Typed;
 use log::Log;
@@ -43,8 +48,7 @@ is always a message.
 
 The log is a chat file of one JSON object on each line, which other chat programs read. State and artifacts are kept in
 the store of sessions (`--store`, else `tapster.db` in this folder), for each log its own session. Without `--log`,
-`--session` and `--store` nothing is kept. The model is offered no tools: `tapster eval --mode tools` and the library
-run them.
+`--session` and `--store` nothing is kept. The model is offered the tools of the pack and of `--tools FILE`.
 
 Exit codes: 0 done, 1 a reply failed or was interrupted, 2 it could not begin, 130 ended by Ctrl-C."))]
 pub(in crate::cli) struct Chat {
@@ -68,6 +72,8 @@ pub(in crate::cli) struct Chat {
     #[arg(long)]
     no_stream: bool,
     #[command(flatten)]
+    tools: ToolArgs,
+    #[command(flatten)]
     place: Place,
 }
 
@@ -87,7 +93,7 @@ impl Chat {
             scene.set("provider.url", Value::text(url.as_str()));
         }
         let options = options(&self.option)?;
-        let context = self.context(&scene, show)?;
+        let context = self.context(&rules, &scene, show)?;
         let once = self.once_message(show)?;
         let (user, character) = (scene.get("names.user").to_text(), scene.get("names.char").to_text());
         let mut log = Log::open(self.log.as_deref(), &user, &character, show)?;
@@ -107,7 +113,9 @@ impl Chat {
         let stream = !self.no_stream && !show.is_json();
         let fixed_time = self.inputs.has_time();
         let start = talk::Start { rules, scene, context, options, stream, fixed_time, once: once.is_some() };
-        let mut talk = Talk::new(start, &self.endpoint, &store, home, show)?;
+        let tools = self.tools.registry(&start.rules, show)?;
+        tell_of_directives(&start.rules, show);
+        let mut talk = Talk::new(start, &self.endpoint, tools, &store, home, show)?;
         talk.greet(&mut log, show)?;
         if let Some(message) = once {
             let said = talk.say(&mut log, &message, show);
@@ -116,8 +124,11 @@ impl Chat {
             return Ok(if said? { Exit::Done } else { Exit::No });
         }
         let mut typed = Typed::open(show)?;
+        if typed.is_terminal() {
+            talk.interrupts.at_terminal();
+        }
         let mut exit = Exit::Done;
-        while let Some(line) = typed.next(show)? {
+        while let Some(line) = typed.next(&talk.interrupts, show)? {
             match talk.hear(&mut log, &line, show) {
                 Ok(talk::Heard::End) => break,
                 Ok(talk::Heard::Done) => {}
@@ -134,16 +145,20 @@ impl Chat {
     }
 
     /// The configuration of the runner: the file, and above it what the flags say.
-    fn context(&self, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Map<String, Json>, Stop> {
+    fn context(&self, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Map<String, Json>, Stop> {
         let mut context = match &self.config {
             None => Map::new(),
             Some(file) => {
                 let text = String::from_utf8_lossy(&bytes_of(file, show)?).into_owned();
                 let read = config_of(file, &text)?;
-                for part in ["tool_calling", "directives"].into_iter().filter(|part| read.contains_key(*part)) {
-                    let message =
-                        format!("`{part}` of `{}` is checked, but has no effect: a chat runs neither tools nor directives", shown(file));
+                if read.contains_key("directives") {
+                    let message = format!("`directives` of `{}` is checked, but has no effect: a chat asks for no directives", shown(file));
                     show.note(Diagnostic::note(DiagnosticCode::named("chat.config"), message));
+                }
+                for step in unknown_steps(rules, &read) {
+                    let message = format!("`module_configs.{step}` of `{}` is ignored: there is no step of this name", shown(file));
+                    let note = Diagnostic::note(DiagnosticCode::named("chat.config"), message);
+                    show.note(note.help("correct the name, or leave the part out"));
                 }
                 read
             }
@@ -180,6 +195,31 @@ impl Chat {
             return Err(Stop::could_not(Code::SceneField, "the message is empty", "write the message behind `--once`"));
         }
         Ok(message)
+    }
+}
+
+/// The steps of a build that a configuration sets, and that the pack does not know.
+fn unknown_steps(rules: &Ruleset, read: &Map<String, Json>) -> Vec<String> {
+    let rows = rules.programs().rules.table("config");
+    let row = rows.as_list().unwrap_or_default().iter().find(|row| row.get("name").and_then(Value::as_str) == Some("module_configs"));
+    let known = row.and_then(|row| row.at("schema.properties")).map(Value::to_json).unwrap_or_default();
+    let steps = read.get("module_configs").and_then(Json::as_object).into_iter().flatten();
+    steps.filter(|(step, _)| known.get(step.as_str()).is_none()).map(|(step, _)| step.escape_debug().to_string()).collect()
+}
+
+/// Tells that a chat asks for no directives, if the pack declares some.
+fn tell_of_directives(rules: &Ruleset, show: &mut Show<'_, '_>) {
+    let rows = rules.programs().rules.table("directive");
+    let names: Vec<String> =
+        rows.as_list().unwrap_or(&[]).iter().filter_map(|row| row.get("name")).map(|name| format!("`{}`", name.to_text())).collect();
+    if !names.is_empty() {
+        let message = format!(
+            "pack `{}` declares directives, which a chat does not ask for and does not read: {}",
+            rules.pack().name,
+            names.join(", ")
+        );
+        let help = "`tapster eval --mode directives` and the library (`run::directives`) run them";
+        show.note(Diagnostic::warning(DiagnosticCode::named("chat.directives"), message).help(help));
     }
 }
 

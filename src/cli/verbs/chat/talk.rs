@@ -1,6 +1,5 @@
 //! One turn after another: build, send, show, keep.
 
-use std::io::IsTerminal;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
@@ -13,17 +12,20 @@ use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
 use crate::cli::waiting::wait;
-use crate::diag::{Diagnostic, DiagnosticCode};
+use crate::diag::Diagnostic;
 use crate::model::plan::Block;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::run::retry::Attempt;
-use crate::run::{Delta, Doing, Prepared, Problem, PromptRunner, ProviderError, Reply, RunError, RunnerConfig, in_language, reply};
+use crate::run::tools::FilteredToolRegistry;
+use crate::run::{Delta, Doing, PromptRunner, RunError, RunnerConfig, in_language};
 use crate::session::{Model, ModelError, Request, Session, Turn};
 use crate::store::{Home, Moment, Refused, SessionStore, SqlStore};
 
 use super::interrupts::Interrupts;
 use super::log::Log;
+use super::sending::{Event, Said};
+use super::trouble::{code, named, nothing, told, visible};
 
 /// What a chat begins with.
 pub(super) struct Start {
@@ -48,16 +50,10 @@ pub(super) struct Start {
 pub(super) enum Heard {
     /// It was done.
     Done,
-    /// A reply was interrupted, or came to nothing.
+    /// A reply was interrupted, or there is none.
     Failed,
     /// The chat is over.
     End,
-}
-
-/// What is told while a reply is on its way.
-enum Event {
-    Part(Delta),
-    Again(Attempt),
 }
 
 /// A turn with a reply that may still be asked for again.
@@ -70,14 +66,18 @@ struct Pending {
 pub(super) struct Talk<'s> {
     pub(super) start: Start,
     pub(super) config: RunnerConfig,
-    runner: PromptRunner,
+    pub(super) runner: PromptRunner,
+    /// What the model may call.
+    pub(super) tools: FilteredToolRegistry,
+    /// Whether it was told that the model takes no tools.
+    pub(super) told_of_tools: bool,
     pub(super) session: Session<'s>,
     store: &'s SqlStore,
     home: Home,
-    tell: UnboundedSender<Event>,
-    events: UnboundedReceiver<Event>,
+    pub(super) tell: UnboundedSender<Event>,
+    pub(super) events: UnboundedReceiver<Event>,
     pending: Option<Pending>,
-    interrupts: Interrupts,
+    pub(super) interrupts: Interrupts,
     /// The plan of the last request.
     pub(super) plan: Option<Plan>,
     /// Turns that are committed.
@@ -85,7 +85,14 @@ pub(super) struct Talk<'s> {
 }
 
 impl<'s> Talk<'s> {
-    pub(super) fn new(start: Start, endpoint: &Endpoint, store: &'s SqlStore, home: Home, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+    pub(super) fn new(
+        start: Start,
+        endpoint: &Endpoint,
+        tools: FilteredToolRegistry,
+        store: &'s SqlStore,
+        home: Home,
+        show: &mut Show<'_, '_>,
+    ) -> Result<Self, Stop> {
         let config =
             RunnerConfig::parse(&start.rules, &Json::Object(start.context.clone())).map_err(|e| told(&e, &start.rules, start.once))?;
         let dialect = config.values.get("dialect").and_then(Json::as_str).unwrap_or_default().to_owned();
@@ -99,21 +106,42 @@ impl<'s> Talk<'s> {
         let played = wait(store.info(&home)).map_err(refused)?.map_or(0, |info| info.turns);
         let runner = PromptRunner::new(transport);
         let interrupts = Interrupts::listen();
-        Ok(Self { start, config, runner, session, store, home, tell, events, pending: None, interrupts, plan: None, played })
+        Ok(Self {
+            start,
+            config,
+            runner,
+            tools,
+            told_of_tools: false,
+            session,
+            store,
+            home,
+            tell,
+            events,
+            pending: None,
+            interrupts,
+            plan: None,
+            played,
+        })
     }
 
-    /// Begins a new chat with the greeting of the character, if there is one.
+    /// Begins a new chat with the greeting of the character, if there is one; its other greetings can be swiped to.
     pub(super) fn greet(&mut self, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         let greetings = self.start.scene.get("card.greetings");
-        let Some(greeting) = greetings.as_list().and_then(|list| list.first()).map(Value::to_text) else { return Ok(()) };
-        if log.len() > 0 || greeting.is_empty() {
+        let named = |text: &Value| text.to_text().replace("{{char}}", &self.name("char")).replace("{{user}}", &self.name("user"));
+        let greetings: Vec<String> =
+            greetings.as_list().unwrap_or_default().iter().map(named).filter(|text| !text.trim().is_empty()).collect();
+        if log.len() > 0 {
             return Ok(());
         }
-        let greeting = greeting.replace("{{char}}", &self.name("char")).replace("{{user}}", &self.name("user"));
-        log.reply(&self.name("char"), &greeting, json!({}));
+        let chosen = self.start.scene.get("chat.greeting").as_i64().and_then(|index| usize::try_from(index).ok()).unwrap_or_default();
+        let Some(greeting) = log.greet(&self.name("char"), &greetings, chosen) else { return Ok(()) };
         log.save()?;
         if !show.is_json() && !self.start.once {
             show.result(&format!("{}\n", visible(&greeting)));
+            if greetings.len() > 1 {
+                let message = format!("there are {} greetings; `/swipe N` chooses another one", greetings.len());
+                show.note(Diagnostic::note(super::trouble::named("chat.greeting"), message));
+            }
         }
         Ok(())
     }
@@ -206,7 +234,7 @@ impl<'s> Talk<'s> {
     }
 
     /// Builds the prompt behind the first `until` messages, and sends it. `said` is what the user has said: it is a new
-    /// message, or for other types than `normal` the last one of the chat. `None` if nothing of a reply has come.
+    /// message, or for other types than `normal` the last one of the chat. `None` if no part of a reply arrived.
     fn ask(&mut self, log: &Log, until: usize, said: &str, kind: &str, show: &mut Show<'_, '_>) -> Result<(Turn, Option<Said>), Stop> {
         let rules = self.start.rules.clone();
         let mut scene = self.start.scene.clone();
@@ -234,95 +262,8 @@ impl<'s> Talk<'s> {
         show.warnings(&turn.plan.warnings, rules.sources());
         let plan = in_language(&self.config, &turn.plan).map_err(|e| told(&e, &rules, self.start.once))?;
         self.plan = Some(plan.clone());
-        let stream = self.start.stream && self.config.capabilities().streaming;
-        let request =
-            PromptRunner::prepare(&self.config, &plan, &[], &self.start.options, stream).map_err(|e| told(&e, &rules, self.start.once))?;
-        show.warnings(&request.warnings, rules.sources());
-        let said = self.send(&plan, &request, show)?;
+        let said = self.send(&plan, show)?;
         Ok((turn, said))
-    }
-
-    /// Sends a request and shows the reply.
-    fn send(&mut self, plan: &Plan, request: &Prepared, show: &mut Show<'_, '_>) -> Result<Option<Said>, Stop> {
-        let rules = self.start.rules.clone();
-        let mut arrived = String::new();
-        // how much of it is shown; white space at both ends waits for what follows
-        let mut written = 0;
-        // the pack may clean the reply up, so only a person sees it before it is complete
-        let live = request.outgoing.stream && show.io.terminal && std::io::stdout().is_terminal() && !show.is_json();
-        let once = self.start.once;
-        let tell = self.tell.clone();
-        let (runner, config, events) = (&self.runner, &self.config, &mut self.events);
-        let mut shown = |event: Event, show: &mut Show<'_, '_>| match event {
-            Event::Part(Delta::Text(text)) => {
-                arrived.push_str(&text);
-                if live {
-                    let end = arrived.trim_end().len();
-                    let begin = if written == 0 { arrived.len() - arrived.trim_start().len() } else { written };
-                    show.result(&visible(arrived.get(begin..end).unwrap_or_default()));
-                    show.flush();
-                    written = end.max(written);
-                }
-            }
-            Event::Part(_) => {}
-            Event::Again(attempt) => {
-                let pause = attempt.pause.as_secs_f64();
-                let message = format!("attempt {} failed ({}); the next one follows in {pause:.1} s", attempt.number, attempt.failed);
-                show.note(Diagnostic::note(named("run.repeated"), message));
-            }
-        };
-        let answer = wait(self.interrupts.during(async {
-            let mut hear = move |delta: &Delta| drop(tell.send(Event::Part(delta.clone())));
-            let mut sending: Doing<'_, Result<Reply, RunError>> = runner.send(config, request, &mut hear);
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(event) = events.recv() => shown(event, show),
-                    done = &mut sending => break done,
-                }
-            }
-        }));
-        while let Ok(event) = self.events.try_recv() {
-            shown(event, show);
-        }
-        let interrupted = !matches!(answer, Some(Ok(_)));
-        let raw = match answer {
-            Some(Ok(raw)) => raw,
-            None if arrived.is_empty() => {
-                show.note(Diagnostic::note(named("run.interrupted"), "interrupted before anything of the reply had come"));
-                return Ok(None);
-            }
-            Some(Err(error)) if arrived.is_empty() => return Err(told(&error, &rules, once)),
-            None => Reply { message: json!({ "role": "assistant", "content": arrived }), ..Reply::default() },
-            Some(Err(error)) => {
-                show.result(if live { "\n" } else { "" });
-                show.stop(told(&error, &rules, once));
-                Reply { message: json!({ "role": "assistant", "content": arrived }), ..Reply::default() }
-            }
-        };
-        let clean = reply(&self.config, plan, &raw).map_err(|e| told(&e, &rules, once))?;
-        let text = content(&clean.message);
-        if clean.message.get("tool_calls").is_some_and(|calls| calls.as_array().is_some_and(|calls| !calls.is_empty())) {
-            show.note(Diagnostic::note(named("run.tools"), "the model asks for tools, which a chat does not run"));
-        }
-        if show.is_json() {
-            let line = json!({
-                "reply": text, "reasoning": clean.reasoning, "finish_reason": clean.finish_reason, "usage": clean.usage,
-                "interrupted": interrupted, "changes": request.changes,
-            });
-            show.result(&format!("{line}\n"));
-        } else if live && text.trim() == arrived.trim() {
-            show.result("\n");
-        } else if live && !arrived.trim().is_empty() {
-            // the pack has changed the reply, so it is shown again as it is kept
-            show.result("\n");
-            show.note(Diagnostic::note(named("chat.cleaned"), "the pack has cleaned the reply up; this is what is kept:"));
-            show.result(&format!("{}\n", visible(&text)));
-        } else {
-            show.result(&format!("{}\n", visible(text.trim_end_matches('\n'))));
-        }
-        show.flush();
-        Ok(Some(Said { text, reasoning: clean.reasoning, interrupted }))
     }
 
     /// Asks another model from now on.
@@ -332,6 +273,7 @@ impl<'s> Talk<'s> {
         let config = RunnerConfig::parse(&self.start.rules, &Json::Object(context.clone()));
         self.config = config.map_err(|e| told(&e, &self.start.rules, self.start.once))?;
         self.start.context = context;
+        self.told_of_tools = false;
         self.start.scene.set("provider.model", Value::text(model));
         Ok(())
     }
@@ -344,23 +286,6 @@ impl<'s> Talk<'s> {
         let artifacts: Map<String, Json> = artifacts.into_iter().map(|artifact| (artifact.tag, artifact.value)).collect();
         let coming = self.pending.as_ref().map(|pending| pending.turn.plan.patch.to_json());
         Ok(json!({ "turns": self.played, "state": state, "artifacts": artifacts, "next": coming }))
-    }
-}
-
-/// A reply as it is kept.
-struct Said {
-    text: String,
-    reasoning: String,
-    interrupted: bool,
-}
-
-impl Said {
-    fn extra(&self, config: &RunnerConfig) -> Json {
-        let mut extra = json!({ "model": config.model, "api": config.provider });
-        if let (Some(extra), false) = (extra.as_object_mut(), self.reasoning.is_empty()) {
-            extra.insert("reasoning".to_owned(), json!(self.reasoning));
-        }
-        extra
     }
 }
 
@@ -382,69 +307,13 @@ impl Model for Asker {
             let plan = Plan { blocks, ..Plan::default() };
             let prepared = PromptRunner::prepare(&self.config, &plan, &[], &Map::new(), false).map_err(|e| failed(&e))?;
             let reply = self.runner.send(&self.config, &prepared, &mut |_: &Delta| {}).await.map_err(|e| failed(&e))?;
-            Ok(content(&reply.message))
+            Ok(reply.text())
         })
-    }
-}
-
-fn content(message: &Json) -> String {
-    message.get("content").and_then(Json::as_str).unwrap_or_default().to_owned()
-}
-
-/// Text of a model for a terminal: what would move the cursor or change colours is made visible.
-pub(super) fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
-}
-
-fn code(error: &RunError) -> String {
-    match error {
-        RunError::Config(_) => "config".to_owned(),
-        RunError::Preflight(_) => "preflight".to_owned(),
-        RunError::Provider(error) => error.code.clone(),
-        _ => "build".to_owned(),
-    }
-}
-
-/// Why there is no reply, for the terminal. With `once` there is no chat in which it could be asked for again.
-fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
-    let list = |problems: &[Problem]| -> String { problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ") };
-    let (message, help) = match error {
-        RunError::Build(error) => return Stop::build(error, rules),
-        RunError::Config(problems) => {
-            (format!("the configuration of the run has mistakes: {}", list(problems)), "docs/reference/runner.md says what it may hold")
-        }
-        RunError::Preflight(problems) => {
-            (format!("the request is not sent: {}", list(problems)), "change the options, or the capabilities in `--config`")
-        }
-        RunError::Provider(error) => (visible(&error.message), remedy(error, once)),
-    };
-    let exit = if matches!(error, RunError::Config(_)) { Exit::CouldNot } else { Exit::No };
-    let found = Diagnostic::error(named(&format!("run.{}", code(error))), message);
-    Stop::new(exit, if help.is_empty() { found } else { found.help(help) })
-}
-
-/// What can be done about a failure of a provider; empty if the message says it all.
-fn remedy(error: &ProviderError, once: bool) -> &'static str {
-    match (error.status, error.code.as_str()) {
-        (Some(401 | 403), _) => "check the key: `--key-env NAME` or `--key-file FILE` names another one",
-        (Some(404), _) => "check the name of the model, `--model`, and the address, `--url`",
-        (_, "key_not_for_this_address" | "other_address" | "address") => "",
-        _ if once => "",
-        _ => "`/regen` asks again",
     }
 }
 
 fn interrupted(message: &str) -> Stop {
     Stop::new(Exit::No, Diagnostic::error(named("run.interrupted"), message))
-}
-
-fn named(code: &str) -> DiagnosticCode {
-    DiagnosticCode::named(code)
-}
-
-/// A command that has nothing to work on.
-pub(super) fn nothing(message: &str) -> Stop {
-    Stop::new(Exit::No, Diagnostic::error(named("chat.command"), message).help("`/help` lists the commands"))
 }
 
 fn refused(refused: Refused) -> Stop {

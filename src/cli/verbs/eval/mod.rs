@@ -11,21 +11,22 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::run::Transport;
 use crate::run::eval::{
-    Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, dialect_of, evaluate,
+    Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, dialect_of, evaluate, known,
 };
-use crate::run::tools::{HostTools, ToolRegistry};
+use crate::run::tools::ToolRegistry;
 
 use crate::cli::inputs::endpoint::Endpoint;
-use crate::cli::inputs::files::{shown, write_file};
+use crate::cli::inputs::files::write_file;
+use crate::cli::inputs::tools::host_tools;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::waiting::wait;
 use progress::Progress;
 use results::Results;
-use sources::{Sourced, text_of};
+use sources::Sourced;
 
 /// Ask models what scenario files say, judge the replies, and count.
 #[derive(Debug, Args)]
@@ -167,13 +168,7 @@ impl Eval {
     }
 
     fn tools(&self, show: &mut Show<'_, '_>) -> Result<ToolRegistry, Stop> {
-        let Some(path) = &self.tools else { return Ok(ToolRegistry::new()) };
-        let text = text_of(path, show)?;
-        let declared = HostTools::parse(&text).map_err(|why| {
-            let message = format!("`{}` is no file of tools: {}", shown(path), why.trim_end());
-            Stop::new(Exit::No, Diagnostic::error(Code::SyntaxToml, message).help("docs/reference/tools.md lists its keys"))
-        })?;
-        wait(declared.open()).map_err(|failure| Stop::could_not(Code::FileMissing, failure.0, "correct the command in the file of tools"))
+        self.tools.as_deref().map_or_else(|| Ok(ToolRegistry::new()), |path| host_tools(path, show))
     }
 
     /// One transport for each model; models with the same address and key share one.
@@ -238,10 +233,10 @@ impl Eval {
 
     fn tell(&self, report: &Report, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         if let Some(path) = &self.html {
-            write_file(path, &report.html())?;
+            write_file(path, report.html())?;
         }
         if let Some(path) = &self.csv {
-            write_file(path, &report.csv())?;
+            write_file(path, report.csv())?;
         }
         if show.is_json() {
             show.json(&serde_json::to_value(report).unwrap_or_default());
@@ -269,12 +264,28 @@ fn asked(evaluation: &Evaluation, all: &[Cell], results: &Results, show: &mut Sh
     });
     progress.end();
     results.ended()?;
-    let outcomes = finished.unwrap_or_else(|| {
-        let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut known = results.finished.clone();
-        known.extend(told);
-        known.into_values().collect()
-    });
+    let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+    warn(evaluation, &told, show);
+    if finished.is_none() {
+        let help = if results.is_kept() { "the same command goes on where it ended" } else { "with `--results FILE` it could go on later" };
+        let note = Diagnostic::note(DiagnosticCode::named("eval.interrupted"), "the evaluation was interrupted");
+        show.note(note.help(help));
+    }
+    let outcomes = finished.unwrap_or_else(|| known(evaluation, all, &results.finished, &told));
     let missing = all.len().saturating_sub(outcomes.len());
     Ok((outcomes, missing))
+}
+
+/// Tells the warnings of builds and requests, each once for each scenario.
+fn warn(evaluation: &Evaluation, told: &BTreeMap<String, Outcome>, show: &mut Show<'_, '_>) {
+    for (scenario, subject) in evaluation.file.scenarios.iter().zip(&evaluation.subjects) {
+        let mut warnings: Vec<Diagnostic> = Vec::new();
+        let own = told.values().filter(|outcome| outcome.scenario == *scenario.name.get_ref());
+        for warning in own.flat_map(|outcome| &outcome.warnings) {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
+        show.warnings(&warnings, subject.rules.sources());
+    }
 }

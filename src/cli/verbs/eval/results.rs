@@ -50,6 +50,11 @@ impl Results {
         Ok(results)
     }
 
+    /// Whether results are written to a file.
+    pub(super) fn is_kept(&self) -> bool {
+        !self.name.is_empty()
+    }
+
     /// Appends a result. What goes wrong is told at the end.
     pub(super) fn write(&self, outcome: &Outcome) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,7 +6,7 @@ use clap::{Args, Command, FromArgMatches};
 
 use crate::cli::inputs::Inputs;
 use crate::cli::inputs::endpoint::Endpoint;
-use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::files::{shown, text_of};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::diag::{Code, Diagnostic, Report, Sources, Span};
@@ -49,12 +49,6 @@ pub(super) fn read(paths: &[PathBuf], prices: Option<&Path>, show: &mut Show<'_,
         all.prices.extend(file.prices);
     }
     Ok(Sourced { file: all, folders })
-}
-
-/// The text of a file.
-pub(super) fn text_of(path: &Path, show: &mut Show<'_, '_>) -> Result<String, Stop> {
-    String::from_utf8(bytes_of(path, show)?)
-        .map_err(|_| Stop::could_not(Code::FileEncoding, format!("`{}` is not valid UTF-8", shown(path)), "save it as UTF-8"))
 }
 
 fn parsed(path: &Path, show: &mut Show<'_, '_>) -> Result<EvalFile, Stop> {

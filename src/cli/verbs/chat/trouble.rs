@@ -1,0 +1,60 @@
+//! What a chat tells when something cannot be done.
+
+use crate::cli::stop::{Exit, Stop};
+use crate::diag::{Diagnostic, DiagnosticCode};
+use crate::pack::Ruleset;
+use crate::run::{Problem, ProviderError, RunError};
+
+/// Text of a model for a terminal: what would move the cursor or change colours is made visible.
+pub(super) fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
+}
+
+/// The code of an error, without a status.
+pub(super) fn code(error: &RunError) -> String {
+    match error {
+        RunError::Config(_) => "config".to_owned(),
+        RunError::Preflight(_) => "preflight".to_owned(),
+        RunError::Provider(error) => error.code.clone(),
+        _ => "build".to_owned(),
+    }
+}
+
+/// Why there is no reply, for the terminal. With `once` there is no chat in which it could be asked for again.
+pub(super) fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
+    let list = |problems: &[Problem]| -> String { problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ") };
+    let (message, help) = match error {
+        RunError::Build(error) => return Stop::build(error, rules),
+        RunError::Config(problems) => {
+            (format!("the configuration of the run has mistakes: {}", list(problems)), "docs/reference/runner.md says what it may hold")
+        }
+        RunError::Preflight(problems) => {
+            (format!("the request is not sent: {}", list(problems)), "change the options, or the capabilities in `--config`")
+        }
+        RunError::Provider(error) => (visible(&error.message), remedy(error, once)),
+    };
+    let exit = if matches!(error, RunError::Config(_)) { Exit::CouldNot } else { Exit::No };
+    let found = Diagnostic::error(named(&format!("run.{}", code(error))), message);
+    Stop::new(exit, if help.is_empty() { found } else { found.help(help) })
+}
+
+/// What can be done about a failure of a provider; empty if the message says it all.
+fn remedy(error: &ProviderError, once: bool) -> &'static str {
+    match (error.status, error.code.as_str()) {
+        (Some(401 | 403), _) => "check the key: `--key-env NAME` or `--key-file FILE` names another one",
+        (Some(404), _) => "check the name of the model, `--model`, and the address, `--url`",
+        (_, "key_not_for_this_address" | "other_address" | "address") => "",
+        (_, "max_turns") => "raise `tool_calling = { max_turns = … }` in the file for `--config`",
+        _ if once => "",
+        _ => "`/regen` asks again",
+    }
+}
+
+pub(super) fn named(code: &str) -> DiagnosticCode {
+    DiagnosticCode::named(code)
+}
+
+/// A command that has nothing to work on.
+pub(super) fn nothing(message: &str) -> Stop {
+    Stop::new(Exit::No, Diagnostic::error(named("chat.command"), message).help("`/help` lists the commands"))
+}
