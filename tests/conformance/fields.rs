@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use crate::adapters;
 use crate::suites::Suite;
 
 /// What the adapters of a kind read.
@@ -42,8 +43,8 @@ pub(crate) fn unread(suites: &[Suite]) -> Vec<String> {
             let mut tell = |what: String| {
                 unread.entry(what).or_insert_with(|| format!("{} {}", suite.name, case.name));
             };
-            let Some(kind) = known.get(&case.kind) else {
-                tell(format!("the kind {}", case.kind));
+            let Some(kind) = known.get(&case.kind).filter(|_| adapters::find(case).is_some()) else {
+                tell(format!("the kind {} {}", case.kind, case.op()).trim_end().to_owned());
                 continue;
             };
             for (side, value, fields) in [("input", &case.input, &kind.input), ("expected", &case.expected, &kind.expected)] {

@@ -38,7 +38,7 @@ PERSONA = dict(name="Rook", description="{{user}} is a courier with a bad knee a
 
 def draws(seed, count=250):
     r = Words(f"draws {seed}").r
-    return [round(r.random(), 2) for _ in range(count)]
+    return [min(round(r.random(), 2), 0.99) for _ in range(count)]
 
 
 def chat(seed, count, names=(), plain=False, reply=False):

@@ -20,7 +20,10 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
         Ok(built) => built,
         Err(error) => return vec![Check::broken("", case, &error.to_string()), Check::broken("tokens", case, &error.to_string())],
     };
-    vec![Some(messages(case, &built)), Some(slots::check(case, data, &built)), lore(case, &built), draws(case, &built)].into_iter().flatten().collect()
+    vec![Some(messages(case, &built)), Some(slots::check(case, data, &built)), lore(case, &built), draws(case, &built)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// A scene with the draws of a case; after the script the recorder goes on with zeros.
@@ -127,10 +130,16 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "names", names(input));
     parts::put(&mut data, "type", input.get("type").cloned().unwrap_or_else(|| json!("normal")));
     parts::put(&mut data, "dialect", json!("openai"));
-    parts::put(&mut data, "chat.id", json!("oracle-chat"));
-    parts::put(&mut data, "now", json!("2024-03-05T14:07:09Z"));
+    parts::put(&mut data, "chat.id", input.get("chat_id").cloned().unwrap_or_else(|| json!("oracle-chat")));
+    parts::put(&mut data, "now", input.get("now").cloned().unwrap_or_else(|| json!("2024-03-05T14:07:09Z")));
     parts::put(&mut data, "chat.metadata", input.get("chat_metadata").cloned().unwrap_or_else(|| json!({})));
     settings(input, &mut data);
+    // what macros quote of the settings of text completion
+    for key in ["context", "instruct", "sysprompt"] {
+        if let Some(given) = input["power_user"].get(key) {
+            parts::put(&mut data, &format!("stored.{key}"), given.clone());
+        }
+    }
     variables(input, &mut data);
     persona(&input["persona"], &mut data);
     note(&input["authors_note"], &mut data);
@@ -180,7 +189,8 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
         ("chat_completion_source", "provider.source"),
     ];
     parts::copy(input, data, &names);
-    parts::copy(&input["quiet"], data, &[("prompt", "quiet_prompt"), ("skip_wian", "quiet_bare")]);
+    let names = [("prompt", "quiet_prompt"), ("skip_wian", "quiet_bare"), ("to_loud", "quiet_loud"), ("name", "quiet_name")];
+    parts::copy(&input["quiet"], data, &names);
     let metadata =
         [("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example"), ("system_prompt", "overrides.system_prompt")];
     parts::copy(&input["chat_metadata"], data, &metadata);

@@ -107,7 +107,8 @@ fn frame(block: &Json) -> bool {
 /// The lines of the chat, injections among them, before any of them is left out for its size: they are numbered from the
 /// oldest. A message without text has its number, an injection without text has none.
 fn lines(input: &Json, data: &Json) -> Vec<Json> {
-    let at = |stage: &str| engine::run_before(EXACT, stage, chat::drawn(input, data.clone())).map(|ran| ran.list("blocks")).unwrap_or_default();
+    let at =
+        |stage: &str| engine::run_before(EXACT, stage, chat::drawn(input, data.clone())).map(|ran| ran.list("blocks")).unwrap_or_default();
     let is_line = |b: &Json| {
         let live = b["slot"] == json!("chat_history") && b["anchor"] != json!(true) && b["enabled"] != json!(false);
         live && !frame(b) && !b["meta"]["tool_call_id"].is_string()

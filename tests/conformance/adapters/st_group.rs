@@ -132,6 +132,10 @@ fn card_scene(input: &Json) -> Result<Json, Json> {
     parts::copy(input, &mut data, &[("variables", "vars")]);
     parts::copy(&input["power_user"], &mut data, &[("collapse_newlines", "preset.collapse_newlines")]);
     parts::put(&mut data, "speaker", chat::file_of(&chat::speaker(input)));
-    parts::copy(&input["chat_metadata"], &mut data, &[("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example"), ("system_prompt", "overrides.system_prompt")]);
+    parts::copy(
+        &input["chat_metadata"],
+        &mut data,
+        &[("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example"), ("system_prompt", "overrides.system_prompt")],
+    );
     Ok(data)
 }

@@ -245,7 +245,6 @@ fn scene(input: &Json) -> Result<Json, Json> {
     for (key, path, default) in [("max_context", "context.window", 8192), ("max_response", "context.reserve", 350)] {
         parts::put(&mut data, path, input.get(key).cloned().unwrap_or_else(|| json!(default)));
     }
-    parts::copy(&input["quiet"], &mut data, &[("to_loud", "quiet_loud"), ("name", "quiet_name")]);
     let names = [
         ("token_padding", "preset.token_padding"),
         ("custom_stopping_strings", "story.custom_stops"),
