@@ -88,10 +88,16 @@ fn fresh_install(key: &str) -> Json {
     defaults[key].clone()
 }
 
+/// The names of a scene; in a group, those of its members.
 pub(crate) fn names(input: &Json) -> Json {
     let user = input["persona"]["name"].as_str().unwrap_or("User");
-    let members = cards(input).iter().map(|c| c["data"]["name"].clone()).collect::<Json>();
-    json!({ "user": user, "char": speaker(input)["data"]["name"], "group": if input["group"].is_null() { json!([]) } else { members } })
+    let cards = cards(input);
+    let is_member = |c: &&Json| match input["group"]["members"].as_array() {
+        Some(ids) => ids.contains(&file_of(c)) || ids.contains(&c["data"]["name"]),
+        None => input["group"].is_object(),
+    };
+    let members = cards.iter().filter(is_member).map(|c| c["data"]["name"].clone()).collect::<Json>();
+    json!({ "user": user, "char": speaker(input)["data"]["name"], "group": members })
 }
 
 /// All cards of a case.
