@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::Code;
+use crate::macros::engine::Mode;
 use crate::macros::{Macros, OutletHost, Table};
 use crate::model::{Map, Value};
 use crate::template::TemplateCalls;
@@ -28,9 +29,10 @@ pub(super) fn render(what: Rendering, args: &Map, st: &State, table: &Table, tem
         Language::Macro => {
             let values = args.get("values").and_then(Value::as_str).and_then(functions::find);
             let flavour = args.get("flavour").and_then(Value::as_str);
-            Ok(Value::Text(Macros::new(st, table, &with, &text).through(values).in_flavour(flavour).run()))
+            let mode = args.get("mode").and_then(Value::as_str).and_then(Mode::named);
+            Ok(Value::Text(Macros::new(st, table, &with, &text).through(values).in_flavour(flavour).in_mode(mode).run()))
         }
-        Language::Outlet => Ok(Value::Text(outlets(&text, st))),
+        Language::Outlet => Ok(Value::Text(outlets(&text, st, table))),
         Language::Handlebars => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str), st, table),
         Language::Leaf => leaf(&text, &with, st),
         Language::Liquid => liquid(&text, &with, args.get("unknown").and_then(Value::as_str), st),
@@ -48,12 +50,12 @@ fn macros(text: &Arc<str>, with: &Value, st: &State, table: &Table) -> Arc<str> 
     Macros::new(st, table, with, text).run()
 }
 
-fn outlets(text: &Arc<str>, st: &State) -> Arc<str> {
+fn outlets(text: &Arc<str>, st: &State, table: &Table) -> Arc<str> {
     if !text.contains("{{") {
         return text.clone();
     }
     let limits = Limits::MACROS.with_output(st.rules.limits.text_bytes);
-    expand(text, &OutletHost::new(st), &limits).text
+    expand(text, &OutletHost::new(st, table), &limits).text
 }
 
 /// The fault for a mistake in a text or for a limit that it reached, with the place and the text at that place.

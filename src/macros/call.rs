@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::model::Value;
 use crate::terms::State;
 use crate::text::js;
-use crate::text::macros::{Branch, Called, MacroResult, Offset, Shape};
+use crate::text::macros::{Branch, Called, MacroResult, Offset, Shape, Syntax};
 
 /// What an argument must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,17 @@ pub struct Arg {
     pub default: Option<Value>,
     /// Takes all arguments that are left.
     pub list: bool,
+}
+
+impl Arg {
+    /// The value of a given argument.
+    #[must_use]
+    pub fn value(&self, text: &Arc<str>) -> Value {
+        match self.kind {
+            Kind::Integer | Kind::Number => js::value(js::number(text)),
+            Kind::Text | Kind::Boolean => Value::Text(text.clone()),
+        }
+    }
 }
 
 /// What a macro gives.
@@ -73,10 +84,27 @@ pub struct Row {
     pub stable: Value,
     /// Its result is evaluated once per text.
     pub once: bool,
+    /// It writes, so it is evaluated only where macros may write.
+    pub writes: bool,
+    /// Its result is the value of the whole text, which ends there.
+    pub ends: bool,
+    /// The name of the argument that is the macro as it is written.
+    pub written: Option<Arc<str>>,
+    /// Its result is expanded as a text of its own.
+    pub expands: Option<Expands>,
     /// How often it works in one text.
     pub uses: Option<u32>,
     /// The row, for functions that read more of it.
     pub cells: Value,
+}
+
+/// How the result of a row is expanded as a text of its own.
+#[derive(Debug, Clone)]
+pub struct Expands {
+    /// The most texts that may be open at the same time.
+    pub depth: u32,
+    /// What there is instead if more are open.
+    pub otherwise: Value,
 }
 
 /// What a function may ask about the text that contains its macro, and about the other macros.
@@ -92,6 +120,8 @@ pub trait Around {
     fn given_hash(&self) -> u64;
     /// How often a row with `uses` has been called for this text, this call among them.
     fn used(&self, row: &Row) -> u32;
+    /// How macros are written.
+    fn syntax(&self) -> &Syntax;
     /// A row by its name or an alias.
     fn named(&self, name: &str) -> Option<&Row>;
     /// Calls a row with arguments that have been expanded.

@@ -7,12 +7,6 @@ use crate::text::js;
 use crate::text::macros::indent::dedent;
 use crate::text::macros::{Called, MacroResult};
 
-/// Whether a text counts as false.
-#[must_use]
-pub fn is_off(text: &str) -> bool {
-    text.is_empty() || matches!(js::trim(text).to_ascii_lowercase().as_str(), "false" | "off" | "0")
-}
-
 /// A block with a condition. A condition that is but a name is the macro of that name, or with a mark in front the
 /// variable; `!` in front inverts.
 pub(super) fn condition(call: &Call<'_>) -> MacroResult {
@@ -28,14 +22,14 @@ pub(super) fn condition(call: &Call<'_>) -> MacroResult {
     let said = named(call, &said).unwrap_or(said);
     let marker = call.text("marker").unwrap_or_default();
     let (first, second) = content.split(&marker, &call.row.name);
-    let taken = if is_off(&said) == inverted { Some(first) } else { second };
+    let taken = if call.macros.syntax().is_off(&said) == inverted { Some(first) } else { second };
     let text = taken.map(|branch| walk.resolve(branch, call.called.place())).unwrap_or_default();
     says(if call.called.keeps { text } else { dedent(&text) })
 }
 
 /// What a bare name means: the macro that needs no arguments, or the variable behind its mark.
 fn named(call: &Call<'_>, name: &str) -> Option<Arc<str>> {
-    let mark = name.get(..1).filter(|mark| matches!(*mark, "." | "$"));
+    let mark = name.get(..1).filter(|mark| call.macros.syntax().marks.contains(mark));
     let (row, args): (_, Vec<Arc<str>>) = match mark {
         Some(mark) => {
             let rest = name.get(1..)?;
@@ -46,7 +40,7 @@ fn named(call: &Call<'_>, name: &str) -> Option<Arc<str>> {
         }
         None => (call.macros.named(js::trim(name)).filter(|row| row.shape.takes(0))?, Vec::new()),
     };
-    let called = Called { name, id: Some(row.id), args: &args, branches: &[], block: false, keeps: false, ..*call.called };
+    let called = Called { name, id: Some(row.id), args: &args, written: name, branches: &[], block: false, keeps: false, ..*call.called };
     match call.macros.row(row, &called) {
         MacroResult::Text(text) => Some(text),
         _ => None,

@@ -1,7 +1,7 @@
 //! The library of macro functions, by the names that rows of macros give.
 
 use super::call::{MacroFn, MacroFunction};
-use super::{draw, flow, text, time, vars};
+use super::{chance, draw, flow, text, time, vars};
 
 const fn reads(name: &'static str, run: MacroFn, doc: &'static str) -> MacroFunction {
     MacroFunction { name, doc, effects: false, run }
@@ -20,10 +20,21 @@ pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
         "the first part of `content` if `condition` holds, otherwise the second; a macro `marker` separates them. Both arguments are raw",
     ),
     writes("dice", draw::dice, "the result of the dice of `formula`; nothing if it is not a formula"),
+    writes("draw_between", chance::between, "a whole number from `from` to `to`; `NaN` if one of them is no number"),
+    writes(
+        "draw_dice",
+        chance::dice,
+        "the sum of the dice `2d6`; `NaN` if these are no dice. With `bare`, `6` and `d6` are one die, and fewer than one is `NaN`; without an argument, the text `otherwise`. With `seed`, each die is what belongs to this text and to `count`, which grows by 15 a die",
+    ),
     writes(
         "draw_one",
         draw::one,
         "one of `items`; with `between`, items are split at this text and blank ones are left out; otherwise a single item is split at `::`, or else at commas",
+    ),
+    writes(
+        "draw_part",
+        chance::part,
+        "one of `items`; of a single one, one of its parts between the characters of `between`, where a backslash protects those of `protected`; without any, the draw itself. With `seed`, the draw is the one that belongs to this text and to `count`",
     ),
     reads("eat_newlines", text::body, "the body, if there is one; otherwise the text `text`, which a later rewriting finds"),
     reads(
@@ -47,7 +58,7 @@ pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
     reads("var_get", vars::get, "the variable `name`; with `plain`, lists and tables are written as JavaScript's `String` does"),
     reads("var_get_key", vars::get_key, "the element or field `key` of the variable `name`, which contains JSON"),
     reads("var_has", vars::has, "`true` if there is a variable `name`, otherwise `false`"),
-    writes("var_set", vars::set, "nothing; sets the variable `name` to `value`"),
+    writes("var_set", vars::set, "nothing; sets the variable `name` to `value`; with `only`, only if that is true"),
     writes("var_set_key", vars::set_key, "nothing; sets the element or field `key` of the variable `name`, which contains JSON"),
     writes("var_step", vars::step, "the variable `name` after adding `by`; `plain` as for `var_get`"),
     writes("variable", vars::shorthand, "reads or writes the variable `name`, as `operator` and the raw `value` say"),

@@ -9,15 +9,15 @@ use rustc_hash::FxHashMap;
 
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
-use crate::terms::expr::Root;
 use crate::terms::select::pass_env;
-use crate::terms::{Expr, Memo, State};
+use crate::terms::{Memo, State};
 use crate::text::Limits;
 use crate::text::functions::Function;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading};
+use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading, Syntax};
 use crate::text::seedrandom;
 
 use super::call::{self, Around, Call, Gives, Kind, Row};
+use super::engine::Mode;
 use super::table::Table;
 
 /// The macro table over one text.
@@ -40,6 +40,10 @@ pub struct Macros<'a> {
     used: RefCell<FxHashMap<u32, u32>>,
     /// The hash of the text, once it has been computed.
     hash: OnceCell<u64>,
+    /// What macros that write do, if the caller says it.
+    pub(super) mode: Option<Mode>,
+    /// The value of the whole text, once a macro has given it.
+    ended: RefCell<Option<Arc<str>>>,
 }
 
 /// Texts of rows, by their numbers, that count until something is set.
@@ -47,7 +51,8 @@ pub struct Macros<'a> {
 struct Texts {
     /// [`State::writes`] when the first of them was read.
     at: u64,
-    rows: Vec<Option<Arc<str>>>,
+    /// Nothing inside for a row that does more than read places.
+    rows: Vec<Option<Option<Arc<str>>>>,
 }
 
 impl<'a> Macros<'a> {
@@ -56,8 +61,8 @@ impl<'a> Macros<'a> {
     pub fn new(st: &'a State, table: &'a Table, with: &'a Value, given: &Arc<str>) -> Self {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
-        let (known, texts, used, hash) = Default::default();
-        Self { st, table, with, given: given.clone(), own, through: None, flavour: None, known, texts, used, hash }
+        let (known, texts, used, hash, ended) = Default::default();
+        Self { st, table, with, given: given.clone(), own, through: None, flavour: None, known, texts, used, hash, mode: None, ended }
     }
 
     /// Sets the function of the library that is applied to every value before it is inserted.
@@ -70,6 +75,30 @@ impl<'a> Macros<'a> {
     #[must_use]
     pub fn in_flavour(self, flavour: Option<&'a str>) -> Self {
         Self { flavour, ..self }
+    }
+
+    /// Sets what macros that write do; without it, the scene says it.
+    #[must_use]
+    pub fn in_mode(self, mode: Option<Mode>) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Whether there are no macros besides the rows of the pack, and no trace tells of unknown ones.
+    pub(super) fn knows_rows_only(&self) -> bool {
+        !self.own
+            && self.st.trail.is_none()
+            && self.with.as_map().is_none_or(|with| with.values().all(|v| matches!(v, Value::Map(_) | Value::List(_))))
+    }
+
+    /// Whether a macro has given the value of the whole text.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.borrow().is_some()
+    }
+
+    /// What macros that write do in this text.
+    fn mode(&self) -> Mode {
+        let of_scene = || self.st.lookup(&["macro_mode".into()], None).as_str().and_then(Mode::named);
+        self.mode.or_else(of_scene).unwrap_or(self.table.engine.mode)
     }
 
     /// A name that is given for this text alone. Null and tables are not texts, so the row of that name is used
@@ -102,54 +131,72 @@ impl<'a> Macros<'a> {
             .map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.to_text()))
     }
 
-    /// The text at the place that a cell names, if that is all that the cell does and a text or the like stands there:
-    /// a text names many a place many times over.
+    /// The text of a cell that only reads places of the scene, if texts or the like stand there: a text names many a row
+    /// many times over.
     fn literal(&self, row: &Row, cell: &Value) -> Option<Arc<str>> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return None };
-        let Expr::Path(path) = self.st.rules.expr(*n) else { return None };
-        // a list may be read further at any time
-        let (Root::Scene { list: None }, Some(names)) = (&path.root, path.names()) else { return None };
         let place = row.id as usize;
         let mut texts = self.texts.borrow_mut();
         if texts.at != self.st.writes() {
             *texts = Texts { at: self.st.writes(), rows: Vec::new() };
         }
-        if let Some(Some(text)) = texts.rows.get(place) {
-            return Some(text.clone());
+        if let Some(Some(known)) = texts.rows.get(place) {
+            return known.clone();
         }
-        let found = self.st.lookup(names, None);
-        if let Value::Rule(_) = found {
-            return None;
-        }
-        let text = found.to_text();
+        drop(texts);
+        let expr = self.st.rules.expr(*n);
+        let plain = expr.reads_scene(&mut |names| !matches!(self.st.lookup(names, None), Value::Rule(_)));
+        let found = if plain { self.value(cell).ok().map(|value| value.to_text()) } else { None };
+        let mut texts = self.texts.borrow_mut();
         if texts.rows.len() <= place {
             texts.rows.resize(place + 1, None);
         }
         if let Some(known) = texts.rows.get_mut(place) {
-            *known = Some(text.clone());
+            *known = Some(found.clone());
         }
-        Some(text)
+        found
+    }
+
+    /// The arguments of a call by their names: unevaluated ones as written, a list argument as a list.
+    fn arguments(row: &Row, called: &Called<'_>) -> Map {
+        let mut given: Map = row
+            .args
+            .iter()
+            .enumerate()
+            .map(|(n, arg)| {
+                let raw = if row.shape.is_raw(n) { called.branches.get(n) } else { None };
+                let value = match (raw, called.args.get(n)) {
+                    (Some(branch), Some(_)) => Value::text(branch.text()),
+                    (None, Some(_)) if arg.list => {
+                        Value::list(called.args.get(n..).unwrap_or_default().iter().map(|text| arg.value(text)).collect())
+                    }
+                    (None, Some(text)) => arg.value(text),
+                    (_, None) if arg.list && arg.default.is_none() => Value::list(Vec::new()),
+                    (_, None) => arg.default.clone().unwrap_or_default(),
+                };
+                (arg.name.clone(), value)
+            })
+            .collect();
+        if let Some(name) = &row.written {
+            given.insert(name.clone(), Value::text(called.written));
+        }
+        given
+    }
+
+    /// Calls `then` while `$arg` holds these arguments.
+    pub(super) fn with_arguments<T>(&self, given: Map, then: impl FnOnce() -> T) -> T {
+        let outside = self.st.exchange_arguments(Some(given));
+        let result = then();
+        self.st.exchange_arguments(outside);
+        result
     }
 
     /// A value of the pack; while it is evaluated, `$arg` holds the arguments.
-    fn read(&self, row: &Row, cell: &Value, args: &[Arc<str>]) -> Result<Value, String> {
-        if row.args.is_empty() {
+    fn read(&self, row: &Row, cell: &Value, called: &Called<'_>) -> Result<Value, String> {
+        if row.args.is_empty() && row.written.is_none() {
             return self.value(cell);
         }
-        let given = row.args.iter().enumerate().map(|(n, arg)| {
-            let value = match (args.get(n), arg.kind) {
-                (Some(text), Kind::Integer | Kind::Number) => crate::text::js::value(crate::text::js::number(text)),
-                (Some(text), _) => Value::Text(text.clone()),
-                (None, _) => arg.default.clone().unwrap_or_default(),
-            };
-            (arg.name.clone(), value)
-        });
-        let path: [Arc<str>; 1] = ["arg".into()];
-        let outside = self.st.set.borrow().get("arg").cloned().unwrap_or_default();
-        self.st.put(&path, Value::map(given.collect()));
-        let value = self.value(cell);
-        self.st.put(&path, outside);
-        value
+        self.with_arguments(Self::arguments(row, called), || self.value(cell))
     }
 
     fn gives(&self, row: &Row, called: &Called<'_>) -> MacroResult {
@@ -157,7 +204,7 @@ impl<'a> Macros<'a> {
             Gives::Text(text) => MacroResult::Text(text.clone()),
             Gives::Read(cell) => {
                 let literal = if row.args.is_empty() { self.literal(row, cell) } else { None };
-                match literal.map_or_else(|| self.read(row, cell, called.args).map(|v| v.to_text()), Ok) {
+                match literal.map_or_else(|| self.read(row, cell, called).map(|v| v.to_text()), Ok) {
                     Ok(text) => MacroResult::Text(text),
                     Err(message) => MacroResult::Failed(message),
                 }
@@ -171,9 +218,30 @@ impl<'a> Macros<'a> {
             }
             Gives::Function(function) => {
                 let call = Call { st: self.st, row, args: called.args, at: called.at, source: called.source, macros: self, called };
+                // the fixed arguments may depend on the given ones
+                if row.with.values().any(|cell| matches!(cell, Value::Rule(_))) && !row.args.is_empty() {
+                    return self.with_arguments(Self::arguments(row, called), || (function.run)(&call));
+                }
                 (function.run)(&call)
             }
         }
+    }
+
+    /// What a row gives, and what becomes of it.
+    fn outcome(&self, row: &Row, called: &Called<'_>) -> MacroResult {
+        let mut result = self.gives(row, called);
+        if let (Some(expands), MacroResult::Text(text)) = (&row.expands, &result) {
+            result = if self.st.nesting.open_texts() >= expands.depth {
+                self.value(&expands.otherwise).map_or_else(MacroResult::Failed, |value| MacroResult::Text(value.to_text()))
+            } else {
+                let inner = Self::new(self.st, self.table, self.with, text).through(self.through);
+                MacroResult::Text(inner.in_flavour(self.flavour).in_mode(self.mode).run())
+            };
+        }
+        if let (true, MacroResult::Text(text)) = (row.ends, &result) {
+            *self.ended.borrow_mut() = Some(text.clone());
+        }
+        result
     }
 }
 
@@ -196,6 +264,10 @@ impl Around for Macros<'_> {
         self.used.borrow().get(&row.id).copied().unwrap_or_default()
     }
 
+    fn syntax(&self) -> &Syntax {
+        &self.table.engine.syntax
+    }
+
     fn named(&self, name: &str) -> Option<&Row> {
         self.table.named(name)
     }
@@ -206,11 +278,19 @@ impl Around for Macros<'_> {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
-            let memo = Memo::default();
-            match pass_env(self.st, &memo).holds(self.st.rules.cond(*n)) {
+            let holds = || pass_env(self.st, &Memo::default()).holds(self.st.rules.cond(*n));
+            let held = if row.args.is_empty() { holds() } else { self.with_arguments(Self::arguments(row, called), holds) };
+            match held {
                 Ok(true) => {}
                 Ok(false) => return MacroResult::Unknown,
                 Err(fault) => return MacroResult::Failed(fault.message),
+            }
+        }
+        if row.writes {
+            match self.mode() {
+                Mode::Run => {}
+                Mode::Keep => return MacroResult::Unknown,
+                Mode::Remove => return call::says(""),
             }
         }
         if let Some(most) = row.uses {
@@ -222,12 +302,12 @@ impl Around for Macros<'_> {
             *count += 1;
         }
         if !row.once || !called.args.is_empty() {
-            return self.gives(row, called);
+            return self.outcome(row, called);
         }
         if let Some(known) = self.known.borrow().get(&row.id).cloned() {
             return MacroResult::Text(known);
         }
-        let result = self.gives(row, called);
+        let result = self.outcome(row, called);
         if let MacroResult::Text(text) = &result {
             self.known.borrow_mut().insert(row.id, text.clone());
         }
@@ -242,6 +322,10 @@ fn local<'m>(map: &'m Map, name: &str) -> Option<&'m Value> {
 impl Grammar for Macros<'_> {
     fn find(&self, name: &str) -> Option<Found> {
         self.table.find(name)
+    }
+
+    fn syntax(&self) -> &Syntax {
+        &self.table.engine.syntax
     }
 }
 
@@ -268,7 +352,7 @@ impl Macros<'_> {
         }
     }
 
-    fn answer(&self, called: &Called<'_>) -> MacroResult {
+    pub(super) fn answer(&self, called: &Called<'_>) -> MacroResult {
         let row = called.id.and_then(|id| self.table.row(id));
         let given = matches!(row, Some(Row { gives: Gives::Function(f), .. }) if f.name == "given");
         if let Some(local) = self.local(called.name).filter(|_| !given) {
@@ -279,7 +363,7 @@ impl Macros<'_> {
         }
         match row {
             Some(row) => self.row(row, called),
-            None if self.table.empties => call::says(""),
+            None if self.table.engine.empties => call::says(""),
             None => MacroResult::Unknown,
         }
     }
@@ -300,6 +384,10 @@ impl MacroHost for Macros<'_> {
 
     fn after(&self, text: &str) -> Option<String> {
         self.table.after(text)
+    }
+
+    fn ended(&self) -> Option<Arc<str>> {
+        self.ended.borrow().clone()
     }
 
     fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {

@@ -1,10 +1,12 @@
 //! Macros of a pack: rows of table `macro`, each a value, a text, or a function of the library under a name.
 //!
 //! The [`Table`] is compiled with the ruleset. [`Macros`] is that table over one text of one build, which is expanded in
-//! one of two flavours: nested, as a tree that is read once, or ordered, pass by pass.
+//! one of three flavours: nested, as a tree that is read once; ordered, pass by pass; or with a stack.
 
 pub mod call;
+pub mod chance;
 pub mod draw;
+pub mod engine;
 pub mod flow;
 pub mod functions;
 pub mod host;
@@ -14,16 +16,21 @@ pub mod text;
 pub mod time;
 pub mod vars;
 
+mod blocks;
 mod ordered;
 mod outlet;
 mod rewrites;
 mod rows;
+mod stack;
+mod stores;
 
 use std::sync::Arc;
 
 use crate::diag::Code;
 use crate::text::Limits;
 use crate::text::macros::expand;
+
+use engine::Flavour;
 
 pub use host::Macros;
 pub use outlet::OutletHost;
@@ -39,10 +46,14 @@ impl Macros<'_> {
         };
         let limits = Limits::MACROS.with_output(self.st.rules.limits.text_bytes);
         let of_scene = self.st.lookup(&["macro_flavour".into()], None);
-        let done = match self.table.is_ordered(self.flavour.or(of_scene.as_str()).unwrap_or_default()) {
-            true => ordered::run(self, limits, inside),
-            false => expand(&self.given, self, &limits),
+        let flavour = self.flavour.or(of_scene.as_str()).and_then(Flavour::named);
+        let outside = self.begin_stores();
+        let done = match flavour.unwrap_or(self.table.engine.flavour) {
+            Flavour::Passes => ordered::run(self, limits, inside),
+            Flavour::Nested => expand(&self.given, self, &limits),
+            Flavour::Stack => stack::run(self, limits),
         };
+        self.end_stores(outside, inside);
         self.st.nesting.end_text();
         for warning in done.warnings {
             self.st.warn(Code::MacroFailed, warning);

@@ -9,7 +9,7 @@ use crate::model::Value;
 use crate::text::Limits;
 use crate::text::js;
 use crate::text::macros::passes::{Flat, Hit};
-use crate::text::macros::{Called, Expanded, MacroResult};
+use crate::text::macros::{Called, Expanded, MacroHost, MacroResult};
 use crate::text::pattern;
 
 /// Expands the text of `macros` in the ordered flavour; `inside` a macro of another text.
@@ -29,6 +29,9 @@ pub(super) fn run(macros: &Macros<'_>, limits: Limits, inside: bool) -> Expanded
         if !flat.goes_on() {
             break;
         }
+        if let Some(whole) = macros.ended() {
+            return flat.ended(whole);
+        }
         if pass.beside || hidden(pass) || pass.braces && !flat.has_braces() {
             continue;
         }
@@ -47,7 +50,10 @@ pub(super) fn run(macros: &Macros<'_>, limits: Limits, inside: bool) -> Expanded
         let (finds, rows): (Vec<_>, Vec<_>) = std::iter::once((find, (pass, row))).chain(others).unzip();
         flat.pass_of_several(&finds, |n, hit| rows.get(n).map_or(MacroResult::Unknown, |(pass, row)| macros.matched(pass, row, hit)));
     }
-    flat.done()
+    match macros.ended() {
+        Some(whole) => flat.ended(whole),
+        None => flat.done(),
+    }
 }
 
 /// Names that are given for this text alone, and those of the application, which replace no row.
@@ -75,7 +81,19 @@ fn shown(value: &Value) -> Arc<str> {
 }
 
 fn called<'a>(row: &'a Row, args: &'a [Arc<str>], at: usize, source: &'a Arc<str>) -> Called<'a> {
-    Called { name: &row.name, id: Some(row.id), args, branches: &[], block: false, keeps: false, at, origin: (0, 0), source, walk: None }
+    Called {
+        name: &row.name,
+        id: Some(row.id),
+        args,
+        written: &row.name,
+        branches: &[],
+        block: false,
+        keeps: false,
+        at,
+        origin: (0, 0),
+        source,
+        walk: None,
+    }
 }
 
 impl Macros<'_> {

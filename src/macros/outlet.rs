@@ -1,26 +1,31 @@
 //! Outlets alone: for the pass that fills them before macros are expanded.
 
 use crate::terms::State;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult};
+use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Syntax};
 
-use super::text;
+use super::{Table, text};
 
-/// Only `{{slot::name}}` and `{{outlet::name}}`: for the pass that fills outlets before macros are expanded.
+/// Only `{{outlet::name}}`, under the names that the pack gives it: for the pass that fills outlets before macros are expanded.
 pub struct OutletHost<'a> {
     st: &'a State,
+    table: &'a Table,
 }
 
 impl<'a> OutletHost<'a> {
     /// A host over a state.
     #[must_use]
-    pub fn new(st: &'a State) -> Self {
-        Self { st }
+    pub fn new(st: &'a State, table: &'a Table) -> Self {
+        Self { st, table }
     }
 }
 
 impl Grammar for OutletHost<'_> {
     fn find(&self, _name: &str) -> Option<Found> {
         None
+    }
+
+    fn syntax(&self) -> &Syntax {
+        self.table.syntax()
     }
 
     // blocks are for the macros, which are expanded later: their ends must still be there
@@ -31,8 +36,9 @@ impl Grammar for OutletHost<'_> {
 
 impl MacroHost for OutletHost<'_> {
     fn call(&self, called: &Called<'_>) -> MacroResult {
-        match (called.name.to_ascii_lowercase().as_str(), called.args) {
-            ("slot" | "outlet", [key, ..]) if !called.block => MacroResult::Text(text::outlet_text(self.st, key)),
+        let named = |name: &str| self.table.syntax().outlets.iter().any(|outlet| **outlet == *name);
+        match called.args {
+            [key, ..] if !called.block && named(&called.name.to_ascii_lowercase()) => MacroResult::Text(text::outlet_text(self.st, key)),
             _ => MacroResult::Unknown,
         }
     }

@@ -4,7 +4,7 @@ use crate::diag::{Code, Diagnostic, suggest};
 use crate::model::{Pack, Value};
 use crate::text::macros::Shape;
 
-use super::call::{Arg, Gives, Kind, MacroFunction, Row};
+use super::call::{Arg, Expands, Gives, Kind, MacroFunction, Row};
 use super::functions::MACRO_FUNCTIONS;
 
 /// What is wrong with a row: the cell, what is wrong, what to do.
@@ -64,9 +64,18 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
         stream: word("stream").unwrap_or_else(|| "macro.random".into()),
         stable: cells.get("stable").cloned().unwrap_or_default(),
         once: flag(cells, "once"),
+        writes: flag(cells, "writes"),
+        ends: flag(cells, "ends"),
+        written: word("written"),
+        expands: cells.get("expand").map(expands),
         uses: cells.get("uses").and_then(Value::as_i64).and_then(|n| u32::try_from(n).ok()),
         cells: cells.clone(),
     })
+}
+
+fn expands(cells: &Value) -> Expands {
+    let depth = cells.get("depth").and_then(Value::as_i64).and_then(|n| u32::try_from(n).ok());
+    Expands { depth: depth.unwrap_or(u32::MAX), otherwise: cells.get("else").cloned().unwrap_or_else(|| Value::text("")) }
 }
 
 fn function_named(name: &str) -> Result<&'static MacroFunction, Wrong> {

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::blocks::Blocks;
 use super::call::Row;
+use super::engine::Engine;
 use super::passes::Passes;
 use super::rewrites::{Rewrites, rewrite};
 use super::rows::{complaint, row};
@@ -12,7 +14,8 @@ use crate::diag::Report;
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
 use crate::text::Limits;
-use crate::text::macros::{Found, Grammar, Reading, Tree};
+use crate::text::macros::stack::Braces;
+use crate::text::macros::{Found, Grammar, Reading, Syntax, Tree};
 
 /// Most texts that are remembered as they are read.
 const MOST_READ: usize = 256;
@@ -26,24 +29,28 @@ pub struct Table {
     after: Rewrites,
     /// Texts that have been read.
     read: Mutex<FxHashMap<Arc<str>, Arc<Reading>>>,
-    /// Letter case of names matters.
-    exact: bool,
-    /// An unknown macro is empty instead of staying as written.
-    pub empties: bool,
+    /// The braces of texts that have been expanded with a stack, after the rewriting before reading.
+    braces: Mutex<FxHashMap<Arc<str>, Marked>>,
+    /// Rows that are known by how a macro begins, by these texts; the longest first.
+    starts: Vec<(Arc<str>, u32)>,
+    /// How macros are written and read.
+    pub(super) engine: Engine,
+    /// Blocks of texts that are expanded with a stack.
+    pub(super) blocks: Blocks,
     /// Rows of the ordered flavour.
     passes: Passes,
-    /// Texts are expanded in passes unless the scene says otherwise.
-    ordered: bool,
 }
+
+/// A text as it is read with a stack: rewritten, if that changed it, and its braces.
+pub(super) type Marked = (Option<Arc<str>>, Arc<Braces>);
 
 impl Table {
     /// Compiles the rows of tables `macro` and `rewrite`; reports those that are wrong.
     #[must_use]
     pub fn compile(rules: &Rules, pack: &Pack) -> (Self, Report) {
-        let engine = rules.values.get("macro_engine");
-        let word = |key: &str| engine.and_then(|e| e.get(key)).map(Value::to_text).unwrap_or_default();
-        let mut table = Self { exact: word("case").as_ref() == "exact", empties: word("unknown").as_ref() == "empty", ..Self::default() };
         let mut report = Report::default();
+        let mut table = Self { engine: Engine::of(rules.values.get("macro_engine")), ..Self::default() };
+        table.engine.check(pack, &mut report);
         let rows = rules.table("macro");
         for cells in rows.as_list().unwrap_or(&[]) {
             let id = u32::try_from(table.rows.len()).unwrap_or(u32::MAX);
@@ -63,7 +70,7 @@ impl Table {
         }
         table.before.ready();
         table.after.ready();
-        table.ordered = word("flavour").as_ref() == "passes";
+        table.blocks = Blocks::compile(rules, pack, &mut report);
         table.passes = Passes::compile(&|name| table.named(name), table.rows.len(), rules, pack, &mut report);
         (table, report)
     }
@@ -73,21 +80,31 @@ impl Table {
         &self.passes
     }
 
-    /// Whether texts are expanded in passes; `said` is the flavour that the scene asks for.
-    pub(super) fn is_ordered(&self, said: &str) -> bool {
-        match said {
-            "passes" => true,
-            "nested" => false,
-            _ => self.ordered,
-        }
+    /// How macros are written.
+    #[must_use]
+    pub fn syntax(&self) -> &Syntax {
+        &self.engine.syntax
+    }
+
+    /// The row that a macro is known by because of how it begins, and what follows.
+    pub(super) fn starting<'t>(&self, tag: &'t str) -> Option<(&Row, &'t str)> {
+        let (start, id) = self.starts.iter().find(|(start, _)| tag.starts_with(start.as_ref()))?;
+        Some((self.row(*id)?, tag.get(start.len()..).unwrap_or_default()))
     }
 
     /// A name takes precedence over an alias.
     fn index(&mut self) {
-        let fold = |name: &str| if self.exact { Arc::from(name) } else { Arc::from(name.to_ascii_lowercase()) };
+        let syntax = &self.engine.syntax;
+        // a name of nothing but characters that do not count is compared as it is written
+        let fold = |name: &str| -> Arc<str> {
+            let folded = syntax.folded(name);
+            if folded.is_empty() { name.into() } else { folded.into() }
+        };
         for row in &self.rows {
             self.names.insert(fold(&row.name), row.id);
+            self.starts.extend(row.cells.get("starts").map(|start| (start.to_text(), row.id)));
         }
+        self.starts.sort_by_key(|(start, _)| usize::MAX - start.len());
         for row in &self.rows {
             let aliases = row.cells.get("aliases").and_then(Value::as_list).unwrap_or(&[]);
             for alias in aliases {
@@ -105,12 +122,23 @@ impl Table {
     /// A row by its name or an alias.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Row> {
-        let id = if self.exact || !name.bytes().any(|b| b.is_ascii_uppercase()) {
-            self.names.get(name)
-        } else {
-            self.names.get(name.to_ascii_lowercase().as_str())
-        };
+        let id = self.names.get(self.engine.syntax.folded(name).as_ref());
         self.row(*id?)
+    }
+
+    /// A text as it is read with a stack, remembered.
+    pub(super) fn braces(&self, text: &Arc<str>) -> Marked {
+        if let Some(known) = self.braces.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+            return known.clone();
+        }
+        let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
+        let made = (marked.clone(), Arc::new(Braces::of(marked.as_ref().unwrap_or(text))));
+        let mut known = self.braces.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_READ {
+            known.clear();
+        }
+        known.insert(text.clone(), made.clone());
+        made
     }
 
     /// A text as it is read, remembered.
@@ -146,5 +174,9 @@ impl Table {
 impl Grammar for Table {
     fn find(&self, name: &str) -> Option<Found> {
         self.named(name).map(|row| Found { id: row.id, shape: row.shape })
+    }
+
+    fn syntax(&self) -> &Syntax {
+        &self.engine.syntax
     }
 }

@@ -112,6 +112,9 @@ pub(super) fn get(call: &Call<'_>) -> MacroResult {
 }
 
 pub(super) fn set(call: &Call<'_>) -> MacroResult {
+    if call.row.with.contains_key("only") && !call.value("only").is_some_and(|only| only.truthy()) {
+        return says("");
+    }
     done(Var::of(call).write(Value::Text(call.text("value").unwrap_or_default())))
 }
 
@@ -240,7 +243,7 @@ pub(super) fn shorthand(call: &Call<'_>) -> MacroResult {
             let left = js::to_number(&var.read()) - js::number(&value());
             if left.is_nan() { says("") } else { done(var.write(js::value(left))) }
         }
-        "||" | "||=" => or_default(!super::flow::is_off(&var.read().to_text()), operator.len() > 2),
+        "||" | "||=" => or_default(!call.macros.syntax().is_off(&var.read().to_text()), operator.len() > 2),
         "??" | "??=" => or_default(var.stored().is_some(), operator.len() > 2),
         _ => compare(&var.read(), &operator, &value()),
     }

@@ -128,6 +128,16 @@ impl Value {
         if let Value::List(l) = self { Some(l) } else { None }
     }
 
+    /// The elements that the value has where a list is wanted: none if it is missing, and a single value is one element.
+    #[must_use]
+    pub fn elements(&self) -> &[Value] {
+        match self {
+            Value::Null => &[],
+            Value::List(l) => l,
+            other => std::slice::from_ref(other),
+        }
+    }
+
     /// The table; `None` if the value is not a table.
     #[must_use]
     pub fn as_map(&self) -> Option<&Map> {

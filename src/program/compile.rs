@@ -66,6 +66,7 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
     report.sort();
+    let macro_syntax = crate::macros::engine::syntax(values.get("macro_engine"));
     let rules = Rules {
         fields: cx.fields,
         lists: cx.lists,
@@ -77,7 +78,8 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
         rulers,
         forms,
         defaults,
-        effect_macros: effect_macros(pack),
+        effect_macros: effect_macros(pack, &macro_syntax),
+        macro_syntax,
         scripts: cx.scripts,
         limits,
         counters: crate::terms::rules::Counters::default(),
@@ -188,14 +190,14 @@ fn defaults(cx: &mut CompileContext<'_>) -> FxHashMap<(u16, crate::model::FieldI
 }
 
 /// The names of macros that say they have effects, their aliases too.
-fn effect_macros(pack: &Pack) -> rustc_hash::FxHashSet<Arc<str>> {
+fn effect_macros(pack: &Pack, syntax: &crate::text::macros::Syntax) -> rustc_hash::FxHashSet<Arc<str>> {
     let rows = pack.tables.get("macro").into_iter().flatten();
     let with_effects = rows.filter(|(_, r)| r.fields.get("effects").and_then(|f| f.node.as_bool()) == Some(true));
     let names = with_effects.flat_map(|(name, r)| {
         let aliases = r.fields.get("aliases").and_then(|f| f.node.as_list()).unwrap_or(&[]);
         std::iter::once(name.as_ref())
             .chain(aliases.iter().filter_map(Node::as_text))
-            .map(|n| Arc::from(n.to_lowercase()))
+            .map(|n| Arc::from(syntax.folded(n)))
             .collect::<Vec<_>>()
     });
     names.collect()

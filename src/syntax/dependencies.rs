@@ -164,7 +164,10 @@ impl Cell {
                     self.own = self.own.max(1_u8.saturating_sub(within));
                 }
                 for (key, field) in table {
-                    let inside = query && !matches!(key.as_ref(), "of" | "after" | "join" | "skip" | "take");
+                    let inside = match table.contains_key("fold") {
+                        true => key.as_ref() == "give",
+                        false => query && !matches!(key.as_ref(), "of" | "after" | "join" | "skip" | "take"),
+                    };
                     let within = within.saturating_add(u8::from(inside));
                     if key.starts_with(['$', '@']) {
                         self.text(key, within);

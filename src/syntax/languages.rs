@@ -6,13 +6,16 @@ use crate::text::{Language, functions};
 use super::context::CompileContext;
 
 /// The arguments of `render`.
-const ARGUMENTS: [&str; 7] = ["fn", "of", "lang", "with", "values", "unknown", "flavour"];
+const ARGUMENTS: [&str; 8] = ["fn", "of", "lang", "with", "values", "unknown", "flavour", "mode"];
 
 /// How the languages that have a choice may treat names that they do not know.
 const UNKNOWN: [(Language, &[&str]); 2] = [(Language::Handlebars, &["macro", "stays"]), (Language::Liquid, &["error"])];
 
 /// The flavours of macros.
-const FLAVOURS: [&str; 2] = ["nested", "passes"];
+const FLAVOURS: [&str; 3] = ["nested", "passes", "stack"];
+
+/// What becomes of macros that write.
+const MODES: [&str; 3] = ["run", "keep", "remove"];
 
 impl CompileContext<'_> {
     /// The language that `node` names. Reports options in `table` that do not belong to it. Any other name is an error.
@@ -25,8 +28,12 @@ impl CompileContext<'_> {
         let language = language?;
         let choices: &[&str] = UNKNOWN.iter().find(|(of, _)| *of == language).map_or(&[], |(_, words)| words);
         let macros = language == Language::Macro;
-        let options =
-            [("values", "`macro`", macros), ("flavour", "`macro`", macros), ("unknown", "`handlebars` and `liquid`", !choices.is_empty())];
+        let options = [
+            ("values", "`macro`", macros),
+            ("flavour", "`macro`", macros),
+            ("mode", "`macro`", macros),
+            ("unknown", "`handlebars` and `liquid`", !choices.is_empty()),
+        ];
         for (key, of, fits) in options {
             if let Some(field) = table.get(key).filter(|_| !fits) {
                 let help = Some(format!("leave `{key}` out"));
@@ -49,8 +56,15 @@ impl CompileContext<'_> {
         if let Some(flavour) = table.get("flavour") {
             let name = self.literal(&flavour.node, "the flavour of the macros");
             if flavour.node.as_text().is_some() && !FLAVOURS.contains(&name.as_ref()) {
-                let help = "write `nested` to read the text once, or `passes` for one row of `macro_pass` after another";
+                let help = "write `nested` to read the text as a tree, `passes` for one row of `macro_pass` after another, or `stack`";
                 self.fail(Code::TermType, flavour.node.span, format!("`flavour` cannot be `{name}`"), Some(help.into()));
+            }
+        }
+        if let Some(mode) = table.get("mode") {
+            let name = self.literal(&mode.node, "what becomes of macros that write");
+            if mode.node.as_text().is_some() && !MODES.contains(&name.as_ref()) {
+                let help = "write `run` to evaluate them, `keep` to leave them as they are written, or `remove`";
+                self.fail(Code::TermType, mode.node.span, format!("`mode` cannot be `{name}`"), Some(help.into()));
             }
         }
         Some(language)

@@ -2,7 +2,7 @@
 
 use crate::model::Value;
 use crate::terms::cond::{Cond, Test};
-use crate::terms::expr::{Call, Choice, Expr, Lookup, Query};
+use crate::terms::expr::{Call, Choice, Expr, Fold, Lookup, Query};
 use crate::terms::select::Select;
 use crate::terms::steps::Pipe;
 
@@ -50,6 +50,11 @@ impl CompileContext<'_> {
             // the steps were sealed when they were read
             Expr::Pipe(p) => Expr::Pipe(Box::new(Pipe { of: self.sealed(p.of), steps: p.steps })),
             Expr::Query(q) => Expr::Query(Box::new(self.sealed_query(*q))),
+            Expr::Fold(f) => {
+                let Fold { of, from, give } = *f;
+                let (of, from) = (self.sealed(of), self.sealed(from));
+                Expr::Fold(Box::new(Fold { of, from, give: self.in_branch(|cx| cx.sealed(give)) }))
+            }
             other => other,
         }
     }

@@ -69,8 +69,16 @@ impl CompileContext<'_> {
         }
         if let Some(chance) = node.get("roll") {
             let strict = node.get("test").and_then(Node::as_text) == Some("lt");
+            let out_of = match node.get("out_of").map(|n| (crate::model::Value::from(n).as_f64(), n.span)) {
+                None => 1.0,
+                Some((Some(n), _)) if n > 0.0 && n.is_finite() => n,
+                Some((_, span)) => {
+                    self.fail(Code::TermType, span, "`out_of` is a number greater than 0", Some("write `out_of = 100` for percent".into()));
+                    1.0
+                }
+            };
             let chance = self.expr(chance);
-            return Some(Draw::Roll { chance, strict });
+            return Some(Draw::Roll { chance, strict, out_of });
         }
         if let Some(weight) = node.get("weight") {
             return Some(Draw::Weight(self.expr(weight)));

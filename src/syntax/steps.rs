@@ -29,7 +29,7 @@ pub const STEPS: &[(&str, &str)] = &[
 /// The words that may stand beside what a step does.
 fn beside(action: &str) -> &'static [&'static str] {
     match action {
-        "expand" => &["name", "when", "with", "values", "unknown", "flavour"],
+        "expand" => &["name", "when", "with", "values", "unknown", "flavour", "mode"],
         "run" => &["name", "when", "with"],
         "scripts" => &["name", "when", "then"],
         "override" => &["name", "when", "holds", "times"],
@@ -98,7 +98,7 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
         _ => return None,
     };
     let mut options = Vec::new();
-    for key in ["values", "unknown", "flavour"] {
+    for key in ["values", "unknown", "flavour", "mode"] {
         if let Some(field) = table.get(key) {
             options.push((Arc::from(key), cx.expr(&field.node)));
         }

@@ -9,7 +9,7 @@ use crate::diag::{Code, Data, Node, Table, inside, suggest};
 use crate::model::Value;
 use crate::text::functions;
 
-use crate::terms::expr::{Call, Choice, Expr, Function, Lookup, Query, Source};
+use crate::terms::expr::{Call, Choice, Expr, Fold, Function, Lookup, Query, Source};
 use crate::terms::names::is_reference;
 use crate::terms::steps::Pipe;
 use crate::terms::{calc, names};
@@ -33,6 +33,7 @@ pub const FORMS: &[(&str, &[&str])] = &[
     ("none", &[]),
     ("table", &["value"]),
     ("value", &[]),
+    ("fold", &["from", "give"]),
 ];
 
 /// The keys of a query, beside those of a selection.
@@ -163,6 +164,7 @@ impl CompileContext<'_> {
             "try" => Expr::Try(Box::new(self.in_branch(|cx| cx.expr(own)))),
             "is" => Expr::Is(Box::new(self.cond(own, Mode::Scene))),
             "value" => self.value_named(own),
+            "fold" => self.fold(table, own),
             "table" => {
                 let name = own.as_text().unwrap_or("").to_owned();
                 if !self.pack.tables.contains_key(name.as_str()) {
@@ -194,6 +196,21 @@ impl CompileContext<'_> {
         let other = table.get("else").map(|f| &f.node);
         let (then, other) = self.in_branch(|cx| (cx.expr(&then.node), other.map_or(Expr::Const(Value::Null), |n| cx.expr(n))));
         Expr::If(Box::new(Choice { cond, then, other }))
+    }
+
+    /// `{ fold = list, from = value, give = value }`.
+    fn fold(&mut self, table: &Table, of: &Node) -> Expr {
+        let Some(give) = table.get("give") else {
+            let span = table.get("fold").map(|f| f.key).unwrap_or_default();
+            let help = "write `{ fold = list, from = value, give = value }`; in `give`, `@so_far` and `@element` are known";
+            self.fail(Code::TermMissing, span, "`fold` needs `give`: the value after each element", Some(help.into()));
+            return Expr::Const(Value::Null);
+        };
+        let of = self.expr(of);
+        let from = table.get("from").map_or(Expr::Const(Value::Null), |f| self.expr(&f.node));
+        // it may be evaluated never, and what fails in it must not fail earlier
+        let give = self.in_branch(|cx| cx.within(Scope::Args(crate::terms::fold::names()), |cx| cx.expr(&give.node)));
+        Expr::Fold(Box::new(Fold { of, from, give }))
     }
 
     /// `{ of = value, steps = […] }`.

@@ -280,6 +280,7 @@ impl Expr {
             Expr::Is(cond) => Value::Bool(cond.holds(env)?),
             Expr::Try(inner) => tried(inner.eval(env))?,
             Expr::Pipe(pipe) => pipe.eval(env)?,
+            Expr::Fold(fold) => fold.eval(env)?,
             Expr::Fn(call) => {
                 let mut args = Map::default();
                 for (name, e) in &call.args {
@@ -388,11 +389,7 @@ impl Query {
             Source::Part => self.over(env.part.unwrap_or(Seq::Values(&[])), env),
             Source::Value(e) => {
                 let value = e.eval(env)?;
-                match &value {
-                    Value::List(l) => self.over(Seq::Values(l), env),
-                    Value::Null => self.over(Seq::Values(&[]), env),
-                    other => self.over(Seq::Values(std::slice::from_ref(other)), env),
-                }
+                self.over(Seq::Values(value.elements()), env)
             }
         }
     }

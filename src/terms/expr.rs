@@ -46,6 +46,8 @@ pub enum Expr {
     Try(Box<Expr>),
     /// `{ of = value, steps = […] }`.
     Pipe(Box<Pipe>),
+    /// `{ fold = list, from = value, give = value }`: one value made of all elements, one after another.
+    Fold(Box<Fold>),
     /// `{ fn = name, … }`.
     Fn(Box<Call>),
     /// `{ form = name }`: the item in the shape of a form.
@@ -191,6 +193,17 @@ pub struct Choice {
     pub other: Expr,
 }
 
+/// `{ fold, from?, give }`.
+#[derive(Debug, Clone)]
+pub struct Fold {
+    /// The list.
+    pub of: Expr,
+    /// The value before the first element.
+    pub from: Expr,
+    /// The value after each element; `@` is the table `{ so_far, element, index }`.
+    pub give: Expr,
+}
+
 /// `{ fn = name, argument = value, … }`.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -238,6 +251,7 @@ impl Expr {
             Expr::Is(c) => c.refers(depth),
             Expr::Try(e) => e.refers(depth),
             Expr::Pipe(p) => p.refers(depth),
+            Expr::Fold(f) => f.of.refers(depth) || f.from.refers(depth) || f.give.refers(depth + 1),
             Expr::Read(_) | Expr::Form(_) => true,
             Expr::Fn(c) => c.args.iter().any(|(_, e)| e.refers(depth)),
         }
@@ -252,10 +266,44 @@ impl Expr {
             Expr::Is(c) => c.draws(),
             Expr::Try(e) => e.draws(),
             Expr::Pipe(p) => p.draws(),
+            Expr::Fold(f) => f.of.draws() || f.from.draws() || f.give.draws(),
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(Expr::draws),
             Expr::Table(t) => t.iter().any(|(_, e)| e.draws()),
             Expr::Lookup(l) => l.key.draws() || l.table.draws(),
             Expr::Fn(c) => matches!(c.function, Function::Render(_) | Function::Template) || c.args.iter().any(|(_, e)| e.draws()),
+            _ => false,
+        }
+    }
+}
+
+impl Expr {
+    /// Whether it does nothing but read paths of the scene that lead into no list, and `known` holds for each of them: then
+    /// it has the same value until something is set.
+    pub fn reads_scene(&self, known: &mut dyn FnMut(&[Arc<str>]) -> bool) -> bool {
+        match self {
+            Expr::Const(_) => true,
+            Expr::Path(path) => match (&path.root, path.names()) {
+                // a list may be read further at any time
+                (Root::Scene { list: None }, Some(names)) => known(names),
+                _ => false,
+            },
+            Expr::Text(list) | Expr::First(list) => list.iter().all(|e| e.reads_scene(known)),
+            Expr::If(choice) => choice.cond.reads_scene(known) && choice.then.reads_scene(known) && choice.other.reads_scene(known),
+            _ => false,
+        }
+    }
+}
+
+impl Cond {
+    /// The same for a condition.
+    fn reads_scene(&self, known: &mut dyn FnMut(&[Arc<str>]) -> bool) -> bool {
+        match self {
+            Cond::Const(_) => true,
+            Cond::All(list) | Cond::Any(list) => list.iter().all(|c| c.reads_scene(known)),
+            Cond::Not(cond) => cond.reads_scene(known),
+            Cond::Test { subject, test, condition: false } => {
+                subject.reads_scene(known) && test.operands().iter().all(|e| e.reads_scene(known))
+            }
             _ => false,
         }
     }

@@ -13,6 +13,7 @@ pub mod draws;
 pub mod eval;
 pub mod expr;
 mod fault;
+pub mod fold;
 mod glance;
 pub mod keys;
 pub mod ledger;

@@ -27,6 +27,7 @@ pub const TABLES: &[&str] = &[
     "hook",
     "tool",
     "lore_place",
+    "decorator",
     "task",
     "source",
     "lane",
@@ -290,7 +291,8 @@ pub fn is_form(table: &Table) -> bool {
         table.len() == 1
             && (table.contains_key("is") || table.contains_key("try") || table.get("value").is_some_and(|f| f.node.as_text().is_some()))
     };
-    ["of", "lookup", "first", "over", "if", "calc", "read", "fn", "none", "form", "table"].iter().any(|k| table.contains_key(*k)) || alone()
+    ["of", "lookup", "first", "over", "if", "calc", "read", "fn", "none", "form", "table", "fold"].iter().any(|k| table.contains_key(*k))
+        || alone()
 }
 
 /// Whether a whole text is one reference: `$` or `@` and a name, or `@` alone.

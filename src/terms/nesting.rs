@@ -43,6 +43,11 @@ impl Nesting {
         })
     }
 
+    /// How many texts are being expanded inside one another.
+    pub(crate) fn open_texts(&self) -> u32 {
+        self.texts.get().0
+    }
+
     /// Ends the expansion that was begun last.
     pub(crate) fn end_text(&self) {
         let (open, all) = self.texts.get();

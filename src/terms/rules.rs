@@ -39,8 +39,10 @@ pub struct Rules {
     pub rulers: Vec<Ruler>,
     /// `[[form]]`.
     pub forms: Vec<Form>,
-    /// Names of macros that write or draw (rows of table `macro` with `effects = true`), in lower case.
+    /// Names of macros that write or draw (rows of table `macro` with `effects = true`), as names are compared.
     pub effect_macros: rustc_hash::FxHashSet<Arc<str>>,
+    /// How macros are written.
+    pub macro_syntax: crate::text::macros::Syntax,
     /// The value of a field for items of a list that do not set it.
     pub defaults: FxHashMap<(u16, crate::model::FieldId), Value>,
     /// The pack's scripts.

@@ -78,6 +78,8 @@ pub enum Draw {
         chance: Expr,
         /// Strictly below.
         strict: bool,
+        /// What a draw is multiplied by before it is compared, such as 100 for percent.
+        out_of: f64,
     },
     /// One of them by weight: one draw, only if there are more than one.
     Weight(Expr),
@@ -321,14 +323,15 @@ impl Select {
                 let k = st.draws.borrow_mut().pick(&self.stream, part.len());
                 *part = part.get(k).copied().into_iter().collect();
             }
-            Some(Draw::Roll { chance, strict }) => {
+            Some(Draw::Roll { chance, strict, out_of }) => {
                 let mut kept = Vec::new();
                 for n in part.iter() {
                     let chance = outer.inner(seq.cur(*n)).eval(chance)?.as_f64().unwrap_or(0.0);
                     let draw = st.draws.borrow_mut().draw(&self.stream);
                     if let (true, Current::Item(item, _)) = (telling, seq.cur(*n)) {
-                        st.tell(item, [("draw", Value::Num(draw)), ("chance", Value::Num(chance))]);
+                        st.tell(item, [("draw", Value::Num(draw)), ("chance", Value::Num(chance / out_of))]);
                     }
+                    let draw = draw * out_of;
                     if draw < chance || (!strict && draw <= chance) {
                         kept.push(*n);
                     }

@@ -348,7 +348,7 @@ impl State {
         let Some(lazy) = &list.lazy else { return false };
         *lazy.effects.get_or_init(|| {
             let texts = lazy.source.iter().filter_map(|v| v.get("text").or_else(|| v.get("content")).and_then(Value::as_str));
-            let look = || texts.into_iter().any(|t| crate::text::macros::may_have_effects(t, effects));
+            let look = || texts.into_iter().any(|t| crate::text::macros::may_have_effects(t, effects, &self.rules.macro_syntax));
             self.rules.classified.get(&lazy.source, look)
         })
     }
@@ -481,6 +481,22 @@ impl State {
     #[must_use]
     pub fn writes(&self) -> u64 {
         self.writes.get()
+    }
+
+    /// Sets the arguments of a macro (`$arg`) and returns those that were set. This is no write: rows that read arguments
+    /// are evaluated each time.
+    pub fn exchange_arguments(&self, arguments: Option<Map>) -> Option<Map> {
+        let mut set = self.set.borrow_mut();
+        let Value::Map(map) = &mut *set else { return None };
+        let map = Arc::make_mut(map);
+        let outside = match arguments {
+            Some(arguments) => map.insert("arg".into(), Value::map(arguments)),
+            None => map.swap_remove("arg"),
+        };
+        match outside {
+            Some(Value::Map(outside)) => Some(Arc::unwrap_or_clone(outside)),
+            _ => None,
+        }
     }
 
     /// Sets a value along `names`; setting null removes it.

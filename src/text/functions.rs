@@ -9,86 +9,43 @@ use std::sync::Arc;
 use sha2::{Digest, Sha512};
 
 pub use super::fingerprint::fingerprint;
+pub use super::function::{Args, Function, Refusal};
+use super::function::{bounded, named, of, text, times};
 use super::js;
 use super::moment::{INVALID, Moment};
-use super::pattern::{self, MOST_OUTPUT};
-use super::tools;
+use super::pattern;
+use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units};
 use crate::model::{Map, Value};
 
 /// Longer patterns of dates are refused.
 const MOST_PATTERN: usize = 10_000;
 
-/// A function's arguments, evaluated, by name.
-pub type Args = Map;
-
-/// Why a function returned no value.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Refusal {
-    /// It cannot be evaluated: a sentence without a full stop.
-    Failed(String),
-    /// A pattern reached its bound on this text. The text is the cause, not a mistake in the rule.
-    Bound {
-        /// A sentence without a full stop.
-        why: String,
-        /// The value to use instead: the unchanged text, or nothing.
-        instead: Value,
-    },
-}
-
-impl Refusal {
-    fn bound(bound: &pattern::Bound, instead: Value) -> Self {
-        Self::Bound { why: bound.to_string(), instead }
-    }
-
-    /// The sentence.
-    #[must_use]
-    pub fn why(&self) -> &str {
-        match self {
-            Self::Failed(why) | Self::Bound { why, .. } => why,
-        }
-    }
-}
-
-impl From<String> for Refusal {
-    fn from(why: String) -> Self {
-        Self::Failed(why)
-    }
-}
-
-impl From<&str> for Refusal {
-    fn from(why: &str) -> Self {
-        Self::Failed(why.to_owned())
-    }
-}
-
-/// One function of the library.
-pub struct Function {
-    /// Its name in rule files.
-    pub name: &'static str,
-    /// Its result, in one line.
-    pub doc: &'static str,
-    /// Its arguments, and whether each is required.
-    pub args: &'static [(&'static str, bool)],
-    /// The function; an error is a sentence without a full stop.
-    pub run: fn(&Args) -> Result<Value, Refusal>,
-}
-
 const OF: &[(&str, bool)] = &[("of", true)];
 
 /// All functions, in the order of their names.
 pub const FUNCTIONS: &[Function] = &[
+    arithmetic::ARITHMETIC,
     Function {
         name: "at_pointer",
         doc: "the value to which a JSON Pointer (RFC 6901) leads in a value; `else` (default: nothing) if it leads nowhere or is no pointer",
         args: &[("of", true), ("pointer", true), ("else", false)],
         run: |args| Ok(tools::at_pointer(of(args), &named(args, "pointer"), args.get("else").unwrap_or(&Value::Null))),
     },
+    units::CAPITAL,
+    date_tokens::CLOCK,
+    units::CODE_UNIT,
+    js_number::COMPARE,
+    js_number::COMPUTE,
     Function {
         name: "concat",
         doc: "the elements of a list joined to one text; if it is not empty and all its elements are lists, these joined to one list",
         args: OF,
         run: concat,
     },
+    date_tokens::DATE_TOKENS,
+    json_text::DIG,
+    lists::DISTINCT,
+    lists::ELEMENT,
     Function {
         name: "escape_pattern",
         doc: "the text as a pattern that matches exactly this text",
@@ -113,6 +70,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: &[("of", true), ("format", false), ("offset", false)],
         run: format_time,
     },
+    units::FROM_CODE_UNIT,
     Function {
         name: "from_pairs",
         doc: "a table of a list of tables `{ key, value }`, as `pairs` gives them; of several with one key the last counts; an element without a key is left out",
@@ -131,6 +89,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: |args| super::schema::inline_refs(of(args)).map_err(Refusal::from),
     },
+    lists::JOIN,
     Function {
         name: "json",
         doc: "the value as compact JSON text; with `indent`, on several lines with so many blanks per level",
@@ -152,12 +111,9 @@ pub const FUNCTIONS: &[Function] = &[
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
     Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
-    Function {
-        name: "match",
-        doc: "the first match of `find` (a plain text or `/pattern/flags`) and its groups, as a list; nothing if there is no match",
-        args: &[("of", true), ("find", true)],
-        run: first_match,
-    },
+    units::MASK_BYTES,
+    replacing::MATCH,
+    json_text::MEMBER,
     Function {
         name: "merge_patch",
         doc: "a table with another one, `with`, merged into it as RFC 7396 says: tables are merged field by field, null removes a field, anything else replaces",
@@ -165,12 +121,14 @@ pub const FUNCTIONS: &[Function] = &[
         run: |args| Ok(super::merge_patch::merge_patch(of(args), args.get("with").unwrap_or(&Value::Null))),
     },
     Function { name: "number", doc: "the number in a text, as JavaScript reads it; nothing if there is none", args: OF, run: number },
+    js_number::PAD_START,
     Function {
         name: "pairs",
         doc: "the fields of a table as a list of tables `{ key, value }`: with keys that are whole numbers first, ascending",
         args: OF,
         run: |args| Ok(Value::list(fields(of(args)).into_iter().map(|(key, value)| pair(key, value)).collect())),
     },
+    js_number::PARSE_INT,
     Function {
         name: "parse_json",
         doc: "the value of a JSON text; `else` (default: nothing) if the text is not JSON; a value that is not a text stays as it is",
@@ -183,13 +141,11 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: |args| Ok(tools::pointer(of(args))),
     },
+    json_text::RANGE,
+    json_text::READ_LIST,
+    json_text::READ_PAIRS,
     Function { name: "repeat", doc: "the text `times` times", args: &[("of", true), ("times", true)], run: repeat },
-    Function {
-        name: "replace",
-        doc: "the text with `find` (a plain text or `/pattern/flags`) replaced by `with`, taken literally; at most `times` times",
-        args: &[("of", true), ("find", true), ("with", false), ("times", false)],
-        run: replace,
-    },
+    replacing::REPLACE,
     Function { name: "reverse", doc: "the characters of a text or the elements of a list from last to first", args: OF, run: reverse },
     Function {
         name: "schema_mistakes",
@@ -206,33 +162,37 @@ pub const FUNCTIONS: &[Function] = &[
             super::schema_problems::problems(of(args), arg("schema"), &arg("at").to_text(), arg("codes")).map_err(Refusal::from)
         },
     },
+    seeded::SEEDED_NUMBER,
+    lists::SET_MISSING,
     Function {
         name: "sha512",
         doc: "SHA-512 of the text in UTF-8, in hex",
         args: OF,
         run: |args| Ok(Value::text(Sha512::digest(text(args).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>())),
     },
-    Function {
-        name: "split",
-        doc: "the parts of a text between `sep` (a plain text or `/pattern/flags`), as a list; its characters for an empty `sep`",
-        args: &[("of", true), ("sep", true)],
-        run: split,
-    },
+    units::SHIFT_UNITS,
+    lists::SPLICE,
+    replacing::SPLIT,
     Function {
         name: "string",
         doc: "the value as a text, as JavaScript converts it: `a,b` for a list, `[object Object]` for a table, `undefined` for a missing value",
         args: OF,
         run: |args| Ok(Value::Text(string(of(args)))),
     },
+    json_text::STRINGIFY,
+    dollars::SUBSTITUTE,
     Function {
         name: "time_difference",
         doc: "the time between `from` and `of` in words, such as `2 days`; both are date texts or milliseconds; with `suffix`, `in 2 days` or `2 days ago`",
         args: &[("of", true), ("from", true), ("suffix", false)],
         run: time_difference,
     },
+    js_number::TO_BASE,
+    js_number::TO_FIXED,
     Function { name: "trim", doc: "the text without white space at both ends", args: OF, run: |args| trimmed(args, js::trim) },
     Function { name: "trim_end", doc: "the text without white space at its end", args: OF, run: |args| trimmed(args, js::trim_end) },
     Function { name: "trim_start", doc: "the text without white space at its start", args: OF, run: |args| trimmed(args, js::trim_start) },
+    units::UNMASK_BYTES,
     Function { name: "upper", doc: "the text in upper case", args: OF, run: |args| Ok(Value::text(text(args).to_uppercase())) },
     Function {
         name: "values",
@@ -288,32 +248,6 @@ fn without(args: &Args) -> Result<Value, Refusal> {
     let keys = keys.as_list().unwrap_or(std::slice::from_ref(keys));
     let kept = map.iter().filter(|(key, _)| !keys.iter().any(|k| k.as_str() == Some(key.as_ref())));
     Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
-}
-
-fn of(args: &Args) -> &Value {
-    args.get("of").unwrap_or(&Value::Null)
-}
-
-fn text(args: &Args) -> Arc<str> {
-    of(args).to_text()
-}
-
-fn named(args: &Args, name: &str) -> Arc<str> {
-    args.get(name).map_or_else(|| Arc::from(""), Value::to_text)
-}
-
-fn times(args: &Args) -> Result<Option<usize>, String> {
-    match args.get("times") {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_i64().map(usize::try_from) {
-            Some(Ok(n)) => Ok(Some(n)),
-            _ => Err("`times` must be a whole number, 0 or more".into()),
-        },
-    }
-}
-
-fn bounded(bytes: usize) -> Result<(), String> {
-    if bytes > MOST_OUTPUT { Err(format!("the text would be longer than {MOST_OUTPUT} bytes")) } else { Ok(()) }
 }
 
 /// The trimmed text; it is not copied if nothing has to be trimmed.
@@ -446,45 +380,4 @@ fn flat(value: &Value) -> Value {
     let list = value.as_list().unwrap_or(std::slice::from_ref(value));
     let elements = list.iter().flat_map(|v| v.as_list().unwrap_or(std::slice::from_ref(v)));
     Value::list(elements.filter(|v| !v.is_null()).cloned().collect())
-}
-
-fn replace(args: &Args) -> Result<Value, Refusal> {
-    let text = text(args);
-    let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
-    if find.text().is_empty() {
-        return Ok(Value::Text(text));
-    }
-    let with = named(args, "with");
-    let replaced = find.replace(&text, times(args)?, |_, out| out.push_str(&with));
-    let replaced = replaced.map_err(|e| Refusal::bound(&e, Value::Text(text.clone())))?;
-    Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
-}
-
-fn first_match(args: &Args) -> Result<Value, Refusal> {
-    let text = text(args);
-    let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
-    let found = find.captures_all(&text, 1).map_err(|e| Refusal::bound(&e, Value::Null))?;
-    let Some(found) = found.first() else { return Ok(Value::Null) };
-    let group = |m: &Option<pattern::Match>| m.map_or(Value::Null, |m| Value::text(m.of(&text)));
-    Ok(Value::list(std::iter::once(&Some(found.whole)).chain(&found.groups).map(group).collect()))
-}
-
-fn split(args: &Args) -> Result<Value, Refusal> {
-    let text = text(args);
-    let sep = named(args, "sep");
-    if sep.is_empty() {
-        return Ok(Value::list(text.chars().map(|c| Value::text(c.to_string())).collect()));
-    }
-    let pattern = pattern::cached(&sep).map_err(|e| format!("`sep` is no usable pattern: {e}"))?;
-    let mut parts = Vec::new();
-    let mut from = 0;
-    let hits = pattern.find_all(&text, usize::MAX).map_err(|e| Refusal::bound(&e, Value::list(vec![Value::Text(text.clone())])))?;
-    for hit in hits {
-        if hit.end > from && hit.start < text.len() {
-            parts.push(Value::text(text.get(from..hit.start).unwrap_or_default()));
-            from = hit.end;
-        }
-    }
-    parts.push(Value::text(text.get(from..).unwrap_or_default()));
-    Ok(Value::list(parts))
 }

@@ -54,22 +54,29 @@ pub fn pattern(source: &str) -> String {
 /// The text with matching halves joined to one character; a lone half cannot be in a text and becomes U+FFFD.
 #[must_use]
 pub fn together(text: &str) -> String {
-    let units = text.chars().flat_map(|c| {
-        let mut units = [0; 2];
-        match unit(c) {
-            Some(unit) => vec![unit],
-            None => c.encode_utf16(&mut units).to_vec(),
-        }
-    });
-    char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    char::decode_utf16(text.chars().flat_map(units)).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 /// The character that represents a half; `None` for a unit that is a character by itself.
-fn half(unit: u16) -> Option<char> {
+pub(super) fn half(unit: u16) -> Option<char> {
     let unit = u32::from(unit);
     HALVES.contains(&unit).then(|| char::from_u32(FIRST + (unit - HALVES.start()))).flatten()
 }
 
-fn unit(c: char) -> Option<u16> {
+/// The half that a character represents; `None` for all other characters.
+pub(super) fn unit(c: char) -> Option<u16> {
     u32::from(c).checked_sub(FIRST).and_then(|n| u16::try_from(n + HALVES.start()).ok())
+}
+
+/// The units of a character; the half that it represents, if it is one of those.
+pub(super) fn units(c: char) -> impl Iterator<Item = u16> {
+    let mut buffer = [0; 2];
+    let (buffer, count) = match unit(c) {
+        Some(unit) => ([unit, 0], 1),
+        None => {
+            let count = c.encode_utf16(&mut buffer).len();
+            (buffer, count)
+        }
+    };
+    buffer.into_iter().take(count)
 }

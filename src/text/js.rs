@@ -57,6 +57,32 @@ pub fn number(text: &str) -> f64 {
     digits.chars().try_fold(0.0_f64, |sum, c| c.to_digit(radix).map(|d| sum.mul_add(f64::from(radix), f64::from(d)))).unwrap_or(f64::NAN)
 }
 
+/// `parseFloat(text)`: the number that a text begins with; NaN if it begins with none.
+#[must_use]
+pub fn leading_number(text: &str) -> f64 {
+    let text = trim_start(text);
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1.0, rest),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if digits.starts_with("Infinity") {
+        return sign * f64::INFINITY;
+    }
+    let whole = digits.bytes().take_while(u8::is_ascii_digit).count();
+    let behind = digits.get(whole..).unwrap_or_default();
+    let fraction = behind.strip_prefix('.').map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count() + 1);
+    if whole == 0 && fraction < 2 {
+        return f64::NAN;
+    }
+    let mut end = whole + fraction;
+    if let Some(power) = digits.get(end..).and_then(|rest| rest.strip_prefix(['e', 'E'])) {
+        let unsigned = power.strip_prefix(['+', '-']).unwrap_or(power);
+        let count = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+        end += if count > 0 { 1 + (power.len() - unsigned.len()) + count } else { 0 };
+    }
+    digits.get(..end).and_then(|number| number.parse::<f64>().ok()).map_or(f64::NAN, |number| sign * number)
+}
+
 fn decimal(text: &str) -> f64 {
     match text {
         "" => 0.0,

@@ -4,34 +4,44 @@
 //! JavaScript means them, the library of pure functions, macros, Handlebars, Liquid, scripts. None knows a pack, a
 //! message or a product; all treat their input as hostile, so each has a bound and an answer for reaching it.
 
+mod arithmetic;
 mod cache;
+mod date_tokens;
 pub mod dice;
+mod dollars;
 mod error;
 mod fingerprint;
+mod function;
 pub mod functions;
 pub mod halves;
 pub mod handlebars;
 pub mod js;
+mod js_number;
 pub mod json_pointer;
+mod json_text;
 pub mod keys;
 mod language;
 pub mod language_tag;
 pub mod leaf;
 mod limits;
 pub mod liquid;
+mod lists;
 pub(crate) mod loose_name;
 pub mod macros;
 mod merge_patch;
 pub mod moment;
 pub mod pattern;
+mod replacing;
 pub(crate) mod schema;
 mod schema_problems;
 mod schema_words;
 pub mod script;
+pub mod seeded;
 pub mod seedrandom;
 pub mod tokens;
 mod tools;
 pub mod truth;
+mod units;
 pub mod verbatim;
 
 pub(crate) use error::Mistake;

@@ -1,7 +1,7 @@
 //! `run`: runs a program, a script of the pack, or the hooks of an event.
 //!
-//! With `each` the program runs once per element, which `as` names, each time on an empty list of its own. With
-//! `singly` it runs once per selected item, alone in the program's own list, and puts the item back.
+//! With `each` the program runs once per element, which `as` names: on its caller's list if that is its list too, and
+//! otherwise each time on an empty list of its own. With `singly` it runs once per selected item, alone in the program's own list, and puts the item back.
 //! A program whose items are of the caller's kind works on the caller's list.
 
 use std::sync::Arc;
@@ -99,17 +99,21 @@ impl Run {
         Ok(())
     }
 
-    fn run_each(&self, program: usize, each: &Expr, st: &mut State, caller: &dyn Caller) -> Result<(), Halt> {
+    fn run_each(&self, program: usize, each: &Expr, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
         let elements = {
             let memo = Memo::default();
             pass_env(st, &memo).eval(each)?
         };
         let own = caller.list_of(program);
-        for element in elements.as_list().unwrap_or(&[]) {
+        // a program over the caller's own list works on what is in it
+        let over = (own == list).then_some(list);
+        for element in elements.elements() {
             let element = settled(element, st)?;
             st.put(std::slice::from_ref(&self.name), element);
-            st.restore(own, Vec::new());
-            ended(caller.program(program, None, st))?;
+            if over.is_none() {
+                st.restore(own, Vec::new());
+            }
+            ended(caller.program(program, over, st))?;
         }
         st.put(std::slice::from_ref(&self.name), Value::Null);
         Ok(())
@@ -131,7 +135,7 @@ impl Verb for Run {
             return Self::run_singly(pass, program, st, list, caller);
         }
         if let Some(each) = &self.each {
-            return self.run_each(program, each, st, caller);
+            return self.run_each(program, each, st, list, caller);
         }
         let own = caller.list_of(program);
         let same = st

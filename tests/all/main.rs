@@ -38,6 +38,7 @@ mod runner;
 mod sending;
 mod session;
 mod shipped;
+mod stacks;
 mod store;
 mod tasks;
 mod template_render;

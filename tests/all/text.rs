@@ -398,6 +398,11 @@ mod macros {
             let (_, least, most) = NAMES[id];
             Some(Found { id: u32::try_from(id).unwrap(), shape: Shape { least, most, block: most < 9, raw: 0 } })
         }
+
+        fn syntax(&self) -> &tapster::text::macros::Syntax {
+            static NESTED: std::sync::LazyLock<tapster::text::macros::Syntax> = std::sync::LazyLock::new(Default::default);
+            &NESTED
+        }
     }
 
     impl MacroHost for Table {
@@ -522,7 +527,7 @@ mod macros {
             ("{{{pick}}}", true),
             ("pick}}", false),
         ] {
-            assert_eq!(may_have_effects(text, &names), effects, "{text}");
+            assert_eq!(may_have_effects(text, &names, &tapster::text::macros::Syntax::default()), effects, "{text}");
         }
     }
 }

@@ -285,6 +285,16 @@ impl Built {
         tapster::emit(&self.pack, &self.plan, dialect).map(|e| e.payload).map_err(|e| error(&e))
     }
 
+    /// The payload for a provider, and where it goes.
+    pub(crate) fn request(&self, dialect: &str) -> Result<Json, Json> {
+        tapster::emit(&self.pack, &self.plan, dialect).map(|e| json!({ "payload": e.payload, "request": e.request })).map_err(|e| error(&e))
+    }
+
+    /// What the build gives back to be stored with the chat.
+    pub(crate) fn patch(&self) -> Json {
+        self.plan.patch.to_json()
+    }
+
     /// The same with other values in the scene.
     pub(crate) fn emit_in(&self, dialect: &str, values: &[(&str, Json)]) -> Result<Json, Json> {
         let mut scene = self.plan.scene.to_json();

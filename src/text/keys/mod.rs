@@ -252,6 +252,12 @@ impl Lookup {
         n
     }
 
+    /// The key of a number.
+    #[must_use]
+    pub fn key_of(&self, number: u32) -> Option<&Key> {
+        self.keys.get(number as usize)
+    }
+
     /// Compiles the keys that were added since the last call, and searches for them in the texts that have been read.
     ///
     /// # Errors
@@ -284,6 +290,24 @@ impl Lookup {
         let from = read.texts.len();
         read.texts.extend(texts.iter().skip(from).cloned());
         self.cut_short |= !read.search(from, &self.sets, sets, &mut self.anywhere);
+    }
+
+    /// Adds one text to a source, and reads it.
+    pub fn add(&mut self, source: usize, text: Arc<str>, sets: &KeySets) {
+        if self.sources.len() <= source {
+            self.sources.resize_with(source + 1, Read::default);
+        }
+        let Some(read) = self.sources.get_mut(source) else { return };
+        let from = read.texts.len();
+        read.texts.push(text);
+        self.cut_short |= !read.search(from, &self.sets, sets, &mut self.anywhere);
+    }
+
+    /// Forgets the texts of a source.
+    pub fn forget(&mut self, source: usize) {
+        if let Some(read) = self.sources.get_mut(source) {
+            *read = Read::default();
+        }
     }
 
     /// Whether any text of any source contains a key. It may also return true for a text that has been removed.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::Syntax;
 use crate::text::js;
 
 /// The arguments that a macro takes.
@@ -50,6 +51,9 @@ pub struct Found {
 pub trait Grammar {
     /// The macro of a name, as written.
     fn find(&self, name: &str) -> Option<Found>;
+
+    /// How macros are written.
+    fn syntax(&self) -> &Syntax;
 
     /// Whether `{{/name}}` ends a block; if not, ends stay as they are written.
     fn has_blocks(&self) -> bool {
@@ -114,7 +118,8 @@ impl Tree {
     /// Reads a text. Macros nested deeper than `depth` are text.
     #[must_use]
     pub fn parse(text: &str, grammar: &dyn Grammar, depth: usize) -> Self {
-        MacroReader { text, grammar, depth, frames: Vec::new(), nodes: Vec::new(), ignored: 0, too_deep: false }.run()
+        let splits = grammar.syntax().separators.iter().filter_map(|sep| sep.bytes().next()).collect();
+        MacroReader { text, grammar, depth, splits, frames: Vec::new(), nodes: Vec::new(), ignored: 0, too_deep: false }.run()
     }
 }
 
@@ -123,8 +128,8 @@ impl Tree {
 enum Mode {
     /// There are none.
     None,
-    /// `::`
-    List,
+    /// There may be several, with this separator between them.
+    List(usize),
     /// Everything that follows is one argument.
     Rest,
     /// What follows is ignored.
@@ -143,6 +148,8 @@ struct MacroReader<'a> {
     text: &'a str,
     grammar: &'a dyn Grammar,
     depth: usize,
+    /// The first bytes of separators.
+    splits: Vec<u8>,
     frames: Vec<Frame>,
     /// Macros of the text itself.
     nodes: Vec<Node>,
@@ -168,7 +175,7 @@ impl MacroReader<'_> {
                 None => break,
                 Some(b'{') if next == Some(&b'{') => self.open(at),
                 Some(b'}') if next == Some(&b'}') => self.close(at),
-                Some(b':') if next == Some(&b':') => self.separate(at),
+                Some(byte) if self.splits.contains(byte) => self.separate(at),
                 Some(_) => at + 1,
             };
         }
@@ -205,7 +212,7 @@ impl MacroReader<'_> {
         let Some(mut frame) = self.frames.pop() else { return at + 1 };
         frame.part.to = at;
         match frame.mode {
-            Mode::List | Mode::Rest => frame.end_part(at, self.grammar),
+            Mode::List(_) | Mode::Rest => frame.end_part(at, 0, self.grammar),
             Mode::None | Mode::Skip => {}
         }
         frame.node.end = at + 2;
@@ -215,17 +222,22 @@ impl MacroReader<'_> {
     }
 
     fn separate(&mut self, at: usize) -> usize {
-        if let Some(frame) = self.frames.last_mut().filter(|f| f.mode == Mode::List && self.ignored == 0) {
-            frame.end_part(at, self.grammar);
-            return at + 2;
+        let Some(frame) = self.frames.last_mut().filter(|_| self.ignored == 0) else { return at + 1 };
+        let Mode::List(n) = frame.mode else { return at + 1 };
+        match self.grammar.syntax().separators.get(n) {
+            Some(sep) if self.text.get(at..).is_some_and(|rest| rest.starts_with(sep.as_ref())) => {
+                frame.end_part(at, sep.len(), self.grammar);
+                at + sep.len()
+            }
+            _ => at + 1,
         }
-        at + 1
     }
 }
 
 impl Frame {
-    fn end_part(&mut self, at: usize, grammar: &dyn Grammar) {
-        let next = Part { from: at + 2, to: at + 2, nodes: Vec::new() };
+    fn end_part(&mut self, at: usize, separator: usize, grammar: &dyn Grammar) {
+        let from = at + separator;
+        let next = Part { from, to: from, nodes: Vec::new() };
         let mut part = std::mem::replace(&mut self.part, next);
         part.to = at;
         if grammar.has_blocks() {
@@ -244,11 +256,6 @@ fn opening(bytes: &[u8], mut at: usize) -> Option<usize> {
         }
         at += 1;
     }
-}
-
-/// Whether a character may stand before a name.
-pub(super) fn is_flag(c: char) -> bool {
-    matches!(c, '!' | '?' | '~' | '#' | '>' | '/')
 }
 
 /// The name at the start of a text: `//`, or a letter and then letters, digits, `_`, `-`.
@@ -279,17 +286,18 @@ fn header(text: &str, start: usize, grammar: &dyn Grammar) -> (Node, Mode, usize
     let from = |at: usize| text.get(at..).unwrap_or_default();
     let skip = |at: usize| text.len() - js::trim_start(from(at)).len();
     let mut at = skip(start + 2);
-    while let Some(flag) = from(at).chars().next().filter(|c| is_flag(*c)) {
+    let syntax = grammar.syntax();
+    while let Some(flag) = from(at).chars().next().filter(|c| syntax.flags.contains(*c)) {
         if from(at).starts_with("//") && !from(at).starts_with("///") {
             break;
         }
-        node.closes |= flag == '/';
-        node.keeps |= flag == '#';
-        at = skip(at + 1);
+        node.closes |= flag == syntax.closer;
+        node.keeps |= Some(flag) == syntax.keeps;
+        at = skip(at + flag.len_utf8());
     }
-    let mark = from(at).get(..1).filter(|mark| matches!(*mark, "." | "$"));
+    let mark = from(at).chars().next().filter(|mark| syntax.marks.contains(*mark)).and_then(|mark| from(at).get(..mark.len_utf8()));
     if let Some((mark, found)) = mark.and_then(|mark| Some((mark, grammar.find(mark)?))) {
-        if let Some((variable, mode, at)) = variable(text, skip(at + 1)) {
+        if let Some((variable, mode, at)) = variable(text, skip(at + mark.len()), syntax) {
             node.name = mark.into();
             node.found = Some(found);
             node.variable = Some(variable);
@@ -310,22 +318,20 @@ fn header(text: &str, start: usize, grammar: &dyn Grammar) -> (Node, Mode, usize
         after += from(after).find(|c: char| js::is_space(c) || matches!(c, ':' | '|' | '}')).unwrap_or(from(after).len());
     }
     let next = skip(after);
-    if from(next).starts_with("::") {
-        (node, Mode::List, next + 2)
-    } else if from(next).starts_with(':') {
-        (node, Mode::Rest, next + 1)
+    let separator = syntax.separators.iter().enumerate().filter(|(_, sep)| from(next).starts_with(sep.as_ref()));
+    if let Some((n, sep)) = separator.max_by_key(|(_, sep)| sep.len()) {
+        (node, Mode::List(n), next + sep.len())
+    } else if let Some(mark) = syntax.rest_at(from(next)) {
+        (node, Mode::Rest, next + mark)
     } else if from(next).starts_with("}}") || from(next).is_empty() {
         (node, Mode::None, next)
     } else {
-        (node, Mode::Rest, after)
+        (node, if syntax.parts_at_space() { Mode::Rest } else { Mode::Skip }, after)
     }
 }
 
-/// Operators of a variable shorthand, the longer ones first.
-const OPERATORS: &[&str] = &["||=", "??=", "++", "--", "+=", "-=", "||", "??", "==", "!=", ">=", "<=", ">", "<", "="];
-
 /// The name and the operator of a variable shorthand whose name begins at `at`; `None` if it is not one.
-fn variable(text: &str, at: usize) -> Option<([Arc<str>; 2], Mode, usize)> {
+fn variable(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mode, usize)> {
     let rest = text.get(at..)?;
     // a dash at the end belongs to an operator
     let name = match name_of(rest) {
@@ -341,9 +347,9 @@ fn variable(text: &str, at: usize) -> Option<([Arc<str>; 2], Mode, usize)> {
     if name.is_empty() {
         return None;
     }
-    if let Some(operator) = OPERATORS.iter().find(|o| behind.starts_with(**o)) {
-        let mode = if matches!(*operator, "++" | "--") { Mode::Skip } else { Mode::Rest };
-        return Some(([name.into(), (*operator).into()], mode, place + operator.len()));
+    if let Some(operator) = syntax.operators.iter().find(|o| behind.starts_with(o.as_ref())) {
+        let mode = if syntax.steps.contains(operator) { Mode::Skip } else { Mode::Rest };
+        return Some(([name.into(), operator.as_ref().into()], mode, place + operator.len()));
     }
     // a second word is ignored
     let word = behind.len() < after.len() && behind.starts_with(|c: char| c.is_ascii_alphabetic());

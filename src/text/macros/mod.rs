@@ -7,6 +7,8 @@
 pub mod indent;
 pub mod macro_parser;
 pub mod passes;
+pub mod stack;
+pub mod syntax;
 pub mod walk;
 
 use std::hash::BuildHasher;
@@ -15,6 +17,7 @@ use std::sync::Arc;
 use super::Limits;
 
 pub use macro_parser::{Found, Grammar, Shape, Tree};
+pub use syntax::Syntax;
 pub use walk::{Branch, Called, Walk};
 
 /// A place in the text that is expanded, in bytes.
@@ -38,6 +41,11 @@ pub trait MacroHost: Grammar {
 
     /// Rewrites a text before it is parsed; `None` if nothing changes.
     fn before(&self, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// The text that a macro has given as the value of the whole text, which ends there.
+    fn ended(&self) -> Option<Arc<str>> {
         None
     }
 
@@ -96,7 +104,7 @@ fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits, warnings: &mut
     let walk = Walk::new(host, *limits);
     let done = walk.whole(source, &reading.tree);
     warnings.append(&mut walk.warnings.take());
-    let done = done?;
+    let done = host.ended().map(|whole| whole.to_string()).or(done)?;
     Some(host.after(&done).unwrap_or(done))
 }
 
@@ -111,23 +119,25 @@ pub(crate) fn has_braces(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), b"{{").is_some()
 }
 
-/// Whether a text may call one of the macros `names` (in lower case), judged by a scan. A variable shorthand such as
-/// `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. It may also return true for a macro that is never
+/// Whether a text may call one of the macros `names` (as they are compared), judged by a scan. A variable shorthand such
+/// as `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. It may also return true for a macro that is never
 /// reached.
 #[must_use]
-pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>) -> bool {
+pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>, syntax: &Syntax) -> bool {
     // most messages hold no brace at all, and a long chat has many
     text.contains('{')
         && text.match_indices("{{").any(|(at, _)| {
             let inside = text
                 .get(at + 2..)
                 .unwrap_or_default()
-                .trim_start_matches(|c: char| c == '{' || macro_parser::is_flag(c) || c.is_whitespace());
-            let name = match inside.chars().next() {
-                Some('.') => ".".to_owned(),
-                Some('$') => "$".to_owned(),
-                _ => macro_parser::name_of(inside).to_ascii_lowercase(),
+                .trim_start_matches(|c: char| c == '{' || syntax.flags.contains(c) || c.is_whitespace());
+            let mark = inside.get(..1).filter(|mark| syntax.marks.contains(mark));
+            // what does not count in names may stand in them, and what parts a name from its arguments ends it
+            let named = || match syntax.drop.is_empty() {
+                true => macro_parser::name_of(inside),
+                false => inside.split_once([':', '}', '{']).map_or("", |(name, _)| name),
             };
-            !name.is_empty() && names.contains(name.as_str())
+            let name = mark.map_or_else(|| syntax.folded(named()), Into::into);
+            !name.is_empty() && names.contains(name.as_ref())
         })
 }

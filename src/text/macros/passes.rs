@@ -118,6 +118,12 @@ impl Flat {
         }
     }
 
+    /// A text that a macro has ended.
+    #[must_use]
+    pub fn ended(self, whole: Arc<str>) -> Expanded {
+        Expanded { text: whole, warnings: self.warnings }
+    }
+
     /// The text after its last pass.
     #[must_use]
     pub fn done(self) -> Expanded {

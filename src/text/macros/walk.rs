@@ -84,6 +84,8 @@ pub struct Called<'a> {
     pub id: Option<u32>,
     /// The arguments, expanded and trimmed; those that are passed unevaluated are empty.
     pub args: &'a [Arc<str>],
+    /// What stands between its braces, as far as that is known: with what was expanded in it, where it is read with a stack.
+    pub written: &'a str,
     /// The arguments that are passed unevaluated, as written; empty if there are none.
     pub branches: &'a [Branch<'a>],
     /// Whether the last argument was written as a body.
@@ -277,6 +279,9 @@ impl<'a> Walk<'a> {
             }
         }
         let result = if fits { self.call(source, node, body.is_some(), &mut given) } else { MacroResult::Unknown };
+        if self.host.ended().is_some() {
+            self.stopped.set(true);
+        }
         if self.stopped.get() {
             return Err(Stop);
         }
@@ -294,18 +299,20 @@ impl<'a> Walk<'a> {
     }
 
     fn argument<'b>(&self, part: Branch<'b>, raw: bool, given: &mut Given<'b>) -> Result<(), Stop> {
+        let trims = self.host.syntax().trim;
+        let own = |text: &str| if trims { js::trim(text).into() } else { text.into() };
         if raw {
-            given.raw(part.trimmed(), given.args.len());
+            given.raw(if trims { part.trimmed() } else { part }, given.args.len());
             return Ok(());
         }
         if part.nodes.is_empty() {
-            given.args.push(js::trim(part.text()).into());
+            given.args.push(own(part.text()));
             return Ok(());
         }
         let mut text = String::new();
         self.list(part, &mut text)?;
         given.written.resize(given.args.len(), None);
-        given.args.push(js::trim(&text).into());
+        given.args.push(own(&text));
         given.written.push(Some(text));
         Ok(())
     }
@@ -328,7 +335,9 @@ impl<'a> Walk<'a> {
     fn ask(&self, source: &Arc<str>, node: &Node, block: bool, args: &[Arc<str>], branches: &[Branch<'_>]) -> MacroResult {
         let id = node.found.map(|f| f.id);
         let (at, origin) = (node.start, self.origin.get());
-        self.host.call(&Called { name: &node.name, id, args, branches, block, keeps: node.keeps, at, origin, source, walk: Some(self) })
+        let written = source.get(node.start + 2..node.end.saturating_sub(2)).unwrap_or_default();
+        let keeps = node.keeps;
+        self.host.call(&Called { name: &node.name, id, args, written, branches, block, keeps, at, origin, source, walk: Some(self) })
     }
 
     /// The macro as written, with the macros inside it expanded. The end of an unused body is written in its short

@@ -105,11 +105,7 @@ impl Add {
         let env = pass_env(st, memo);
         let Some(each) = &self.each else { return self.template.make(&env) };
         let elements = env.eval(each)?;
-        let elements = match &elements {
-            Value::List(l) => l.as_slice(),
-            Value::Null => &[],
-            other => std::slice::from_ref(other),
-        };
+        let elements = elements.elements();
         st.visit(elements.len())?;
         let mut out = Vec::with_capacity(elements.len());
         for (n, element) in elements.iter().enumerate() {

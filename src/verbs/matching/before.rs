@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{FieldId, Item, Value};
 
-use super::Keys;
+use super::Asks;
 
 /// What items have asked for, by the number that follows an item through its build.
 #[derive(Default)]
@@ -18,23 +18,22 @@ struct Known {
     values: Box<[Option<Value>]>,
     /// The number of the profile that its keys were prepared for.
     profile: usize,
-    keys: Keys,
-    more: Keys,
+    asks: Asks,
 }
 
 impl Before {
     /// The keys of an item, if the item has not changed since and has the same profile.
-    pub(super) fn get(&self, item: &Item, fields: &[FieldId], profile: usize) -> Option<(Keys, Keys)> {
+    pub(super) fn get(&self, item: &Item, fields: &[FieldId], profile: usize) -> Option<Asks> {
         let known = self.0.get(&item.seq).filter(|known| known.profile == profile)?;
         let same = fields.iter().zip(&known.values).all(|(field, old)| is_still(item.get(*field), old.as_ref()));
-        same.then(|| (known.keys.clone(), known.more.clone()))
+        same.then(|| known.asks.clone())
     }
 
     /// Keeps the keys of an item for the next round.
-    pub(super) fn put(&mut self, item: &Item, fields: &[FieldId], profile: usize, keys: &Keys, more: &Keys) {
+    pub(super) fn put(&mut self, item: &Item, fields: &[FieldId], profile: usize, asks: &Asks) {
         let values: Box<[Option<Value>]> = fields.iter().map(|f| item.get(*f).cloned()).collect();
         if item.seq != 0 && !values.iter().flatten().any(|v| matches!(v, Value::Rule(_))) {
-            self.0.insert(item.seq, Known { values, profile, keys: keys.clone(), more: more.clone() });
+            self.0.insert(item.seq, Known { values, profile, asks: asks.clone() });
         }
     }
 }

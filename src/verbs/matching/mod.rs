@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
@@ -33,7 +33,7 @@ use words::Words;
 pub const INFO: Info = Info {
     name: "match",
     doc: "searches the scan sources for the keys of the items",
-    terms: &["keys", "more", "prepare", "set", "grow"],
+    terms: &["keys", "more", "queries", "unasked", "unless", "prepare", "set", "grow"],
     cost: "one pass over the text",
     did: "set",
     parse: |cx, w| Some(Box::new(Match::parse(cx, w.fields, w.span, w.scope)?)),
@@ -41,11 +41,12 @@ pub const INFO: Info = Info {
 
 /// The terms of `match`.
 pub struct Match {
-    keys: Expr,
-    more: Option<Expr>,
+    wanted: Wanted,
+    unasked: Option<Cond>,
+    unless: Option<Expr>,
     prepare: Box<[Step]>,
     set: Set,
-    grow: Option<FieldId>,
+    grow: Option<Grow>,
     sources: Vec<Source>,
     matchers: Vec<Matcher>,
     logic: FxHashMap<Arc<str>, (Option<Test>, Option<Test>)>,
@@ -58,6 +59,24 @@ pub struct Match {
     looked_at: Option<Arc<[FieldId]>>,
     /// The fields that an item's keys come from; `None` if they may come from more.
     keys_from: Option<Box<[FieldId]>>,
+}
+
+/// What is asked for each item.
+enum Wanted {
+    /// Its primary and secondary keys.
+    Keys(Expr, Option<Expr>),
+    /// Its queries, all of which must succeed.
+    Queries(Expr),
+}
+
+/// The term `grow`.
+struct Grow {
+    /// The text that is searched too as soon as its item is found.
+    field: FieldId,
+    /// Which found items add their text; all without it.
+    from: Option<Cond>,
+    /// Which items search these texts; all without it.
+    for_: Option<Cond>,
 }
 
 /// A row of `scan_source`.
@@ -83,6 +102,7 @@ struct Matcher {
     key: Box<[Step]>,
     text: Box<[Step]>,
     bad_is_next: bool,
+    texts: Texts,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,6 +111,17 @@ enum How {
     Word,
     Regex,
     Any,
+}
+
+/// Which texts a key is searched in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Texts {
+    /// In all texts as one, joined by line breaks.
+    Joined,
+    /// In each text by itself.
+    Each,
+    /// Only in the first text, in the order of the lists.
+    First,
 }
 
 /// A key, ready to be looked up.
@@ -102,14 +133,38 @@ enum Ready {
     Never,
     /// By the automata: the matcher that prepares the texts, and its number.
     Plain(usize, u32),
-    /// In the joined text: a pattern.
+    /// By itself: a pattern, a key with a line break, or a key that counts in some texts only. The number is that of
+    /// the matcher that prepares the texts.
+    Alone(usize, Sought, Texts),
+}
+
+/// What is searched for by itself.
+#[derive(Clone)]
+enum Sought {
     Pattern(crate::text::pattern::Pattern),
-    /// In the joined text: a key with a line break.
-    Lines(usize, Key),
+    Key(Key),
 }
 
 /// An item's keys, ready to be looked up.
 type Keys = Arc<[Ready]>;
+
+/// What an item asks for, ready to be looked up.
+#[derive(Clone)]
+enum Asks {
+    Keys(Keys, Keys),
+    Queries(Arc<[Query]>),
+}
+
+/// One of an item's queries.
+struct Query {
+    /// The keys as written, for a trace.
+    written: Value,
+    keys: Keys,
+    /// Every key must be in every text; otherwise one key in one text is enough.
+    all: bool,
+    /// The query succeeds if that does not hold.
+    absent: bool,
+}
 
 /// Which matchers an item's keys may use, and whether case counts there.
 type Profile = Arc<[Option<bool>]>;
@@ -120,20 +175,36 @@ type Windows = Arc<[usize]>;
 impl Match {
     /// Reads the terms and the tables.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
-        let (Some(keys), Some(set)) = (fields.get("keys"), fields.get("set")) else {
+        let node = |key: &str| fields.get(key).map(|f| &f.node);
+        let wanted = match (node("queries"), node("keys")) {
+            (Some(queries), None) => {
+                super::misuse::refuse(cx, fields, "more", "`more` beside `queries`: `more` are the secondary keys", "write a query");
+                Some(Wanted::Queries(cx.within(scope.clone(), |cx| cx.expr(queries))))
+            }
+            (None, Some(keys)) => {
+                let keys = cx.within(scope.clone(), |cx| cx.expr(keys));
+                Some(Wanted::Keys(keys, sealed(cx, node("more"), scope)))
+            }
+            (Some(_), Some(_)) => {
+                super::misuse::refuse(cx, fields, "keys", "`keys` beside `queries`: both say what is searched for", "take one out");
+                None
+            }
+            (None, None) => None,
+        };
+        let (Some(wanted), Some(set)) = (wanted, fields.get("set")) else {
             cx.fail(
                 Code::TermMissing,
                 span,
-                "`match` needs `keys` and `set`",
+                "`match` needs `keys` or `queries`, and `set`",
                 Some("add `keys = \"@keys\"` and `set = { hit = true }`".into()),
             );
             return None;
         };
-        let keys = cx.within(scope.clone(), |cx| cx.expr(&keys.node));
-        let more = sealed(cx, fields.get("more").map(|f| &f.node), scope);
+        let unasked = filter(cx, node("unasked"), scope);
+        let unless = sealed(cx, node("unless"), scope);
         let prepare = fields.get("prepare").map(|f| cx.within(scope.clone(), |cx| cx.steps(&f.node))).unwrap_or_default();
         let set = Set::of(cx, &set.node, scope);
-        let grow = fields.get("grow").and_then(|f| f.node.as_text()).map(|f| cx.fields.intern(f));
+        let grow = node("grow").and_then(|n| Grow::parse(cx, n, scope));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
         let sources = rows("scan_source").iter().filter_map(|r| source(cx, &r.name, &r.fields, scope)).collect();
@@ -146,9 +217,27 @@ impl Match {
             logic.insert(row.name.clone(), (test("secondary"), test("missing")));
         }
         let logic_field = cx.fields.intern("logic");
-        let keys_from = alike::keys_from(&keys, more.as_ref());
+        let keys_from = match &wanted {
+            Wanted::Keys(keys, more) => alike::keys_from(keys, more.as_ref()),
+            Wanted::Queries(queries) => alike::keys_from(queries, None),
+        };
         let looked_at = None;
-        let mut made = Self { keys, more, prepare, set, grow, sources, matchers, logic, logic_field, words, steady, looked_at, keys_from };
+        let mut made = Self {
+            wanted,
+            unasked,
+            unless,
+            prepare,
+            set,
+            grow,
+            sources,
+            matchers,
+            logic,
+            logic_field,
+            words,
+            steady,
+            looked_at,
+            keys_from,
+        };
         made.looked_at = alike::looked_at(&made);
         Some(made)
     }
@@ -185,13 +274,20 @@ impl Verb for Match {
                 }
             }
             scan.compile()?;
+            let mut found_so_far = FxHashSet::default();
             for (n, asked) in asked {
                 let Some(item) = items.items.get(n) else { continue };
                 let here = env.inner(Current::Item(item, n));
+                if asked.rivals.iter().any(|rival| found_so_far.contains(rival)) {
+                    continue;
+                }
                 if let Some(found) = scan.find(item, &asked, &here)? {
                     hits.push((n, found));
-                    if let Some(text) = self.grow.and_then(|f| item.get(f)) {
-                        scan.grow(text.to_text());
+                    if self.unless.is_some() {
+                        found_so_far.insert(n);
+                    }
+                    if let Some(text) = self.grow.as_ref().map_or(Ok(None), |grow| grow.text(item, &here))? {
+                        scan.grow(&text)?;
                     }
                 }
             }
@@ -208,6 +304,25 @@ impl Verb for Match {
         *st.because.borrow_mut() = None;
         self.set.apply(st, list, &chosen, memo)?;
         Ok(self.set.apply_globals(st, list, &chosen, memo)?)
+    }
+}
+
+impl Grow {
+    /// `grow = "field"`, or `grow = { field, from?, for? }`.
+    fn parse(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Option<Self> {
+        let field = node.as_text().or_else(|| node.get("field").and_then(Node::as_text));
+        let Some(field) = field.map(|f| cx.fields.intern(f)) else {
+            let help = "write `grow = \"text\"` or `grow = { field = \"text\", from = …, for = … }`";
+            cx.fail(Code::TermType, node.span, "`grow` names no field", Some(help.into()));
+            return None;
+        };
+        Some(Self { field, from: filter(cx, node.get("from"), scope), for_: filter(cx, node.get("for"), scope) })
+    }
+
+    /// The text that a found item adds, if it adds one.
+    fn text(&self, item: &Item, env: &Env<'_>) -> Result<Option<Arc<str>>, Fault> {
+        let adds = self.from.as_ref().map_or(Ok(true), |c| env.holds(c))?;
+        Ok(item.get(self.field).filter(|_| adds).map(Value::to_text))
     }
 }
 
@@ -274,5 +389,10 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matche
         key: node("key").map(|n| cx.within(scope.clone(), |cx| cx.steps(n))).unwrap_or_default(),
         text: node("text").map(|n| cx.within(Scope::None, |cx| cx.steps(n))).unwrap_or_default(),
         bad_is_next: word("bad") == Some("next"),
+        texts: match word("texts") {
+            Some("each") => Texts::Each,
+            Some("first") => Texts::First,
+            _ => Texts::Joined,
+        },
     }
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::text::keys::Key;
 
-use super::Profile;
+use super::{Profile, Texts};
 
 /// Bytes that may be remembered.
 const MOST: usize = 32 << 20;
@@ -22,7 +22,7 @@ pub(super) enum Way {
     /// In no text.
     Never,
     /// As a key, in the texts of the lookup of that number.
-    Key(usize, Key),
+    Key(usize, Key, Texts),
 }
 
 /// What is remembered: for each profile, by word.

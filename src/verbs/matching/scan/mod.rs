@@ -15,16 +15,25 @@ use crate::text::keys::{Edge, Hit, Key, Lookup};
 use super::alike::Alike;
 use super::before::Before;
 use super::words::Way;
-use super::{How, Keys, Match, Profile, Ready, Source, Windows};
+use super::{Asks, How, Keys, Match, Profile, Query, Ready, Sought, Source, Texts, Wanted, Windows};
 
+mod find;
 mod told;
 
 /// What one item asks for.
 pub(super) struct Asked {
-    keys: Keys,
-    more: Keys,
+    asks: Asks,
     windows: Windows,
+    /// It searches the texts of items that were found before it.
+    grown: bool,
+    /// It is found without any key.
+    unasked: bool,
+    /// It is not found if one of the items at these indexes has been found.
+    pub(super) rivals: Box<[usize]>,
 }
+
+/// The number of a key that was found, and where if that is known: the source, and the place in its texts.
+type Place = (usize, Option<(usize, Hit)>);
 
 /// The keys of an item as they were given, and made ready.
 type Prepared = (Value, Keys);
@@ -51,6 +60,8 @@ pub(super) struct ScanCache {
     /// By the address of a list of keys, and the profile.
     known: FxHashMap<(usize, usize), Prepared>,
     before: Before,
+    /// Texts as a matcher prepares them, by its number and the address of the text, which is kept for its address.
+    prepared: FxHashMap<(usize, usize), (Arc<str>, Arc<str>)>,
 }
 
 /// One run of the pass.
@@ -65,8 +76,10 @@ pub(super) struct Scan<'a> {
     matchers_on: Vec<bool>,
     /// What earlier runs have found out, and what later ones may use.
     kept: ScanCache,
-    /// Texts that were prepared for each lookup, so far.
-    grown: Vec<Arc<str>>,
+    /// The texts of each source as each matcher prepares them, as far as they have been needed.
+    prepared: Vec<Vec<Vec<Arc<str>>>>,
+    /// The texts of found items, as they are and as each matcher prepares them.
+    grown: Vec<Vec<Arc<str>>>,
     /// Keys of this run alone: patterns, about which each run warns, and macros, whose result may differ next time.
     known: FxHashMap<(usize, usize), Prepared>,
     joined: FxHashMap<(usize, Windows, usize), Arc<str>>,
@@ -83,6 +96,7 @@ impl<'a> Scan<'a> {
         let active = of.sources.iter().map(|s| on(&s.when)).collect::<Result<Vec<_>, _>>()?;
         let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
         kept.lookups.resize_with(of.matchers.len() + 1, Lookup::default);
+        kept.lookups.iter_mut().for_each(|lookup| lookup.forget(of.sources.len()));
         Ok(Self {
             of,
             env,
@@ -91,7 +105,8 @@ impl<'a> Scan<'a> {
             active,
             matchers_on,
             kept,
-            grown: Vec::new(),
+            prepared: vec![vec![Vec::new(); of.sources.len()]; of.matchers.len()],
+            grown: vec![Vec::new(); of.matchers.len() + 1],
             known: FxHashMap::default(),
             joined: FxHashMap::default(),
             windows: Arc::from([]),
@@ -102,36 +117,83 @@ impl<'a> Scan<'a> {
 
     /// Prepares an item's keys and the texts that it searches.
     pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<Asked, Fault> {
-        self.alike.turn(self.of.looked_at.as_deref(), item);
-        if let Some((keys, more)) = self.asked_before(item) {
-            return Ok(Asked { keys, more, windows: self.windows(env)? });
-        }
-        let mut stays = true;
-        let keys = self.keys(&self.of.keys, item, env, &mut stays)?;
-        if keys.is_empty() {
-            return Ok(Asked { keys, more: self.none.clone(), windows: Arc::from([]) });
-        }
-        let more = match &self.of.more {
-            Some(more) => self.keys(more, item, env, &mut stays)?,
-            None => self.none.clone(),
+        let unasked = self.of.unasked.as_ref().map_or(Ok(false), |c| env.holds(c))?;
+        let rivals = self.of.unless.as_ref().map(|e| env.eval(e)).transpose()?.unwrap_or_default();
+        let rivals = rivals.elements().iter().filter_map(|n| usize::try_from(n.as_i64()?).ok()).collect();
+        let grown = match self.of.grow.as_ref().map(|grow| &grow.for_) {
+            Some(Some(cond)) if !unasked => env.holds(cond)?,
+            Some(_) => true,
+            None => false,
         };
-        if let (true, Some(from), Some((_, profile))) = (stays, &self.of.keys_from, &self.alike.profile) {
-            self.kept.before.put(item, from, *profile, &keys, &more);
+        let nothing = || Asks::Keys(self.none.clone(), self.none.clone());
+        if unasked {
+            return Ok(Asked { asks: nothing(), windows: Arc::from([]), grown, unasked, rivals });
         }
-        Ok(Asked { keys, more, windows: self.windows(env)? })
+        self.alike.turn(self.of.looked_at.as_deref(), item);
+        let asks = match self.asked_before(item) {
+            Some(asks) => asks,
+            None => self.asks(item, env)?,
+        };
+        let nothing = match &asks {
+            Asks::Keys(keys, _) => keys.is_empty(),
+            Asks::Queries(queries) => queries.is_empty(),
+        };
+        let windows = if nothing { Arc::from([]) } else { self.windows(env)? };
+        Ok(Asked { asks, windows, grown, unasked, rivals })
     }
 
-    /// The keys from an earlier run, if the item would ask for the same again. This does not compute the profile of
-    /// the item: the first of several alike items always asks anew.
-    fn asked_before(&self, item: &Item) -> Option<(Keys, Keys)> {
+    /// What an item asks for, made ready.
+    fn asks(&mut self, item: &Item, env: &Env<'_>) -> Result<Asks, Fault> {
+        let mut stays = true;
+        let asks = match &self.of.wanted {
+            Wanted::Keys(keys, more) => {
+                let keys = self.keys(&env.eval(keys)?, item, env, &mut stays)?;
+                if keys.is_empty() {
+                    return Ok(Asks::Keys(keys, self.none.clone()));
+                }
+                let more = match more {
+                    Some(more) => self.keys(&env.eval(more)?, item, env, &mut stays)?,
+                    None => self.none.clone(),
+                };
+                Asks::Keys(keys, more)
+            }
+            Wanted::Queries(queries) => {
+                let queries = env.eval(queries)?;
+                let made = queries.elements().iter().map(|query| self.query(query, item, env, &mut stays));
+                Asks::Queries(made.collect::<Result<_, _>>()?)
+            }
+        };
+        if let (true, Some(from), Some((_, profile))) = (stays, &self.of.keys_from, &self.alike.profile) {
+            self.kept.before.put(item, from, *profile, &asks);
+        }
+        Ok(asks)
+    }
+
+    /// One query: `{ keys, all?, absent? }`.
+    fn query(&mut self, query: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Query, Fault> {
+        let Value::Map(fields) = query else {
+            return Err(Fault::failed("a query of `match` is a table `{ keys = […], all = …, absent = … }`"));
+        };
+        let written = Value::list(fields.get("keys").map(Value::elements).unwrap_or_default().to_vec());
+        let written = match fields.get("keys") {
+            Some(list @ Value::List(_)) => list.clone(),
+            _ => written,
+        };
+        let flag = |key: &str| fields.get(key).is_some_and(Value::truthy);
+        let keys = self.keys(&written, item, env, stays)?;
+        Ok(Query { written, keys, all: flag("all"), absent: flag("absent") })
+    }
+
+    /// What an item has asked for in an earlier run, if it would ask for the same again. This does not compute the
+    /// profile of the item: the first of several alike items always asks anew.
+    fn asked_before(&self, item: &Item) -> Option<Asks> {
         let (_, profile) = self.alike.profile.as_ref()?;
         self.kept.before.get(item, self.of.keys_from.as_deref()?, *profile)
     }
 
     /// An item's prepared keys; `stays` becomes false if the next run may prepare them differently.
-    fn keys(&mut self, keys: &Expr, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Keys, Fault> {
-        let value = env.eval(keys)?;
-        let Value::List(list) = &value else { return Ok(self.none.clone()) };
+    fn keys(&mut self, value: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Keys, Fault> {
+        let Value::List(list) = value else { return Ok(self.none.clone()) };
         if list.is_empty() {
             return Ok(self.none.clone());
         }
@@ -157,7 +219,7 @@ impl<'a> Scan<'a> {
 
     /// Whether the next run would prepare these keys the same way, and without warnings.
     fn stays(&self, keys: &[Value], ready: &[Ready]) -> bool {
-        let found = |ready: &Ready| matches!(ready, Ready::Any | Ready::Plain(..) | Ready::Lines(..));
+        let found = |ready: &Ready| matches!(ready, Ready::Any | Ready::Plain(..) | Ready::Alone(_, Sought::Key(_), _));
         let plain = |key: &Value| key.as_str().is_some_and(crate::text::macros::is_plain);
         self.of.steady && self.of.words.is_some() && ready.iter().all(found) && keys.iter().all(plain)
     }
@@ -203,7 +265,7 @@ impl<'a> Scan<'a> {
                 How::Any => Way::Any,
                 // every build warns about a bad pattern, so it is not cached
                 How::Regex => match self.pattern(&text, item) {
-                    Ok(pattern) => return Ok(Ready::Pattern(pattern)),
+                    Ok(pattern) => return Ok(Ready::Alone(self.of.matchers.len(), Sought::Pattern(pattern), matcher.texts)),
                     Err(true) if matcher.bad_is_next => {
                         warned = true;
                         continue;
@@ -213,7 +275,7 @@ impl<'a> Scan<'a> {
                 How::Plain | How::Word if text.is_empty() => Way::Never,
                 How::Plain | How::Word => {
                     let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
-                    Way::Key(lookup, Key { text, case, edge })
+                    Way::Key(lookup, Key { text, case, edge }, matcher.texts)
                 }
             };
             if let (Some(words), false) = (&self.of.words, warned) {
@@ -229,8 +291,10 @@ impl<'a> Scan<'a> {
         match way {
             Way::Any => Ready::Any,
             Way::Never => Ready::Never,
-            Way::Key(lookup, key) if key.text.contains('\n') => Ready::Lines(lookup, key),
-            Way::Key(lookup, key) => self.kept.lookups.get_mut(lookup).map_or(Ready::Never, |keys| Ready::Plain(lookup, keys.key(key))),
+            Way::Key(lookup, key, texts) if texts == Texts::First || key.text.contains('\n') => {
+                Ready::Alone(lookup, Sought::Key(key), texts)
+            }
+            Way::Key(lookup, key, _) => self.kept.lookups.get_mut(lookup).map_or(Ready::Never, |keys| Ready::Plain(lookup, keys.key(key))),
         }
     }
 
@@ -297,7 +361,7 @@ impl<'a> Scan<'a> {
     pub(super) fn compile(&mut self) -> Result<(), Fault> {
         for n in 0..self.kept.lookups.len() {
             for source in 0..self.texts.len() {
-                let texts = self.texts_for(n, source)?;
+                let texts = self.texts_for(n, source)?.to_vec();
                 if let Some(lookup) = self.kept.lookups.get_mut(n) {
                     lookup.read(source, &texts, &self.env.st.rules.key_sets);
                 }
@@ -311,105 +375,31 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// The texts of a source as a matcher wants them.
-    fn texts_for(&self, lookup: usize, source: usize) -> Result<Vec<Arc<str>>, Fault> {
-        let texts = self.texts.get(source).map(Vec::as_slice).unwrap_or_default();
-        match self.of.matchers.get(lookup) {
-            None => Ok(texts.to_vec()),
-            Some(matcher) if matcher.text.is_empty() => Ok(Vec::new()),
-            Some(matcher) => texts.iter().map(|t| through(&matcher.text, t.clone(), self.env)).collect(),
+    /// The texts of a source as a matcher prepares them.
+    fn texts_for(&mut self, lookup: usize, source: usize) -> Result<&[Arc<str>], Fault> {
+        let raw = self.texts.get(source).map(Vec::as_slice).unwrap_or_default();
+        let (Some(matcher), Some(made)) = (self.of.matchers.get(lookup), self.prepared.get_mut(lookup).and_then(|m| m.get_mut(source)))
+        else {
+            return Ok(raw);
+        };
+        if matcher.text.is_empty() {
+            return Ok(&[]);
         }
-    }
-
-    /// Adds the text of a found item to the texts in which later items are searched.
-    pub(super) fn grow(&mut self, text: Arc<str>) {
-        self.grown.push(text);
-        let source = self.of.sources.len();
-        for (n, lookup) in self.kept.lookups.iter_mut().enumerate() {
-            let steps = self.of.matchers.get(n).map(|m| m.text.as_ref()).unwrap_or_default();
-            let texts: Vec<Arc<str>> =
-                self.grown.iter().map(|t| through(steps, t.clone(), self.env).unwrap_or_else(|_| t.clone())).collect();
-            lookup.read(source, &texts, &self.env.st.rules.key_sets);
-        }
-    }
-
-    /// The number of keys found, if the item is hit.
-    pub(super) fn find(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Option<usize>, Fault> {
-        let windows = &asked.windows;
-        let mut primary = 0;
-        let mut first = None;
-        for (n, key) in asked.keys.iter().enumerate() {
-            if let Some(at) = self.has(key, windows, item)? {
-                primary += 1;
-                first = first.or(Some((n, at)));
-            }
-        }
-        let Some((key, at)) = first else { return Ok(None) };
-        let mut secondary = 0;
-        for key in asked.more.iter() {
-            secondary += usize::from(self.has(key, windows, item)?.is_some());
-        }
-        if !asked.more.is_empty() && !self.of.combines(item, secondary, asked.more.len(), env)? {
-            return Ok(None);
-        }
-        if self.env.st.trail.is_some() {
-            let told = self.told(asked, key, at, windows, env)?;
-            self.env.st.explain(item, told);
-        }
-        Ok(Some(primary + secondary))
-    }
-
-    /// Whether a key is in the texts, and where if that is known.
-    fn has(&mut self, key: &Ready, windows: &Windows, item: &Item) -> Result<Option<Option<(usize, Hit)>>, Fault> {
-        Ok(match key {
-            Ready::Any => Some(None),
-            Ready::Never => None,
-            Ready::Plain(lookup, key) => {
-                let Some(lookup) = self.kept.lookups.get(*lookup).filter(|lookup| lookup.stands(*key)) else { return Ok(None) };
-                let grown = self.grown.len();
-                windows
-                    .iter()
-                    .chain(std::iter::once(&grown))
-                    .enumerate()
-                    .find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
-            }
-            Ready::Lines(lookup, key) => key.is_in(&self.text(*lookup, windows)?).then_some(None),
-            Ready::Pattern(pattern) => {
-                let text = self.text(self.of.matchers.len(), windows)?;
-                match self.env.st.is_match(pattern, &text) {
-                    Ok(found) => found.then_some(None),
-                    Err(bound) => {
-                        self.env.st.warn_of_key(Code::RegexUnsafe, item, pattern.text(), &format!("was given up: {bound}"));
-                        None
+        let fixed = matcher.text.iter().all(crate::terms::steps::Step::is_fixed);
+        for text in raw.iter().skip(made.len()) {
+            let place = (lookup, Arc::as_ptr(text).cast::<u8>() as usize);
+            match self.kept.prepared.get(&place).filter(|_| fixed) {
+                Some((_, known)) => made.push(known.clone()),
+                None => {
+                    let ready = through(&matcher.text, text.clone(), self.env)?;
+                    if fixed {
+                        self.kept.prepared.insert(place, (text.clone(), ready.clone()));
                     }
+                    made.push(ready);
                 }
             }
-        })
-    }
-
-    /// The texts that an item searches, joined.
-    fn text(&mut self, lookup: usize, windows: &Windows) -> Result<Arc<str>, Fault> {
-        let grown = self.grown.len();
-        let name = (lookup, windows.clone(), grown);
-        if let Some(text) = self.joined.get(&name) {
-            return Ok(text.clone());
         }
-        let mut pieces: Vec<Arc<str>> = Vec::new();
-        for (source, n) in windows.iter().chain(std::iter::once(&grown)).enumerate() {
-            let texts = if source < self.texts.len() {
-                if lookup < self.of.matchers.len() {
-                    self.texts_for(lookup, source)?
-                } else {
-                    self.texts.get(source).cloned().unwrap_or_default()
-                }
-            } else {
-                self.grown.clone()
-            };
-            pieces.extend(texts.into_iter().take(*n));
-        }
-        let text: Arc<str> = pieces.join("\n").into();
-        self.joined.insert(name, text.clone());
-        Ok(text)
+        Ok(made)
     }
 
     /// The results that the next run of the pass may reuse.

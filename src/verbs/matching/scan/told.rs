@@ -4,28 +4,20 @@ use std::sync::Arc;
 
 use crate::model::{Map, Value};
 use crate::terms::expr::Root;
-use crate::terms::{Env, Expr, Fault};
+use crate::terms::{Expr, Fault};
 use crate::text::keys::{Hit, Key};
 
-use super::super::{Ready, Windows};
+use super::super::{Ready, Sought, Texts};
 use super::{Asked, Scan};
 
 impl Scan<'_> {
-    /// The detail of a hit of an item's key number `key`.
-    pub(super) fn told(
-        &mut self,
-        asked: &Asked,
-        key: usize,
-        at: Option<(usize, Hit)>,
-        windows: &Windows,
-        env: &Env<'_>,
-    ) -> Result<Value, Fault> {
+    /// The detail of a hit of a key of an item, which was `written` so.
+    pub(super) fn told(&mut self, written: Value, key: Option<&Ready>, at: Option<(usize, Hit)>, asked: &Asked) -> Result<Value, Fault> {
         let mut out = Map::default();
         let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
-        let keys = env.eval(&self.of.keys)?;
-        out.insert("key".into(), keys.as_list().and_then(|l| l.get(key)).cloned().unwrap_or_default());
-        let at = match (at, asked.keys.get(key)) {
-            (None, Some(key)) => self.located(key, windows)?,
+        out.insert("key".into(), written);
+        let at = match (at, key) {
+            (None, Some(key)) => self.located(key, asked)?,
             (at, _) => at,
         };
         let Some((source, hit)) = at else { return Ok(Value::map(out)) };
@@ -63,29 +55,35 @@ impl Scan<'_> {
     }
 
     /// The position of a key that was searched in the joined texts; a hit may extend into the texts after it.
-    fn located(&mut self, key: &Ready, windows: &Windows) -> Result<Option<(usize, Hit)>, Fault> {
-        let (lookup, found) = match key {
-            Ready::Pattern(pattern) => {
-                let lookup = self.of.matchers.len();
-                let text = self.text(lookup, windows)?;
-                (lookup, pattern.find_all(&text, 1).ok().and_then(|found| found.first().map(|m| (m.start, m.end))))
-            }
-            Ready::Lines(lookup, key) => (*lookup, stands(key, &self.text(*lookup, windows)?)),
-            Ready::Any | Ready::Never | Ready::Plain(..) => return Ok(None),
+    fn located(&mut self, key: &Ready, asked: &Asked) -> Result<Option<(usize, Hit)>, Fault> {
+        let Ready::Alone(lookup, sought, texts) = key else { return Ok(None) };
+        let find = |text: &str| match sought {
+            Sought::Pattern(pattern) => pattern.find_all(text, 1).ok().and_then(|found| found.first().map(|m| (m.start, m.end))),
+            Sought::Key(key) => stands(key, text),
         };
-        let Some((start, end)) = found else { return Ok(None) };
+        let joined = (*texts == Texts::Joined).then(|| self.text(*lookup, asked)).transpose()?;
+        let found = joined.as_deref().and_then(find);
+        if joined.is_some() && found.is_none() {
+            return Ok(None);
+        }
         let mut passed = 0;
-        for (source, n) in windows.iter().enumerate() {
+        let grown = self.grown(asked);
+        for (source, n) in asked.windows.iter().chain(std::iter::once(&grown)).enumerate() {
             let texts = match source < self.texts.len() {
-                true if lookup < self.of.matchers.len() => self.texts_for(lookup, source)?,
-                true => self.texts.get(source).cloned().unwrap_or_default(),
-                false => self.grown.clone(),
+                true => self.texts_for(*lookup, source)?.to_vec(),
+                false => self.grown.get(*lookup).cloned().unwrap_or_default(),
             };
-            for (text, piece) in texts.iter().take(*n).enumerate() {
-                if start <= passed + piece.len() {
-                    return Ok(Some((source, Hit { text, start: start - passed, end: end - passed })));
-                }
-                passed += piece.len() + 1;
+            let mut within = texts.iter().take(*n).enumerate();
+            let hit = match found {
+                Some((start, end)) => within.find_map(|(text, piece)| {
+                    let before = passed;
+                    passed += piece.len() + 1;
+                    (start <= before + piece.len()).then(|| Hit { text, start: start - before, end: end - before })
+                }),
+                None => within.find_map(|(text, piece)| find(piece).map(|(start, end)| Hit { text, start, end })),
+            };
+            if let Some(hit) = hit {
+                return Ok(Some((source, hit)));
             }
         }
         Ok(None)

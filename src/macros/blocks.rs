@@ -1,0 +1,206 @@
+//! Blocks of texts that are expanded with a stack: the rows of tables `macro_block` and `macro_operator`.
+//!
+//! A row says which tags begin the block, how its body is read, and what stands in its place. The engine knows no block.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::rows::{Wrong, complaint};
+use crate::diag::{Code, Report, suggest};
+use crate::model::{Pack, Value};
+use crate::terms::Rules;
+
+/// A block.
+pub(super) struct Block {
+    pub(super) name: Arc<str>,
+    /// Its tag only begins with the name.
+    starts: bool,
+    /// It is written in one tag, `{#name …#}`.
+    inline: bool,
+    /// When the row counts.
+    pub(super) when: Option<Value>,
+    /// The condition of the block, over `$arg`.
+    pub(super) that: Option<Value>,
+    /// The body is not expanded, if the condition holds and if it does not.
+    pub(super) raw: [bool; 2],
+    /// The value, over `$arg`.
+    pub(super) read: Option<Value>,
+    /// The value if the condition does not hold.
+    pub(super) otherwise: Option<Value>,
+    /// What parts the body in two.
+    pub(super) marker: Option<Arc<str>>,
+    /// In a body of several lines, the marker must stand alone in its line.
+    pub(super) alone: bool,
+    /// The value is read as if it had been written there.
+    pub(super) again: bool,
+    /// The name under which the value is kept, instead of standing there.
+    pub(super) keep: Option<Value>,
+    /// Fewest words behind the name.
+    pub(super) words: usize,
+    /// What its head is made of.
+    operators: FxHashMap<Arc<str>, Operator>,
+    /// Stands for every word that is no operator.
+    other: Option<Operator>,
+}
+
+/// An operator in the head of a block.
+pub(super) struct Operator {
+    /// It takes two operands.
+    pub(super) two: bool,
+    /// Operands are numbers.
+    pub(super) numbers: bool,
+    /// The result is `1` if this condition holds, otherwise `0`.
+    pub(super) that: Option<Value>,
+    /// Or it is this value. With neither, there is no result.
+    pub(super) read: Option<Value>,
+    /// The block is treated as this one.
+    pub(super) becomes: Option<usize>,
+}
+
+/// The blocks of a pack.
+#[derive(Default)]
+pub(super) struct Blocks {
+    rows: Vec<Block>,
+    names: FxHashMap<Arc<str>, usize>,
+    /// Blocks that are known by how their tags begin; the longest names first.
+    starts: Vec<usize>,
+    inline: FxHashMap<Arc<str>, usize>,
+}
+
+impl Block {
+    pub(super) fn operator(&self, word: &str) -> Option<&Operator> {
+        self.operators.get(word).or(self.other.as_ref())
+    }
+
+    pub(super) fn has_operators(&self) -> bool {
+        self.other.is_some() || !self.operators.is_empty()
+    }
+}
+
+impl Blocks {
+    /// Compiles the tables; reports rows that are wrong.
+    pub(super) fn compile(rules: &Rules, pack: &Pack, report: &mut Report) -> Self {
+        let mut made = Self::default();
+        let rows = rules.table("macro_block");
+        for cells in rows.as_list().unwrap_or(&[]) {
+            match block(cells) {
+                Ok((block, hidden)) => made.add(block, hidden),
+                Err(wrong) => report.push(complaint(&wrong, "macro_block", cells, pack)),
+            }
+        }
+        made.starts.sort_by_key(|n| made.rows.get(*n).map_or(0, |block| usize::MAX - block.name.len()));
+        let operators = rules.table("macro_operator");
+        for cells in operators.as_list().unwrap_or(&[]) {
+            if let Err(wrong) = made.operator(cells) {
+                report.push(complaint(&wrong, "macro_operator", cells, pack));
+            }
+        }
+        made
+    }
+
+    fn add(&mut self, block: Block, hidden: bool) {
+        let place = self.rows.len();
+        match (hidden, block.inline, block.starts) {
+            (true, ..) => {}
+            (_, true, _) => drop(self.inline.insert(block.name.clone(), place)),
+            (.., true) => self.starts.push(place),
+            _ => drop(self.names.insert(block.name.clone(), place)),
+        }
+        self.rows.push(block);
+    }
+
+    fn operator(&mut self, cells: &Value) -> Result<(), Wrong> {
+        let text = |key: &str| cells.get(key).map(Value::to_text);
+        let place = |cell: &'static str| {
+            let name = text(cell).unwrap_or_default();
+            self.rows.iter().position(|block| block.name == name).ok_or_else(|| Wrong {
+                cell,
+                code: Code::NameUnknown,
+                message: format!("there is no block `{name}`"),
+                help: suggest::help(&name, self.rows.iter().map(|block| block.name.as_ref()))
+                    .or_else(|| Some("name a row of `macro_block`".into())),
+            })
+        };
+        let of = place("of")?;
+        let operator = Operator {
+            two: cells.get("operands").and_then(Value::as_i64) != Some(1),
+            numbers: text("type").as_deref() == Some("number"),
+            that: cells.get("that").cloned(),
+            read: cells.get("read").cloned(),
+            becomes: text("becomes").map(|_| place("becomes")).transpose()?,
+        };
+        if let Some(block) = self.rows.get_mut(of) {
+            match text("word") {
+                Some(word) => drop(block.operators.insert(word, operator)),
+                None if block.other.is_some() => {
+                    return Err(Wrong {
+                        cell: "word",
+                        code: Code::TermMissing,
+                        message: format!("block `{}` has two operators without a word", block.name),
+                        help: Some("say with `word` how the operator is written; only one row may stand for all other words".into()),
+                    });
+                }
+                None => block.other = Some(operator),
+            }
+        }
+        Ok(())
+    }
+
+    /// A block by its number.
+    pub(super) fn get(&self, place: usize) -> Option<&Block> {
+        self.rows.get(place)
+    }
+
+    /// The block that a tag begins, by its number.
+    pub(super) fn find(&self, tag: &str) -> Option<usize> {
+        let starts = || self.starts.iter().copied().find(|n| self.rows.get(*n).is_some_and(|b| tag.starts_with(b.name.as_ref())));
+        self.names.get(tag).copied().or_else(starts)
+    }
+
+    /// The block in one tag with this name, by its number.
+    pub(super) fn inline(&self, name: &str) -> Option<usize> {
+        self.inline.get(name).copied()
+    }
+}
+
+/// A row, and whether no tag begins it.
+fn block(cells: &Value) -> Result<(Block, bool), Wrong> {
+    let flag = |key: &str| cells.get(key) == Some(&Value::Bool(true));
+    let text = |key: &str| cells.get(key).map(Value::to_text);
+    let raw = |key: &str| text(key).map(|how| how.as_ref() == "raw");
+    let body = raw("body").unwrap_or_default();
+    let made = Block {
+        name: text("name").unwrap_or_default(),
+        starts: flag("starts"),
+        inline: flag("inline"),
+        when: cells.get("when").cloned(),
+        that: cells.get("that").cloned(),
+        raw: [body, raw("body_else").unwrap_or(body)],
+        read: cells.get("read").cloned(),
+        otherwise: cells.get("otherwise").cloned(),
+        marker: text("else"),
+        alone: flag("alone"),
+        again: flag("again"),
+        keep: cells.get("keep").cloned(),
+        words: cells.get("words").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).unwrap_or_default(),
+        operators: FxHashMap::default(),
+        other: None,
+    };
+    let wrong =
+        |cell: &'static str, message: String, help: &str| Err(Wrong { cell, code: Code::SchemaValue, message, help: Some(help.into()) });
+    if made.that.is_none() && (made.otherwise.is_some() || cells.get("body_else").is_some()) {
+        let cell = if made.otherwise.is_some() { "otherwise" } else { "body_else" };
+        return wrong(cell, format!("`{cell}` never counts, because the block has no condition"), "add the condition as `that = { … }`");
+    }
+    if made.again && made.keep.is_some() {
+        return wrong("again", "a value that is kept is not read again".into(), "remove `again` or `keep`");
+    }
+    if made.alone && made.marker.is_none() {
+        return wrong("alone", "`alone` is about `else`, which the block does not have".into(), "add `else`, or remove `alone`");
+    }
+    if made.marker.as_ref().is_some_and(|marker| marker.is_empty()) {
+        return wrong("else", "the text that parts the body is empty".into(), "write the text, or remove `else`");
+    }
+    Ok((made, flag("hidden")))
+}

@@ -1,0 +1,48 @@
+//! `{ fold = list, from = value, give = value }`: one value made of all elements of a list, one after another.
+//!
+//! Each step sees what the steps before it have made. The number of steps, and the size of what they make, are bounded.
+
+use std::sync::{Arc, LazyLock};
+
+use crate::model::{Map, Value, value::MAX_DEPTH};
+
+use super::eval::{Current, Env, Fault};
+use super::expr::Fold;
+
+/// The most values that the result may hold.
+const MOST: usize = 1_000_000;
+
+/// The names that `give` knows.
+static NAMES: LazyLock<Arc<[Arc<str>]>> = LazyLock::new(|| ["so_far", "element", "index"].map(Arc::from).into());
+
+/// The names that `give` knows.
+#[must_use]
+pub fn names() -> Arc<[Arc<str>]> {
+    NAMES.clone()
+}
+
+impl Fold {
+    /// The value after the last element.
+    pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+        let list = self.of.eval(env)?;
+        let elements = list.elements();
+        env.st.visit(elements.len())?;
+        let mut so_far = self.from.eval(env)?;
+        for (n, element) in elements.iter().enumerate() {
+            let index = Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+            let values = [so_far, element.clone(), index];
+            let here: Map = NAMES.iter().cloned().zip(values).collect();
+            let here = Value::map(here);
+            so_far = env.inner(Current::Value(&here, n)).eval(&self.give)?;
+            // a step may double the list, so the check cannot wait for the end
+            if so_far.elements().len().max(so_far.as_map().map_or(0, Map::len)) > MOST {
+                return Err(grown());
+            }
+        }
+        if elements.is_empty() || so_far.fits(MAX_DEPTH, MOST) { Ok(so_far) } else { Err(grown()) }
+    }
+}
+
+fn grown() -> Fault {
+    Fault::bound("the value of a `fold` would nest too deeply or grow too large")
+}

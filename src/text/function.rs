@@ -1,0 +1,87 @@
+//! What a function of the library is: its name, what it says about itself, and the arguments that it is called with.
+
+use std::sync::Arc;
+
+use super::pattern::{self, MOST_OUTPUT};
+use crate::model::{Map, Value};
+
+/// A function's arguments, evaluated, by name.
+pub type Args = Map;
+
+/// Why a function returned no value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    /// It cannot be evaluated: a sentence without a full stop.
+    Failed(String),
+    /// A pattern reached its bound on this text. The text is the cause, not a mistake in the rule.
+    Bound {
+        /// A sentence without a full stop.
+        why: String,
+        /// The value to use instead: the unchanged text, or nothing.
+        instead: Value,
+    },
+}
+
+impl Refusal {
+    pub(super) fn bound(bound: &pattern::Bound, instead: Value) -> Self {
+        Self::Bound { why: bound.to_string(), instead }
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Failed(why) | Self::Bound { why, .. } => why,
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(why: &str) -> Self {
+        Self::Failed(why.to_owned())
+    }
+}
+
+/// One function of the library.
+pub struct Function {
+    /// Its name in rule files.
+    pub name: &'static str,
+    /// Its result, in one line.
+    pub doc: &'static str,
+    /// Its arguments, and whether each is required.
+    pub args: &'static [(&'static str, bool)],
+    /// The function; an error is a sentence without a full stop.
+    pub run: fn(&Args) -> Result<Value, Refusal>,
+}
+
+pub(super) fn of(args: &Args) -> &Value {
+    args.get("of").unwrap_or(&Value::Null)
+}
+
+pub(super) fn text(args: &Args) -> Arc<str> {
+    of(args).to_text()
+}
+
+pub(super) fn named(args: &Args, name: &str) -> Arc<str> {
+    args.get(name).map_or_else(|| Arc::from(""), Value::to_text)
+}
+
+pub(super) fn times(args: &Args) -> Result<Option<usize>, String> {
+    match args.get("times") {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_i64().map(usize::try_from) {
+            Some(Ok(n)) => Ok(Some(n)),
+            _ => Err("`times` must be a whole number, 0 or more".into()),
+        },
+    }
+}
+
+pub(super) fn bounded(bytes: usize) -> Result<(), String> {
+    if bytes > MOST_OUTPUT { Err(format!("the text would be longer than {MOST_OUTPUT} bytes")) } else { Ok(()) }
+}

@@ -1,0 +1,428 @@
+//! Expansion with a stack: one walk over the text from left to right, in which each `{{` opens a frame and each `}}`
+//! closes the innermost one.
+//!
+//! What a frame holds when it is closed, with all macros inside it expanded, is one call: of a macro, or of the beginning
+//! or the end of a block. The name of a macro may therefore contain macros. A block may ask for its body as it is written,
+//! and may put its result back into the input, where it is read. Frames are a stack of their own, so nesting costs no
+//! recursion. Bounded in frames, in calls and in bytes; a text that exceeds a bound is left unchanged.
+
+use std::sync::Arc;
+
+use pest::Parser;
+
+use super::{Expanded, MacroResult, Offset};
+use crate::text::Limits;
+
+/// Most warnings about one text.
+const MOST_WARNINGS: usize = 20;
+/// Most frames that are open at one time.
+const MOST_FRAMES: usize = 510;
+
+#[derive(pest_derive::Parser)]
+#[grammar = "grammar/stack.pest"]
+struct Grammar;
+
+/// A run of braces.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    from: usize,
+    to: usize,
+}
+
+/// The braces of a text, in order.
+#[derive(Debug, Default)]
+pub struct Braces(Vec<Run>);
+
+impl Braces {
+    /// Finds them. A single brace does nothing, unless a `#` follows or precedes it.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let hash = |at: Option<usize>| at.and_then(|at| bytes.get(at)) == Some(&b'#');
+        // every text matches the grammar
+        let pairs = Grammar::parse(Rule::text, text).ok().and_then(|mut all| all.next());
+        let runs = pairs.into_iter().flat_map(pest::iterators::Pair::into_inner).filter_map(|pair| {
+            let (rule, span) = (pair.as_rule(), pair.as_span());
+            let (from, to) = (span.start(), span.end());
+            let acts = match rule {
+                Rule::open => to - from > 1 || hash(Some(to)),
+                Rule::close => to - from > 1 || hash(from.checked_sub(1)),
+                _ => false,
+            };
+            acts.then_some(Run { from, to })
+        });
+        Self(runs.collect())
+    }
+}
+
+/// The tag with which a block begins.
+pub struct Opened<B> {
+    /// What the host needs at its end.
+    pub block: B,
+    /// The body is not expanded.
+    pub raw: bool,
+}
+
+/// What becomes of a block at its end.
+pub enum Closed {
+    /// This stands in its place.
+    Text(Arc<str>),
+    /// This is read in its place, as if it had been written there.
+    Again(Arc<str>),
+    /// It stays as written, and this is the warning.
+    Failed(String),
+}
+
+/// Declares and evaluates the macros and blocks of a text that is expanded with a stack.
+pub trait StackHost {
+    /// What it remembers of an open block.
+    type Block;
+
+    /// Whether this is the first character of the tag of a block.
+    fn opens(&self, first: char) -> bool;
+
+    /// Whether this tag ends a block.
+    fn ends(&self, tag: &str) -> bool;
+
+    /// The block that a tag begins; `None` if it is no block, so that the tag stays as written.
+    fn begin(&self, tag: &str) -> Option<Opened<Self::Block>>;
+
+    /// The value of a block, from the tag that began it and its body.
+    fn end(&self, block: &Self::Block, body: &str) -> Closed;
+
+    /// The value of a block in one tag, `{#name …#}`; `None` if it is no block.
+    fn inline(&self, tag: &str) -> Option<Closed>;
+
+    /// The value of a macro, from all that stands between its braces.
+    fn call(&self, tag: &str, at: Offset) -> MacroResult;
+
+    /// The text that a macro has given as the value of the whole text, which ends there.
+    fn ended(&self) -> Option<Arc<str>>;
+}
+
+/// A text that is read: the given one, or one that a block has put back into the input.
+struct Source {
+    text: Arc<str>,
+    braces: Arc<Braces>,
+    /// The next run of braces.
+    next: usize,
+    /// The place up to which it has been read.
+    at: usize,
+}
+
+enum Kind<B> {
+    /// `{{`
+    Macro,
+    /// The body of a block; the tag that began it.
+    Block(Opened<B>, Box<str>),
+    /// The body of a tag inside a body that is not expanded, which needs an end of its own.
+    Inner,
+}
+
+struct Frame<B> {
+    kind: Kind<B>,
+    /// Where its content begins in the output.
+    from: usize,
+    /// Where it was opened in the given text.
+    at: Offset,
+}
+
+struct Stack<'a, H: StackHost> {
+    host: &'a H,
+    limits: Limits,
+    sources: Vec<Source>,
+    frames: Vec<Frame<H::Block>>,
+    out: String,
+    /// Open blocks whose bodies are not expanded.
+    raw: usize,
+    /// Openings that were too many.
+    ignored: usize,
+    too_deep: bool,
+    steps: usize,
+    /// Bytes that may still be put back into the input.
+    left: usize,
+    most: usize,
+    warnings: Vec<String>,
+}
+
+/// A bound was reached: the text stays as it was given.
+struct Stop;
+
+/// Expands a text whose braces have been found.
+pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limits: &Limits) -> Expanded {
+    let first = Source { text: text.clone(), braces, next: 0, at: 0 };
+    let mut stack = Stack {
+        host,
+        limits: *limits,
+        sources: vec![first],
+        frames: Vec::new(),
+        out: String::with_capacity(text.len()),
+        raw: 0,
+        ignored: 0,
+        too_deep: false,
+        steps: 0,
+        left: limits.output,
+        most: text.len().saturating_add(limits.output),
+        warnings: Vec::new(),
+    };
+    let done = stack.walk();
+    if stack.too_deep {
+        stack.warn(format!("more than {MOST_FRAMES} macros and blocks are open at one place; the inner ones are left as text"));
+    }
+    let text = match (done, host.ended()) {
+        (Err(Stop), _) => text.clone(),
+        (Ok(()), Some(whole)) => whole,
+        (Ok(()), None) => {
+            stack.close_all();
+            if stack.out == **text { text.clone() } else { stack.out.into() }
+        }
+    };
+    Expanded { text, warnings: stack.warnings }
+}
+
+impl<H: StackHost> Stack<'_, H> {
+    fn walk(&mut self) -> Result<(), Stop> {
+        while let Some(source) = self.sources.last_mut() {
+            let run = source.braces.0.get(source.next).copied();
+            let until = run.map_or(source.text.len(), |run| run.from).max(source.at);
+            self.out.push_str(source.text.get(source.at..until).unwrap_or_default());
+            source.at = until;
+            let Some(run) = run else {
+                self.sources.pop();
+                continue;
+            };
+            if source.at >= run.to {
+                source.next += 1;
+                continue;
+            }
+            let byte = |at: usize| source.text.as_bytes().get(at).copied();
+            let (at, opens) = (source.at, byte(run.from) == Some(b'{'));
+            let hash = if opens { byte(run.to) } else { run.from.checked_sub(1).filter(|_| at == run.from).and_then(byte) } == Some(b'#');
+            if opens {
+                self.open(at, run, hash)
+            } else {
+                self.close(at, run, hash)?
+            }
+            if self.host.ended().is_some() {
+                return Ok(());
+            }
+            if self.out.len() > self.most {
+                return Err(self.stop(format!("macros would add more than {} bytes; the text is left as it was", self.limits.output)));
+            }
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, why: String) {
+        if self.warnings.len() < MOST_WARNINGS {
+            self.warnings.push(why);
+        }
+    }
+
+    fn stop(&mut self, why: String) -> Stop {
+        self.warn(why);
+        Stop
+    }
+
+    /// Everything up to this place of the current source has been read.
+    fn read_to(&mut self, at: usize) {
+        if let Some(source) = self.sources.last_mut() {
+            source.at = at;
+        }
+    }
+
+    /// The next brace of a run that opens: two open a frame, and the last one with a `#` behind the run.
+    fn open(&mut self, at: usize, run: Run, hash: bool) {
+        if run.to - at == 1 && !hash {
+            self.out.push('{');
+            return self.read_to(at + 1);
+        }
+        self.read_to(at + 2);
+        self.out.push_str("{{");
+        if self.frames.len() >= MOST_FRAMES {
+            self.too_deep = true;
+            self.ignored += 1;
+            return;
+        }
+        let at = self.place(at);
+        self.frames.push(Frame { kind: Kind::Macro, from: self.out.len(), at });
+    }
+
+    /// A place of the current source in the given text: for a text that was put back, that of the frame around it.
+    fn place(&self, at: usize) -> Offset {
+        if self.sources.len() > 1 { self.frames.last().map_or(0, |frame| frame.at) } else { at }
+    }
+
+    /// The next brace of a run that closes: two close a frame, and the first one with a `#` before the run.
+    fn close(&mut self, at: usize, run: Run, hash: bool) -> Result<(), Stop> {
+        let in_macro = self.ignored == 0 && self.frames.last().is_some_and(|frame| matches!(frame.kind, Kind::Macro));
+        if in_macro && hash && self.out.ends_with('#') {
+            self.read_to(at + 1);
+            self.out.pop();
+            return self.end_inline();
+        }
+        if run.to - at > 1 && in_macro {
+            self.read_to(at + 2);
+            return self.end_tag();
+        }
+        let ignored = run.to - at > 1 && self.ignored > 0;
+        self.ignored -= usize::from(ignored);
+        self.out.push_str(if ignored { "}}" } else { "}" });
+        self.read_to(at + if ignored { 2 } else { 1 });
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        if self.steps > self.limits.steps {
+            return Err(self.stop(format!("the text holds more than {} macros and is left as it was", self.limits.steps)));
+        }
+        Ok(())
+    }
+
+    /// `#}`: a block in one tag.
+    fn end_inline(&mut self) -> Result<(), Stop> {
+        self.step()?;
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let closed = self.host.inline(self.out.get(frame.from..).unwrap_or_default());
+        let from = frame.from.saturating_sub(2);
+        match closed {
+            Some(Closed::Text(value)) => {
+                self.out.truncate(from);
+                self.out.push_str(&value);
+            }
+            Some(Closed::Again(value)) => {
+                self.out.truncate(from);
+                self.again(value)?;
+            }
+            failed => {
+                self.out.replace_range(from..frame.from, "{#");
+                self.out.push_str("#}");
+                if let Some(Closed::Failed(why)) = failed {
+                    self.warn(why);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `}}`: a macro, or the beginning or the end of a block.
+    fn end_tag(&mut self) -> Result<(), Stop> {
+        self.step()?;
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let (from, tag) = (frame.from.saturating_sub(2), self.out.get(frame.from..).unwrap_or_default());
+        if tag.chars().next().is_some_and(|first| self.host.opens(first)) {
+            self.begin_block(frame.from, from);
+            return Ok(());
+        }
+        if self.host.ends(tag) {
+            match self.frames.pop() {
+                Some(Frame { kind: Kind::Inner, .. }) => {
+                    self.out.push_str("}}");
+                    return Ok(());
+                }
+                Some(Frame { kind: Kind::Block(opened, begun), from: body, .. }) => return self.end_block(&opened, &begun, body, from),
+                Some(outer) => self.frames.push(outer),
+                None => {}
+            }
+        }
+        if self.raw > 0 {
+            self.out.push_str("}}");
+            return Ok(());
+        }
+        match self.host.call(self.out.get(frame.from..).unwrap_or_default(), frame.at) {
+            MacroResult::Text(value) => {
+                self.out.truncate(from);
+                self.out.push_str(&value);
+            }
+            failed => {
+                self.out.push_str("}}");
+                if let MacroResult::Failed(why) = failed {
+                    self.warn(why);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_block(&mut self, tag_from: usize, from: usize) {
+        let at = self.place(self.sources.last().map_or(0, |source| source.at));
+        if self.raw > 0 {
+            self.out.push_str("}}");
+            self.frames.push(Frame { kind: Kind::Inner, from: self.out.len(), at });
+            return;
+        }
+        let tag: Box<str> = self.out.get(tag_from..).unwrap_or_default().into();
+        let Some(opened) = self.host.begin(&tag) else { return self.out.push_str("}}") };
+        self.out.truncate(from);
+        self.raw += usize::from(opened.raw);
+        self.frames.push(Frame { kind: Kind::Block(opened, tag), from, at });
+    }
+
+    /// The end of a block whose body begins at `body`; the tag that ends it begins at `tag`.
+    fn end_block(&mut self, opened: &Opened<H::Block>, begun: &str, body: usize, tag: usize) -> Result<(), Stop> {
+        self.raw -= usize::from(opened.raw);
+        let closed = self.host.end(&opened.block, self.out.get(body..tag).unwrap_or_default());
+        match closed {
+            Closed::Text(value) => {
+                self.out.truncate(body);
+                self.out.push_str(&value);
+            }
+            Closed::Again(value) => {
+                self.out.truncate(body);
+                self.again(value)?;
+            }
+            Closed::Failed(why) => {
+                self.out.push_str("}}");
+                self.out.insert_str(body, &format!("{{{{{begun}}}}}"));
+                self.warn(why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a text back into the input.
+    fn again(&mut self, value: Arc<str>) -> Result<(), Stop> {
+        let behind = |text: &str, from: usize| text.as_bytes().get(from).copied();
+        let mut value = value;
+        while let Some(source) = self.sources.last() {
+            match behind(&source.text, source.at) {
+                // its last braces and the first ones behind it may be one mark
+                Some(b'{' | b'}' | b'#') if value.ends_with(['{', '}', '#']) => {
+                    let joined: Arc<str> = format!("{value}{}", source.text.get(source.at..).unwrap_or_default()).into();
+                    self.spend(joined.len() - value.len())?;
+                    value = joined;
+                    self.sources.pop();
+                }
+                None if self.sources.len() > 1 => drop(self.sources.pop()),
+                _ => break,
+            }
+        }
+        self.spend(value.len())?;
+        if !value.is_empty() {
+            let braces = Arc::new(Braces::of(&value));
+            self.sources.push(Source { text: value, braces, next: 0, at: 0 });
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), Stop> {
+        match self.left.checked_sub(bytes) {
+            Some(left) => self.left = left,
+            None => {
+                let most = self.limits.output;
+                return Err(self.stop(format!("blocks would repeat more than {most} bytes; the text is left as it was")));
+            }
+        }
+        Ok(())
+    }
+
+    /// At the end of the text, what is open stays as text: a block with `<` where its tag was.
+    fn close_all(&mut self) {
+        while let Some(frame) = self.frames.pop() {
+            if !matches!(frame.kind, Kind::Macro) {
+                self.out.insert(frame.from, '<');
+            }
+        }
+    }
+}

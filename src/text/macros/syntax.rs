@@ -1,0 +1,121 @@
+//! How macros are written: what the flavours have in common, as values and not as constants.
+//!
+//! A pack sets them in `[macro_engine]`; the defaults are those of the flavour `nested`.
+
+use std::borrow::Cow;
+
+use crate::text::js;
+
+/// The values of a pack that say how macros are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Syntax {
+    /// What stands between the name and the arguments, and between arguments.
+    pub separators: Vec<Box<str>>,
+    /// After one of these, everything that follows is one argument. A blank stands for white space.
+    pub rest: Vec<Box<str>>,
+    /// White space around an argument does not belong to it.
+    pub trim: bool,
+    /// Characters that do not count in names. A blank stands for white space.
+    pub drop: Box<str>,
+    /// Letter case of names matters.
+    pub exact: bool,
+    /// Characters that may stand before a name.
+    pub flags: Box<str>,
+    /// The flag of the end of a block.
+    pub closer: char,
+    /// The flag that keeps white space of a body.
+    pub keeps: Option<char>,
+    /// Characters of which one begins a variable shorthand; the macro of that name evaluates it.
+    pub marks: Box<str>,
+    /// Operators of a variable shorthand, the longer ones first.
+    pub operators: Vec<Box<str>>,
+    /// Operators that nothing follows.
+    pub steps: Vec<Box<str>>,
+    /// Texts that count as false, in lower case, besides the empty text.
+    pub falsy: Vec<Box<str>>,
+    /// Characters that begin the tag of a block.
+    pub openers: Box<str>,
+    /// Names of the macro that shows an outlet, in lower case.
+    pub outlets: Vec<Box<str>>,
+}
+
+fn words(words: &[&str]) -> Vec<Box<str>> {
+    words.iter().map(|word| (*word).into()).collect()
+}
+
+impl Default for Syntax {
+    fn default() -> Self {
+        Self {
+            separators: words(&["::"]),
+            rest: words(&[":", " "]),
+            trim: true,
+            drop: "".into(),
+            exact: false,
+            flags: "!?~#>/".into(),
+            closer: '/',
+            keeps: Some('#'),
+            marks: ".$".into(),
+            operators: words(&["||=", "??=", "++", "--", "+=", "-=", "||", "??", "==", "!=", ">=", "<=", ">", "<", "="]),
+            steps: words(&["++", "--"]),
+            falsy: words(&["false", "off", "0"]),
+            openers: "#:".into(),
+            outlets: words(&["outlet", "slot"]),
+        }
+    }
+}
+
+impl Syntax {
+    /// A name as it is compared: without the characters that do not count, and in lower case unless case matters.
+    #[must_use]
+    pub fn folded<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        let kept = |b: u8| b.is_ascii() && (self.exact || !b.is_ascii_uppercase());
+        let plain = |b: u8| b.is_ascii_alphanumeric() || self.drop.is_empty() || !self.drops(char::from(b));
+        if name.bytes().all(|b| kept(b) && plain(b)) {
+            return Cow::Borrowed(name);
+        }
+        let named: String = name.chars().filter(|c| !self.drops(*c)).collect();
+        Cow::Owned(if self.exact { named } else { named.to_lowercase() })
+    }
+
+    fn drops(&self, c: char) -> bool {
+        !self.drop.is_empty() && (self.drop.contains(c) || js::is_space(c) && self.drop.contains(' '))
+    }
+
+    /// Whether a text counts as false.
+    #[must_use]
+    pub fn is_off(&self, text: &str) -> bool {
+        text.is_empty() || {
+            let word = js::trim(text).to_lowercase();
+            self.falsy.iter().any(|falsy| **falsy == *word)
+        }
+    }
+
+    /// The separator that stands first in a text, and its place; of several at one place the longest.
+    #[must_use]
+    pub fn first_separator(&self, text: &str) -> Option<(usize, &str)> {
+        let found = self.separators.iter().filter_map(|sep| Some((text.find(sep.as_ref())?, sep.as_ref())));
+        found.min_by_key(|(at, sep)| (*at, usize::MAX - sep.len()))
+    }
+
+    /// The separator that a text begins with; of several the longest.
+    #[must_use]
+    pub fn separator_at(&self, text: &str) -> Option<&str> {
+        longest(&self.separators, text)
+    }
+
+    /// How long the mark is that a text begins with, after which everything is one argument.
+    #[must_use]
+    pub fn rest_at(&self, text: &str) -> Option<usize> {
+        longest(&self.rest, text).map(str::len)
+    }
+
+    /// Whether white space parts a name from one argument.
+    #[must_use]
+    pub fn parts_at_space(&self) -> bool {
+        self.rest.iter().any(|mark| mark.as_ref() == " ")
+    }
+}
+
+fn longest<'s>(words: &'s [Box<str>], text: &str) -> Option<&'s str> {
+    words.iter().map(AsRef::as_ref).filter(|word: &&str| text.starts_with(*word)).max_by_key(|word| word.len())
+}

@@ -1,0 +1,116 @@
+//! Functions that search a text: the first match, replacing, and splitting.
+
+use super::function::{Args, Function, Refusal, bounded, named, of, text, times};
+use super::js_number::undefined;
+use super::{halves, pattern};
+use crate::model::Value;
+
+pub(super) const MATCH: Function = Function {
+    name: "match",
+    doc: "the first match of `find` (a plain text or `/pattern/flags`) and its groups, as a list; nothing if there is no match",
+    args: &[("of", true), ("find", true)],
+    run: first_match,
+};
+
+pub(super) const REPLACE: Function = Function {
+    name: "replace",
+    doc: "the text with `find` (a plain text or `/pattern/flags`) replaced by `with`, taken literally; at most `times` times. With `javascript = true` as `replaceAll` of a text does it, or `replace` with `times = 1`: `find` is never a pattern, an empty one is found between all characters, and `$$`, `$&`, `` $` `` and `$'` in `with` have their meaning",
+    args: &[("of", true), ("find", true), ("with", false), ("times", false), ("javascript", false)],
+    run: replace,
+};
+
+pub(super) const SPLIT: Function = Function {
+    name: "split",
+    doc: "the parts of a text between `sep` (a plain text or `/pattern/flags`), as a list; its characters for an empty `sep`. With `javascript = true`, `sep` is never a pattern, the whole text is one part if it is missing, and for an empty one the parts are UTF-16 units",
+    args: &[("of", true), ("sep", true), ("javascript", false)],
+    run: split,
+};
+
+fn javascript(args: &Args) -> bool {
+    args.get("javascript").is_some_and(Value::truthy)
+}
+
+fn replace(args: &Args) -> Result<Value, Refusal> {
+    if javascript(args) {
+        return replace_all(args);
+    }
+    let text = text(args);
+    let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
+    if find.text().is_empty() {
+        return Ok(Value::Text(text));
+    }
+    let with = named(args, "with");
+    let replaced = find.replace(&text, times(args)?, |_, out| out.push_str(&with));
+    let replaced = replaced.map_err(|e| Refusal::bound(&e, Value::Text(text.clone())))?;
+    Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
+}
+
+/// `text.replaceAll(find, with)` for texts, at most `times` times.
+fn replace_all(args: &Args) -> Result<Value, Refusal> {
+    let text = text(args);
+    let word = |name: &str| undefined(args.get(name).unwrap_or(&Value::Null));
+    let (find, with) = (word("find"), word("with"));
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    let most = times(args)?.unwrap_or(usize::MAX);
+    for (at, found) in text.match_indices(find.as_ref()).take(most) {
+        out.push_str(text.get(from..at).unwrap_or_default());
+        from = at + found.len();
+        let (before, behind) = (text.get(..at).unwrap_or_default(), text.get(from..).unwrap_or_default());
+        let mut rest = with.as_ref();
+        while let Some((plain, mark)) = rest.split_once('$') {
+            out.push_str(plain);
+            let means = match mark.bytes().next() {
+                Some(b'$') => Some("$"),
+                Some(b'&') => Some(found),
+                Some(b'`') => Some(before),
+                Some(b'\'') => Some(behind),
+                _ => None,
+            };
+            out.push_str(means.unwrap_or("$"));
+            rest = if means.is_some() { mark.get(1..).unwrap_or_default() } else { mark };
+        }
+        out.push_str(rest);
+        bounded(out.len())?;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    bounded(out.len())?;
+    Ok(Value::text(out))
+}
+
+fn first_match(args: &Args) -> Result<Value, Refusal> {
+    let text = text(args);
+    let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
+    let found = find.captures_all(&text, 1).map_err(|e| Refusal::bound(&e, Value::Null))?;
+    let Some(found) = found.first() else { return Ok(Value::Null) };
+    let group = |m: &Option<pattern::Match>| m.map_or(Value::Null, |m| Value::text(m.of(&text)));
+    Ok(Value::list(std::iter::once(&Some(found.whole)).chain(&found.groups).map(group).collect()))
+}
+
+fn split(args: &Args) -> Result<Value, Refusal> {
+    let text = text(args);
+    let sep = named(args, "sep");
+    if javascript(args) {
+        return Ok(Value::list(match args.get("sep").unwrap_or(&Value::Null) {
+            _ if of(args).is_null() => return Err("there is no text to split".into()),
+            Value::Null => vec![Value::Text(text)],
+            _ if sep.is_empty() => halves::apart(&text).chars().map(|c| Value::text(c.to_string())).collect(),
+            _ => text.split(sep.as_ref()).map(Value::text).collect(),
+        }));
+    }
+    if sep.is_empty() {
+        return Ok(Value::list(text.chars().map(|c| Value::text(c.to_string())).collect()));
+    }
+    let pattern = pattern::cached(&sep).map_err(|e| format!("`sep` is no usable pattern: {e}"))?;
+    let mut parts = Vec::new();
+    let mut from = 0;
+    let hits = pattern.find_all(&text, usize::MAX).map_err(|e| Refusal::bound(&e, Value::list(vec![Value::Text(text.clone())])))?;
+    for hit in hits {
+        if hit.end > from && hit.start < text.len() {
+            parts.push(Value::text(text.get(from..hit.start).unwrap_or_default()));
+            from = hit.end;
+        }
+    }
+    parts.push(Value::text(text.get(from..).unwrap_or_default()));
+    Ok(Value::list(parts))
+}
