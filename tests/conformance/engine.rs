@@ -86,6 +86,9 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
         if name.starts_with(CONTRACT) {
             overlays.push(("conformance.toml", include_str!("programs.toml")));
         }
+        if name == EXACT {
+            overlays.push(("conformance_exact.toml", include_str!("programs_exact.toml")));
+        }
         if !overlay.is_empty() {
             overlays.push(("case.toml", overlay));
         }
@@ -164,6 +167,11 @@ impl Ran {
         self.0.warnings().iter().map(|w| w.message.clone()).collect()
     }
 
+    /// The lore entries of which a reason of this code was given, in order; only with a trace.
+    pub(crate) fn reasons(&self, because: &str) -> Json {
+        self.0.reasons().iter().filter(|why| why.because == because).map(|why| json!(format!("{}.{}", why.book, why.id))).collect()
+    }
+
     /// What trimming did; null where nothing trimmed.
     pub(crate) fn trim_report(&self) -> Json {
         self.0.trim_report("blocks").map_or_else(|e| error(&e), |report| json!(report))
@@ -226,6 +234,11 @@ impl Built {
             block
         };
         self.plan.blocks.iter().map(block).collect()
+    }
+
+    /// Scripted draws that nobody took.
+    pub(crate) fn draws_left(&self) -> usize {
+        self.plan.given.draws.as_ref().map_or(0, Vec::len)
     }
 
     /// The texts of the warnings.

@@ -19,6 +19,7 @@ mod post;
 mod rewrite;
 mod risuai;
 mod runner;
+mod slots;
 mod st_group;
 mod story;
 mod talespinner;
