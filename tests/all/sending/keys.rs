@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use tapster::run::keys::Scrubber;
@@ -15,7 +16,10 @@ pub(crate) const KEY: &str = "sk-Test/0123456789+\"\\abcdef";
 
 /// A file with a key, in a folder that the system cleans.
 pub(crate) fn file(name: &str, text: &str) -> std::path::PathBuf {
-    let folder = std::env::temp_dir().join(format!("tapster-keys-{}", std::process::id()));
+    // tests run beside each other, and each has its own file
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("tapster-keys-{}-{count}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
