@@ -68,7 +68,8 @@ impl Macros<'_> {
     /// outermost text.
     fn stays(&self, first: bool) -> Arc<str> {
         if first {
-            let why = "texts are expanded inside texts too deeply or too often, or give too much; macros of the inner texts stay as written";
+            let why =
+                "texts are expanded inside texts too deeply or too often, or give too much; macros of the inner texts stay as written";
             self.st.warn(Code::MacroFailed, why);
         }
         self.given.clone()

@@ -93,8 +93,7 @@ impl Nesting {
     /// reached.
     pub(crate) fn is_spent(&self) -> bool {
         let ((text, build), (all, inner)) = (self.bytes.get(), self.texts.get());
-        self.open.get() > 1
-            && (text > MOST_BYTES || build > MOST_BYTES_OF_BUILD || all >= MOST_TEXTS || inner >= MOST_INNER_TEXTS)
+        self.open.get() > 1 && (text > MOST_BYTES || build > MOST_BYTES_OF_BUILD || all >= MOST_TEXTS || inner >= MOST_INNER_TEXTS)
     }
 
     /// Ends the expansion that was begun last, whose result has this many bytes. Returns whether the text may be used;
