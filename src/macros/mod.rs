@@ -55,8 +55,11 @@ impl Macros<'_> {
             Flavour::Stack => stack::run(self, limits),
         };
         self.end_stores(outside, inside);
-        for warning in done.warnings {
-            self.st.warn(Code::MacroFailed, warning);
+        // of an inner text that is left as it is, one warning is enough
+        if !(inside && self.st.nesting.has_refused()) {
+            for warning in done.warnings {
+                self.st.warn(Code::MacroFailed, warning);
+            }
         }
         match self.st.nesting.end_text(done.text.len()) {
             Ok(()) => done.text,

@@ -96,6 +96,11 @@ impl Nesting {
         self.open.get() > 1 && (text > MOST_BYTES || build > MOST_BYTES_OF_BUILD || all >= MOST_TEXTS || inner >= MOST_INNER_TEXTS)
     }
 
+    /// Whether a text inside the outermost one has been refused, which has been told.
+    pub(crate) fn has_refused(&self) -> bool {
+        self.refused.get()
+    }
+
     /// Ends the expansion that was begun last, whose result has this many bytes. Returns whether the text may be used;
     /// if not, it stays as it was, and whether it is the first such text inside the outermost one.
     pub(crate) fn end_text(&self, bytes: usize) -> Result<(), bool> {
