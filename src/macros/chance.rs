@@ -6,30 +6,50 @@ use crate::model::value::number_text;
 use crate::text::dice::MOST_DICE;
 use crate::text::js;
 use crate::text::macros::MacroResult;
-use crate::text::seeded::Sfc32;
+use crate::text::seeded::Numbers;
 
-/// What each further die adds to the count of a seeded draw.
-const DIE: i64 = 15;
+/// So many dice, or numbers of a generator, count as a step of the text.
+const DICE_OF_STEP: usize = 64;
 
 /// Where the numbers of a call come from.
 struct Source<'a> {
     call: &'a Call<'a>,
-    /// The generator of a text, and the count; without them, the stream of the row is used.
-    seed: Option<(Sfc32, i64)>,
+    seed: Option<Seed>,
+}
+
+/// The numbers of a text; without them, the stream of the row is used.
+struct Seed {
+    numbers: Numbers,
+    /// The number of the first die.
+    count: i64,
+    /// What each further die adds to it.
+    stride: i64,
 }
 
 impl<'a> Source<'a> {
     fn of(call: &'a Call<'a>) -> Self {
-        let count = call.value("count").and_then(|count| count.as_i64()).unwrap_or_default();
-        Self { call, seed: call.text("seed").map(|seed| (Sfc32::new(&seed), count)) }
+        let value = |name: &str| call.value(name).filter(|value| !value.is_null());
+        let whole = |name: &str| value(name).and_then(|value| value.as_i64());
+        let seed = call.text("seed").map(|seed| Seed {
+            numbers: Numbers::new(&seed, value("start").and_then(|start| start.as_f64()).unwrap_or_default(), whole("modulo")),
+            count: whole("count").unwrap_or_default(),
+            stride: whole("stride").unwrap_or(1),
+        });
+        Self { call, seed }
     }
 
     /// The number of the die `n`, in [0, 1).
-    fn draw(&self, n: i64) -> f64 {
-        match &self.seed {
-            Some((seed, count)) => seed.after(count.saturating_add(n.saturating_mul(DIE))),
+    fn draw(&mut self, n: i64) -> f64 {
+        match &mut self.seed {
+            Some(seed) => seed.numbers.after(seed.count.saturating_add(n.saturating_mul(seed.stride))),
             None => self.call.draw(),
         }
+    }
+
+    /// Counts the work of so many dice.
+    fn count(&self, dice: usize) {
+        let numbers = self.seed.as_ref().map_or(0, |seed| seed.numbers.computed());
+        self.call.st.nesting.work((dice + numbers) / DICE_OF_STEP);
     }
 }
 
@@ -49,7 +69,9 @@ fn parts(text: &str, between: &str, protected: &str) -> Vec<String> {
 }
 
 pub(super) fn part(call: &Call<'_>) -> MacroResult {
-    let draw = Source::of(call).draw(0);
+    let mut source = Source::of(call);
+    let draw = source.draw(0);
+    source.count(1);
     let split;
     let items: Vec<&str> = match call.rest() {
         [] => return says(number_text(draw)),
@@ -80,14 +102,16 @@ pub(super) fn dice(call: &Call<'_>) -> MacroResult {
     if count > f64::from(MOST_DICE) {
         return MacroResult::Failed(format!("more than {MOST_DICE} dice cannot be rolled at once"));
     }
-    let source = Source::of(call);
-    let mut sum = 0.0;
+    let mut source = Source::of(call);
+    let (mut sum, mut dice) = (0.0, 0);
     for (n, number) in (0..).zip(0..MOST_DICE) {
         if f64::from(number) >= count {
             break;
         }
         sum += (source.draw(n) * sides).floor() + 1.0;
+        dice += 1;
     }
+    source.count(dice);
     says(number_text(sum))
 }
 

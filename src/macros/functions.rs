@@ -24,7 +24,7 @@ pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
     writes(
         "draw_dice",
         chance::dice,
-        "the sum of the dice `2d6`; `NaN` if these are no dice. With `bare`, `6` and `d6` are one die, and fewer than one is `NaN`; without an argument, the text `otherwise`. With `seed`, each die is what belongs to this text and to `count`, which grows by 15 a die",
+        "the sum of the dice `2d6`; `NaN` if these are no dice. With `bare`, `6` and `d6` are one die, and fewer than one is `NaN`; without an argument, the text `otherwise`. With `seed`, each die is what belongs to this text and to `count`, which grows by `stride` (1) a die; `start` and `modulo` are those of `seeded_number`",
     ),
     writes(
         "draw_one",

@@ -371,6 +371,9 @@ impl Macros<'_> {
 
 impl MacroHost for Macros<'_> {
     fn call(&self, called: &Called<'_>) -> MacroResult {
+        if self.st.nesting.is_spent() {
+            return MacroResult::Unknown;
+        }
         let result = self.changed(self.answer(called));
         if self.st.trail.is_some() {
             self.tell(called, &result);

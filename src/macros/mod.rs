@@ -27,6 +27,7 @@ mod stores;
 use std::sync::Arc;
 
 use crate::diag::Code;
+use crate::terms::nesting::Begun;
 use crate::text::Limits;
 use crate::text::macros::expand;
 
@@ -40,9 +41,9 @@ impl Macros<'_> {
     /// Expands the text.
     #[must_use]
     pub fn run(&self) -> Arc<str> {
-        let Some(inside) = self.st.nesting.begin_text() else {
-            self.st.warn(Code::MacroFailed, "texts are expanded inside texts too deeply or too often; one is left as it is");
-            return self.given.clone();
+        let inside = match self.st.nesting.begin_text(self.given.len()) {
+            Begun::Refused(first) => return self.stays(first),
+            begun => begun == Begun::Inside,
         };
         let limits = Limits::MACROS.with_output(self.st.rules.limits.text_bytes);
         let of_scene = self.st.lookup(&["macro_flavour".into()], None);
@@ -54,10 +55,26 @@ impl Macros<'_> {
             Flavour::Stack => stack::run(self, limits),
         };
         self.end_stores(outside, inside);
-        self.st.nesting.end_text();
-        for warning in done.warnings {
-            self.st.warn(Code::MacroFailed, warning);
+        // of an inner text that is left as it is, one warning is enough
+        if !(inside && self.st.nesting.has_refused()) {
+            for warning in done.warnings {
+                self.st.warn(Code::MacroFailed, warning);
+            }
         }
-        done.text
+        match self.st.nesting.end_text(done.text.len()) {
+            Ok(()) => done.text,
+            Err(first) => self.stays(first),
+        }
+    }
+
+    /// The text as it was given, because a bound of texts inside texts has been reached. That is told once for the
+    /// outermost text.
+    fn stays(&self, first: bool) -> Arc<str> {
+        if first {
+            let why =
+                "texts are expanded inside texts too deeply or too often, or give too much; macros of the inner texts stay as written";
+            self.st.warn(Code::MacroFailed, why);
+        }
+        self.given.clone()
     }
 }

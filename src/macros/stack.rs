@@ -197,7 +197,7 @@ impl StackHost for Macros<'_> {
     }
 
     fn begin(&self, tag: &str) -> Option<Opened<Open>> {
-        let block = self.table.blocks.find(tag)?;
+        let block = self.table.blocks.find(tag).filter(|_| !self.st.nesting.is_spent())?;
         let row = self.table.blocks.get(block)?;
         match self.begun(block, &row.name, tag) {
             Ok(open) => open.map(|open| {
@@ -216,10 +216,19 @@ impl StackHost for Macros<'_> {
         self.closed(open, body)
     }
 
+    fn mark(&self) -> Option<u8> {
+        self.table.syntax().inline
+    }
+
+    fn unclosed(&self, tag: Option<&str>) -> Arc<str> {
+        let written = || tag.map_or_else(|| "".into(), |tag| format!("{{{{{tag}}}}}").into());
+        self.table.syntax().unclosed.as_ref().map_or_else(written, |mark| Arc::from(mark.as_ref()))
+    }
+
     fn inline(&self, tag: &str) -> Option<Closed> {
         let (line, body) = tag.split_once('\n')?;
         let name = line.split(' ').next().unwrap_or_default();
-        let block = self.table.blocks.inline(name)?;
+        let block = self.table.blocks.inline(name).filter(|_| !self.st.nesting.is_spent())?;
         match self.begun(block, name, line) {
             Ok(open) => Some(self.closed(&open?, body)),
             Err(why) => Some(Closed::Failed(why)),
@@ -250,6 +259,10 @@ impl StackHost for Macros<'_> {
 
     fn ended(&self) -> Option<Arc<str>> {
         MacroHost::ended(self)
+    }
+
+    fn worked(&self) -> usize {
+        self.st.nesting.worked()
     }
 }
 

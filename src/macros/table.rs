@@ -132,7 +132,7 @@ impl Table {
             return known.clone();
         }
         let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
-        let made = (marked.clone(), Arc::new(Braces::of(marked.as_ref().unwrap_or(text))));
+        let made = (marked.clone(), Arc::new(Braces::of(marked.as_ref().unwrap_or(text), self.engine.syntax.inline)));
         let mut known = self.braces.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_READ {
             known.clear();

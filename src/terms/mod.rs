@@ -21,7 +21,7 @@ pub mod library;
 pub mod lists;
 pub mod memo;
 pub mod names;
-mod nesting;
+pub(crate) mod nesting;
 pub mod patterns;
 pub mod place;
 mod prefilter;

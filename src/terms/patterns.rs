@@ -13,6 +13,9 @@ use crate::text::pattern::{Bound, Pattern, PatternError};
 
 use super::{Fault, State};
 
+/// So many elements of a list that a function gives count as a step of the macro that calls it.
+const ELEMENTS_OF_STEP: usize = 16;
+
 /// Maximum number of patterns that may exceed their bound in one build.
 const MOST_GIVEN_UP: usize = 50;
 
@@ -46,7 +49,8 @@ impl State {
     /// # Errors
     /// The error that the function returns.
     pub fn called(&self, function: &Function, args: &Map) -> Result<Value, Fault> {
-        (function.run)(args).or_else(|refusal| match refusal {
+        let made = (function.run)(args).inspect(|made| self.nesting.work(made.as_list().map_or(0, <[Value]>::len) / ELEMENTS_OF_STEP));
+        made.or_else(|refusal| match refusal {
             Refusal::Failed(why) => Err(Fault::failed(why)),
             Refusal::Bound { why, instead } => {
                 self.warn(Code::RegexUnsafe, format!("`{}` is passed over: {why}", function.name));

@@ -1,57 +1,42 @@
 //! Dates by tokens that are replaced one kind after another, and lengths of time as a clock shows them.
 
-use super::function::{Args, Function, Refusal, named, of};
+use super::function::{Args, Function, Refusal, bounded, named, of};
 use super::js_number::number;
 use super::moment::{INVALID, Moment};
 use crate::model::Value;
 
-/// Longer formats are refused.
-const MOST_FORMAT: usize = 300;
-
-/// The tokens in the order in which they are replaced, each with the pattern of `format_time` that gives its text; an
-/// empty pattern stands for the hour from 00 to 11.
-const TOKENS: [(&str, &str); 16] = [
-    ("YYYY", "Y"),
-    ("YY", "YY"),
-    ("MMMM", "MMMM"),
-    ("MMM", "MMM"),
-    ("MM", "MM"),
-    ("DDDD", "DDD"),
-    ("DD", "DD"),
-    ("dddd", "dddd"),
-    ("ddd", "ddd"),
-    ("HH", "HH"),
-    ("hh", ""),
-    ("mm", "mm"),
-    ("ss", "ss"),
-    ("X", "X"),
-    ("x", "x"),
-    ("A", "A"),
-];
+/// The most tokens of one call.
+const MOST_TOKENS: usize = 100;
 
 pub(super) const DATE_TOKENS: Function = Function {
     name: "date_tokens",
-    doc: "a date text or milliseconds since 1970 by the tokens YYYY YY MMMM MMM MM DDDD DD dddd ddd HH hh mm ss X x A of `format`, replaced in this order, so that a later token is also replaced in the text of an earlier one; `hh` is 00 to 11; in UTC",
-    args: &[("of", true), ("format", true)],
+    doc: "a date text or milliseconds since 1970 by the `tokens` of `format`, in UTC: each is a table with the text `from`, its `format` for `format_time`, and perhaps a number `modulo` by which the remainder is taken. They are replaced in their order, so that a later token is also replaced in the text of an earlier one",
+    args: &[("of", true), ("format", true), ("tokens", true)],
     run: date_tokens,
 };
 
 fn date_tokens(args: &Args) -> Result<Value, Refusal> {
-    let format = named(args, "format");
-    if format.len() > MOST_FORMAT {
-        return Ok(Value::text(""));
+    let tokens = args.get("tokens").and_then(Value::as_list).unwrap_or_default();
+    if tokens.len() > MOST_TOKENS {
+        return Err(format!("there are more than {MOST_TOKENS} tokens").into());
     }
     let Some(at) = Moment::of_value(of(args), 0) else { return Ok(Value::text(INVALID)) };
-    let mut text = format.to_string();
-    for (token, pattern) in TOKENS {
-        if !text.contains(token) {
+    let mut text = named(args, "format").to_string();
+    bounded(text.len())?;
+    for token in tokens {
+        let cell = |name: &str| token.get(name).map(Value::to_text).unwrap_or_default();
+        let (from, format) = (cell("from"), cell("format"));
+        let found = if from.is_empty() { 0 } else { text.matches(from.as_ref()).count() };
+        if found == 0 {
             continue;
         }
-        let shown = match pattern {
-            "" => format!("{:02}", at.format("H").parse::<u8>().unwrap_or_default() % 12),
-            pattern => at.format(pattern),
-        };
-        text = text.replace(token, &shown);
+        let mut shown = at.format(&format);
+        if let Some(modulo) = token.get("modulo").and_then(Value::as_i64).filter(|modulo| *modulo > 0) {
+            let number = shown.parse::<i64>().map_err(|_| format!("`{format}` gives no number of which there is a remainder"))?;
+            shown = format!("{:0width$}", number % modulo, width = shown.len());
+        }
+        bounded(found.saturating_mul(shown.len()).saturating_add(text.len()))?;
+        text = text.replace(from.as_ref(), &shown);
     }
     Ok(Value::text(text))
 }

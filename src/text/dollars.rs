@@ -7,7 +7,7 @@ use crate::model::Value;
 
 pub(super) const SUBSTITUTE: Function = Function {
     name: "substitute",
-    doc: "the text with `find` replaced as `text.replace(find, with)` of JavaScript does it: the first occurrence of a plain text, or what `/pattern/flags` matches; `$1`, `$<name>`, `$&`, `` $` ``, `$'` and `$$` in `with` have their meaning",
+    doc: "the text with `find` replaced as `text.replace(find, with)` of JavaScript does it: the first occurrence of a plain text, or what `/pattern/flags` matches (a `find` from data that is never a pattern belongs to `replace` with `javascript = true`); `$1`, `$<name>`, `$&`, `` $` ``, `$'` and `$$` in `with` have their meaning",
     args: &[("of", true), ("find", true), ("with", false)],
     run: substitute,
 };
@@ -34,10 +34,14 @@ fn substitute(args: &Args) -> Result<Value, Refusal> {
     }
 }
 
-/// Appends the replacement of a match.
-fn fill(out: &mut String, with: &str, text: &str, found: &Captures, names: &[Option<std::sync::Arc<str>>]) {
+/// Appends the replacement of a match: the only place that knows the `$` marks.
+pub(super) fn fill(out: &mut String, with: &str, text: &str, found: &Captures, names: &[Option<std::sync::Arc<str>>]) {
     let mut rest = with;
     while let Some((plain, mark)) = rest.split_once('$') {
+        // the callers refuse a text that is too long
+        if out.len() > pattern::MOST_OUTPUT {
+            return;
+        }
         out.push_str(plain);
         let (length, means) = meaning(mark, text, found, names);
         out.push_str(means);

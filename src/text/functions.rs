@@ -321,8 +321,7 @@ fn parse_json(args: &Args) -> Result<Value, Refusal> {
     if !matches!(of(args), Value::Text(_) | Value::Null) {
         return Ok(of(args).clone());
     }
-    let parsed = serde_json::from_str::<serde_json::Value>(&text(args));
-    Ok(parsed.map_or_else(|_| args.get("else").cloned().unwrap_or_default(), |json| Value::from(&json)))
+    Ok(js::parse_json(&text(args)).unwrap_or_else(|| args.get("else").cloned().unwrap_or_default()))
 }
 
 /// Recursion is bounded, because lists come from files or scripts, whose depth is bounded.

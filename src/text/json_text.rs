@@ -182,6 +182,9 @@ pub(super) const RANGE: Function = Function {
         let (mut at, to) = (number_of(args, "of"), number_of(args, "to"));
         let step = args.get("step").filter(|step| !step.is_null()).map_or(1.0, js::to_number);
         let mut numbers = Vec::new();
+        if at < to && step <= 0.0 {
+            return Err("the numbers never reach `to`, because `step` is not above 0".into());
+        }
         while at < to {
             if numbers.len() >= lists::MOST_ELEMENTS {
                 return Err(format!("the list would have more than {} elements", lists::MOST_ELEMENTS).into());

@@ -2,7 +2,7 @@
 
 use super::function::{Args, Function, Refusal, bounded, named, of, text, times};
 use super::js_number::undefined;
-use super::{halves, pattern};
+use super::{dollars, halves, pattern};
 use crate::model::Value;
 
 pub(super) const MATCH: Function = Function {
@@ -53,24 +53,11 @@ fn replace_all(args: &Args) -> Result<Value, Refusal> {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     let most = times(args)?.unwrap_or(usize::MAX);
-    for (at, found) in text.match_indices(find.as_ref()).take(most) {
-        out.push_str(text.get(from..at).unwrap_or_default());
-        from = at + found.len();
-        let (before, behind) = (text.get(..at).unwrap_or_default(), text.get(from..).unwrap_or_default());
-        let mut rest = with.as_ref();
-        while let Some((plain, mark)) = rest.split_once('$') {
-            out.push_str(plain);
-            let means = match mark.bytes().next() {
-                Some(b'$') => Some("$"),
-                Some(b'&') => Some(found),
-                Some(b'`') => Some(before),
-                Some(b'\'') => Some(behind),
-                _ => None,
-            };
-            out.push_str(means.unwrap_or("$"));
-            rest = if means.is_some() { mark.get(1..).unwrap_or_default() } else { mark };
-        }
-        out.push_str(rest);
+    for (start, found) in text.match_indices(find.as_ref()).take(most) {
+        out.push_str(text.get(from..start).unwrap_or_default());
+        from = start + found.len();
+        let whole = pattern::Match { start, end: from };
+        dollars::fill(&mut out, &with, &text, &pattern::Captures { whole, groups: Vec::new() }, &[]);
         bounded(out.len())?;
     }
     out.push_str(text.get(from..).unwrap_or_default());

@@ -4,8 +4,8 @@ use super::function::{Function, of};
 use super::js_number::{number_of, whole};
 use crate::model::Value;
 
-/// The most numbers that are skipped.
-const MOST_SKIPPED: i64 = 1000;
+/// The largest modulus of the count of skipped numbers.
+const MOST_SKIPPED: i64 = 100_000;
 
 /// The state of sfc32: three numbers that are mixed, and a counter.
 #[derive(Debug, Clone)]
@@ -17,10 +17,11 @@ pub struct Sfc32 {
 }
 
 impl Sfc32 {
-    /// The generator of a word, which is hashed four times in a row; the hash after each is one of the seeds.
+    /// The generator of a word, which is hashed four times in a row, beginning with the hash `start`; the hash after each
+    /// is one of the seeds.
     #[must_use]
-    pub fn new(word: &str) -> Self {
-        let mut hash = 5515.0;
+    pub fn new(word: &str, start: f64) -> Self {
+        let mut hash = start;
         let mut seed = || {
             for unit in word.encode_utf16() {
                 // the hash itself is a number without a bound; only the shift works on 32 bits
@@ -31,16 +32,6 @@ impl Sfc32 {
         Self { a: seed(), b: seed(), c: seed(), d: seed() }
     }
 
-    /// The number in [0, 1) after `count` modulo 1,000 other ones.
-    #[must_use]
-    pub fn after(&self, count: i64) -> f64 {
-        let mut generator = self.clone();
-        for _ in 0..count % MOST_SKIPPED {
-            generator.next();
-        }
-        generator.next()
-    }
-
     #[expect(clippy::cast_sign_loss, reason = "the bits of the number are wanted")]
     fn next(&mut self) -> f64 {
         let t = self.a.wrapping_add(self.b).wrapping_add(self.d);
@@ -49,6 +40,39 @@ impl Sfc32 {
         self.b = self.c.wrapping_add(self.c << 3);
         self.c = self.c.rotate_left(21).wrapping_add(t);
         f64::from(t as u32) / 4_294_967_296.0
+    }
+}
+
+/// The numbers of a generator in order, each computed once.
+#[derive(Debug)]
+pub struct Numbers {
+    generator: Sfc32,
+    modulo: i64,
+    known: Vec<f64>,
+}
+
+impl Numbers {
+    /// The numbers of a word; counts are taken modulo `modulo`, which is 100,000 at most and unless given.
+    #[must_use]
+    pub fn new(word: &str, start: f64, modulo: Option<i64>) -> Self {
+        let modulo = modulo.filter(|modulo| (1..=MOST_SKIPPED).contains(modulo)).unwrap_or(MOST_SKIPPED);
+        Self { generator: Sfc32::new(word, start), modulo, known: Vec::new() }
+    }
+
+    /// The number in [0, 1) after `count` other ones.
+    pub fn after(&mut self, count: i64) -> f64 {
+        let place = usize::try_from(count % self.modulo).unwrap_or(0);
+        while self.known.len() <= place {
+            let next = self.generator.next();
+            self.known.push(next);
+        }
+        self.known.get(place).copied().unwrap_or_default()
+    }
+
+    /// How many numbers have been computed.
+    #[must_use]
+    pub fn computed(&self) -> usize {
+        self.known.len()
     }
 }
 
@@ -65,12 +89,14 @@ fn low_bits(number: f64) -> i32 {
 
 pub(super) const SEEDED_NUMBER: Function = Function {
     name: "seeded_number",
-    doc: "a number from 0 up to, but not including, 1 that is always the same for a text and `skip`: the one after `skip` (modulo 1,000) numbers of the generator sfc32",
-    args: &[("of", true), ("skip", false)],
+    doc: "a number from 0 up to, but not including, 1 that is always the same for a text and `skip`: the one after `skip` (modulo `modulo`, which is 100,000 unless given and at most) numbers of the generator sfc32. Its four seeds are the hash of the text once, twice, three and four times in a row, where each UTF-16 unit makes the hash h·33 + unit, beginning with `start` (0 unless given)",
+    args: &[("of", true), ("skip", false), ("start", false), ("modulo", false)],
     run: |args| {
         if of(args).is_null() {
             return Err("there is no text to seed the generator with".into());
         }
-        Ok(Value::Num(Sfc32::new(&of(args).to_text()).after(whole(number_of(args, "skip")))))
+        let start = args.get("start").map_or(0.0, |_| number_of(args, "start"));
+        let modulo = args.get("modulo").and_then(Value::as_i64);
+        Ok(Value::Num(Numbers::new(&of(args).to_text(), start, modulo).after(whole(number_of(args, "skip")))))
     },
 };

@@ -78,7 +78,7 @@ fn endless_repetition_ends_with_a_warning() {
     assert!(why.contains("left as it was"), "{why}");
     let (out, why) = warned(&pack, "{{#loop}}x{{/loop}}");
     assert_eq!(out, "{{#loop}}x{{/loop}}");
-    assert!(why.contains("more than 100000 macros"), "{why}");
+    assert!(why.contains("more than 100000 steps"), "{why}");
 }
 
 #[test]
@@ -115,9 +115,96 @@ fn unbalanced_braces_are_text() {
         assert_eq!(*run(&pack, text).texts[0], *text);
     }
     // marks of blocks that are torn do not stay quite as they are
-    for (text, out) in [("{{#again}}", "<"), ("{#", "{{"), ("{{a#}}", "{#a#}}")] {
+    for (text, out) in [("{{#again}}x", "{{#again}}x"), ("{#", "{{"), ("{{a#}}", "{#a#}}")] {
         assert_eq!(*run(&pack, text).texts[0], *out);
     }
+}
+
+#[test]
+fn marks_are_values_of_the_pack() {
+    let pack = load(&format!("unclosed = \"<\"\ninline = \"%\"\n{BLOCKS}")).unwrap();
+    for (text, out) in [("{{#again}}x", "<x"), ("{#a\nb#}", "{#a\nb#}"), ("{%", "{{"), ("{{a%}}", "{%a%}}")] {
+        assert_eq!(*run(&pack, text).texts[0], *out);
+    }
+    let pack = load(&format!("inline = \"\"\n{BLOCKS}")).unwrap();
+    for text in ["{#", "{{a#}", "{#a\nb#}"] {
+        assert_eq!(*run(&pack, text).texts[0], *text);
+    }
+}
+
+#[test]
+fn texts_inside_texts_share_one_count() {
+    let pack = load(BLOCKS).unwrap();
+    // each call is told by one letter, and calls twice
+    let (out, why) = warned(&pack, "{{#def f}}x{{show::f}}{{show::f}}{{/def}}{{show::f}}");
+    let calls = out.matches('x').count();
+    // 1,000 texts are expanded, and each of the innermost ones shows two that are not
+    assert!((1000..2100).contains(&calls), "{calls}");
+    assert!(why.contains("too deeply or too often"), "{why}");
+    // the next text has a count of its own
+    let text = "{{#def g}}y{{/def}}{{show::g}}{{show::g}}";
+    let done =
+        expand_texts(&pack, &Scene::new(&json!({})), &[("{{#def f}}{{show::f}}{{/def}}{{show::f}}", Value::Null), (text, Value::Null)]);
+    let done = done.unwrap();
+    assert_eq!((*done.texts[1]).to_owned(), "yy");
+    assert_eq!(done.warnings.len(), 1);
+}
+
+#[test]
+fn texts_inside_texts_share_one_budget_of_bytes() {
+    let pack = load(&format!("{BLOCKS}[[macro]]\nname = \"big\"\nread = \"$card.description\"\n")).unwrap();
+    let scene = Scene::new(&json!({ "card": { "description": "y".repeat(50_000) } }));
+    let texts = [("{{#def f}}{{big}}{{show::f}}{{show::f}}{{/def}}{{show::f}}", Value::Null)];
+    let done = expand_texts(&pack, &scene, &texts).unwrap();
+    assert_eq!(done.warnings.len(), 1, "{:?}", done.warnings);
+    assert!(done.texts[0].len() < 5 << 20, "{}", done.texts[0].len());
+}
+
+#[test]
+fn what_macros_give_counts_as_steps() {
+    let pack = exact();
+    let ranges = |count: usize| run(&pack, &"{{arraylength::{{range::[30000]}}}} ".repeat(count));
+    let few = ranges(2);
+    assert_eq!((&*few.texts[0], few.warnings.len()), ("30000 30000 ", 0));
+    let many = ranges(100);
+    assert!(many.texts[0].starts_with("{{arraylength"), "{}", many.texts[0]);
+    assert_eq!(many.warnings.len(), 1);
+    assert!(many.warnings[0].message.contains("more than 100000 steps"), "{:?}", many.warnings);
+    let each = |name: &str, body: &str| format!("{{{{#each {{{{range::[1000]}}}} {name}}}}}{body}{{{{/each}}}}");
+    let text = each("a", &each("b", &each("c", "x")));
+    let done = run(&pack, &text);
+    assert_eq!(*done.texts[0], *text);
+    assert_eq!(done.warnings.len(), 1, "{:?}", done.warnings);
+    // dice count as well
+    assert_eq!(run(&pack, &"{{rollp::9999d6}}".repeat(20)).warnings.len(), 0);
+    let done = run(&pack, &"{{rollp::9999d6}}".repeat(1000));
+    assert!(done.texts[0].starts_with("{{rollp"), "{}", done.texts[0]);
+    assert_eq!(done.warnings.len(), 1);
+}
+
+#[test]
+fn a_chat_that_contains_itself_ends_with_one_warning() {
+    let pack = exact();
+    for count in [1, 3, 12] {
+        let message = json!({ "role": "user", "text": "{{history}}" });
+        let scene = Scene::new(&json!({ "history": vec![message; count] }));
+        let done = expand_texts(&pack, &scene, &[("{{history}}", Value::Null)]).unwrap();
+        let about = |what: &str| done.warnings.iter().filter(|warning| warning.message.contains(what)).count();
+        assert_eq!(about("texts are expanded inside texts"), 1, "{count}: {:?}", done.warnings);
+        // the outermost text has a bound of its own
+        assert!(done.warnings.len() <= 1 + about("the text is left as it was").min(1), "{count}: {:?}", done.warnings);
+        assert!(done.texts[0].len() < 16 << 20, "{count}: {}", done.texts[0].len());
+    }
+    let scene = Scene::new(&json!({ "card": { "description": "{{description}}{{description}}" } }));
+    let done = expand_texts(&pack, &scene, &[("{{description}}", Value::Null)]).unwrap();
+    assert_eq!(done.warnings.len(), 1, "{:?}", done.warnings);
+    assert!(done.texts[0].len() < 100_000, "{}", done.texts[0].len());
+}
+
+#[test]
+fn open_blocks_leave_their_marks_in_order() {
+    let text = format!("a{}b", "{{#if 1}}c".repeat(400));
+    assert_eq!(*run(&exact(), &text).texts[0], *format!("a{}b", "<c".repeat(400)));
 }
 
 /// The exact pack of the product whose flavour this is.

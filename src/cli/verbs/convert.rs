@@ -26,7 +26,7 @@ use crate::cli::verbs::fields;
   tapster convert preset.risup --to PACK --out preset.json
   tapster convert card.json --to PACK --out card.png --picture portrait.png")]
 pub(in crate::cli) struct Convert {
-    /// A PNG or CHARX card, a RISUM or RISUP file, or a JSON file; `-` is standard input.
+    /// A PNG or CHARX card, a packed module or preset, or a JSON file; `-` is standard input.
     file: PathBuf,
     /// A pack that converts to its program's formats, or the name of a format.
     #[arg(long, value_name = "PACK|FORMAT")]

@@ -27,7 +27,7 @@ use crate::cli::verbs::fields;
   tapster import preset.json --pack my-pack --as my_preset
   cat chat.jsonl | tapster import - > chat.json")]
 pub(in crate::cli) struct Import {
-    /// A PNG or CHARX card, a RISUM or RISUP file, a JSON or JSONL file; `-` is standard input.
+    /// A PNG or CHARX card, a packed module or preset, a JSON or JSONL file; `-` is standard input.
     file: PathBuf,
     /// The pack that reads it; by default the first pack here that knows the format.
     #[arg(long)]

@@ -15,6 +15,8 @@ use crate::text::Limits;
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
+/// So many bytes that a macro or a block gives count as one more step.
+const BYTES_OF_STEP: usize = 64;
 /// Most frames that are open at one time.
 const MOST_FRAMES: usize = 510;
 
@@ -34,19 +36,19 @@ struct Run {
 pub struct Braces(Vec<Run>);
 
 impl Braces {
-    /// Finds them. A single brace does nothing, unless a `#` follows or precedes it.
+    /// Finds them. A single brace does nothing, unless the mark of a block in one tag follows or precedes it.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn of(text: &str, mark: Option<u8>) -> Self {
         let bytes = text.as_bytes();
-        let hash = |at: Option<usize>| at.and_then(|at| bytes.get(at)) == Some(&b'#');
+        let marked = |at: Option<usize>| mark.is_some() && at.and_then(|at| bytes.get(at)).copied() == mark;
         // every text matches the grammar
         let pairs = Grammar::parse(Rule::text, text).ok().and_then(|mut all| all.next());
         let runs = pairs.into_iter().flat_map(pest::iterators::Pair::into_inner).filter_map(|pair| {
             let (rule, span) = (pair.as_rule(), pair.as_span());
             let (from, to) = (span.start(), span.end());
             let acts = match rule {
-                Rule::open => to - from > 1 || hash(Some(to)),
-                Rule::close => to - from > 1 || hash(from.checked_sub(1)),
+                Rule::open => to - from > 1 || marked(Some(to)),
+                Rule::close => to - from > 1 || marked(from.checked_sub(1)),
                 _ => false,
             };
             acts.then_some(Run { from, to })
@@ -73,6 +75,16 @@ pub enum Closed {
     Failed(String),
 }
 
+impl Closed {
+    /// The bytes of what the block gives.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Again(text) => text.len(),
+            Self::Failed(_) => 0,
+        }
+    }
+}
+
 /// Declares and evaluates the macros and blocks of a text that is expanded with a stack.
 pub trait StackHost {
     /// What it remembers of an open block.
@@ -90,6 +102,13 @@ pub trait StackHost {
     /// The value of a block, from the tag that began it and its body.
     fn end(&self, block: &Self::Block, body: &str) -> Closed;
 
+    /// The mark of a block in one tag: `#` for `{#name …#}`.
+    fn mark(&self) -> Option<u8>;
+
+    /// What stands where the tag of a block was that is never closed. A tag in a body that is not expanded has been
+    /// written already, and is not given.
+    fn unclosed(&self, tag: Option<&str>) -> Arc<str>;
+
     /// The value of a block in one tag, `{#name …#}`; `None` if it is no block.
     fn inline(&self, tag: &str) -> Option<Closed>;
 
@@ -98,6 +117,9 @@ pub trait StackHost {
 
     /// The text that a macro has given as the value of the whole text, which ends there.
     fn ended(&self) -> Option<Arc<str>>;
+
+    /// The steps of functions since the last call, besides the values that they gave.
+    fn worked(&self) -> usize;
 }
 
 /// A text that is read: the given one, or one that a block has put back into the input.
@@ -165,6 +187,8 @@ pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limi
         most: text.len().saturating_add(limits.output),
         warnings: Vec::new(),
     };
+    // what was done before belongs to no macro of this text
+    host.worked();
     let done = stack.walk();
     if stack.too_deep {
         stack.warn(format!("more than {MOST_FRAMES} macros and blocks are open at one place; the inner ones are left as text"));
@@ -197,11 +221,12 @@ impl<H: StackHost> Stack<'_, H> {
             }
             let byte = |at: usize| source.text.as_bytes().get(at).copied();
             let (at, opens) = (source.at, byte(run.from) == Some(b'{'));
-            let hash = if opens { byte(run.to) } else { run.from.checked_sub(1).filter(|_| at == run.from).and_then(byte) } == Some(b'#');
+            let beside = if opens { byte(run.to) } else { run.from.checked_sub(1).filter(|_| at == run.from).and_then(byte) };
+            let marked = beside.is_some() && beside == self.host.mark();
             if opens {
-                self.open(at, run, hash)
+                self.open(at, run, marked)
             } else {
-                self.close(at, run, hash)?
+                self.close(at, run, marked)?
             }
             if self.host.ended().is_some() {
                 return Ok(());
@@ -231,9 +256,9 @@ impl<H: StackHost> Stack<'_, H> {
         }
     }
 
-    /// The next brace of a run that opens: two open a frame, and the last one with a `#` behind the run.
-    fn open(&mut self, at: usize, run: Run, hash: bool) {
-        if run.to - at == 1 && !hash {
+    /// The next brace of a run that opens: two open a frame, and the last one with the mark behind the run.
+    fn open(&mut self, at: usize, run: Run, marked: bool) {
+        if run.to - at == 1 && !marked {
             self.out.push('{');
             return self.read_to(at + 1);
         }
@@ -253,10 +278,10 @@ impl<H: StackHost> Stack<'_, H> {
         if self.sources.len() > 1 { self.frames.last().map_or(0, |frame| frame.at) } else { at }
     }
 
-    /// The next brace of a run that closes: two close a frame, and the first one with a `#` before the run.
-    fn close(&mut self, at: usize, run: Run, hash: bool) -> Result<(), Stop> {
+    /// The next brace of a run that closes: two close a frame, and the first one with the mark before the run.
+    fn close(&mut self, at: usize, run: Run, marked: bool) -> Result<(), Stop> {
         let in_macro = self.ignored == 0 && self.frames.last().is_some_and(|frame| matches!(frame.kind, Kind::Macro));
-        if in_macro && hash && self.out.ends_with('#') {
+        if in_macro && marked && self.out.as_bytes().last().copied() == self.host.mark() {
             self.read_to(at + 1);
             self.out.pop();
             return self.end_inline();
@@ -272,20 +297,26 @@ impl<H: StackHost> Stack<'_, H> {
         Ok(())
     }
 
-    fn step(&mut self) -> Result<(), Stop> {
-        self.steps += 1;
+    /// Counts a macro, and what it gave: so many bytes, and the work of its functions.
+    fn step(&mut self, gave: usize) -> Result<(), Stop> {
+        let steps = self.host.worked().saturating_add(gave / BYTES_OF_STEP).saturating_add(1);
+        self.steps = self.steps.saturating_add(steps);
         if self.steps > self.limits.steps {
-            return Err(self.stop(format!("the text holds more than {} macros and is left as it was", self.limits.steps)));
+            let most = self.limits.steps;
+            return Err(self.stop(format!(
+                "the macros of the text take more than {most} steps (a step is a macro, or {BYTES_OF_STEP} bytes that one gives); \
+                 the text is left as it was"
+            )));
         }
         Ok(())
     }
 
     /// `#}`: a block in one tag.
     fn end_inline(&mut self) -> Result<(), Stop> {
-        self.step()?;
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         let closed = self.host.inline(self.out.get(frame.from..).unwrap_or_default());
         let from = frame.from.saturating_sub(2);
+        self.step(closed.as_ref().map_or(0, Closed::bytes))?;
         match closed {
             Some(Closed::Text(value)) => {
                 self.out.truncate(from);
@@ -296,8 +327,11 @@ impl<H: StackHost> Stack<'_, H> {
                 self.again(value)?;
             }
             failed => {
-                self.out.replace_range(from..frame.from, "{#");
-                self.out.push_str("#}");
+                let mark = self.host.mark().map_or('#', char::from);
+                // as many bytes as the braces that stand there, so nothing behind them moves
+                self.out.replace_range(from..frame.from, &format!("{{{mark}"));
+                self.out.push(mark);
+                self.out.push('}');
                 if let Some(Closed::Failed(why)) = failed {
                     self.warn(why);
                 }
@@ -308,18 +342,17 @@ impl<H: StackHost> Stack<'_, H> {
 
     /// `}}`: a macro, or the beginning or the end of a block.
     fn end_tag(&mut self) -> Result<(), Stop> {
-        self.step()?;
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         let (from, tag) = (frame.from.saturating_sub(2), self.out.get(frame.from..).unwrap_or_default());
         if tag.chars().next().is_some_and(|first| self.host.opens(first)) {
             self.begin_block(frame.from, from);
-            return Ok(());
+            return self.step(0);
         }
         if self.host.ends(tag) {
             match self.frames.pop() {
                 Some(Frame { kind: Kind::Inner, .. }) => {
                     self.out.push_str("}}");
-                    return Ok(());
+                    return self.step(0);
                 }
                 Some(Frame { kind: Kind::Block(opened, begun), from: body, .. }) => return self.end_block(&opened, &begun, body, from),
                 Some(outer) => self.frames.push(outer),
@@ -328,9 +361,11 @@ impl<H: StackHost> Stack<'_, H> {
         }
         if self.raw > 0 {
             self.out.push_str("}}");
-            return Ok(());
+            return self.step(0);
         }
-        match self.host.call(self.out.get(frame.from..).unwrap_or_default(), frame.at) {
+        let result = self.host.call(self.out.get(frame.from..).unwrap_or_default(), frame.at);
+        self.step(if let MacroResult::Text(value) = &result { value.len() } else { 0 })?;
+        match result {
             MacroResult::Text(value) => {
                 self.out.truncate(from);
                 self.out.push_str(&value);
@@ -363,6 +398,7 @@ impl<H: StackHost> Stack<'_, H> {
     fn end_block(&mut self, opened: &Opened<H::Block>, begun: &str, body: usize, tag: usize) -> Result<(), Stop> {
         self.raw -= usize::from(opened.raw);
         let closed = self.host.end(&opened.block, self.out.get(body..tag).unwrap_or_default());
+        self.step(closed.bytes())?;
         match closed {
             Closed::Text(value) => {
                 self.out.truncate(body);
@@ -373,6 +409,8 @@ impl<H: StackHost> Stack<'_, H> {
                 self.again(value)?;
             }
             Closed::Failed(why) => {
+                // the body moves
+                self.step(self.out.len().saturating_sub(body))?;
                 self.out.push_str("}}");
                 self.out.insert_str(body, &format!("{{{{{begun}}}}}"));
                 self.warn(why);
@@ -384,11 +422,13 @@ impl<H: StackHost> Stack<'_, H> {
     /// Puts a text back into the input.
     fn again(&mut self, value: Arc<str>) -> Result<(), Stop> {
         let behind = |text: &str, from: usize| text.as_bytes().get(from).copied();
+        let mark = self.host.mark();
+        let is_part = |byte: Option<u8>| byte.is_some() && (matches!(byte, Some(b'{' | b'}')) || byte == mark);
         let mut value = value;
         while let Some(source) = self.sources.last() {
             match behind(&source.text, source.at) {
                 // its last braces and the first ones behind it may be one mark
-                Some(b'{' | b'}' | b'#') if value.ends_with(['{', '}', '#']) => {
+                Some(next) if is_part(Some(next)) && is_part(value.bytes().last()) => {
                     let joined: Arc<str> = format!("{value}{}", source.text.get(source.at..).unwrap_or_default()).into();
                     self.spend(joined.len() - value.len())?;
                     value = joined;
@@ -400,7 +440,7 @@ impl<H: StackHost> Stack<'_, H> {
         }
         self.spend(value.len())?;
         if !value.is_empty() {
-            let braces = Arc::new(Braces::of(&value));
+            let braces = Arc::new(Braces::of(&value, mark));
             self.sources.push(Source { text: value, braces, next: 0, at: 0 });
         }
         Ok(())
@@ -417,12 +457,22 @@ impl<H: StackHost> Stack<'_, H> {
         Ok(())
     }
 
-    /// At the end of the text, what is open stays as text: a block with `<` where its tag was.
+    /// At the end of the text, what is open stays as text: a block with what the host says where its tag was.
     fn close_all(&mut self) {
-        while let Some(frame) = self.frames.pop() {
-            if !matches!(frame.kind, Kind::Macro) {
-                self.out.insert(frame.from, '<');
-            }
+        let mut whole = String::with_capacity(self.out.len());
+        let mut from = 0;
+        // a frame begins where the one around it begins, or behind
+        for frame in self.frames.drain(..) {
+            whole.push_str(self.out.get(from..frame.from).unwrap_or_default());
+            from = frame.from;
+            let mark = match &frame.kind {
+                Kind::Macro => None,
+                Kind::Block(_, begun) => Some(self.host.unclosed(Some(begun))),
+                Kind::Inner => Some(self.host.unclosed(None)),
+            };
+            whole.push_str(&mark.unwrap_or_default());
         }
+        whole.push_str(self.out.get(from..).unwrap_or_default());
+        self.out = whole;
     }
 }

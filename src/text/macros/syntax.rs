@@ -36,6 +36,10 @@ pub struct Syntax {
     pub falsy: Vec<Box<str>>,
     /// Characters that begin the tag of a block.
     pub openers: Box<str>,
+    /// What stands for the tag of a block that is never closed; nothing for the tag itself.
+    pub unclosed: Option<Box<str>>,
+    /// The mark of a block in one tag: `#` for `{#name …#}`.
+    pub inline: Option<u8>,
     /// Names of the macro that shows an outlet, in lower case.
     pub outlets: Vec<Box<str>>,
 }
@@ -60,6 +64,8 @@ impl Default for Syntax {
             steps: words(&["++", "--"]),
             falsy: words(&["false", "off", "0"]),
             openers: "#:".into(),
+            unclosed: None,
+            inline: Some(b'#'),
             outlets: words(&["outlet", "slot"]),
         }
     }
@@ -96,6 +102,10 @@ impl Syntax {
         }
         if let Some(keeps) = text("keeps") {
             made.keeps = keeps.chars().next();
+        }
+        made.unclosed = text("unclosed").map(Into::into);
+        if let Some(mark) = text("inline") {
+            made.inline = mark.bytes().next().filter(|mark| mark.is_ascii_punctuation() && !b"{}".contains(mark));
         }
         if let Some(Value::Bool(trim)) = values.get("trim_arguments") {
             made.trim = *trim;

@@ -8,6 +8,7 @@ mod input;
 mod interrupts;
 mod lock;
 mod log;
+mod reply;
 mod sending;
 mod talk;
 mod trouble;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::cli::layout::head;
@@ -13,45 +13,15 @@ use crate::cli::waiting::wait;
 use crate::diag::Diagnostic;
 use crate::model::Plan;
 use crate::pack::Ruleset;
-use crate::run::retry::Attempt;
 use crate::run::tools::{LoopEvent, StopReason, ToolLoopReport, ToolLoopRunner, ToolResult, Watch};
-use crate::run::{Change, Delta, Doing, PromptRunner, ProviderError, Reply, RunError, RunnerConfig, reply};
+use crate::run::{Change, Delta, Doing, PromptRunner, ProviderError, Reply, RunError, reply};
 
+use super::reply::{Event, Said};
 use super::talk::Talk;
 use super::trouble::{named, told, visible};
 
 /// The most characters of a name that a model has made up.
 const MOST_NAME: usize = 64;
-
-/// What is told while a reply is on its way.
-pub(super) enum Event {
-    Part(Delta),
-    Again(Attempt),
-    Loop(LoopEvent),
-    Warnings(Vec<Diagnostic>),
-}
-
-/// A reply as it is kept.
-pub(super) struct Said {
-    pub(super) text: String,
-    reasoning: String,
-    calls: Vec<ToolResult>,
-    pub(super) interrupted: bool,
-}
-
-impl Said {
-    pub(super) fn extra(&self, config: &RunnerConfig) -> Json {
-        let mut extra = json!({ "model": config.model, "api": config.provider });
-        let Some(fields) = extra.as_object_mut() else { return extra };
-        if !self.reasoning.is_empty() {
-            fields.insert("reasoning".to_owned(), json!(self.reasoning));
-        }
-        if !self.calls.is_empty() {
-            fields.insert("tools".to_owned(), json!(self.calls));
-        }
-        extra
-    }
-}
 
 /// What the model has answered, and what was done for it.
 #[derive(Default)]

@@ -24,7 +24,7 @@ use crate::store::{Home, Moment, Refused, SessionStore, SqlStore};
 
 use super::interrupts::Interrupts;
 use super::log::Log;
-use super::sending::{Event, Said};
+use super::reply::{Event, Said};
 use super::trouble::{code, named, nothing, told, visible};
 
 /// What a chat begins with.
