@@ -101,7 +101,11 @@ fn split(args: &Args) -> Result<Value, Refusal> {
     if sep.is_empty() {
         return Ok(Value::list(text.chars().map(|c| Value::text(c.to_string())).collect()));
     }
-    let pattern = pattern::cached(&sep).map_err(|e| format!("`sep` is no usable pattern: {e}"))?;
+    // a pattern cuts everywhere, with the flag `g` or without it, as in JavaScript
+    let global =
+        pattern::Pattern::split(&sep).filter(|(_, flags)| !flags.contains('g')).map(|(source, flags)| format!("/{source}/{flags}g"));
+    let sep = global.as_deref().unwrap_or(&sep);
+    let pattern = pattern::cached(sep).map_err(|e| format!("`sep` is no usable pattern: {e}"))?;
     let mut parts = Vec::new();
     let mut from = 0;
     let hits = pattern.find_all(&text, usize::MAX).map_err(|e| Refusal::bound(&e, Value::list(vec![Value::Text(text.clone())])))?;

@@ -7,6 +7,7 @@ mod cache;
 mod cases;
 mod clauses;
 mod cli;
+mod convert;
 mod diagnostics;
 mod dialects;
 mod docs;

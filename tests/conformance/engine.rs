@@ -86,6 +86,9 @@ fn pack_with(name: &str, overlay: &str) -> Result<Ruleset, Json> {
         if name.starts_with(CONTRACT) {
             overlays.push(("conformance.toml", include_str!("programs.toml")));
         }
+        if name == EXACT {
+            overlays.push(("conformance_exact.toml", include_str!("programs_exact.toml")));
+        }
         if !overlay.is_empty() {
             overlays.push(("case.toml", overlay));
         }
@@ -164,6 +167,11 @@ impl Ran {
         self.0.warnings().iter().map(|w| w.message.clone()).collect()
     }
 
+    /// The lore entries of which a reason of this code was given, in order; only with a trace.
+    pub(crate) fn reasons(&self, because: &str) -> Json {
+        self.0.reasons().iter().filter(|why| why.because == because).map(|why| json!(format!("{}.{}", why.book, why.id))).collect()
+    }
+
     /// What trimming did; null where nothing trimmed.
     pub(crate) fn trim_report(&self) -> Json {
         self.0.trim_report("blocks").map_or_else(|e| error(&e), |report| json!(report))
@@ -226,6 +234,11 @@ impl Built {
             block
         };
         self.plan.blocks.iter().map(block).collect()
+    }
+
+    /// Scripted draws that nobody took.
+    pub(crate) fn draws_left(&self) -> usize {
+        self.plan.given.draws.as_ref().map_or(0, Vec::len)
     }
 
     /// The texts of the warnings.
@@ -317,6 +330,12 @@ pub(crate) fn rows(name: &str, table: &str) -> Result<Vec<String>, Json> {
 pub(crate) fn import(name: &str, format: &str, file: &Json) -> Result<Json, Json> {
     let brought = tapster::import_document(&pack(name)?, Some(format), file);
     brought.map(|b| b.scene.to_json()).map_err(|e| error(&e))
+}
+
+/// A document of one program as one of another: by the format that is made, or by the row that makes it.
+pub(crate) fn convert(name: &str, to: &str, file: &Json) -> Result<Json, Json> {
+    let made = tapster::convert_document(&pack(name)?, Some(to), file);
+    made.map(|b| b.scene.to_json()).map_err(|e| error(&e))
 }
 
 fn error(e: &tapster::BuildError) -> Json {

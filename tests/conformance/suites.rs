@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use serde_json::Value as Json;
+
 use crate::adapters;
 use crate::case::{Case, Check};
 use crate::options::Options;
@@ -33,8 +35,8 @@ pub(crate) struct Tally {
     pub(crate) failed: Vec<(String, Check)>,
 }
 
-/// All case files under a folder, by name. Files that are no list of cases are passed over.
-pub(crate) fn find(folder: &Path) -> Vec<Suite> {
+/// All case files under a folder, by name behind a prefix. Files that are no list of cases are passed over.
+pub(crate) fn find(folder: &Path, prefix: &str) -> Vec<Suite> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(at) = folders.pop() {
@@ -45,7 +47,7 @@ pub(crate) fn find(folder: &Path) -> Vec<Suite> {
             } else if path.extension().is_some_and(|e| e == "json")
                 && let Some(cases) = cases(&path)
             {
-                found.push(Suite { name: name(folder, &path), file: path, cases });
+                found.push(Suite { name: format!("{prefix}{}", name(folder, &path)), file: path, cases });
             }
         }
     }
@@ -53,11 +55,37 @@ pub(crate) fn find(folder: &Path) -> Vec<Suite> {
     found
 }
 
-/// The cases of a file, if it is a list of cases.
+/// The cases of a file, if it is a list of cases. A case that names a file which is not there cannot run and is left out.
 pub(crate) fn cases(file: &Path) -> Option<Vec<Case>> {
     let bytes = std::fs::read(file).ok()?;
-    let cases: Vec<Case> = serde_json::from_slice(&bytes).ok()?;
+    let mut cases: Vec<Case> = serde_json::from_slice(&bytes).ok()?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    cases.retain_mut(|case| resolve(&mut case.input, folder).is_some());
     (!cases.is_empty()).then_some(cases)
+}
+
+/// Puts documents in place of `{"$file": PATH}`, which is relative to the case file: many cases share one document. With
+/// `$key` it is a part of the document; other keys are laid over it.
+fn resolve(value: &mut Json, folder: &Path) -> Option<()> {
+    match value {
+        Json::Object(map) => {
+            if let Some(path) = map.get("$file").and_then(Json::as_str) {
+                let bytes = std::fs::read(folder.join(path)).ok()?;
+                let mut document: Json = serde_json::from_slice(&bytes).ok()?;
+                if let Some(key) = map.get("$key").and_then(Json::as_str) {
+                    document = document[key].take();
+                }
+                for (key, laid) in map.iter().filter(|(key, _)| !key.starts_with('$')) {
+                    document[key] = laid.clone();
+                }
+                *value = document;
+                return Some(());
+            }
+            map.values_mut().try_for_each(|value| resolve(value, folder))
+        }
+        Json::Array(list) => list.iter_mut().try_for_each(|value| resolve(value, folder)),
+        _ => Some(()),
+    }
 }
 
 fn name(folder: &Path, file: &Path) -> String {

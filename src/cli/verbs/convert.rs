@@ -20,11 +20,11 @@ use crate::cli::verbs::fields;
 /// Convert a card, preset, lorebook or script file of one program to the format of another. The result is JSON, or what
 /// the name of `--out` says. What is approximated or lost is told with its reason.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  tapster convert book.json --to risuai > book-for-risuai.json
-  tapster convert card.png --to risuai --report      what becomes of each field
-  tapster convert preset.risup --to sillytavern --out preset.json
-  tapster convert card.json --to st_card --out card.png --picture portrait.png")]
+#[command(after_help = "Examples (`tapster ops --kinds --pack PACK` lists the conversions of a pack):
+  tapster convert book.json --to PACK > book-for-it.json
+  tapster convert card.png --to PACK --report        what becomes of each field
+  tapster convert preset.risup --to PACK --out preset.json
+  tapster convert card.json --to PACK --out card.png --picture portrait.png")]
 pub(in crate::cli) struct Convert {
     /// A PNG or CHARX card, a RISUM or RISUP file, or a JSON file; `-` is standard input.
     file: PathBuf,

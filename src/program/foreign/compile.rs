@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Format, Mapping, Names};
+use super::{Format, Mapping, Names, Rest};
 use crate::diag::{Code, Node};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
@@ -29,7 +29,8 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
             let help = Some("name the format that is made with `makes`; an import returns such fields beside the scene".into());
             cx.fail(Code::TermMissing, rest.node.span, "`rest` is for conversions to another format", help);
         }
-        let rest = path(text("rest").unwrap_or(""));
+        let given = text("rest");
+        let rest = Rest { names: path(given.unwrap_or("")), in_place: given == Some(".") };
         formats.push(Format { name: row.name.clone(), about, detect, root, maps: Vec::new(), makes, rest });
     }
     for row in rows("map") {
@@ -62,6 +63,7 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
             whole: to.as_ref() == ".",
             to: path(&to),
             item,
+            key: row.fields.get("key").map(|f| cx.expr(&f.node)),
             code: text("code"),
             default: row.fields.get("default").map(|f| cx.expr(&f.node)),
             when: row.fields.get("when").map(|f| cx.cond(&f.node, Mode::Item)),

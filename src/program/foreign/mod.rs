@@ -19,7 +19,7 @@ use crate::diag::short;
 use crate::model::{Map, Value};
 use crate::terms::select::pass_env;
 use crate::terms::state::put;
-use crate::terms::{Cond, Current, Expr, Fault, Memo, State};
+use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
 
 /// The names of a path.
 type Names = Vec<Arc<str>>;
@@ -38,8 +38,15 @@ pub struct Format {
     detect: Option<Cond>,
     root: Option<Expr>,
     maps: Vec<Mapping>,
-    /// The path of the result that receives the fields that no row reads.
-    rest: Names,
+    rest: Rest,
+}
+
+/// Where the result of a conversion gets the fields that no row reads.
+struct Rest {
+    /// The table that receives them; if it is empty and they do not stay in place, they are dropped.
+    names: Names,
+    /// They stay where they are in the document.
+    in_place: bool,
 }
 
 /// One row of `map`.
@@ -52,6 +59,8 @@ struct Mapping {
     whole: bool,
     /// The format that converts each element of the value.
     item: Option<usize>,
+    /// The elements become a table: the key of each, on what the element became.
+    key: Option<Expr>,
     code: Option<Arc<str>>,
     default: Option<Expr>,
     when: Option<Cond>,
@@ -120,8 +129,10 @@ impl Format {
                 continue;
             }
             if let Some(item) = map.item.and_then(|n| all.get(n)) {
-                let values = map.each(item, &raw, st, all, depth, &mut out)?;
-                if !map.to.is_empty() {
+                let values = map.each(item, &raw, &env, all, depth, &mut out)?;
+                if map.whole {
+                    out.scene = values.over(std::mem::take(&mut out.scene));
+                } else if !map.to.is_empty() {
                     put(&mut out.scene, &map.to, values);
                 }
                 continue;
@@ -146,8 +157,11 @@ impl Format {
             }
         }
         let rest = reports::rest(&root, &read, self, &mut out.fields);
-        if !self.rest.is_empty() && !rest.is_empty() {
-            put(&mut out.scene, &self.rest, rest);
+        if self.rest.in_place {
+            out.scene = std::mem::take(&mut out.scene).over(rest);
+        } else if !self.rest.names.is_empty() && !rest.is_empty() {
+            let below = self.rest.names.iter().try_fold(&out.scene, |value, name| value.get(name)).cloned();
+            put(&mut out.scene, &self.rest.names, below.unwrap_or_default().over(rest));
         } else {
             out.rest = rest;
         }
@@ -181,7 +195,7 @@ fn told(what: &str, wrong: &Value) -> Option<String> {
 
 impl Mapping {
     /// Each element of a list, or of the values of a table, converted by the rows of another format.
-    fn each(&self, by: &Format, list: &Value, st: &State, all: &[Format], depth: usize, out: &mut Imported) -> Result<Value, Fault> {
+    fn each(&self, by: &Format, list: &Value, env: &Env<'_>, all: &[Format], depth: usize, out: &mut Imported) -> Result<Value, Fault> {
         if depth >= MOST_NESTED {
             let message = format!("rows with `item` are nested deeper than {MOST_NESTED}: `{}` converts itself again and again", by.name);
             return Err(Fault::bound(message));
@@ -194,14 +208,30 @@ impl Mapping {
         };
         let mut made = Vec::with_capacity(elements.len());
         let mut fields = reports::Tally::default();
-        for element in &elements {
-            let one = by.bring_at(element, st, all, depth + 1)?;
+        for element in elements {
+            // rows are about the fields of tables
+            if element.as_map().is_none() {
+                made.push(element);
+                continue;
+            }
+            let one = by.bring_at(&element, env.st, all, depth + 1)?;
             fields.add(one.fields);
             out.warnings.extend(one.warnings);
             made.push(one.scene);
         }
         let named = self.reads.first().map_or_else(|| self.name.to_string(), |names| names.join("."));
         out.fields.extend(fields.under(&named, &self.to.join(".")));
-        Ok(Value::list(made))
+        let Some(key) = &self.key else { return Ok(Value::list(made)) };
+        let (mut table, mut free) = (Map::default(), 0_usize);
+        for (n, element) in made.into_iter().enumerate() {
+            let mut key = env.inner(Current::Value(&element, n)).eval(key)?.to_text();
+            // of two elements with one key, the second gets a number that is free
+            while table.contains_key(&key) {
+                key = Arc::from(free.to_string());
+                free += 1;
+            }
+            table.insert(key, element);
+        }
+        Ok(Value::map(table))
     }
 }

@@ -115,8 +115,12 @@ impl Format {
     fn unread(&self, field: String) -> FieldReport {
         let (fate, to, note) = match &self.makes {
             None => (Fate::Kept, format!("rest.{field}"), "no rule reads it".to_owned()),
-            Some(made) if self.rest.is_empty() => (Fate::Dropped, String::new(), format!("`{made}` has no field for it")),
-            Some(made) => (Fate::Kept, format!("{}.{field}", self.rest.join(".")), format!("carried along; `{made}` has no field for it")),
+            Some(_) if self.rest.in_place => (Fate::Kept, field.clone(), String::new()),
+            Some(made) if self.rest.names.is_empty() => (Fate::Dropped, String::new(), format!("`{made}` has no field for it")),
+            Some(made) => {
+                let to = format!("{}.{field}", self.rest.names.join("."));
+                (Fate::Kept, to, format!("carried along; `{made}` has no field for it"))
+            }
         };
         FieldReport { field, fate, to, note, times: 1 }
     }

@@ -21,6 +21,8 @@ pub enum Edge {
     None,
     /// Anything but an ASCII letter, a digit or `_`; or an end of the text.
     NonWord,
+    /// Anything but a letter or digit of any script or `_`; or an end of the text.
+    Letter,
     /// `\b` at both ends.
     Boundary,
     /// A blank, or an end of the text.
@@ -83,6 +85,10 @@ impl Edge {
         match self {
             Edge::None => true,
             Edge::NonWord => before.is_none_or(|c| !word(c)) && after.is_none_or(|c| !word(c)),
+            Edge::Letter => {
+                let letter = |c: char| c.is_alphanumeric() || c == '_';
+                before.is_none_or(|c| !letter(c)) && after.is_none_or(|c| !letter(c))
+            }
             Edge::Space => before.is_none_or(|c| c == ' ') && after.is_none_or(|c| c == ' '),
             Edge::Boundary => {
                 let key = text.get(start..end).unwrap_or("");

@@ -383,6 +383,7 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matche
         case: sealed(cx, node("case"), scope),
         edge: match word("edge") {
             Some("boundary") => Edge::Boundary,
+            Some("letter") => Edge::Letter,
             Some("space") => Edge::Space,
             _ => Edge::NonWord,
         },

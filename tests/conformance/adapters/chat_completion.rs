@@ -3,41 +3,63 @@
 use serde_json::{Value as Json, json};
 
 use super::words::{extension_prompts, note, persona};
-use super::{imports, parts, post, wire_claude};
+use super::{imports, parts, post, slots, wire_claude};
 use crate::case::{Case, Check};
-use crate::compare::same;
+use crate::compare::{fits, same, without};
 use crate::engine::{self, Built, EXACT, Scene};
 
-/// Slot as recorded = our name.
-const SLOTS: &[(&str, &str)] = &[
-    ("main", "main_prompt"),
-    ("nsfw", "auxiliary_prompt"),
-    ("jailbreak", "post_history_instructions"),
-    ("worldInfoBefore", "world_info_before"),
-    ("worldInfoAfter", "world_info_after"),
-    ("charDescription", "character_description"),
-    ("charPersonality", "character_personality"),
-    ("personaDescription", "persona_description"),
-    ("dialogueExamples", "chat_examples"),
-    ("chatHistory", "chat_history"),
-    ("enhanceDefinitions", "enhance_definitions"),
-    ("newMainChat", "new_chat"),
-];
+/// How many draws follow the script of a case: more than were recorded must show, and not come from a seed.
+const SPARE: usize = 64;
 
 /// Messages, and as a stricter level the slots and tokens. They are recorded before the server makes them acceptable
 /// (`custom_prompt_post_processing`), which is the next step (`sent_messages`).
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
-    let built = scene(&case.input).and_then(|data| engine::build(EXACT, Scene::new(data)));
-    let built = match built {
+    let data = scene(&case.input);
+    let built = data.clone().and_then(|data| engine::build(EXACT, drawn(&case.input, data)));
+    let (data, built) = match data.and_then(|data| Ok((data, built?))) {
         Ok(built) => built,
         Err(error) => return vec![Check::broken("", case, &error.to_string()), Check::broken("tokens", case, &error.to_string())],
     };
-    vec![messages(case, &built), tokens(case, &built)]
+    vec![Some(messages(case, &built)), Some(slots::check(case, data, &built)), lore(case, &built), draws(case, &built)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// A scene with the draws of a case; after the script the recorder goes on with zeros.
+pub(crate) fn drawn(input: &Json, data: Json) -> Scene {
+    let draws = input["random"].as_array().map(|script| script.iter().filter_map(Json::as_f64).chain([0.0; SPARE]).collect());
+    Scene { draws, ..Scene::new(data) }
+}
+
+/// How often chance was asked, where that was recorded: also by what that program expands once more when the prompt is
+/// finished.
+fn draws(case: &Case, built: &Built) -> Option<Check> {
+    let given = case.input["random"].as_array()?.len() + SPARE;
+    let expected = json!({ "random_calls": case.expected.get("random_calls")? });
+    let actual = json!({ "random_calls": given.saturating_sub(built.draws_left()) });
+    Some(Check { level: "draws".to_owned(), passed: expected == actual, expected, actual })
+}
+
+/// What the lore scan answered, where that was recorded.
+fn lore(case: &Case, built: &Built) -> Option<Check> {
+    let mut expected = super::lore::told(case.expected.get("world_info")?);
+    if case.input["preset"]["wi_format"].as_str().is_some_and(|format| format != "{0}") {
+        // recorded before the format is put round it, which shows in the messages
+        expected = without(&expected, &["before", "after"]);
+    }
+    let mut actual = super::text::world_info(built);
+    parts::set(&mut actual, "budget", built.set("conformance.budget"));
+    parts::set(&mut actual, "overflowed", json!(built.set("round.overflow") == json!(true)));
+    Some(Check { level: "lore".to_owned(), passed: fits(&expected, &actual), expected, actual })
 }
 
 fn messages(case: &Case, built: &Built) -> Check {
-    let mut expected = json!({ "messages": case.expected["messages"] });
-    let mut actual = json!({ "messages": built.sent("openai") });
+    let (mut expected, mut actual) = (json!({}), json!({}));
+    if let Some(messages) = case.expected.get("messages") {
+        parts::set(&mut expected, "messages", messages.clone());
+        parts::set(&mut actual, "messages", built.sent("openai"));
+    }
     if let Some(sent) = case.expected.get("sent_messages") {
         parts::set(&mut expected, "sent_messages", sent.clone());
         parts::set(&mut actual, "sent_messages", sent_messages(case, built));
@@ -61,52 +83,21 @@ fn sent_messages(case: &Case, built: &Built) -> Json {
     }
 }
 
-/// Slots and tokens of the messages that are not empty. Some recordings leave the tokens out.
-fn tokens(case: &Case, built: &Built) -> Check {
-    let prompts = case.expected["prompts"].as_array().into_iter().flatten().filter(|p| p["content"] != json!(""));
-    let counted = prompts.clone().any(|p| p["tokens"].is_number());
-    let want: Json =
-        prompts.map(|p| json!({ "group": p["group"], "role": p["role"], "content": p["content"], "tokens": p["tokens"] })).collect();
-    let prefill = case.input["preset"]["continue_prefill"] == json!(true);
-    let blocks = built.blocks();
-    // the recorder has no group once system messages are squashed
-    let squashed = case.input["preset"]["squash_system_messages"] == json!(true);
-    let calls = |b: &Json| b["meta"]["tool_calls"].is_array();
-    let live = blocks.iter().filter(|b| b["enabled"] != json!(false) && (b["text"] != json!("") || calls(b)));
-    // what a message says is what the dialect writes of it
-    let sent = built.sent("openai");
-    let sent = sent.as_array().map_or(&[][..], Vec::as_slice);
-    let have: Json = live
-        .enumerate()
-        .map(|(n, b)| {
-            let tokens = if counted { b["tokens"].clone() } else { Json::Null };
-            let group = if squashed { Json::Null } else { slot(&b["slot"], prefill) };
-            let message = sent.get(n).unwrap_or(&Json::Null);
-            json!({ "group": group, "role": message["role"], "content": message["content"], "tokens": tokens })
-        })
-        .collect();
-    let (expected, actual) = (json!({ "prompts": want }), json!({ "prompts": have }));
-    Check { level: "tokens".to_owned(), passed: same(&expected, &actual), expected, actual }
-}
-
-/// The recorded name of a slot. A message that is continued by prefill was recorded among the control prompts.
-fn slot(ours: &Json, prefill: bool) -> Json {
-    match ours.as_str() {
-        Some("continued") if !prefill => json!("continueNudge"),
-        Some("continued" | "control") => json!("controlPrompts"),
-        _ => SLOTS.iter().find(|(_, name)| ours == name).map_or_else(|| ours.clone(), |(theirs, _)| json!(theirs)),
-    }
-}
-
 fn fresh_install(key: &str) -> Json {
     let defaults: Json = serde_json::from_str(include_str!("fresh_install.json")).unwrap_or_default();
     defaults[key].clone()
 }
 
+/// The names of a scene; in a group, those of its members.
 pub(crate) fn names(input: &Json) -> Json {
     let user = input["persona"]["name"].as_str().unwrap_or("User");
-    let members = cards(input).iter().map(|c| c["data"]["name"].clone()).collect::<Json>();
-    json!({ "user": user, "char": speaker(input)["data"]["name"], "group": if input["group"].is_null() { json!([]) } else { members } })
+    let cards = cards(input);
+    let is_member = |c: &&Json| match input["group"]["members"].as_array() {
+        Some(ids) => ids.contains(&file_of(c)) || ids.contains(&c["data"]["name"]),
+        None => input["group"].is_object(),
+    };
+    let members = cards.iter().filter(is_member).map(|c| c["data"]["name"].clone()).collect::<Json>();
+    json!({ "user": user, "char": speaker(input)["data"]["name"], "group": members })
 }
 
 /// All cards of a case.
@@ -145,12 +136,22 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "names", names(input));
     parts::put(&mut data, "type", input.get("type").cloned().unwrap_or_else(|| json!("normal")));
     parts::put(&mut data, "dialect", json!("openai"));
-    parts::put(&mut data, "chat.id", json!("oracle-chat"));
-    parts::put(&mut data, "now", json!("2024-03-05T14:07:09Z"));
+    parts::put(&mut data, "chat.id", input.get("chat_id").cloned().unwrap_or_else(|| json!("oracle-chat")));
+    parts::put(&mut data, "now", input.get("now").cloned().unwrap_or_else(|| json!("2024-03-05T14:07:09Z")));
+    parts::put(&mut data, "chat.metadata", input.get("chat_metadata").cloned().unwrap_or_else(|| json!({})));
     settings(input, &mut data);
+    // what macros quote of the settings of text completion
+    for key in ["context", "instruct", "sysprompt"] {
+        if let Some(given) = input["power_user"].get(key) {
+            parts::put(&mut data, &format!("stored.{key}"), given.clone());
+        }
+    }
+    variables(input, &mut data);
     persona(&input["persona"], &mut data);
     note(&input["authors_note"], &mut data);
     group(input, &mut data)?;
+    parts::put(&mut data, "state.timed", super::lore::state(input));
+    parts::put(&mut data, "lore.handed", super::lore::handed(&input["forced_activations"])?);
     parts::put(&mut data, "injections", extension_prompts(&input["extension_prompts"]));
     parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
     Ok(data)
@@ -194,7 +195,8 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
         ("chat_completion_source", "provider.source"),
     ];
     parts::copy(input, data, &names);
-    parts::copy(&input["quiet"], data, &[("prompt", "quiet_prompt"), ("skip_wian", "quiet_bare")]);
+    let names = [("prompt", "quiet_prompt"), ("skip_wian", "quiet_bare"), ("to_loud", "quiet_loud"), ("name", "quiet_name")];
+    parts::copy(&input["quiet"], data, &names);
     let metadata =
         [("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example"), ("system_prompt", "overrides.system_prompt")];
     parts::copy(&input["chat_metadata"], data, &metadata);
@@ -231,10 +233,19 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
     }
 }
 
+/// Variables of the chat and of all chats.
+pub(crate) fn variables(input: &Json, data: &mut Json) {
+    for scope in ["local", "global"] {
+        if input["variables"][scope].is_object() {
+            parts::put(data, &format!("vars.{scope}"), input["variables"][scope].clone());
+        }
+    }
+}
+
 fn tokenizer(given: &Json) -> Json {
     match given["mode"].as_str() {
         Some("words") => json!("words"),
-        Some("chars") => json!(format!("chars/{}", given["per"])),
+        Some(mode @ ("chars" | "bytes")) => json!(format!("{mode}/{}", given["per"])),
         _ => json!("cl100k"),
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn books(pack: &str, world_info: &Json) -> Result<Json, Json> {
         let given = &world_info[role];
         let many = given.as_array().cloned().unwrap_or_else(|| vec![given.clone()]);
         for book in many.iter().filter(|b| !b.is_null()) {
-            let book = book_of(world_info, book);
+            let book = &filled(world_info, book_of(world_info, book));
             // the spelling of cards is a list of entries with `keys`
             let format = if book["entries"].is_array() { "st_character_book" } else { "st_lorebook" };
             let mut part = engine::import(pack, format, book)?;
@@ -53,6 +53,20 @@ pub(crate) fn books(pack: &str, world_info: &Json) -> Result<Json, Json> {
         }
     }
     Ok(Json::Array(books))
+}
+
+/// The recorder fills in what an entry leaves out, unless a case says `fill_entries: false`; of that only the position has
+/// no default in the pack, as the real program puts an entry without one nowhere.
+fn filled(world_info: &Json, book: &Json) -> Json {
+    let mut book = book.clone();
+    if world_info["fill_entries"] != json!(false)
+        && let Some(entries) = book.get_mut("entries").and_then(Json::as_object_mut)
+    {
+        for entry in entries.values_mut().filter(|e| e.get("position").is_none()) {
+            parts::set(entry, "position", json!(0));
+        }
+    }
+    book
 }
 
 /// A book may be given by the name of another.

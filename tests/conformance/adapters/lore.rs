@@ -10,7 +10,7 @@ use crate::engine::{self, EXACT, Scene};
 /// The stage that uses up what a scan has put together; the build is looked at before it.
 const USED_BY: &str = "injection";
 /// What explains, and texts of the recorder's own: not compared.
-const UNTOLD: &[&str] = &["scanned", "max_context", "random_log", "warnings", "failed_probability"];
+const UNTOLD: &[&str] = &["max_context", "random_log", "warnings"];
 
 /// One or several scans.
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
@@ -32,15 +32,15 @@ pub(crate) fn told(expected: &Json) -> Json {
             parts::set(&mut out, key, joined);
         }
     }
-    if let Some(outlets) = out["outlets"].as_object_mut() {
+    if let Some(outlets) = out.get_mut("outlets").and_then(Json::as_object_mut) {
         outlets.iter_mut().for_each(|(_, list)| *list = lines(list));
     }
-    for block in out["depth"].as_array_mut().into_iter().flatten() {
+    for block in out.get_mut("depth").and_then(Json::as_array_mut).into_iter().flatten() {
         let joined = lines(&block["entries"]);
         parts::set(block, "entries", joined);
     }
     crate::compare::unordered(&mut out, "depth");
-    for effects in out["timed"].as_object_mut().into_iter().flatten().map(|(_, effects)| effects) {
+    for effects in out.get_mut("timed").and_then(Json::as_object_mut).into_iter().flatten().map(|(_, effects)| effects) {
         effects.as_object_mut().into_iter().flatten().for_each(|(_, effect)| *effect = without(effect, &["hash"]));
     }
     out
@@ -79,7 +79,7 @@ fn scans(input: &Json) -> Result<Json, Json> {
 }
 
 /// Timed effects before the scan; a hash that is given is that of another entry.
-fn state(input: &Json) -> Json {
+pub(crate) fn state(input: &Json) -> Json {
     let timed = &input["world_info"]["timed"];
     let mut rows = Vec::new();
     for effect in ["sticky", "cooldown"] {
@@ -129,27 +129,21 @@ fn scene(input: &Json, timed: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "context.window", input.get("max_context").cloned().unwrap_or_else(|| json!(8192)));
     parts::put(&mut data, "context.reserve", json!(0));
     parts::put(&mut data, "state.timed", timed.clone());
-    for scope in ["local", "global"] {
-        if input["variables"][scope].is_object() {
-            parts::put(&mut data, &format!("vars.{scope}"), input["variables"][scope].clone());
-        }
-    }
+    parts::put(&mut data, "chat.metadata", input.get("chat_metadata").cloned().unwrap_or_else(|| json!({})));
+    chat::variables(input, &mut data);
     parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
     parts::put(&mut data, "lore.handed", handed(&input["forced_activations"])?);
     Ok(data)
 }
 
 /// Entries that an extension hands over, through the pack's map of books.
-fn handed(list: &Json) -> Result<Json, Json> {
+pub(crate) fn handed(list: &Json) -> Result<Json, Json> {
     let mut out = Vec::new();
     for entry in list.as_array().into_iter().flatten() {
         let book = json!({ "name": entry["world"], "entries": { "0": entry } });
         let mut part = engine::import(EXACT, "st_lorebook", &book)?;
         for copy in part["books"][0]["entries"].as_array_mut().into_iter().flatten() {
             parts::set(copy, "ref", json!(format!("{}.{}", entry["world"].as_str().unwrap_or(""), entry["uid"])));
-            if entry.get("position").is_none() {
-                parts::set(copy, "position", Json::Null);
-            }
             out.push(copy.clone());
         }
     }
@@ -157,7 +151,7 @@ fn handed(list: &Json) -> Result<Json, Json> {
 }
 
 fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, usize), Json> {
-    let ran = engine::run_before(EXACT, USED_BY, Scene { draws: Some(draws), ..Scene::new(scene(input, timed)?) })?;
+    let ran = engine::run_before(EXACT, USED_BY, Scene { draws: Some(draws), trace: true, ..Scene::new(scene(input, timed)?) })?;
     let number = |n: &Json| n.as_str().and_then(|t| t.parse::<i64>().ok()).map_or_else(|| n.clone(), |n| json!(n));
     let named = |e: &Json| json!({ "world": e["book"], "uid": number(&e["id"]), "content": e["text"] });
     let activated: Json = ran.get("lore.active").as_array().into_iter().flatten().map(named).collect();
@@ -181,7 +175,16 @@ fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, u
     };
     let text = |path: &str| ran.get(path).as_str().map_or_else(|| json!(""), |t| json!(t));
     let outlets = Some(ran.get("outlet")).filter(Json::is_object).unwrap_or_else(|| json!({}));
+    let scanned = ran.get("conformance.scanned");
+    let named = ran.get("lore.names") != json!(false);
+    let line = |m: &Json| {
+        let text = m["text"].as_str().unwrap_or("");
+        json!(if named { format!("{}: {text}", m["name"].as_str().unwrap_or("")) } else { text.to_owned() })
+    };
+    let scanned: Json = scanned.as_array().into_iter().flatten().rev().map(line).collect();
+    let failed = ran.reasons("probability");
     let mut out = json!({
+        "scanned": scanned, "failed_probability": failed,
         "before": text("lore.before"), "after": text("lore.after"), "an_top": text("lore.note_top"), "an_bottom": text("lore.note_bottom"),
         "outlets": outlets, "activated": activated, "depth": depth, "examples": examples,
         "sorted": ran.get("conformance.sorted"), "overflowed": ran.get("round.overflow") == json!(true), "loops": ran.get("round.done"),

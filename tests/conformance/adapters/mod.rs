@@ -19,6 +19,7 @@ mod post;
 mod rewrite;
 mod risuai;
 mod runner;
+mod slots;
 mod st_group;
 mod story;
 mod talespinner;
@@ -117,6 +118,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("sillytavern-text-completion", "", text::recorded),
     adapter("sillytavern-macro", "", macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
+    adapter("risuai-import", "", risuai::import::recorded),
     adapter("risuai-cbs", "", risuai::cbs::recorded),
     adapter("risuai-lorebook", "", risuai::lore::recorded),
     adapter("risuai-prompt", "", risuai::prompt::recorded),

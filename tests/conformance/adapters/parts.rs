@@ -104,8 +104,9 @@ pub(crate) fn copy(from: &Json, to: &mut Json, names: &[(&str, &str)]) {
     }
 }
 
-/// The word behind a number of a foreign form.
+/// The word behind a number of a foreign form, which may be written as text.
 pub(crate) fn code(value: &Json, words: &[&str]) -> Json {
-    let at = value.as_u64().and_then(|n| usize::try_from(n).ok());
+    let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    let at = number.and_then(|n| usize::try_from(n).ok());
     at.and_then(|n| words.get(n)).map_or_else(|| value.clone(), |word| json!(word))
 }

@@ -33,6 +33,7 @@ const SCENE: &[(&str, &str)] = &[
     ("macro_engine", "macro_engine"),
     ("authors_note", "note"),
     ("story", "story"),
+    ("greeting_index", "chat.greeting"),
 ];
 
 /// One case: a build, or the names of stages and slots.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{chat_completion as chat, parts};
+use super::{chat_completion as chat, imports, parts, words};
 use crate::case::{Case, Check};
-use crate::compare::{fits, same};
+use crate::compare::fits;
 use crate::engine::{self, EXACT, Scene};
 
 /// Who speaks.
@@ -37,10 +37,13 @@ fn without_log(expected: &Json, input: &Json) -> Json {
     crate::compare::without(expected, keys)
 }
 
-/// The members who speak, in order, by their files.
-pub(crate) fn chosen(input: &Json) -> Result<Vec<Json>, Json> {
-    let ran = engine::run(EXACT, "schedule", Scene { draws: Some(vec![0.0; 64]), ..Scene::new(activation_scene(input)?) }, &[])?;
-    Ok(ran.column("chosen", "id").as_array().cloned().unwrap_or_default())
+/// The members who speak, in order, by their files, and how many of the draws that took.
+pub(crate) fn chosen(input: &Json, draws: Vec<f64>) -> Result<(Vec<Json>, usize), Json> {
+    let draws: Vec<f64> = draws.into_iter().chain([0.0; 64]).collect();
+    let given = draws.len();
+    let ran = engine::run(EXACT, "schedule", Scene { draws: Some(draws), ..Scene::new(activation_scene(input)?) }, &[])?;
+    let ids = ran.column("chosen", "id").as_array().cloned().unwrap_or_default();
+    Ok((ids, given.saturating_sub(ran.draws_left())))
 }
 
 fn activation_scene(input: &Json) -> Result<Json, Json> {
@@ -72,23 +75,55 @@ fn history(input: &Json) -> Json {
     input["chat"].as_array().into_iter().flatten().map(message).collect()
 }
 
-/// The joined card.
+/// The macros that name the members.
+const GROUP_MACRO: &str = "{{group}}|{{groupNotMuted}}|{{notChar}}|{{charIfNotGroup}}";
+
+/// The joined card, the fields of the answer's prompt, the depth prompts and what the macros about groups say.
 pub(crate) fn cards(case: &Case) -> Vec<Check> {
-    let input = &case.input;
-    let actual = card_scene(input).and_then(|data| {
-        let ran = engine::run(EXACT, "merge_cards", Scene::new(data), &[])?;
-        let mut joined = super::cards::merged(&ran.get("card"));
-        if let Some(examples) = joined.as_object_mut().and_then(|c| c.remove("mes_example")) {
-            parts::set(&mut joined, "mesExamples", examples);
-        }
-        Ok(json!({ "cards": joined }))
+    let actual = joined(&case.input).unwrap_or_else(|error| error);
+    vec![case.check(actual, fits)]
+}
+
+fn joined(input: &Json) -> Result<Json, Json> {
+    let data = card_scene(input)?;
+    let ran = engine::run(EXACT, "merge_cards", Scene::new(data.clone()), &[])?;
+    let mut merged = super::cards::merged(&ran.get("card"));
+    if let Some(examples) = merged.as_object_mut().and_then(|c| c.remove("mes_example")) {
+        parts::set(&mut merged, "mesExamples", examples);
+    }
+    // what is not joined is the speaker's own
+    let mut whole = imports::card(EXACT, &chat::speaker(input))?;
+    parts::lay(&mut whole, data);
+    let data = whole;
+    let built = engine::run_before(EXACT, "injection", Scene::new(data.clone()))?;
+    let of = |path: &str| Some(built.get(path)).filter(|v| !v.is_null()).unwrap_or_else(|| json!(""));
+    let greetings = built.get("card.greetings");
+    let greetings = greetings.as_array().map_or(&[][..], Vec::as_slice);
+    let fields = json!({
+        "system": of("card.system_prompt"), "mesExamples": of("card.mes_example"), "description": of("card.description"),
+        "personality": of("card.personality"), "persona": expanded(&data, "persona.text")?, "scenario": of("card.scenario"),
+        "charDepthPrompt": of("card.depth_prompt.text"), "jailbreak": of("card.post_history_instructions"), "version": of("card.version"), "creatorNotes": of("card.creator_notes"),
+        "firstMessage": greetings.first().cloned().unwrap_or_else(|| json!("")), "alternateGreetings": greetings.get(1..).unwrap_or_default(),
     });
-    let actual = actual.unwrap_or_else(|error| error);
-    vec![case.check(actual, |expected, actual| same(&json!({ "cards": expected["cards"] }), actual))]
+    let injections = built.list("injections");
+    // those of members whose cards are joined; a depth prompt without text is registered and sent nowhere
+    let of_member = |i: &&Json| i["id"].as_str().is_some_and(|id| id.starts_with("DEPTH_PROMPT_")) && i["text"] != json!("");
+    let depth_prompts = injections.iter().filter(of_member);
+    let depth_prompts: Json = depth_prompts.map(|i| json!({ "text": i["text"], "depth": i["depth"], "role": i["role"] })).collect();
+    let group_macro = engine::expand(EXACT, Scene::new(data), &[GROUP_MACRO], &json!({}))?["texts"][0].clone();
+    Ok(json!({ "cards": merged, "fields": fields, "depth_prompts": depth_prompts, "group_macro": group_macro }))
+}
+
+/// A text of the scene, its macros expanded.
+fn expanded(data: &Json, path: &str) -> Result<Json, Json> {
+    let text = path.split('.').fold(data, |value, key| &value[key]).as_str().unwrap_or("").to_owned();
+    Ok(engine::expand(EXACT, Scene::new(data.clone()), &[&text], &json!({}))?["texts"][0].clone())
 }
 
 fn card_scene(input: &Json) -> Result<Json, Json> {
-    let mut data = json!({ "names": { "user": input["persona"]["name"].as_str().unwrap_or("User") } });
+    let char = chat::speaker(input)["data"]["name"].clone();
+    let mut data = json!({ "names": { "user": input["persona"]["name"].as_str().unwrap_or("User"), "char": char } });
+    words::persona(&input["persona"], &mut data);
     let mut given = input.clone();
     if given["group"].is_null() {
         parts::set(&mut given, "group", json!({}));
@@ -97,6 +132,10 @@ fn card_scene(input: &Json) -> Result<Json, Json> {
     parts::copy(input, &mut data, &[("variables", "vars")]);
     parts::copy(&input["power_user"], &mut data, &[("collapse_newlines", "preset.collapse_newlines")]);
     parts::put(&mut data, "speaker", chat::file_of(&chat::speaker(input)));
-    parts::copy(&input["chat_metadata"], &mut data, &[("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example")]);
+    parts::copy(
+        &input["chat_metadata"],
+        &mut data,
+        &[("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example"), ("system_prompt", "overrides.system_prompt")],
+    );
     Ok(data)
 }

@@ -4,24 +4,44 @@ use serde_json::{Value as Json, json};
 
 use super::{chat_completion as chat, imports, lore, parts, words};
 use crate::case::{Case, Check};
-use crate::compare::same;
+use crate::compare::{fits, same};
 use crate::engine::{self, EXACT, Scene};
 
 const ROLES: &[&str] = &["system", "user", "assistant"];
-/// What was recorded beside the prompt, and how often chance was asked.
-const UNTOLD: &[&str] = &["random_calls", "error_detail"];
+/// How many draws follow the script of a case.
+const SPARE: usize = 64;
+/// What was recorded beside the prompt.
+const UNTOLD: &[&str] = &["error_detail"];
 
 /// One prompt; in a group one for each member who speaks.
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
     let actual = generation(&case.input).unwrap_or_else(|error| error);
     let mut expected = crate::compare::without(&case.expected, UNTOLD);
+    let calls = expected.as_object_mut().and_then(|expected| expected.remove("random_calls"));
     told(&mut expected, &actual);
     let passed = match expected.get("error") {
         // the program's own words for what the rules call by a code
         Some(_) => actual["error"]["kind"] == json!("template"),
-        None => same(&expected, &actual),
+        None => recorded_alike(&expected, &actual),
     };
-    vec![Check { level: String::new(), passed, expected, actual }]
+    // also by what that program expands once more when the prompt is finished
+    let draws = calls.filter(|_| case.input["random"].is_array()).map(|calls| {
+        let (expected, actual) = (json!({ "random_calls": calls }), json!({ "random_calls": actual["random_calls"] }));
+        Check { level: "draws".to_owned(), passed: same(&expected, &actual), expected, actual }
+    });
+    vec![Check { level: String::new(), passed, expected, actual }].into_iter().chain(draws).collect()
+}
+
+/// Only what was recorded is compared, and that wholly.
+fn recorded_alike(expected: &Json, actual: &Json) -> bool {
+    expected.as_object().into_iter().flatten().all(|(key, want)| match (key.as_str(), want, &actual[key]) {
+        ("turns", Json::Array(want), Json::Array(have)) => {
+            want.len() == have.len() && want.iter().zip(have).all(|(want, have)| recorded_alike(want, have))
+        }
+        // recorded scans may name only what became active
+        ("world_info", want, have) => fits(want, have),
+        (_, want, have) => same(want, have),
+    })
 }
 
 /// Lists of lore texts are recorded apart and told as one text; what was not recorded is not compared.
@@ -29,7 +49,8 @@ fn told(expected: &mut Json, actual: &Json) {
     if let Some(world_info) = expected.get_mut("world_info") {
         *world_info = lore::told(world_info);
     }
-    let both = expected["turns"].as_array_mut().into_iter().flatten().zip(actual["turns"].as_array().into_iter().flatten());
+    let turns = expected.get_mut("turns").and_then(Json::as_array_mut);
+    let both = turns.into_iter().flatten().zip(actual["turns"].as_array().into_iter().flatten());
     both.for_each(|(turn, actual)| told(turn, actual));
 }
 
@@ -68,14 +89,23 @@ fn shipped() -> Json {
 fn generation(input: &Json) -> Result<Json, Json> {
     if !input["group"].is_object() {
         let speaker = chat::speaker(input);
-        return turn(input, &speaker);
+        return turn(input, &speaker, &script(input));
     }
     let mut now = input.clone();
-    let mut turns = Vec::new();
-    for speaker in speakers(input)? {
+    let mut turns: Vec<Json> = Vec::new();
+    let mut draws = script(input);
+    let (speakers, taken) = speakers(input)?;
+    draws.drain(..taken.min(draws.len()));
+    let mut calls = taken;
+    for speaker in speakers {
         let name = speaker["data"]["name"].clone();
         parts::set(&mut now, "speaker", name.clone());
-        turns.push(turn(&now, &speaker)?);
+        let mut made = turn(&now, &speaker, &draws)?;
+        let taken = made.as_object_mut().and_then(|made| made.remove("random_calls")).and_then(|n| usize::try_from(n.as_u64()?).ok());
+        let taken = taken.unwrap_or(0);
+        draws.drain(..taken.min(draws.len()));
+        calls += taken;
+        turns.push(made);
         let reply = input.get("reply").cloned().unwrap_or_else(|| json!("Fixed reply."));
         let typed = now["user_input"].take();
         if let Some(chat) = now["chat"].as_array_mut() {
@@ -87,26 +117,32 @@ fn generation(input: &Json) -> Result<Json, Json> {
     }
     let mut out = turns.first().cloned().unwrap_or_default();
     parts::set(&mut out, "turns", Json::Array(turns));
+    parts::set(&mut out, "random_calls", json!(calls));
     Ok(out)
 }
 
-/// Who writes, as the group's schedule says.
-fn speakers(input: &Json) -> Result<Vec<Json>, Json> {
-    let cards = chat::cards(input);
-    let ids = super::st_group::chosen(input)?;
-    Ok(ids.iter().filter_map(|id| cards.iter().find(|c| chat::file_of(c) == *id).cloned()).collect())
+/// The draws of a case.
+fn script(input: &Json) -> Vec<f64> {
+    input["random"].as_array().into_iter().flatten().filter_map(Json::as_f64).collect()
 }
 
-fn turn(input: &Json, speaker: &Json) -> Result<Json, Json> {
+/// Who writes, as the group's schedule says, and how many draws it took.
+fn speakers(input: &Json) -> Result<(Vec<Json>, usize), Json> {
+    let cards = chat::cards(input);
+    let (ids, taken) = super::st_group::chosen(input, script(input))?;
+    let found = ids.iter().filter_map(|id| cards.iter().find(|c| chat::file_of(c) == *id).cloned()).collect();
+    Ok((found, taken))
+}
+
+fn turn(input: &Json, speaker: &Json, draws: &[f64]) -> Result<Json, Json> {
     let mut scene = Scene::new(scene(input)?);
-    let draws = input["random"].as_array().into_iter().flatten().filter_map(Json::as_f64);
-    scene.draws = Some(draws.chain([0.0; 64]).collect());
+    scene.draws = Some(draws.iter().copied().chain([0.0; SPARE]).collect());
     let built = engine::build(EXACT, scene)?;
     let payload = built.emit("text")?;
     let blocks = built.blocks();
     let of = |slot: &str| blocks.iter().filter(|b| b["slot"] == json!(slot)).map(|b| b["text"].as_str().unwrap_or("")).collect::<String>();
     let mut out = json!({
-        "prompt": payload["prompt"], "stopping_strings": payload.get("stop").cloned().unwrap_or_else(|| json!([])), "speaker": speaker["data"]["name"],
+        "random_calls": (draws.len() + SPARE).saturating_sub(built.draws_left()), "prompt": payload["prompt"], "stopping_strings": payload.get("stop").cloned().unwrap_or_else(|| json!([])), "speaker": speaker["data"]["name"],
         "story_string": text(&built.set("text.story")), "examples": of("chat_examples"), "chat_messages": messages(&blocks),
         "anchors": { "before": text(&built.set("anchor.before")), "after": text(&built.set("anchor.after")) },
         "extension_prompts": registered(&built.set("text.injections")),
@@ -153,7 +189,7 @@ fn registered(list: &Json) -> Json {
     out
 }
 
-fn world_info(built: &engine::Built) -> Json {
+pub(crate) fn world_info(built: &engine::Built) -> Json {
     let number = |n: &Json| n.as_str().and_then(|t| t.parse::<i64>().ok()).map_or_else(|| n.clone(), |n| json!(n));
     let named = |e: &Json| json!({ "world": e["book"], "uid": number(&e["id"]), "content": e["text"] });
     let activated: Json = built.set("lore.active").as_array().into_iter().flatten().map(named).collect();
@@ -170,6 +206,12 @@ fn world_info(built: &engine::Built) -> Json {
     });
     crate::compare::unordered(&mut out, "depth");
     out
+}
+
+/// The system prompt of a fresh install, for cases that name none.
+fn fresh_sysprompt() -> Json {
+    let content = "Write {{char}}'s next reply in a fictional chat between {{char}} and {{user}}.";
+    json!({ "name": "Neutral - Chat", "content": content, "post_history": "" })
 }
 
 fn scene(input: &Json) -> Result<Json, Json> {
@@ -189,6 +231,9 @@ fn scene(input: &Json) -> Result<Json, Json> {
             parts::lay(&mut data, engine::import(EXACT, format, &input[key])?);
         }
     }
+    if input.get("sysprompt").is_none() {
+        parts::lay(&mut data, engine::import(EXACT, "st_sysprompt", &fresh_sysprompt())?);
+    }
     parts::copy(
         &input["reasoning"],
         &mut data,
@@ -200,18 +245,16 @@ fn scene(input: &Json) -> Result<Json, Json> {
     for (key, path, default) in [("max_context", "context.window", 8192), ("max_response", "context.reserve", 350)] {
         parts::put(&mut data, path, input.get(key).cloned().unwrap_or_else(|| json!(default)));
     }
-    parts::copy(&input["quiet"], &mut data, &[("to_loud", "quiet_loud"), ("name", "quiet_name")]);
     let names = [
         ("token_padding", "preset.token_padding"),
         ("custom_stopping_strings", "story.custom_stops"),
         ("custom_stopping_strings_macro", "story.custom_stops_macro"),
     ];
     parts::copy(&input["power_user"], &mut data, &names);
-    for scope in ["local", "global"] {
-        if input["variables"][scope].is_object() {
-            parts::put(&mut data, &format!("vars.{scope}"), input["variables"][scope].clone());
-        }
-    }
+    parts::put(&mut data, "chat.metadata", input.get("chat_metadata").cloned().unwrap_or_else(|| json!({})));
+    chat::variables(input, &mut data);
+    parts::put(&mut data, "state.timed", lore::state(input));
+    parts::put(&mut data, "lore.handed", lore::handed(&input["forced_activations"])?);
     if input["engine"] == json!("legacy") || input["power_user"]["experimental_macro_engine"] == json!(false) {
         parts::put(&mut data, "macro_flavour", json!("passes"));
     }
