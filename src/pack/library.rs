@@ -70,15 +70,24 @@ pub fn shipped_names() -> Vec<String> {
     names
 }
 
-/// The names of the shipped packs that say how files of other programs are read, sorted; packs that extend them can
-/// read the same files.
+/// The names of the shipped packs that say how files of other programs are read, those with most formats first; packs
+/// that extend them can read the same files.
 #[must_use]
 pub fn shipped_readers() -> Vec<String> {
-    let reads = |name: &String| {
+    // a format that makes another one is a conversion, and reads nothing into a scene
+    let formats = |name: &String| {
         let files = shipped(name).map(|pack| pack.files).unwrap_or_default();
-        files.iter().any(|file| String::from_utf8_lossy(&file.bytes).lines().any(|line| line.trim() == "kind = \"foreign\""))
+        let count = |file: &RuleFile| {
+            let text = String::from_utf8_lossy(&file.bytes);
+            let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+            lines("[[format]]").saturating_sub(lines("makes ="))
+        };
+        files.iter().map(count).sum::<usize>()
     };
-    shipped_names().into_iter().filter(reads).collect()
+    let mut readers: Vec<(usize, String)> = shipped_names().into_iter().map(|name| (formats(&name), name)).collect();
+    readers.retain(|(count, _)| *count > 0);
+    readers.sort_by(|(a, _), (b, _)| b.cmp(a));
+    readers.into_iter().map(|(_, name)| name).collect()
 }
 
 /// Whether a shipped pack says this of where the key of a dialect goes. A pack of the library may have the name of a

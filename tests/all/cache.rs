@@ -173,7 +173,7 @@ fn who_broke_it_is_named() {
     let differs = found.differs.unwrap();
     assert_eq!(
         (differs.id.as_str(), differs.by_macro.as_deref(), differs.pass.as_deref()),
-        ("main_prompt", Some("time"), Some("expand/text"))
+        ("main_prompt", Some("time"), Some("pinned/expand"))
     );
     assert!(found.tokens > 0 && found.blocks == 0, "{} tokens", found.tokens);
     let (earlier, later) = two(friendly, 3, clock);
