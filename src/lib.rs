@@ -88,5 +88,5 @@ pub use emit::{Emitted, dialects, emit, unchanged_payload};
 pub use engine::{BuildError, ErrorKind};
 pub use model::{Hook, HookView, Plan, Scene, Value};
 pub use pack::{Opened, PackError, RuleFile, Ruleset, open_template};
-pub use program::foreign::Imported;
+pub use program::foreign::{Fate, FieldReport, Imported};
 pub use text::functions::fingerprint;
