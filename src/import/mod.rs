@@ -13,11 +13,13 @@ mod payload;
 mod png;
 mod risu;
 mod sniff;
+mod written;
 
 pub use png::write_card;
 pub use risu::write_module;
 #[cfg(feature = "packed")]
 pub use risu::write_preset;
+pub use written::{WRITTEN, needs_picture, write};
 
 use crate::diag::short::{listed, word as shown};
 use crate::diag::{Code, Diagnostic, Report, Severity};

@@ -23,7 +23,7 @@ use crate::cli::verbs::fields;
 #[command(after_help = "Examples (`tapster ops --kinds --pack PACK` lists the conversions of a pack):
   tapster convert book.json --to PACK > book-for-it.json
   tapster convert card.png --to PACK --report        what becomes of each field
-  tapster convert preset.risup --to PACK --out preset.json
+  tapster convert preset.json --to PACK --out preset-for-it.json
   tapster convert card.json --to PACK --out card.png --picture portrait.png")]
 pub(in crate::cli) struct Convert {
     /// A PNG or CHARX card, a packed module or preset, or a JSON file; `-` is standard input.
@@ -34,8 +34,8 @@ pub(in crate::cli) struct Convert {
     /// Which conversion of the pack is meant, by the name of the format that it makes.
     #[arg(long = "as", id = "as", value_name = "FORMAT")]
     made: Option<String>,
-    /// Write the result to this file: `.json`, `.png` (a card), `.risup` (a preset) or `.risum` (a module).
-    #[arg(long, value_name = "FILE")]
+    /// Write the result to this file; the ending of its name says how.
+    #[arg(long, value_name = "FILE", long_help = out_help())]
     out: Option<PathBuf>,
     /// The picture for a card that is written as PNG; by default the picture of the file that is converted.
     #[arg(long, value_name = "PNG", requires = "out")]
@@ -99,29 +99,26 @@ impl Convert {
     /// The result as the name of the file that is written wants it.
     fn bytes(&self, out: &Path, result: &Json, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
         let ending = out.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-        let failed = |report: Report| Stop::report(Exit::CouldNot, report, Sources::default());
-        match ending.as_str() {
-            "risup" => import::write_preset(result).map_err(failed),
-            "risum" => import::write_module(result.get("module").unwrap_or(result)).map_err(failed),
-            "png" => {
-                let from = match (&self.picture, contents.container) {
-                    (Some(picture), _) => picture,
-                    (None, Container::Png) if self.file != Path::new("-") => &self.file,
-                    _ => {
-                        let help = "name a picture with `--picture`, or write a `.json` file";
-                        return Err(Stop::could_not(Code::ImportContainer, "a card in a PNG needs a picture".to_owned(), help));
-                    }
-                };
-                let keyword = if result.get("spec").and_then(Json::as_str) == Some("chara_card_v3") { "ccv3" } else { "chara" };
-                import::write_card(&bytes_of(from, show)?, &[(keyword, result)]).map_err(failed)
-            }
-            "json" => Ok(format!("{result:#}\n").into_bytes()),
-            other => {
-                let message = format!("there is no way to write a `.{other}` file");
-                Err(Stop::could_not(Code::ImportContainer, message, "name a `.json`, `.png`, `.risup` or `.risum` file"))
+        let picture = if import::needs_picture(&ending) { Some(self.portrait(contents, show)?) } else { None };
+        import::write(&ending, result, picture.as_deref()).map_err(|report| Stop::report(Exit::CouldNot, report, Sources::default()))
+    }
+
+    /// The picture that a card is written to.
+    fn portrait(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
+        match (&self.picture, contents.container) {
+            (Some(picture), _) => bytes_of(picture, show),
+            (None, Container::Png) if self.file != Path::new("-") => bytes_of(&self.file, show),
+            _ => {
+                let help = "name a picture with `--picture`, or write a `.json` file";
+                Err(Stop::could_not(Code::ImportContainer, "a card in a PNG needs a picture".to_owned(), help))
             }
         }
     }
+}
+
+fn out_help() -> String {
+    let endings: Vec<String> = import::WRITTEN.iter().map(|(ending, what)| format!("`.{ending}` ({what})")).collect();
+    format!("Write the result to this file; the ending of its name says how: {}", endings.join(", "))
 }
 
 fn changed(message: String) -> Diagnostic {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tapster::import::{Container, read, write_module, write_preset};
+use tapster::import::{Container, WRITTEN, needs_picture, read, write, write_module, write_preset};
 
 use super::{main_of, ok};
 
@@ -31,6 +31,25 @@ fn a_module_that_is_written_is_read_again() {
     bytes.extend([1, 3, 0, 0, 0, 7, 8, 9, 0]);
     let with_asset = ok("m.risum", &bytes);
     assert_eq!((with_asset.assets[0].name.as_str(), with_asset.assets[0].bytes_len), ("a", 3));
+}
+
+/// Every ending that help names can be written, and the file reads back as what it is.
+#[test]
+fn each_ending_is_written_and_read_again() {
+    let kinds = [Container::Json, Container::Png, Container::Risup, Container::Risum];
+    let document = json!({ "spec": "chara_card_v3", "name": "P", "module": { "name": "Winter" } });
+    let picture = super::with(&[]);
+    for ((ending, _), kind) in WRITTEN.iter().zip(kinds) {
+        let bytes = write(ending, &document, needs_picture(ending).then_some(picture.as_slice())).unwrap();
+        let read = ok(&format!("file.{ending}"), &bytes);
+        assert_eq!(read.container, kind, "{ending}");
+        let whole = if kind == Container::Risum { &document["module"] } else { &document };
+        let found = if kind == Container::Risum { &main_of(&read)["module"] } else { main_of(&read) };
+        assert_eq!(found, whole, "{ending}");
+    }
+    assert_eq!(WRITTEN.len(), kinds.len());
+    assert!(write("png", &document, None).is_err(), "a card in a picture needs a picture");
+    assert!(write("doc", &document, None).is_err());
 }
 
 #[test]
