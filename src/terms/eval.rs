@@ -124,8 +124,8 @@ impl<'a> Env<'a> {
         self.settle(value)
     }
 
-    /// A compiled cell of the pack's own values, evaluated.
-    fn settle(&self, value: Value) -> Result<Value, Fault> {
+    /// A compiled cell of the pack's own values, evaluated; any other value as it is.
+    pub fn settle(&self, value: Value) -> Result<Value, Fault> {
         match value {
             Value::Rule(RuleRef::Expr(n)) if self.st.nesting.deeper() => {
                 let result = self.st.rules.expr(n).eval(self);
