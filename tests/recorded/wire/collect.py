@@ -5,7 +5,7 @@ base=cases[0]['preset'];
 base['openrouter_middleout']='on'
 common={k:v for k,v in base.items() if k not in('chat_completion_source','openai_model')}
 open(H+'files/presets/TR Wire.json','w').write(json.dumps(common,indent=1)+'\n')
-out=[];seen={}
+out=[]
 for c in cases:
     r=rec[c['name']]
     if not r.get("wire") or (c["source"]=="pollinations" and c["preset"]["seed"]<0): continue
