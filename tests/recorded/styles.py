@@ -39,7 +39,7 @@ def cards2():
             mes_example="<START>\r\n{{user}}: Is it cold?\r\n{{char}}: *smiles* “Always.”\r\n<START>\r\n<USER>: And dark?\r\n<BOT>: {{random: Yes, No, Perhaps}}.\r\n", nickname="Vess", group_only_greetings=["*waves*"], alternate_greetings=["“Late again, {{user}}?”"], creator_notes="{{incvar::seen}}For long chats.",
             system_prompt="{{original}} Write as Vesper. {{// card }}", post_history_instructions="{{original}}\n[Vesper keeps {{getvar::tone}}.]\n", assets=[], tags=["v3"], character_version="main", creation_date=1700000000,
             extensions=dict(depth_prompt=dict(prompt="[Vesper is near the {{random::stairs::window}}. {{trim}}\n]", depth=3, role="system"), regex_scripts=scripts("card"), talkativeness="0.6", chub=dict(id=1), risuai={}),
-            character_book=dict(name="", extensions={}, entries=[
+            character_book=dict(name="Vesper Lind's Lorebook", extensions={}, entries=[
                 dict(keys=["lamp", "oil"], content="@@depth 2\n@@role assistant\nThe lamp needs {{roll:1d6}} flasks.", enabled=True, insertion_order=10, use_regex=False, constant=False, extensions={}, comment="lamp", id=0, position="before_char"),
                 dict(keys=["/heron(s)?/i"], content="Herons follow {{char}}. The oil is cheap.", enabled=True, insertion_order=20, use_regex=True, constant=False, extensions=dict(position=4, depth=1, role=2), comment="herons"),
                 dict(keys=[], content="{{char}} was born at {{random::sea::noon}}.", enabled=True, insertion_order=5, constant=True, extensions=dict(position=1), name="birth", position="after_char", id=7),
