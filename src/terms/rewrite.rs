@@ -40,27 +40,13 @@ impl Scripts {
         let rows = env.eval(&self.rows)?;
         for row in rows.as_list().unwrap_or(&[]) {
             let script = Script::read(row);
-            let new = self.run(&script, &text, env)?;
+            let new = self.replace(&script, &text, env)?;
             if *new != *text {
                 env.st.rewritten(&script.name, &text, &new);
             }
             text = new;
         }
         Ok(text)
-    }
-
-    fn run(&self, script: &Script, text: &Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
-        if !halves::has_any(text) {
-            return self.replace(script, text, env);
-        }
-        match script.pattern(env) {
-            Ok(pattern) if !pattern.flags().unicode => {
-                let apart = script.by_halves();
-                let new = self.replace(&apart, &halves::apart(text).into(), env)?;
-                Ok(halves::together(&new).into())
-            }
-            _ => self.replace(script, text, env),
-        }
     }
 
     fn replace(&self, script: &Script, text: &Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
@@ -73,7 +59,7 @@ impl Scripts {
         };
         let mut fault = None;
         let names = pattern.names();
-        let done = pattern.replace(text, None, |found, out| {
+        let done = pattern.rewrite(text, None, |text, found, out| {
             let filled = script.filled(&Found { text, found, names });
             if self.then.is_empty() {
                 return out.push_str(&filled);
@@ -116,17 +102,6 @@ impl Script {
         Self { name: field("name"), find: field("find"), flags, with: field("with"), trim }
     }
 
-    /// The script for a text in which each UTF-16 half is one character.
-    fn by_halves(&self) -> Self {
-        let (find, flags) = match (&self.flags, Pattern::split(&self.find)) {
-            (Some(flags), _) => (halves::pattern(&self.find), Some(flags.clone())),
-            (None, Some((source, flags))) => (halves::pattern(source), Some(flags.into())),
-            (None, None) => (halves::apart(&self.find).into_owned(), None),
-        };
-        let trim = self.trim.iter().map(|t| halves::apart(t).into()).collect();
-        Self { name: self.name.clone(), find: find.into(), flags, with: halves::apart(&self.with).into(), trim }
-    }
-
     fn pattern(&self, env: &Env<'_>) -> Result<Pattern, String> {
         env.st.pattern(&self.find, self.flags.as_deref()).map_err(|e| e.reason)
     }
@@ -148,7 +123,9 @@ impl Script {
         out
     }
 
+    /// A captured text without what the script removes from it. The text can be one of halves.
     fn trimmed(&self, text: String) -> String {
+        let text = halves::joined(&text).into_owned();
         self.trim.iter().fold(text, |text, piece| if text.contains(piece.as_ref()) { text.replace(piece.as_ref(), "") } else { text })
     }
 }

@@ -21,6 +21,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("file.missing", "tests/all/pack/bad_input.rs: it takes a folder on disk"),
     ("file.outside", "tests/all/pack/bad_input.rs: it takes a link on disk"),
     ("file.too_large", "tests/all/pack/bad_input.rs and tests/all/import: it takes a large file"),
+    ("group.unknown_member", "tests/cases/contract/groups.toml: it takes a decision of the application"),
     ("format.long_line", "tests/cli/cases.toml: it takes `fmt`"),
     ("format.refused", "src/format/same.rs: only a defect of the formatter raises it"),
     ("format.skipped", "tests/cli/cases.toml: it takes `fmt`"),

@@ -73,8 +73,13 @@ fn a_report_names_the_field_that_a_value_came_from() {
         json!({ "openai_max_context": 10, "prompts": [], "prompt_order": [{ "character_id": 100001, "order": [] }], "top_k": 1 });
     let brought = import_document(rules, None, &document).unwrap();
     let told: Vec<_> = brought.fields.iter().map(|f| (f.field.as_str(), f.to.as_str())).collect();
-    let expected =
-        [("openai_max_context", "context.window"), ("prompt_order", "preset.entries"), ("prompts", "preset.main"), ("top_k", "rest.top_k")];
+    let expected = [
+        ("openai_max_context", "context.window"),
+        ("st_preset/settings", "provider.from_preset"),
+        ("top_k", "provider.top_k"),
+        ("prompt_order", "preset.entries"),
+        ("prompts", "preset.main"),
+    ];
     assert_eq!(told, expected);
     assert_eq!(brought.scene.to_json()["preset"]["entries"], json!([]), "an empty order is an order");
 }
