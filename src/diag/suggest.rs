@@ -12,6 +12,31 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
+/// The shortest name for which [`is_slip`] compares names: shorter ones are often one letter apart on purpose.
+const SHORTEST: usize = 6;
+
+/// Whether a name is another one with a slip of the pen: not equal, at most two edits apart, both of six letters or
+/// more, and not only differing in digits or in an ending `s`.
+#[must_use]
+pub fn is_slip(written: &str, known: &str) -> bool {
+    let long = |name: &str| name.chars().count() >= SHORTEST;
+    let stem = |name: &str| name.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+    let numbered = stem(written) != written || stem(known) != known;
+    written != known
+        && long(written)
+        && long(known)
+        && !(numbered && stem(written) == stem(known))
+        && written.strip_suffix('s') != Some(known)
+        && known.strip_suffix('s') != Some(written)
+        && distance(written, known) <= 2
+}
+
+/// Whether a word is one edit away from another one.
+#[must_use]
+pub fn is_one_off(written: &str, known: &str) -> bool {
+    distance(written, known) == 1
+}
+
 /// What to do about an unknown word: the nearest candidate, or all candidates if there are at most 8.
 #[must_use]
 pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {

@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use super::edits;
 use super::extends::LayerDocs;
 use super::fingerprint;
-use super::order::{Order, anchor};
+use super::order::{self, Order, anchor};
 use super::rows::{self, Expects, Incoming, Move};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
 use crate::model::pack::{Row, Rows, Shadowed};
@@ -25,6 +25,10 @@ const MAX_ROWS: usize = 20_000;
 const MAX_COMPLAINTS: usize = 200;
 /// The most names that are compared for "did you mean" in total, because comparing is slow.
 const MAX_COMPARED: usize = 50_000;
+/// The most names of rows that a diagnostic lists.
+const MAX_NAMED: usize = 12;
+/// By table, the keys that a new row needs. A row of an overlay that has all of them is probably meant as a new one.
+const NEEDED: &[(&str, &[&str])] = &[("pass", &["do"]), ("hook", &["event", "run"]), ("tool", &["function", "description"])];
 /// The longest text of a row that a diagnostic shows, in characters.
 const MAX_SHOWN: usize = 300;
 
@@ -34,6 +38,19 @@ pub(super) struct Merged {
     pub(super) tables: IndexMap<Arc<str>, Rows>,
     pub(super) values: Table,
     pub(super) shadowed: Vec<Shadowed>,
+    /// The rows that higher layers have removed, so that a name that is still used can be traced to its removal.
+    pub(super) removed: Vec<Removed>,
+}
+
+/// A row that a higher layer has removed.
+#[derive(Debug, Clone)]
+pub struct Removed {
+    /// Its table.
+    pub table: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where the removal is written.
+    pub by: Span,
 }
 
 /// Merges layers, lowest first. `complete` says that every file could be read; only then is a name that no layer
@@ -46,6 +63,8 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
         decided: HashMap::new(),
         layer: "",
         overlay: None,
+        layers,
+        nearly: Vec::new(),
         complaints: 0,
         compared: 0,
     };
@@ -54,6 +73,7 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
         merger.overlay = layer.overlay.then_some(number);
         merger.layer(layer);
     }
+    merger.tell_nearly();
     merger.merged
 }
 
@@ -66,6 +86,10 @@ struct Merger<'a> {
     layer: &'a str,
     /// The number of the current layer, if it is an overlay.
     overlay: Option<usize>,
+    layers: &'a [LayerDocs],
+    /// New rows of overlays with nearly the name of a row of a lower layer: the table, the name, its place, and the
+    /// other name.
+    nearly: Vec<(Arc<str>, Arc<str>, Span, Arc<str>)>,
     complaints: usize,
     /// Names compared so far.
     compared: usize,
@@ -150,10 +174,11 @@ impl<'a> Merger<'a> {
         };
         let stale = new.expects.as_ref().and_then(|expects| stale(expects, &new, old));
         let verb = changed_verb(&new, old);
+        let taken = self.taken(&new, old);
         let old_span = old.span;
         // a pass keeps its verb, so that its terms are not reported too
         let keeps_verb = verb.is_some();
-        stale.into_iter().chain(verb).for_each(|complaint| self.complain(complaint));
+        stale.into_iter().chain(verb).chain(taken).for_each(|complaint| self.complain(complaint));
         self.conflicts(&new);
         self.check_edit(&new);
         let Some(row) = self.merged.tables.get_mut(&new.table).and_then(|rows| rows.get_mut(&new.name)) else { return };
@@ -181,8 +206,71 @@ impl<'a> Merger<'a> {
         }
     }
 
+    /// What to say of a row that meets a row of its name in a lower layer, although it is said to be new or looks new.
+    fn taken(&self, new: &Incoming, old: &Row) -> Option<Diagnostic> {
+        let help = "choose another name; to patch the row of the lower layer, take `new` out";
+        if new.is_new {
+            let complaint = Diagnostic::new(Code::LayerTaken, format!("{} is said to be new, but a lower layer has it", new.title()));
+            let complaint = complaint.at(new.name_span).label("not new").related(old.name_span, "the row below").help(help);
+            return Some(complaint.rule(self.rule(&new.table, &new.name)));
+        }
+        let patches = new.replace || new.edit.is_some() || new.expects.is_some();
+        let complete = NEEDED.iter().find(|(table, _)| *table == &*new.table).is_some_and(|(_, keys)| {
+            keys.iter().all(|key| new.fields.contains_key(*key))
+        });
+        if self.overlay.is_none() || patches || !complete || changed_verb(new, old).is_some() {
+            return None;
+        }
+        let complaint = Diagnostic::new(Code::LayerPatches, format!("{} states all that a new row needs, and patches a lower layer", new.title()));
+        let help = "if a new row is meant, choose another name and write `new = true`; for a patch, leave out what stays";
+        let complaint = complaint.at(new.name_span).label("patches").related(old.name_span, "the row below").help(help);
+        Some(complaint.rule(self.rule(&new.table, &new.name)))
+    }
+
+    /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.
+    fn suspect(&mut self, new: &Incoming) {
+        if self.overlay.is_none() || new.is_new || self.nearly.len() >= MAX_COMPLAINTS {
+            return;
+        }
+        let Some(rows) = self.merged.tables.get(&new.table) else { return };
+        self.compared += rows.len();
+        if self.compared > MAX_COMPARED {
+            return;
+        }
+        let split = |name: &str| name.rsplit_once('/').map_or((String::new(), name.to_owned()), |(of, last)| (of.to_owned(), last.to_owned()));
+        let (of, last) = split(&new.name);
+        let near = rows.keys().find(|known| {
+            let (known_of, known_last) = split(known);
+            known_of == of && suggest::is_slip(&last, &known_last)
+        });
+        if let Some(near) = near.cloned() {
+            self.nearly.push((new.table.clone(), new.name.clone(), new.name_span, near));
+        }
+    }
+
+    /// Warns of those suspects that nothing else names: a row that is used is meant as it is.
+    fn tell_nearly(&mut self) {
+        for (table, name, span, near) in std::mem::take(&mut self.nearly) {
+            let last = name.rsplit_once('/').map_or(&*name, |(_, last)| last);
+            let own = self.merged.tables.get(&table).and_then(|rows| rows.get(&name)).map(|row| row.span);
+            let rows = self.merged.tables.values().flat_map(|rows| rows.values()).filter(|row| Some(row.span) != own);
+            let named = rows.flat_map(|row| row.fields.values()).chain(self.merged.values.values()).any(|f| mentions(&f.node, last));
+            if !named {
+                let message = format!("{table} `{name}` is new, and nearly has the name of {table} `{near}`");
+                let complaint = Diagnostic::new(Code::LayerNearly, message).at(span).label("a new row");
+                let help = format!("to patch that row write `{near}`; if a new row is meant, write `new = true`");
+                self.complain(complaint.rule(format!("{table} {name}")).help(help));
+            }
+        }
+    }
+
     /// Reports edits of terms that the row also sets, and edits in a row that replaces the whole lower one.
     fn check_edit(&mut self, new: &Incoming) {
+        let also = [("remove", new.remove), ("replace", new.replace), ("edit", new.edit.is_some()), ("expects", new.expects.is_some())];
+        if let Some((word, _)) = also.into_iter().find(|(_, also)| *also && new.is_new) {
+            let message = format!("{} is said to be new, and yet it says `{word}` about a row of a lower layer", new.title());
+            self.complain(Diagnostic::new(Code::SchemaValue, message).at(new.name_span).help(format!("keep one of them: `new` or `{word}`")));
+        }
         let edited = new.edit.as_ref().and_then(|f| f.node.as_table()).map(|edit| edits::terms(edit).collect::<Vec<_>>());
         for (term, field) in edited.unwrap_or_default() {
             let complaint = if new.remove {
@@ -202,16 +290,18 @@ impl<'a> Merger<'a> {
     }
 
     fn add(&mut self, new: Incoming) {
-        let patch = if &*new.table == "pass" && !new.fields.contains_key("do") { Some("it has no `do`") } else { None };
-        let says =
-            [(new.replace, "it says `replace`"), (new.expects.is_some(), "it says `expects`"), (new.edit.is_some(), "it says `edit`")];
-        let patch = patch.or_else(|| says.into_iter().find(|(says, _)| *says).map(|(_, why)| why));
-        if let Some(why) = patch {
+        let lacks_verb = &*new.table == "pass" && !new.fields.contains_key("do");
+        let says = [(new.replace, "replace"), (new.expects.is_some(), "expects"), (new.edit.is_some(), "edit")];
+        let word = says.into_iter().find(|(says, _)| *says).map(|(_, word)| word);
+        let patch = word.map(|word| (format!("it says `{word}`"), format!("take `{word}` out for a row of its own")));
+        let verb = || ("it has no `do`".to_owned(), "add `do = \"…\"` for a pass of its own".to_owned());
+        let patch = if lacks_verb { Some(verb()) } else { patch };
+        if let Some((why, instead)) = patch {
             if self.complete {
                 let message = format!("{} patches nothing: no lower layer has it, and {why}", new.title());
                 let help = self
                     .near(&new.table, &new.name)
-                    .unwrap_or_else(|| format!("{why}: take that away for a row of its own, or correct the name"));
+                    .unwrap_or_else(|| format!("{instead}, or write the name of the row that is to be patched"));
                 let complaint =
                     Diagnostic::new(Code::PatchesNothing, message).at(new.name_span).label("no such row below").missing(&*new.name);
                 self.complain(complaint.rule(self.rule(&new.table, &new.name)).help(help));
@@ -219,6 +309,8 @@ impl<'a> Merger<'a> {
             return;
         }
         self.conflicts(&new);
+        self.check_edit(&new);
+        self.suspect(&new);
         let row = Row { name: new.name.clone(), fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
         self.merged.tables.entry(new.table).or_default().insert(new.name, row);
     }
@@ -245,6 +337,7 @@ impl<'a> Merger<'a> {
             self.complain(complaint);
         }
         self.removal_conflict(row);
+        self.merged.removed.push(Removed { table: row.table.clone(), name: row.name.clone(), by: row.name_span });
         self.merged.shadowed.push(Shadowed { by: row.span, old: old.span, edited: false });
     }
 
@@ -269,7 +362,7 @@ impl<'a> Merger<'a> {
                     break;
                 }
                 done.iter_mut().skip(row).take(1).for_each(|d| *d = true);
-                let anchor = rows.get_index(row).and_then(|(name, _)| anchor(rows, name, &place.anchor)).filter(|to| *to != row);
+                let anchor = rows.get_index(row).and_then(|(name, _)| anchor(rows, table, name, &place.anchor)).filter(|to| *to != row);
                 chain.push((row, anchor, place));
                 next = anchor;
             }
@@ -294,12 +387,40 @@ impl<'a> Merger<'a> {
 
     fn lost(&mut self, table: &str, name: &str, anchor: &str, span: Span) {
         let itself = name == anchor || name.rsplit_once('/').is_some_and(|(_, last)| last == anchor);
+        let of = |name: &str| name.rsplit_once('/').map(|(of, _)| of.to_owned());
+        let (own, other) = (of(name), of(anchor));
+        let foreign = order::is_ordered_apart(table) && !itself && other.is_some() && own != other;
+        if foreign {
+            self.lost_abroad(table, name, anchor, span);
+            return;
+        }
         let why = if itself { "which is itself" } else { "which no layer has" };
         let message = format!("{table} `{name}` is to stand next to `{anchor}`, {why}");
         let full = name.rsplit_once('/').map_or_else(|| anchor.to_owned(), |(program, _)| format!("{program}/{anchor}"));
         let help =
             self.near(table, &full).or_else(|| self.near(table, anchor)).unwrap_or_else(|| "name a row of the same table".to_owned());
         let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label("no such row").missing(anchor);
+        self.complain(complaint.rule(self.rule(table, name)).help(help));
+    }
+
+    /// Reports a pass or round that is to stand next to one of another program or pass, whose order is another one.
+    fn lost_abroad(&mut self, table: &str, name: &str, anchor: &str, span: Span) {
+        let own = name.rsplit_once('/').map_or("", |(of, _)| of);
+        let last = anchor.rsplit_once('/').map_or(anchor, |(_, last)| last);
+        let what = if table == "pass" { "program" } else { "pass" };
+        let message = format!("{table} `{name}` is to stand next to `{anchor}`, which is not of its {what} `{own}`");
+        let here = format!("{own}/{last}");
+        let rows = self.merged.tables.get(table);
+        let help = match rows.filter(|rows| rows.contains_key(here.as_str())) {
+            Some(_) => format!("did you mean `{last}`?"),
+            None => {
+                let names: Vec<&str> = rows.into_iter().flat_map(|rows| rows.keys()).filter_map(|n| n.strip_prefix(own)?.strip_prefix('/')).collect();
+                let some = names.iter().take(MAX_NAMED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+                let more = if names.len() > MAX_NAMED { " …" } else { "" };
+                if names.is_empty() { format!("name a {table} of `{own}`") } else { format!("name a {table} of `{own}`: {some}{more}") }
+            }
+        };
+        let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label(format!("of another {what}")).missing(anchor);
         self.complain(complaint.rule(self.rule(table, name)).help(help));
     }
 
@@ -395,7 +516,8 @@ impl<'a> Merger<'a> {
         let [table, name, last] = &key;
         let what = if table.is_empty() { format!("value `{last}`") } else { format!("`{last}` of {table} `{name}`") };
         let Some((before, old)) = self.decided.insert(key.clone(), (number, field.clone())) else { return };
-        if before != number && old.node.to_json() != field.node.to_json() {
+        let meant = self.layers.get(number).zip(self.layers.get(before)).is_some_and(|(now, below)| now.extends.as_ref() == Some(&below.name));
+        if before != number && !meant && old.node.to_json() != field.node.to_json() {
             let message = format!("two overlays decide {what}; `{}` wins, being later", self.layer);
             let complaint = Diagnostic::new(Code::LayerConflict, message).at(field.node.span).label("this wins");
             self.complain(
@@ -428,6 +550,16 @@ impl<'a> Merger<'a> {
         if self.complaints <= MAX_COMPLAINTS {
             self.report.push(complaint);
         }
+    }
+}
+
+/// Whether a name occurs in a text of a value, or as a key.
+fn mentions(node: &Node, name: &str) -> bool {
+    match &node.data {
+        Data::Text(text) => text.contains(name),
+        Data::List(list) => list.iter().any(|node| mentions(node, name)),
+        Data::Table(table) => table.iter().any(|(key, field)| key.contains(name) || mentions(&field.node, name)),
+        _ => false,
     }
 }
 

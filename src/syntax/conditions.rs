@@ -67,6 +67,10 @@ impl CompileContext<'_> {
         if table.contains_key("op") && table.contains_key("path") {
             return self.triple(table, node, mode);
         }
+        if table.is_empty() {
+            let help = "write `{ path = test }`, or `true` for a condition that always holds";
+            self.fail(Code::ConditionType, node.span, "a condition needs at least one key", Some(help.into()));
+        }
         let mut all = Vec::new();
         for (key, field) in table {
             all.push(self.cond_key(key, field.key, &field.node, mode));
@@ -151,6 +155,9 @@ impl CompileContext<'_> {
                 return Cond::Const(false);
             }
         }
+        if mode == Mode::Scene {
+            self.check_list_test(key, key_span, node);
+        }
         let (subject, condition) = self.subject(key, key_span, mode);
         let kind = match &subject {
             Expr::Field(f) if f.rest.is_empty() => {
@@ -160,6 +167,20 @@ impl CompileContext<'_> {
         };
         let test = self.test(node, kind);
         Cond::test(subject, test, condition)
+    }
+
+    /// Reports a bare name that is a list of the pack and also a field of the items at hand: `when = { candidate = true }`
+    /// holds because there is such a list, whatever the field of an item says.
+    fn check_list_test(&mut self, key: &str, span: crate::diag::Span, node: &Node) {
+        let is_list = self.lists.iter().any(|list| list.name.as_ref() == key);
+        if !is_list || node.as_bool().is_none() || self.names.paths.contains_key(key) {
+            return;
+        }
+        if let Some(row_type) = self.row_type_of_field(key) {
+            let message = format!("`{key}` is a list here, and also a field of `{row_type}`");
+            let help = format!("for the field write `where = {{ {key} = … }}`; for the list write `\"${key}\" = {{ nonempty = true }}`");
+            self.fail(Code::ConditionType, span, message, Some(help));
+        }
     }
 
     /// Whether `key.word` is a declared name, so that a table under `key` is meant as a longer path.
@@ -174,6 +195,11 @@ impl CompileContext<'_> {
         match &node.data {
             Data::Bool(b) => Test::Is(*b),
             Data::List(list) => Test::OneOf(list.iter().map(|n| self.operand(n, kind)).collect()),
+            Data::Table(table) if table.is_empty() => {
+                let help = "write `path = value`, or `path = { nonempty = true }`; for nothing at all write `path = { nonempty = false }`";
+                self.fail(Code::ConditionType, node.span, "a table of tests needs at least one test", Some(help.into()));
+                Test::And(Box::new([]))
+            }
             Data::Table(table) if !names::is_form(table) => {
                 let tests: Vec<Test> = table.iter().map(|(word, f)| self.test_word(word, f.key, &f.node, kind)).collect();
                 let mut tests = tests;
@@ -187,6 +213,20 @@ impl CompileContext<'_> {
     pub fn operand(&mut self, node: &Node, kind: Option<Type>) -> Expr {
         self.check_constant(node, kind);
         self.expr(node)
+    }
+
+    /// The value of a field; a constant must be of the field's type.
+    pub fn field_value(&mut self, node: &Node, kind: Option<Type>, name: &str) -> Expr {
+        self.check_literal(node, kind, name);
+        self.operand(node, kind)
+    }
+
+    /// Reports a literal that is not of the type of the field that it is set to.
+    pub fn check_literal(&mut self, node: &Node, kind: Option<Type>, name: &str) {
+        let Some(kind) = kind.filter(|kind| !kind.accepts(&node.data)) else { return };
+        let message = format!("`{name}` is declared as `{}`, but is set to {}", kind.word(), node.kind());
+        let help = format!("write a value of type `{}`, or change its [[field]] row", kind.word());
+        self.fail(Code::TermType, node.span, message, Some(help));
     }
 
     /// Reports slots and budget groups that do not exist.

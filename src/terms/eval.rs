@@ -404,7 +404,7 @@ impl Query {
             return Ok(Value::Int(i64::try_from(chosen.len()).unwrap_or(i64::MAX)));
         }
         let mut out = match &self.after {
-            Some(e) => e.eval(env)?.as_list().map(<[Value]>::to_vec).unwrap_or_default(),
+            Some(e) => e.eval(env)?.elements().to_vec(),
             None => Vec::new(),
         };
         for n in chosen {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Data, Node, Table};
-use crate::model::Pack;
+use crate::diag::{Data, Node, Table, suggest};
+use crate::model::{Pack, Value};
+use crate::text::moment::Moment;
 
 /// Tables that may be read even if no layer has added a row to them.
 pub const TABLES: &[&str] = &[
@@ -70,6 +71,8 @@ pub enum Type {
     Slot,
     /// The name of a budget group.
     Group,
+    /// A point in time: a date text, or milliseconds since 1970.
+    Time,
 }
 
 impl Type {
@@ -83,6 +86,7 @@ impl Type {
             "condition" => Type::Condition,
             "slot" => Type::Slot,
             "group" => Type::Group,
+            "time" => Type::Time,
             _ => Type::Any,
         }
     }
@@ -100,6 +104,37 @@ impl Type {
             Type::Condition => "condition",
             Type::Slot => "slot",
             Type::Group => "group",
+            Type::Time => "time",
+        }
+    }
+
+    /// Whether a value of the scene may be of this type. A single value counts as a list of one.
+    #[must_use]
+    pub fn holds(self, value: &Value) -> bool {
+        match self {
+            Type::Any | Type::List | Type::Condition => true,
+            Type::Text | Type::Slot | Type::Group => matches!(value, Value::Text(_)),
+            Type::Number => matches!(value, Value::Int(_) | Value::Num(_)),
+            Type::Boolean => matches!(value, Value::Bool(_)),
+            Type::Table => matches!(value, Value::Map(_)),
+            Type::Time => Moment::of_value(value, 0).is_some() || value.as_str().is_some_and(|text| Moment::parse_stamp(text, 0).is_some()),
+        }
+    }
+
+    /// Whether a literal may be a value of this type. References, texts with references in them and value forms may be
+    /// of any type.
+    #[must_use]
+    pub fn accepts(self, data: &Data) -> bool {
+        match (data, self) {
+            (_, Type::Any) | (Data::Null, _) => true,
+            (Data::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
+            (Data::Table(table), _) if is_form(table) => true,
+            (Data::Text(_), Type::Number | Type::Boolean | Type::List | Type::Table | Type::Condition) => false,
+            (Data::Int(_) | Data::Float(_), Type::Text | Type::Slot | Type::Group | Type::Boolean | Type::List | Type::Table) => false,
+            (Data::Bool(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::List | Type::Table) => false,
+            (Data::List(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Boolean | Type::Table) => false,
+            (Data::Table(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Boolean | Type::List) => false,
+            _ => true,
         }
     }
 
@@ -122,6 +157,8 @@ pub struct Declared {
 pub struct Names {
     /// Scene paths.
     pub paths: BTreeMap<Arc<str>, Declared>,
+    /// By path, the words that its value may be, where the pack declares them.
+    pub words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     prefixes: FxHashSet<String>,
     /// Fields by row type.
     pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
@@ -147,7 +184,12 @@ impl Names {
             for row in rows.values() {
                 let kind = row.fields.get("type").and_then(|f| f.node.as_text()).map_or(Type::Any, Type::parse);
                 match table.as_ref() {
-                    "path" => names.path(&row.name, kind, doc(&row.fields)),
+                    "path" => {
+                        names.path(&row.name, kind, doc(&row.fields));
+                        if let Some(words) = row.fields.get("values").map(|f| words(pack, &f.node)) {
+                            names.words.insert(row.name.clone(), words);
+                        }
+                    }
                     "state" => names.path(&format!("state.{}", row.name), Type::Any, doc(&row.fields)),
                     "stream" => drop(names.streams.insert(row.name.clone(), doc(&row.fields))),
                     "budget_group" => drop(names.groups.insert(row.name.clone(), doc(&row.fields))),
@@ -249,6 +291,20 @@ impl Names {
         false
     }
 
+    /// The declared path beside an undeclared one that differs from it by a slip of the pen; a table that is open to other
+    /// names accepts those that are like none of its own.
+    #[must_use]
+    pub fn near_sibling(&self, path: &str) -> Option<&str> {
+        if self.paths.contains_key(path) || self.prefixes.contains(path) {
+            return None;
+        }
+        let (above, last) = path.rsplit_once('.')?;
+        let below = |known: &&str| known.rsplit_once('.').is_some_and(|(parent, _)| parent == above);
+        let described = self.paths.iter().filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
+        let siblings = described.filter(below);
+        siblings.into_iter().find(|known| known.rsplit_once('.').is_some_and(|(_, name)| suggest::is_slip(last, name)))
+    }
+
     /// Whether a field is known: declared for one of these row types; if none are given, for any row type or table.
     #[must_use]
     pub fn knows_field(&self, types: Option<&[Arc<str>]>, field: &str) -> bool {
@@ -281,6 +337,23 @@ impl Names {
     /// All paths, for suggestions.
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
         self.paths.keys().map(AsRef::as_ref)
+    }
+}
+
+/// The words that a path may be: a list of them, or the names of the rows of a table, as `$table.NAME`. With an ending, as
+/// in `$table.form./payload`, the names that end so, without it.
+fn words(pack: &Pack, node: &Node) -> Vec<Arc<str>> {
+    let of_table = |text: &str| {
+        let (table, ending) = text.strip_prefix("$table.")?.split_once('.').unwrap_or((text.strip_prefix("$table.")?, ""));
+        let names = pack.tables.get(table).into_iter().flat_map(|rows| rows.keys());
+        Some(names.filter_map(|name| name.strip_suffix(ending).map(Arc::from)).collect::<Vec<Arc<str>>>())
+    };
+    match node.as_text() {
+        Some(text) => of_table(text).unwrap_or_else(|| vec![text.into()]),
+        None => {
+            let words = node.as_list().unwrap_or(&[]).iter().filter_map(Node::as_text);
+            words.flat_map(|word| of_table(word).unwrap_or_else(|| vec![word.into()])).collect()
+        }
     }
 }
 

@@ -32,6 +32,9 @@ pub const INFO: Info = Info {
     parse: |cx, w| Some(Box::new(Add::parse(cx, w.fields, w.span)?)),
 };
 
+/// How deep value forms are looked into for tables of fields.
+const MAX_PARTS: usize = 8;
+
 /// The terms of `add`.
 pub struct Add {
     each: Option<Expr>,
@@ -238,6 +241,7 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
 fn template(cx: &mut CompileContext<'_>, node: &Node, target: Option<&Scope>) -> Template {
     let Some(table) = node.as_table().filter(|t| !crate::terms::names::is_form(t)) else {
         let value = cx.expr(node);
+        check_parts(cx, node, target, 0);
         return Template::Value(value);
     };
     let mut fields = Vec::new();
@@ -245,12 +249,35 @@ fn template(cx: &mut CompileContext<'_>, node: &Node, target: Option<&Scope>) ->
         let (name, rest) = key.split_once('.').unwrap_or((key, ""));
         check_target(cx, target, name, field.key);
         let kind = cx.names.field_type(None, name);
-        let value = cx.operand(&field.node, kind);
+        let value = cx.field_value(&field.node, kind.filter(|_| rest.is_empty()), name);
         let value = cx.sealed(value);
         let id = cx.fields.intern(name);
         fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));
     }
     Template::Fields(fields)
+}
+
+/// Checks the fields of items that a value makes: those in a list of items, and those that are laid over another item.
+fn check_parts(cx: &mut CompileContext<'_>, node: &Node, target: Option<&Scope>, depth: usize) {
+    if let Some(list) = node.as_list() {
+        list.iter().for_each(|part| check_parts(cx, part, target, depth));
+    }
+    let Some(table) = node.as_table() else { return };
+    if !crate::terms::names::is_form(table) {
+        for (key, field) in table {
+            let (name, rest) = key.split_once('.').unwrap_or((key, ""));
+            check_target(cx, target, name, field.key);
+            if rest.is_empty() {
+                let kind = cx.names.field_type(None, name);
+                cx.check_literal(&field.node, kind, name);
+                cx.check_constant(&field.node, kind);
+            }
+        }
+    } else if depth < MAX_PARTS {
+        for word in ["over", "first", "then", "else", "get"] {
+            table.get(word).into_iter().for_each(|field| check_parts(cx, &field.node, target, depth + 1));
+        }
+    }
 }
 
 fn check_target(cx: &mut CompileContext<'_>, target: Option<&Scope>, name: &str, span: Span) {

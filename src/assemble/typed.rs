@@ -1,0 +1,84 @@
+//! Values of a scene that are not of the type that the pack declares, or not among the words that it knows.
+//!
+//! Only declared paths are looked up, and the items of lists that the scene fills as far as they are few, so the cost is
+//! small compared to a build.
+
+use std::sync::Arc;
+
+use crate::diag::suggest;
+use crate::model::Value;
+use crate::pack::Ruleset;
+use crate::terms::names::Type;
+
+/// The most misfits that one scene is told of.
+const MOST: usize = 20;
+/// Lists with more elements than this are not looked into: a chat is as long as it is.
+const MOST_ELEMENTS: usize = 500;
+
+/// One value that does not fit.
+#[derive(Debug, Clone)]
+pub(crate) struct Misfit {
+    /// Where it is in the scene: `context.window`, `injections.0.depth`.
+    pub(crate) path: String,
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) help: String,
+    /// It is of another type; otherwise it is a word that the pack does not know.
+    pub(crate) is_type: bool,
+}
+
+/// The values of a scene that do not fit.
+pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
+    let names = &rules.programs().rules.names;
+    let mut found = Vec::new();
+    for (path, declared) in &names.paths {
+        if declared.kind == Type::Any && !names.words.contains_key(path) {
+            continue;
+        }
+        let Some(value) = data.at(path).filter(|value| !value.is_null()) else { continue };
+        if !declared.kind.holds(value) {
+            found.push(wrong_type(path, declared.kind, value));
+        } else if let Some(words) = names.words.get(path)
+            && let Some(word) = value.as_str().filter(|word| !word.is_empty() && !words.iter().any(|known| **known == **word))
+        {
+            found.push(unknown_word(path, word, words));
+        }
+        if found.len() >= MOST {
+            return found;
+        }
+    }
+    for list in &rules.programs().rules.lists {
+        let Some(elements) = list.from.as_ref().and_then(|from| data.at(from)).and_then(Value::as_list) else { continue };
+        for (n, element) in elements.iter().enumerate().take(if elements.len() > MOST_ELEMENTS { 0 } else { MOST_ELEMENTS }) {
+            for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
+                let kind = names.field_type(Some(&list.rows), field);
+                if let Some(kind) = kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
+                    let path = format!("{}.{n}.{field}", list.from.as_deref().unwrap_or_default());
+                    found.push(wrong_type(&path, kind, value));
+                }
+                if found.len() >= MOST {
+                    return found;
+                }
+            }
+        }
+    }
+    found
+}
+
+fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
+    let shown: String = value.to_json().to_string().chars().take(60).collect();
+    let message = format!("`{path}` is declared as `{}`, but the scene says {shown}", kind.word());
+    let help = match kind {
+        Type::Time => "write a time such as 2026-01-31T20:15:00Z, or milliseconds since 1970".to_owned(),
+        _ => format!("write a value of type `{}`", kind.word()),
+    };
+    Misfit { path: path.to_owned(), message, help, is_type: true }
+}
+
+fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
+    let shown: String = word.chars().take(60).collect();
+    let help = suggest::help(word, words.iter().map(AsRef::as_ref));
+    let help = help.unwrap_or_else(|| "`tapster ops --scene` says what the value means".to_owned());
+    Misfit { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, is_type: false }
+}
