@@ -71,6 +71,7 @@ fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
     let message = format!("`{path}` is declared as `{}`, but the scene says {shown}", kind.word());
     let help = match kind {
         Type::Time => "write a time such as 2026-01-31T20:15:00Z, or milliseconds since 1970".to_owned(),
+        Type::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
         _ => format!("write a value of type `{}`", kind.word()),
     };
     Misfit { path: path.to_owned(), message, help, is_type: true }

@@ -137,7 +137,7 @@ codes! {
     LayerNearly = "layer.nearly", Warning, "a new row has nearly the name of a row of a lower layer";
     LayerPatches = "layer.patches", Warning, "a row that looks new patches a row of a lower layer that has its name";
     LayerTaken = "layer.taken", Error, "a row that is said to be new has the name of a row of a lower layer";
-    PassUnused = "pass.unused", Warning, "an overlay changes a program that no other program runs";
+    PassUnused = "pass.unused", Warning, "an overlay changes a program that builds of the pack do not run";
     PatchesNothing = "pass.patches_nothing", Error, "a patch of a row that no lower layer has";
     ChangesVerb = "pass.changes_verb", Error, "a patch changes the verb of a pass";
     RemoveUnknown = "remove.unknown", Error, "a row is removed that no lower layer has";

@@ -84,7 +84,7 @@ impl Ruleset {
         found.extend(wrong);
         super::directives::check(&pack, &mut found);
         super::operations::check(&pack, &mut found);
-        unused::check(&pack, &programs, &mut found);
+        unused::check(&pack, &programs, library, &mut found);
         unread.excuse(&mut found);
         causes::removals(&removed, &mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error

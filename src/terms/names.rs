@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Data, Node, Table, suggest};
 use crate::model::{Pack, Value};
+use crate::text::language_tag::LanguageTag;
 use crate::text::moment::Moment;
 
 /// Tables that may be read even if no layer has added a row to them.
@@ -73,6 +74,8 @@ pub enum Type {
     Group,
     /// A point in time: a date text, or milliseconds since 1970.
     Time,
+    /// A language tag (RFC 5646).
+    Language,
 }
 
 impl Type {
@@ -87,6 +90,7 @@ impl Type {
             "slot" => Type::Slot,
             "group" => Type::Group,
             "time" => Type::Time,
+            "language" => Type::Language,
             _ => Type::Any,
         }
     }
@@ -105,6 +109,7 @@ impl Type {
             Type::Slot => "slot",
             Type::Group => "group",
             Type::Time => "time",
+            Type::Language => "language",
         }
     }
 
@@ -117,6 +122,7 @@ impl Type {
             Type::Number => matches!(value, Value::Int(_) | Value::Num(_)),
             Type::Boolean => matches!(value, Value::Bool(_)),
             Type::Table => matches!(value, Value::Map(_)),
+            Type::Language => value.as_str().is_some_and(|tag| tag.is_empty() || LanguageTag::parse_lenient(tag).is_ok()),
             Type::Time => Moment::of_value(value, 0).is_some() || value.as_str().is_some_and(|text| Moment::parse_stamp(text, 0).is_some()),
         }
     }
@@ -132,7 +138,8 @@ impl Type {
             (Data::Text(_), Type::Number | Type::Boolean | Type::List | Type::Table | Type::Condition) => false,
             (Data::Int(_) | Data::Float(_), Type::Text | Type::Slot | Type::Group | Type::Boolean | Type::List | Type::Table) => false,
             (Data::Bool(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::List | Type::Table) => false,
-            (Data::List(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Boolean | Type::Table) => false,
+            // a text may be a list of parts
+            (Data::List(_), Type::Slot | Type::Group | Type::Number | Type::Boolean | Type::Table) => false,
             (Data::Table(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Boolean | Type::List) => false,
             _ => true,
         }
