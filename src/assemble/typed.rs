@@ -8,12 +8,14 @@ use std::sync::Arc;
 use crate::diag::suggest;
 use crate::model::Value;
 use crate::pack::Ruleset;
-use crate::terms::names::Type;
+use crate::terms::names::{Names, Type};
 
 /// The most misfits that one scene is told of.
 const MOST: usize = 20;
-/// Lists with more elements than this are not looked into: a chat is as long as it is.
-const MOST_ELEMENTS: usize = 500;
+/// How many elements of a list are looked into: a chat is as long as it is.
+const MOST_ELEMENTS: usize = 64;
+/// How deep lists inside of items are looked into.
+const MOST_DEPTH: usize = 2;
 
 /// One value that does not fit.
 #[derive(Debug, Clone)]
@@ -49,21 +51,34 @@ pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
         }
     }
     for list in &rules.programs().rules.lists {
-        let Some(elements) = list.from.as_ref().and_then(|from| data.at(from)).and_then(Value::as_list) else { continue };
-        for (n, element) in elements.iter().enumerate().take(if elements.len() > MOST_ELEMENTS { 0 } else { MOST_ELEMENTS }) {
-            for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
-                let kind = names.field_type(Some(&list.rows), field);
-                if let Some(kind) = kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
-                    let path = format!("{}.{n}.{field}", list.from.as_deref().unwrap_or_default());
-                    found.push(wrong_type(&path, kind, value));
-                }
-                if found.len() >= MOST {
-                    return found;
-                }
+        let from = list.from.as_ref().unwrap_or(&list.name);
+        let Some(elements) = data.at(from).and_then(Value::as_list) else { continue };
+        items(names, &list.rows, from, elements, 0, &mut found);
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// Fields of items that are of another type, and keys that are a field with a slip. Lists inside of items are looked into
+/// for keys only, because their row types are not known.
+fn items(names: &Names, rows: &[Arc<str>], at: &str, elements: &[Value], depth: usize, found: &mut Vec<Misfit>) {
+    for (n, element) in elements.iter().enumerate().take(MOST_ELEMENTS) {
+        for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
+            if found.len() >= MOST {
+                return;
+            }
+            let kind = if depth == 0 { names.field_type(Some(rows), field) } else { None };
+            let path = || format!("{at}.{n}.{field}");
+            if let Some(kind) = kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
+                found.push(wrong_type(&path(), kind, value));
+            } else if let Some(near) = names.near_field(rows, field) {
+                let message = format!("no rule reads `{}`", path());
+                found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
+            } else if let Some(inner) = value.as_list().filter(|_| depth < MOST_DEPTH) {
+                items(names, &[], &path(), inner, depth + 1, found);
             }
         }
     }
-    found
 }
 
 fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {

@@ -31,6 +31,33 @@ pub fn is_slip(written: &str, known: &str) -> bool {
         && distance(written, known) <= 2
 }
 
+/// Whether a word is another one with one letter lost, doubled, changed, or in the place of its neighbour. The last
+/// letter must be the same, because words end differently on purpose; nor may they differ in letter case or `_` alone.
+#[must_use]
+pub fn is_slip_of_one(written: &str, known: &str) -> bool {
+    let bare = |word: &str| word.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect::<String>();
+    let same_length = written.chars().count() == known.chars().count();
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let swapped = same_length && sorted(written) == sorted(known);
+    let ends = written.chars().last() == known.chars().last() && !written.starts_with(known) && !known.starts_with(written);
+    let long = written.chars().count() >= SHORTEST;
+    distance(written, known) == 1 && bare(written) != bare(known) && (swapped || (ends && (!same_length || long)))
+}
+
+/// Whether a name that is defined nowhere is a known one with a slip: as [`is_slip`] says for long names, or
+/// [`is_slip_of_one`] for those of three letters and more.
+#[must_use]
+pub fn is_misspelt(written: &str, known: &str) -> bool {
+    let long = |name: &str| name.chars().count() >= 3;
+    let digits = |name: &str| name.chars().any(|c| c.is_ascii_digit());
+    is_slip(written, known)
+        || (long(written) && long(known) && !digits(written) && !digits(known) && is_slip_of_one(written, known))
+}
+
 /// Whether a word is one edit away from another one.
 #[must_use]
 pub fn is_one_off(written: &str, known: &str) -> bool {

@@ -24,6 +24,7 @@ mod order;
 mod causes;
 mod rows;
 mod short_names;
+mod slips;
 mod unread;
 mod unused;
 mod upgrade;

@@ -14,7 +14,7 @@ use crate::template::Templates;
 use crate::template::task::Tasks;
 
 use super::error::PackError;
-use super::{causes, unused};
+use super::{causes, slips, unused};
 use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
@@ -95,6 +95,9 @@ impl Ruleset {
         report.retain(|d| !(d.code == Code::SchemaMissingKey && d.span.is_some_and(|span| lacking.contains(&span))));
         report.extend(found);
         causes::wrong_pack(&mut report);
+        if !report.has_errors() {
+            slips::check(&pack, &mut report);
+        }
         if report.has_errors() {
             report.sort();
             return Err(PackError { report, sources: pack.sources });

@@ -290,8 +290,9 @@ impl Names {
         }
         let mut at = path;
         while let Some((above, _)) = at.rsplit_once('.') {
-            if self.paths.get(above).is_some_and(|d| d.kind.open()) {
-                return true;
+            // the nearest declaration decides
+            if let Some(declared) = self.paths.get(above) {
+                return declared.kind.open();
             }
             at = above;
         }
@@ -309,7 +310,17 @@ impl Names {
         let below = |known: &&str| known.rsplit_once('.').is_some_and(|(parent, _)| parent == above);
         let described = self.paths.iter().filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
         let siblings = described.filter(below);
-        siblings.into_iter().find(|known| known.rsplit_once('.').is_some_and(|(_, name)| suggest::is_slip(last, name)))
+        siblings.into_iter().find(|known| known.rsplit_once('.').is_some_and(|(_, name)| suggest::is_misspelt(last, name)))
+    }
+
+    /// The field of these row types, or of any if none are given, that an unknown key of an item is with a slip.
+    #[must_use]
+    pub fn near_field<'a>(&'a self, types: &'a [Arc<str>], key: &str) -> Option<&'a str> {
+        if self.knows_field(None, key) {
+            return None;
+        }
+        let types = Some(types).filter(|types| !types.is_empty());
+        self.field_names(types).find(|known| suggest::is_misspelt(key, known))
     }
 
     /// Whether a field is known: declared for one of these row types; if none are given, for any row type or table.

@@ -26,8 +26,13 @@ const OF_SCENES: usize = 60;
 const TOLD: usize = 97;
 const SEED: &str = "tapster mutants, first edition";
 
-/// Keys whose values are prose for readers, and keys of tables whose words are another program's.
-const PROSE: &[&str] = &["about", "doc", "$schema", "licence", "authors", "homepage", "release", "engine", "help", "message"];
+/// Keys whose values are prose for readers or content: what a person calls things and says.
+const PROSE: &[&str] = &[
+    "about", "doc", "$schema", "licence", "authors", "homepage", "release", "engine", "help", "message", "persona", "names", "text",
+    "content", "title",
+];
+/// Rows whose words are another program's: keys of a request, fields of a foreign document, codes. No rule can know them.
+const FOREIGN: &[&str] = &["map", "format", "code"];
 
 /// A word of a file, and where it stands.
 #[derive(Debug, Clone)]
@@ -79,8 +84,23 @@ fn words(file: &str, text: &str) -> Vec<Word> {
     found
 }
 
+/// Whether the words at a path are content or another program's words.
+fn is_free(path: &[String], file: &str) -> bool {
+    let at = |n: usize| path.get(n).map_or("", String::as_str);
+    let request = at(0) == "form" && matches!(at(2), "keys" | "present" | "given");
+    // what a scene calls its entries, and which words its entries are found by
+    let said = file.ends_with("scene.toml") && at(0) == "scene" && path.last().is_some_and(|last| matches!(last.as_str(), "id" | "name")) ;
+    let searched = at(0) == "scene" && path.iter().any(|key| key == "keys") && path.last().is_some_and(|last| last != "keys");
+    // a file's own name
+    let own = path.len() == 1 && at(0) == "name";
+    FOREIGN.contains(&at(0)) || file.contains("/foreign/") || request || said && at(1) != "preset" || searched || own
+}
+
 fn walk(node: &Node, path: &mut Vec<String>, text: &str, file: &str, found: &mut Vec<Word>) {
     let mut word = |kind, start: usize, end: usize, path: &[String]| {
+        if kind != "key" && is_free(path, file) || kind == "key" && is_free(&path[..path.len() - 1], file) {
+            return;
+        }
         found.push(Word { file: file.to_owned(), path: path.join("."), kind, start, end });
     };
     match &node.data {
