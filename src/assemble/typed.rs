@@ -55,6 +55,13 @@ pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
         let Some(elements) = data.at(from).and_then(Value::as_list) else { continue };
         items(names, &list.rows, from, elements, 0, &mut found);
     }
+    // lists that rules read without a list of the pack
+    let filled = |path: &str| rules.programs().rules.lists.iter().any(|list| list.from.as_deref().unwrap_or(&list.name) == path);
+    for path in names.paths.keys().filter(|path| !filled(path)) {
+        if let Some(elements) = data.at(path).and_then(Value::as_list) {
+            items(names, &[], path, elements, 1, &mut found);
+        }
+    }
     found.truncate(MOST);
     found
 }

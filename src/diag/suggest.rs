@@ -15,16 +15,17 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// The shortest name for which [`is_slip`] compares names: shorter ones are often one letter apart on purpose.
 const SHORTEST: usize = 6;
 
-/// Whether a name is another one with a slip of the pen: not equal, at most two edits apart, both of six letters or
-/// more, and not only differing in digits or in an ending `s`.
+/// Whether a name is another one with a slip of the pen: not equal, at most two edits apart, of six letters or more
+/// (the slip may have lost one of them), and not only differing in digits or in an ending `s`.
 #[must_use]
 pub fn is_slip(written: &str, known: &str) -> bool {
-    let long = |name: &str| name.chars().count() >= SHORTEST;
+    // a letter may be lost
+    let long = |name: &str, least: usize| name.chars().count() >= least;
     let stem = |name: &str| name.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
     let numbered = stem(written) != written || stem(known) != known;
     written != known
-        && long(written)
-        && long(known)
+        && long(written, SHORTEST - 1)
+        && long(known, SHORTEST)
         && !(numbered && stem(written) == stem(known))
         && written.strip_suffix('s') != Some(known)
         && known.strip_suffix('s') != Some(written)
@@ -43,7 +44,11 @@ pub fn is_slip_of_one(written: &str, known: &str) -> bool {
         letters
     };
     let swapped = same_length && sorted(written) == sorted(known);
-    let ends = written.chars().last() == known.chars().last() && !written.starts_with(known) && !known.starts_with(written);
+    let capital = |word: &str| word.starts_with(|c: char| c.is_uppercase());
+    let ends = written.chars().last() == known.chars().last()
+        && capital(written) == capital(known)
+        && !written.starts_with(known)
+        && !known.starts_with(written);
     let long = written.chars().count() >= SHORTEST;
     distance(written, known) == 1 && bare(written) != bare(known) && (swapped || (ends && (!same_length || long)))
 }
@@ -54,8 +59,16 @@ pub fn is_slip_of_one(written: &str, known: &str) -> bool {
 pub fn is_misspelt(written: &str, known: &str) -> bool {
     let long = |name: &str| name.chars().count() >= 3;
     let digits = |name: &str| name.chars().any(|c| c.is_ascii_digit());
-    is_slip(written, known)
-        || (long(written) && long(known) && !digits(written) && !digits(known) && is_slip_of_one(written, known))
+    is_slip(written, known) || (long(written) && long(known) && !digits(written) && !digits(known) && is_slip_of_one(written, known))
+}
+
+/// The same for names of data, where there are fewer names that are alike: four letters and more, one of them changed.
+#[must_use]
+pub fn is_misspelt_key(written: &str, known: &str) -> bool {
+    let fits = |name: &str| name.chars().count() >= 4 && !name.chars().any(|c| c.is_ascii_digit());
+    let ends = written.chars().count() != known.chars().count() || written.chars().last() == known.chars().last();
+    let plural = written.strip_suffix('s') == Some(known) || known.strip_suffix('s') == Some(written);
+    is_misspelt(written, known) || (fits(written) && fits(known) && ends && !plural && distance(written, known) == 1)
 }
 
 /// Whether a word is one edit away from another one.

@@ -215,13 +215,15 @@ impl<'a> Merger<'a> {
             return Some(complaint.rule(self.rule(&new.table, &new.name)));
         }
         let patches = new.replace || new.edit.is_some() || new.expects.is_some();
-        let complete = NEEDED.iter().find(|(table, _)| *table == &*new.table).is_some_and(|(_, keys)| {
-            keys.iter().all(|key| new.fields.contains_key(*key))
-        });
+        let complete = NEEDED
+            .iter()
+            .find(|(table, _)| *table == &*new.table)
+            .is_some_and(|(_, keys)| keys.iter().all(|key| new.fields.contains_key(*key)));
         if self.overlay.is_none() || patches || !complete || changed_verb(new, old).is_some() {
             return None;
         }
-        let complaint = Diagnostic::new(Code::LayerPatches, format!("{} states all that a new row needs, and patches a lower layer", new.title()));
+        let complaint =
+            Diagnostic::new(Code::LayerPatches, format!("{} states all that a new row needs, and patches a lower layer", new.title()));
         let help = "if a new row is meant, choose another name and write `new = true`; for a patch, leave out what stays";
         let complaint = complaint.at(new.name_span).label("patches").related(old.name_span, "the row below").help(help);
         Some(complaint.rule(self.rule(&new.table, &new.name)))
@@ -237,7 +239,8 @@ impl<'a> Merger<'a> {
         if self.compared > MAX_COMPARED {
             return;
         }
-        let split = |name: &str| name.rsplit_once('/').map_or((String::new(), name.to_owned()), |(of, last)| (of.to_owned(), last.to_owned()));
+        let split =
+            |name: &str| name.rsplit_once('/').map_or((String::new(), name.to_owned()), |(of, last)| (of.to_owned(), last.to_owned()));
         let (of, last) = split(&new.name);
         let near = rows.keys().find(|known| {
             let (known_of, known_last) = split(known);
@@ -269,7 +272,9 @@ impl<'a> Merger<'a> {
         let also = [("remove", new.remove), ("replace", new.replace), ("edit", new.edit.is_some()), ("expects", new.expects.is_some())];
         if let Some((word, _)) = also.into_iter().find(|(_, also)| *also && new.is_new) {
             let message = format!("{} is said to be new, and yet it says `{word}` about a row of a lower layer", new.title());
-            self.complain(Diagnostic::new(Code::SchemaValue, message).at(new.name_span).help(format!("keep one of them: `new` or `{word}`")));
+            self.complain(
+                Diagnostic::new(Code::SchemaValue, message).at(new.name_span).help(format!("keep one of them: `new` or `{word}`")),
+            );
         }
         let edited = new.edit.as_ref().and_then(|f| f.node.as_table()).map(|edit| edits::terms(edit).collect::<Vec<_>>());
         for (term, field) in edited.unwrap_or_default() {
@@ -414,7 +419,8 @@ impl<'a> Merger<'a> {
         let help = match rows.filter(|rows| rows.contains_key(here.as_str())) {
             Some(_) => format!("did you mean `{last}`?"),
             None => {
-                let names: Vec<&str> = rows.into_iter().flat_map(|rows| rows.keys()).filter_map(|n| n.strip_prefix(own)?.strip_prefix('/')).collect();
+                let names: Vec<&str> =
+                    rows.into_iter().flat_map(|rows| rows.keys()).filter_map(|n| n.strip_prefix(own)?.strip_prefix('/')).collect();
                 let some = names.iter().take(MAX_NAMED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
                 let more = if names.len() > MAX_NAMED { " …" } else { "" };
                 if names.is_empty() { format!("name a {table} of `{own}`") } else { format!("name a {table} of `{own}`: {some}{more}") }
@@ -516,7 +522,8 @@ impl<'a> Merger<'a> {
         let [table, name, last] = &key;
         let what = if table.is_empty() { format!("value `{last}`") } else { format!("`{last}` of {table} `{name}`") };
         let Some((before, old)) = self.decided.insert(key.clone(), (number, field.clone())) else { return };
-        let meant = self.layers.get(number).zip(self.layers.get(before)).is_some_and(|(now, below)| now.extends.as_ref() == Some(&below.name));
+        let meant =
+            self.layers.get(number).zip(self.layers.get(before)).is_some_and(|(now, below)| now.extends.as_ref() == Some(&below.name));
         if before != number && !meant && old.node.to_json() != field.node.to_json() {
             let message = format!("two overlays decide {what}; `{}` wins, being later", self.layer);
             let complaint = Diagnostic::new(Code::LayerConflict, message).at(field.node.span).label("this wins");

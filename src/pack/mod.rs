@@ -15,13 +15,13 @@ pub mod schemas;
 pub mod templates;
 pub mod toml;
 
+mod causes;
 mod directives;
 mod edits;
 mod extends;
 mod layer;
 mod operations;
 mod order;
-mod causes;
 mod rows;
 mod short_names;
 mod slips;

@@ -14,8 +14,8 @@ use crate::template::Templates;
 use crate::template::task::Tasks;
 
 use super::error::PackError;
-use super::{causes, slips, unused};
 use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
+use super::{causes, slips, unused};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.

@@ -13,12 +13,16 @@ use super::Schemas;
 
 /// How often a word occurs that another one may be a slip of.
 const OFTEN: usize = 3;
+/// The same for words of so many letters and more, which are seldom alike by chance.
+const LONG: (usize, usize) = (10, 2);
 /// The fewest letters of a word that may be a slip, and of the word that it is compared with.
 const SHORTEST: [usize; 2] = [5, 4];
 /// The most words that are compared with each other in one pack.
 const MOST: usize = 4_000;
 /// The most slips that are reported.
 const MOST_TOLD: usize = 20;
+/// Names of properties that the engine itself gives, which no schema lists.
+const PROPERTIES: &[&str] = &["spent", "left", "size", "count", "last", "index", "outer", "element", "so_far", "hits", "done"];
 /// Keys whose texts are prose, or words that are compared with nothing.
 const PROSE: &[&str] = &["about", "doc", "message", "help", "because", "admitted", "aliases", "text"];
 /// Tables that speak of another program's documents.
@@ -42,8 +46,10 @@ struct Count<'p> {
 pub(super) fn check(pack: &Pack, report: &mut Report) {
     let mut count = Count { pack, words: HashMap::new(), foreign: false };
     for (table, rows) in &pack.tables {
-        count.foreign = FOREIGN.contains(&&**table);
         for row in rows.values() {
+            // files about another program's documents use its words in rows of any table
+            let file = pack.sources.place(row.span).map(|place| place.file);
+            count.foreign = FOREIGN.contains(&&**table) || file.is_some_and(|file| file.contains("/foreign/"));
             count.text(&row.name, None);
             for (key, field) in &row.fields {
                 count.field(key, field.key, &field.node);
@@ -55,15 +61,25 @@ pub(super) fn check(pack: &Pack, report: &mut Report) {
         count.field(key, field.key, &field.node);
     }
     let known = vocabulary();
-    let often: Vec<(&str, usize)> = count.words.iter().filter(|(_, seen)| seen.times >= OFTEN).map(|(word, seen)| (&**word, seen.times)).collect();
+    let often: Vec<(&str, usize)> = count
+        .words
+        .iter()
+        .filter(|(word, seen)| seen.times >= if word.len() >= LONG.0 { LONG.1 } else { OFTEN })
+        .map(|(word, seen)| (&**word, seen.times))
+        .collect();
     let often: Vec<(&str, usize, u64)> = often.into_iter().take(MOST).map(|(word, times)| (word, times, letters(word))).collect();
-    let once = count.words.iter().filter(|(word, seen)| seen.times == 1 && word.len() >= SHORTEST[0] && !known.contains(&***word));
+    let once = count.words.iter().filter(|(word, seen)| {
+        seen.times == 1 && word.len() >= SHORTEST[0] && !known.contains(&***word) && !PROPERTIES.contains(&&***word)
+    });
     let mut told: Vec<(Span, &str, &str, usize)> = Vec::new();
     for (word, seen) in once.take(MOST) {
         let Some(place) = seen.place else { continue };
         let own = letters(word);
         let near = often.iter().filter(|(other, _, bits)| {
-            other.len() >= SHORTEST[1] && other.len().abs_diff(word.len()) <= 1 && (bits ^ own).count_ones() <= 2 && suggest::is_slip_of_one(word, other)
+            other.len() >= SHORTEST[1]
+                && other.len().abs_diff(word.len()) <= 1
+                && (bits ^ own).count_ones() <= 2
+                && suggest::is_slip_of_one(word, other)
         });
         // the most frequent one, and of equals the first, so that every run says the same
         if let Some((other, times, _)) = near.max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(a.0))) {

@@ -32,7 +32,8 @@ pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn Library, rep
         if !runs_at_home(program, &home, library) {
             continue;
         }
-        let message = format!("builds of pack `{}` do not run program `{program}`, so pass `{}` changes nothing there", pack.name, row.name);
+        let message =
+            format!("builds of pack `{}` do not run program `{program}`, so pass `{}` changes nothing there", pack.name, row.name);
         let near = suggest::nearest(program, run.iter().copied()).map(|near| format!("did you mean `{near}`? "));
         let help = format!("{}`tapster explain --rules build` shows what runs", near.unwrap_or_default());
         report.push(Diagnostic::new(Code::PassUnused, message).at(span).rule(format!("pass {}", row.name)).help(help));

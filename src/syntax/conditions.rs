@@ -187,7 +187,10 @@ impl CompileContext<'_> {
     fn plausible(&self, deeper: &[(&Arc<str>, &crate::diag::Field)], key: &str, mode: Mode) -> bool {
         let bare = key.trim_start_matches(['$', '@']);
         let scene = key.starts_with('$') || (mode == Mode::Scene && !key.starts_with('@'));
-        let is_test = |word: &str| !self.names.paths.contains_key(format!("{bare}.{word}").as_str()) && TESTS.iter().any(|test| test.len() > 3 && suggest::is_one_off(word, test));
+        let is_test = |word: &str| {
+            !self.names.paths.contains_key(format!("{bare}.{word}").as_str())
+                && TESTS.iter().any(|test| test.len() > 3 && suggest::is_one_off(word, test))
+        };
         if deeper.iter().any(|(word, _)| is_test(word)) {
             return false;
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Node, Table, suggest};
 
-use crate::terms::rewrite::Scripts;
 use crate::terms::names::is_reference;
+use crate::terms::rewrite::Scripts;
 use crate::terms::steps::{Sought, Step, What};
 
 use super::conditions::Mode;

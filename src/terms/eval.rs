@@ -423,7 +423,7 @@ impl Query {
             return Ok(Value::Int(i64::try_from(chosen.len()).unwrap_or(i64::MAX)));
         }
         let mut out = match &self.after {
-            Some(e) => e.eval(env)?.elements().to_vec(),
+            Some(e) => Some(e.eval(env)?).filter(|value| !value.is_empty()).map(|value| value.elements().to_vec()).unwrap_or_default(),
             None => Vec::new(),
         };
         for n in chosen {

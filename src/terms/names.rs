@@ -303,6 +303,16 @@ impl Names {
     /// names accepts those that are like none of its own.
     #[must_use]
     pub fn near_sibling(&self, path: &str) -> Option<&str> {
+        self.sibling(path, suggest::is_misspelt)
+    }
+
+    /// The same for a path of the data of a scene.
+    #[must_use]
+    pub fn near_key(&self, path: &str) -> Option<&str> {
+        self.sibling(path, suggest::is_misspelt_key)
+    }
+
+    fn sibling(&self, path: &str, is_slip: fn(&str, &str) -> bool) -> Option<&str> {
         if self.paths.contains_key(path) || self.prefixes.contains(path) {
             return None;
         }
@@ -310,7 +320,7 @@ impl Names {
         let below = |known: &&str| known.rsplit_once('.').is_some_and(|(parent, _)| parent == above);
         let described = self.paths.iter().filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
         let siblings = described.filter(below);
-        siblings.into_iter().find(|known| known.rsplit_once('.').is_some_and(|(_, name)| suggest::is_misspelt(last, name)))
+        siblings.into_iter().find(|known| known.rsplit_once('.').is_some_and(|(_, name)| is_slip(last, name)))
     }
 
     /// The field of these row types, or of any if none are given, that an unknown key of an item is with a slip.
@@ -320,7 +330,7 @@ impl Names {
             return None;
         }
         let types = Some(types).filter(|types| !types.is_empty());
-        self.field_names(types).find(|known| suggest::is_misspelt(key, known))
+        self.field_names(types).find(|known| suggest::is_misspelt_key(key, known))
     }
 
     /// Whether a field is known: declared for one of these row types; if none are given, for any row type or table.
