@@ -81,6 +81,9 @@ fn items(names: &Names, rows: &[Arc<str>], at: &str, elements: &[Value], depth: 
             } else if let Some(near) = names.near_field(rows, field) {
                 let message = format!("no rule reads `{}`", path());
                 found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
+            } else if let Some((word, near)) = value.as_str().and_then(|word| Some((word, names.near_word(field, word)?))) {
+                let message = format!("`{}` is seldom `{word}`", path());
+                found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
             } else if let Some(inner) = value.as_list().filter(|_| depth < MOST_DEPTH) {
                 items(names, &[], &path(), inner, depth + 1, found);
             }

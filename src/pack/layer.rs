@@ -5,6 +5,10 @@
 //! key and never merges into it, because a mixture of an old and a new condition would be unreadable. Each key of a
 //! form is a term of its own, so forms merge key by key.
 
+mod fresh;
+mod merging;
+mod stale;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,12 +16,13 @@ use indexmap::IndexMap;
 
 use super::edits;
 use super::extends::LayerDocs;
-use super::fingerprint;
 use super::order::{self, Order, anchor};
-use super::rows::{self, Expects, Incoming, Move};
+use super::rows::{self, Incoming, Move};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
 use crate::model::pack::{Row, Rows, Shadowed};
 use crate::template;
+use merging::{merges, over, patch_keys};
+use stale::{changed_verb, stale};
 
 /// Most rows of one layer.
 const MAX_ROWS: usize = 20_000;
@@ -25,12 +30,6 @@ const MAX_ROWS: usize = 20_000;
 const MAX_COMPLAINTS: usize = 200;
 /// The most names that are compared for "did you mean" in total, because comparing is slow.
 const MAX_COMPARED: usize = 50_000;
-/// The most names of rows that a diagnostic lists.
-const MAX_NAMED: usize = 12;
-/// By table, the keys that a new row needs. A row of an overlay that has all of them is probably meant as a new one.
-const NEEDED: &[(&str, &[&str])] = &[("pass", &["do"]), ("hook", &["event", "run"]), ("tool", &["function", "description"])];
-/// The longest text of a row that a diagnostic shows, in characters.
-const MAX_SHOWN: usize = 300;
 
 /// The merged layers.
 #[derive(Debug, Default)]
@@ -87,9 +86,8 @@ struct Merger<'a> {
     /// The number of the current layer, if it is an overlay.
     overlay: Option<usize>,
     layers: &'a [LayerDocs],
-    /// New rows of overlays with nearly the name of a row of a lower layer: the table, the name, its place, and the
-    /// other name.
-    nearly: Vec<(Arc<str>, Arc<str>, Span, Arc<str>)>,
+    /// New rows of overlays with nearly the name of a row of a lower layer.
+    nearly: Vec<fresh::Suspect>,
     complaints: usize,
     /// Names compared so far.
     compared: usize,
@@ -203,67 +201,6 @@ impl<'a> Merger<'a> {
             edits::apply(&mut row.fields, edit, &mut self.merged.shadowed, &mut |complaint| complaints.push(complaint));
             let rule = self.rule(&new.table, &new.name);
             complaints.into_iter().for_each(|complaint| self.complain(complaint.rule(rule.clone())));
-        }
-    }
-
-    /// What to say of a row that meets a row of its name in a lower layer, although it is said to be new or looks new.
-    fn taken(&self, new: &Incoming, old: &Row) -> Option<Diagnostic> {
-        let help = "choose another name; to patch the row of the lower layer, take `new` out";
-        if new.is_new {
-            let complaint = Diagnostic::new(Code::LayerTaken, format!("{} is said to be new, but a lower layer has it", new.title()));
-            let complaint = complaint.at(new.name_span).label("not new").related(old.name_span, "the row below").help(help);
-            return Some(complaint.rule(self.rule(&new.table, &new.name)));
-        }
-        let patches = new.replace || new.edit.is_some() || new.expects.is_some();
-        let complete = NEEDED
-            .iter()
-            .find(|(table, _)| *table == &*new.table)
-            .is_some_and(|(_, keys)| keys.iter().all(|key| new.fields.contains_key(*key)));
-        if self.overlay.is_none() || patches || !complete || changed_verb(new, old).is_some() {
-            return None;
-        }
-        let complaint =
-            Diagnostic::new(Code::LayerPatches, format!("{} states all that a new row needs, and patches a lower layer", new.title()));
-        let help = "if a new row is meant, choose another name and write `new = true`; for a patch, leave out what stays";
-        let complaint = complaint.at(new.name_span).label("patches").related(old.name_span, "the row below").help(help);
-        Some(complaint.rule(self.rule(&new.table, &new.name)))
-    }
-
-    /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.
-    fn suspect(&mut self, new: &Incoming) {
-        if self.overlay.is_none() || new.is_new || self.nearly.len() >= MAX_COMPLAINTS {
-            return;
-        }
-        let Some(rows) = self.merged.tables.get(&new.table) else { return };
-        self.compared += rows.len();
-        if self.compared > MAX_COMPARED {
-            return;
-        }
-        let split =
-            |name: &str| name.rsplit_once('/').map_or((String::new(), name.to_owned()), |(of, last)| (of.to_owned(), last.to_owned()));
-        let (of, last) = split(&new.name);
-        let near = rows.keys().find(|known| {
-            let (known_of, known_last) = split(known);
-            known_of == of && suggest::is_slip(&last, &known_last)
-        });
-        if let Some(near) = near.cloned() {
-            self.nearly.push((new.table.clone(), new.name.clone(), new.name_span, near));
-        }
-    }
-
-    /// Warns of those suspects that nothing else names: a row that is used is meant as it is.
-    fn tell_nearly(&mut self) {
-        for (table, name, span, near) in std::mem::take(&mut self.nearly) {
-            let last = name.rsplit_once('/').map_or(&*name, |(_, last)| last);
-            let own = self.merged.tables.get(&table).and_then(|rows| rows.get(&name)).map(|row| row.span);
-            let rows = self.merged.tables.values().flat_map(|rows| rows.values()).filter(|row| Some(row.span) != own);
-            let named = rows.flat_map(|row| row.fields.values()).chain(self.merged.values.values()).any(|f| mentions(&f.node, last));
-            if !named {
-                let message = format!("{table} `{name}` is new, and nearly has the name of {table} `{near}`");
-                let complaint = Diagnostic::new(Code::LayerNearly, message).at(span).label("a new row");
-                let help = format!("to patch that row write `{near}`; if a new row is meant, write `new = true`");
-                self.complain(complaint.rule(format!("{table} {name}")).help(help));
-            }
         }
     }
 
@@ -408,28 +345,6 @@ impl<'a> Merger<'a> {
         self.complain(complaint.rule(self.rule(table, name)).help(help));
     }
 
-    /// Reports a pass or round that is to stand next to one of another program or pass, whose order is another one.
-    fn lost_abroad(&mut self, table: &str, name: &str, anchor: &str, span: Span) {
-        let own = name.rsplit_once('/').map_or("", |(of, _)| of);
-        let last = anchor.rsplit_once('/').map_or(anchor, |(_, last)| last);
-        let what = if table == "pass" { "program" } else { "pass" };
-        let message = format!("{table} `{name}` is to stand next to `{anchor}`, which is not of its {what} `{own}`");
-        let here = format!("{own}/{last}");
-        let rows = self.merged.tables.get(table);
-        let help = match rows.filter(|rows| rows.contains_key(here.as_str())) {
-            Some(_) => format!("did you mean `{last}`?"),
-            None => {
-                let names: Vec<&str> =
-                    rows.into_iter().flat_map(|rows| rows.keys()).filter_map(|n| n.strip_prefix(own)?.strip_prefix('/')).collect();
-                let some = names.iter().take(MAX_NAMED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-                let more = if names.len() > MAX_NAMED { " …" } else { "" };
-                if names.is_empty() { format!("name a {table} of `{own}`") } else { format!("name a {table} of `{own}`: {some}{more}") }
-            }
-        };
-        let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label(format!("of another {what}")).missing(anchor);
-        self.complain(complaint.rule(self.rule(table, name)).help(help));
-    }
-
     /// Top-level values: tables merge key by key, anything else is replaced.
     fn values(&mut self, doc: &Table, kind: &str) {
         let fields = doc.iter().filter(|(key, field)| !rows::is_meta(key, kind) && !rows::is_rows(&field.node));
@@ -558,76 +473,4 @@ impl<'a> Merger<'a> {
             self.report.push(complaint);
         }
     }
-}
-
-/// Whether a name occurs in a text of a value, or as a key.
-fn mentions(node: &Node, name: &str) -> bool {
-    match &node.data {
-        Data::Text(text) => text.contains(name),
-        Data::List(list) => list.iter().any(|node| mentions(node, name)),
-        Data::Table(table) => table.iter().any(|(key, field)| key.contains(name) || mentions(&field.node, name)),
-        _ => false,
-    }
-}
-
-/// Whether a key of a table's rows holds terms of its own, as the keys of a form do, so that a patch merges into it.
-fn merges(table: &str, key: &str) -> bool {
-    (table, key) == ("form", "keys")
-}
-
-/// Merges the keys of a form over those of the lower layer: a key that is set to nothing is removed, the others keep
-/// their positions.
-fn patch_keys(below: &mut Table, patch: &Table, shadowed: &mut Vec<Shadowed>) {
-    for (key, field) in patch {
-        let none = field.node.as_table().and_then(|table| table.get("none")).is_some_and(|f| f.node.as_bool() == Some(true));
-        let hidden = if none { below.shift_remove(key) } else { below.insert(key.clone(), field.clone()) };
-        if let Some(hidden) = hidden {
-            shadowed.push(Shadowed { by: field.node.span, old: hidden.node.span, edited: false });
-        }
-    }
-}
-
-/// Merges `field` over the value `key` of `low`. Recursion is bounded by the readers of TOML and JSON.
-fn over(low: &mut Table, key: &Arc<str>, field: &Field, hidden: &mut Vec<Shadowed>, leaves: &mut Vec<(String, Field)>, path: &str) {
-    if let (Some(Field { node: Node { data: Data::Table(below), .. }, .. }), Data::Table(top)) = (low.get_mut(key), &field.node.data) {
-        for (inner, value) in top {
-            over(below, inner, value, hidden, leaves, &format!("{path}.{inner}"));
-        }
-        return;
-    }
-    leaves.push((path.to_owned(), field.clone()));
-    if let Some(old) = low.insert(key.clone(), field.clone()) {
-        hidden.push(Shadowed { by: field.node.span, old: old.node.span, edited: false });
-    }
-}
-
-/// A patch that was written against another text of the row.
-fn stale(expects: &Expects, new: &Incoming, old: &Row) -> Option<Diagnostic> {
-    let now = fingerprint::of_row(&old.name, &old.fields);
-    if now.starts_with(&expects.prefix) {
-        return None;
-    }
-    let short = |text: String| -> String {
-        let cut: String = text.chars().take(MAX_SHOWN).collect();
-        if cut.len() < text.len() { format!("{cut}…") } else { cut }
-    };
-    let message = format!("{} was patched as it read at `{}`, but now it reads otherwise", new.title(), expects.prefix);
-    let complaint = Diagnostic::new(Code::LayerStale, message).at(expects.span).label("the row as the patch knew it");
-    let below = short(fingerprint::row_text(&old.name, &old.fields));
-    let patch = short(fingerprint::row_text(&new.name, &new.fields));
-    let complaint = complaint.related(old.span, format!("the row now: {below}")).related(new.span, format!("the patch: {patch}"));
-    let fresh: String = now.chars().take(12).collect();
-    Some(complaint.help(format!("check the patch against the row, then write `expects = \"{fresh}\"`")))
-}
-
-fn changed_verb(new: &Incoming, old: &Row) -> Option<Diagnostic> {
-    let (field, was) = (new.fields.get("do")?, old.fields.get("do")?);
-    if &*new.table != "pass" || new.replace || field.node.to_json() == was.node.to_json() {
-        return None;
-    }
-    let name = |node: &Node| node.as_text().unwrap_or("?").to_owned();
-    let message = format!("{} changes its verb from `{}` to `{}`", new.title(), name(&was.node), name(&field.node));
-    let complaint =
-        Diagnostic::new(Code::ChangesVerb, message).at(field.node.span).label("another verb").related(was.node.span, "the verb below");
-    Some(complaint.help("say `replace = true` and write the whole pass"))
 }

@@ -17,6 +17,8 @@ const OFTEN: usize = 3;
 const LONG: (usize, usize) = (10, 2);
 /// The fewest letters of a word that may be a slip, and of the word that it is compared with.
 const SHORTEST: [usize; 2] = [5, 4];
+/// The same for words that are longer still.
+const LONGEST: (usize, usize) = (20, 1);
 /// The most words that are compared with each other in one pack.
 const MOST: usize = 4_000;
 /// The most slips that are reported.
@@ -50,7 +52,8 @@ pub(super) fn check(pack: &Pack, report: &mut Report) {
             // files about another program's documents use its words in rows of any table
             let file = pack.sources.place(row.span).map(|place| place.file);
             count.foreign = FOREIGN.contains(&&**table) || file.is_some_and(|file| file.contains("/foreign/"));
-            count.text(&row.name, None);
+            let last = row.name.rsplit('/').next().unwrap_or_default();
+            count.words_of(&row.name, Some(row.name_span).filter(|_| last.len() >= LONG.0));
             for (key, field) in &row.fields {
                 count.field(key, field.key, &field.node);
             }
@@ -64,7 +67,14 @@ pub(super) fn check(pack: &Pack, report: &mut Report) {
     let often: Vec<(&str, usize)> = count
         .words
         .iter()
-        .filter(|(word, seen)| seen.times >= if word.len() >= LONG.0 { LONG.1 } else { OFTEN })
+        .filter(|(word, seen)| {
+            seen.times
+                >= match word.len() {
+                    len if len >= LONGEST.0 => LONGEST.1,
+                    len if len >= LONG.0 => LONG.1,
+                    _ => OFTEN,
+                }
+        })
         .map(|(word, seen)| (&**word, seen.times))
         .collect();
     let often: Vec<(&str, usize, u64)> = often.into_iter().take(MOST).map(|(word, times)| (word, times, letters(word))).collect();
@@ -97,7 +107,12 @@ pub(super) fn check(pack: &Pack, report: &mut Report) {
 impl Count<'_> {
     fn field(&mut self, key: &str, at: Span, node: &Node) {
         self.words_of(key, Some(at));
-        if !PROSE.contains(&key) {
+        if key == "with" {
+            // local names for a text language, which belong to the text
+            let before = std::mem::replace(&mut self.foreign, true);
+            self.node(node);
+            self.foreign = before;
+        } else if !PROSE.contains(&key) {
             self.node(node);
         } else if let Some(text) = node.as_text() {
             self.references(text, None, node);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Node, Table, inside, suggest};
+use crate::diag::{Code, Data, Diagnostic, Node, Table, inside, suggest};
 use crate::text::script::Script;
 
 use crate::model::Value;
@@ -165,8 +165,32 @@ impl CompileContext<'_> {
             }
             _ => None,
         };
+        if let Expr::Field(f) = &subject
+            && let Some((_, name)) = f.field.clone().filter(|_| f.rest.is_empty())
+        {
+            self.check_words(&name, node);
+        }
         let test = self.test(node, kind);
         Cond::test(subject, test, condition)
+    }
+
+    /// Warns of a literal that is nearly one of the usual words of a field.
+    pub fn check_words(&mut self, field: &str, node: &Node) {
+        match &node.data {
+            Data::Text(word) => {
+                if let Some(near) = self.names.near_word(field, word).map(str::to_owned) {
+                    let complaint = Diagnostic::new(Code::NameNearly, format!("`{field}` is seldom `{word}`"));
+                    self.warn(
+                        complaint
+                            .at(node.span)
+                            .help(format!("did you mean `{near}`? other words belong into `values` of its [[field]] row")),
+                    );
+                }
+            }
+            Data::List(list) => list.iter().for_each(|node| self.check_words(field, node)),
+            Data::Table(table) => table.get("ne").into_iter().for_each(|f| self.check_words(field, &f.node)),
+            _ => {}
+        }
     }
 
     /// Reports a bare name that is a list of the pack and also a field of the items at hand: `when = { candidate = true }`
@@ -225,6 +249,9 @@ impl CompileContext<'_> {
     /// The value of a field; a constant must be of the field's type.
     pub fn field_value(&mut self, node: &Node, kind: Option<Type>, name: &str) -> Expr {
         self.check_literal(node, kind, name);
+        if node.as_text().is_some() {
+            self.check_words(name, node);
+        }
         self.operand(node, kind)
     }
 

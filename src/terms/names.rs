@@ -166,6 +166,8 @@ pub struct Names {
     pub paths: BTreeMap<Arc<str>, Declared>,
     /// By path, the words that its value may be, where the pack declares them.
     pub words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// By the name of a field, the words that its value usually is.
+    pub field_words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     prefixes: FxHashSet<String>,
     /// Fields by row type.
     pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
@@ -209,6 +211,9 @@ impl Names {
                                 fields.entry(head.into()).or_insert(Declared { kind: Type::Any, doc: "".into() });
                             }
                             fields.insert(field.into(), Declared { kind, doc: doc(&row.fields) });
+                            if let Some(usual) = row.fields.get("values").map(|f| words(pack, &f.node)) {
+                                names.field_words.entry(field.into()).or_default().extend(usual);
+                            }
                         }
                     }
                     "pass" | "round" => {
@@ -330,7 +335,17 @@ impl Names {
             return None;
         }
         let types = Some(types).filter(|types| !types.is_empty());
-        self.field_names(types).find(|known| suggest::is_misspelt_key(key, known))
+        let columns = || self.columns.values().flatten().map(AsRef::as_ref);
+        let near = |known: &&str| suggest::is_misspelt_key(key, known);
+        self.field_names(types).find(near).or_else(|| columns().filter(near).min())
+    }
+
+    /// The usual word of a field that another word is with a slip. A field may hold other words too.
+    #[must_use]
+    pub fn near_word(&self, field: &str, word: &str) -> Option<&str> {
+        let words = self.field_words.get(field)?;
+        let known = words.iter().any(|known| **known == *word);
+        words.iter().map(AsRef::as_ref).find(|usual| !known && suggest::is_misspelt_key(word, usual))
     }
 
     /// Whether a field is known: declared for one of these row types; if none are given, for any row type or table.
