@@ -52,8 +52,7 @@ pub(super) fn check(pack: &Pack, report: &mut Report) {
             // files about another program's documents use its words in rows of any table
             let file = pack.sources.place(row.span).map(|place| place.file);
             count.foreign = FOREIGN.contains(&&**table) || file.is_some_and(|file| file.contains("/foreign/"));
-            let last = row.name.rsplit('/').next().unwrap_or_default();
-            count.words_of(&row.name, Some(row.name_span).filter(|_| last.len() >= LONG.0));
+            count.words_of(&row.name, None);
             for (key, field) in &row.fields {
                 count.field(key, field.key, &field.node);
             }
