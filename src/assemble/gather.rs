@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::{Event, EvictionRecord, Reason, TrimReport};
+use crate::model::plan::{Event, EvictionRecord, Reason, TrimReport, TrimmedAccount};
 use crate::model::{Block, Item, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, Record, Trimmed};
@@ -62,20 +62,37 @@ pub(super) fn patch(st: &State) -> Value {
 /// The report of the last pass that trimmed; `kept` is the cost of the remaining blocks. Costs may be fractions, so
 /// they are summed first and rounded once.
 fn report(st: &State, kept: f64, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
-    let Some(Trimmed { account, pass, .. }) = trimmed else { return Ok(None) };
+    let Some(Trimmed { account, pass, list: trimmed_list, .. }) = trimmed else { return Ok(None) };
+    let trimmed_list = *trimmed_list;
     let memo = Memo::default();
     let size = ledger::size(&pass_env(st, &memo), *account).map_err(BuildError::fault)?;
+    let several: Vec<Trimmed> = st.ledger.borrow().trims(trimmed_list).cloned().collect();
+    let accounts = several.iter().filter(|_| several.len() > 1);
+    let accounts = accounts.map(|by| trimmed_account(st, by)).collect::<Result<_, _>>()?;
     let ledger = st.ledger.borrow();
     let gone: f64 = ledger.records.iter().map(|r| r.tokens).sum();
     Ok(Some(TrimReport {
-        strategy: pass.rsplit_once('/').map_or(pass.as_ref(), |(program, _)| program).to_owned(),
+        strategy: strategy(pass),
         account: st.rules.accounts.get(*account).map(|a| a.name.to_string()).unwrap_or_default(),
         budget_tokens: whole(size),
         initial_tokens: whole(kept + gone),
         final_tokens: whole(kept),
         eviction_count: ledger.records.iter().map(|r| r.unread.unwrap_or(1)).sum(),
         records: ledger.records.iter().map(evicted).collect(),
+        accounts,
     }))
+}
+
+/// The program of a pass that trimmed.
+fn strategy(pass: &str) -> String {
+    pass.rsplit_once('/').map_or(pass, |(program, _)| program).to_owned()
+}
+
+fn trimmed_account(st: &State, by: &Trimmed) -> Result<TrimmedAccount, BuildError> {
+    let memo = Memo::default();
+    let size = ledger::size(&pass_env(st, &memo), by.account).map_err(BuildError::fault)?;
+    let account = st.rules.accounts.get(by.account).map(|account| account.name.to_string()).unwrap_or_default();
+    Ok(TrimmedAccount { account, strategy: strategy(&by.pass), budget_tokens: whole(size) })
 }
 
 /// A record of the ledger as the plan reports it.

@@ -5,9 +5,13 @@
 pub mod gather;
 pub mod import;
 pub mod texts;
+mod typed;
 pub mod unchanged;
 
 mod undeclared;
+
+#[cfg(feature = "cli")]
+pub(crate) use typed::misfits;
 
 use crate::engine::{BuildError, hooks_of, state, watched};
 use crate::model::{Plan, Scene, Value};

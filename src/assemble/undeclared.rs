@@ -8,6 +8,8 @@ use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::State;
 
+use super::typed::misfits;
+
 /// The most paths that one build warns of.
 const MOST: usize = 20;
 
@@ -17,6 +19,10 @@ pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
         let near = suggest::nearest(&path, rules.programs().rules.names.path_names());
         let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         st.warn(Code::SceneField, format!("no rule of pack `{}` reads `{path}`{help}", rules.pack().name));
+    }
+    for misfit in misfits(rules, &scene.data) {
+        let code = if misfit.is_type { Code::SceneType } else { Code::SceneField };
+        st.warn_with(code, misfit.message, Some(misfit.help), None);
     }
 }
 
@@ -30,7 +36,11 @@ fn undeclared(rules: &Ruleset, data: &Value) -> Vec<String> {
         }
         match value {
             Value::Null => {}
-            // a table that is declared as such may hold anything
+            // a table that is declared as such may hold anything but a misspelt name of its own
+            Value::Map(map) if names.paths.contains_key(path.as_str()) => {
+                let paths = map.keys().map(|key| format!("{path}.{key}"));
+                found.extend(paths.filter(|path| names.near_key(path).is_some()));
+            }
             _ if names.paths.contains_key(path.as_str()) => {}
             Value::Map(map) if path.is_empty() || names.knows_path(&path) => {
                 let dot = if path.is_empty() { "" } else { "." };

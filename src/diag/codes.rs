@@ -134,6 +134,10 @@ codes! {
     LayerTwice = "layer.twice", Error, "one file or layer names the same row twice";
     LayerConflict = "layer.conflict", Warning, "two overlays decide the same value; the later one wins";
     LayerStale = "layer.stale", Warning, "a patch was written for another version of the row that it patches";
+    LayerNearly = "layer.nearly", Warning, "a new row has nearly the name of a row of a lower layer";
+    LayerPatches = "layer.patches", Warning, "a row that looks new patches a row of a lower layer that has its name";
+    LayerTaken = "layer.taken", Error, "a row that is said to be new has the name of a row of a lower layer";
+    PassUnused = "pass.unused", Warning, "an overlay changes a program that builds of the pack do not run";
     PatchesNothing = "pass.patches_nothing", Error, "a patch of a row that no lower layer has";
     ChangesVerb = "pass.changes_verb", Error, "a patch changes the verb of a pass";
     RemoveUnknown = "remove.unknown", Error, "a row is removed that no lower layer has";
@@ -145,6 +149,7 @@ codes! {
     TermType = "term.type", Error, "a term has the wrong shape";
     ConditionType = "condition.type", Error, "a test does not fit what it tests";
     NameUnknown = "name.unknown", Error, "a name that is used is defined nowhere";
+    NameNearly = "name.nearly", Warning, "a name that means nothing here is nearly one that does";
     NoAnchorRow = "place.no_anchor_row", Error, "a place names a slot that no row defines";
     CycleProgram = "cycle.program", Error, "programs run each other in a circle";
     DirectiveCollision = "directive.name_collision", Error, "two types of directives share a name or an alias";
@@ -188,6 +193,7 @@ codes! {
     CacheUnchanged = "cache.unchanged", Note, "how much of the request is unchanged since the previous one";
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
+    SceneType = "scene.type", Warning, "a value of the scene is not of the type that the pack declares";
     // artifacts
     ArtifactTagRequired = "artifact.tag_required", Error, "an artifact that outlives the run has no tag";
     ArtifactTag = "artifact.tag_invalid", Error, "a tag cannot be written behind `art.`";

@@ -12,6 +12,71 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
+/// The shortest name for which [`is_slip`] compares names: shorter ones are often one letter apart on purpose.
+const SHORTEST: usize = 6;
+
+/// Whether a name is another one with a slip of the pen: not equal, at most two edits apart, of six letters or more
+/// (the slip may have lost one of them), and not only differing in digits or in an ending `s`.
+#[must_use]
+pub fn is_slip(written: &str, known: &str) -> bool {
+    // a letter may be lost
+    let long = |name: &str, least: usize| name.chars().count() >= least;
+    let stem = |name: &str| name.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+    let numbered = stem(written) != written || stem(known) != known;
+    written != known
+        && long(written, SHORTEST - 1)
+        && long(known, SHORTEST)
+        && !(numbered && stem(written) == stem(known))
+        && written.strip_suffix('s') != Some(known)
+        && known.strip_suffix('s') != Some(written)
+        && distance(written, known) <= 2
+}
+
+/// Whether a word is another one with one letter lost, doubled, changed, or in the place of its neighbour. The last
+/// letter must be the same, because words end differently on purpose; nor may they differ in letter case or `_` alone.
+#[must_use]
+pub fn is_slip_of_one(written: &str, known: &str) -> bool {
+    let bare = |word: &str| word.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect::<String>();
+    let same_length = written.chars().count() == known.chars().count();
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let swapped = same_length && sorted(written) == sorted(known);
+    let capital = |word: &str| word.starts_with(|c: char| c.is_uppercase());
+    let ends = written.chars().last() == known.chars().last()
+        && capital(written) == capital(known)
+        && !written.starts_with(known)
+        && !known.starts_with(written);
+    let long = written.chars().count() >= SHORTEST;
+    distance(written, known) == 1 && bare(written) != bare(known) && (swapped || (ends && (!same_length || long)))
+}
+
+/// Whether a name that is defined nowhere is a known one with a slip: as [`is_slip`] says for long names, or
+/// [`is_slip_of_one`] for those of three letters and more.
+#[must_use]
+pub fn is_misspelt(written: &str, known: &str) -> bool {
+    let long = |name: &str| name.chars().count() >= 3;
+    let digits = |name: &str| name.chars().any(|c| c.is_ascii_digit());
+    is_slip(written, known) || (long(written) && long(known) && !digits(written) && !digits(known) && is_slip_of_one(written, known))
+}
+
+/// The same for names of data, where there are fewer names that are alike: four letters and more, one of them changed.
+#[must_use]
+pub fn is_misspelt_key(written: &str, known: &str) -> bool {
+    let fits = |name: &str| name.chars().count() >= 4 && !name.chars().any(|c| c.is_ascii_digit());
+    let ends = written.chars().count() != known.chars().count() || written.chars().last() == known.chars().last();
+    let plural = written.strip_suffix('s') == Some(known) || known.strip_suffix('s') == Some(written);
+    is_misspelt(written, known) || (fits(written) && fits(known) && ends && !plural && distance(written, known) == 1)
+}
+
+/// Whether a word is one edit away from another one.
+#[must_use]
+pub fn is_one_off(written: &str, known: &str) -> bool {
+    distance(written, known) == 1
+}
+
 /// What to do about an unknown word: the nearest candidate, or all candidates if there are at most 8.
 #[must_use]
 pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {

@@ -11,6 +11,8 @@ pub mod warnings;
 mod hooks;
 mod render;
 
+use std::sync::Arc;
+
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
@@ -52,7 +54,9 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
     {
         std::sync::Arc::make_mut(map).insert("seed".into(), Value::text(scene.seed.as_str()));
     }
-    let mut st = State::new(rules.programs().rules.clone(), data, Draws::new(&scene.seed, scene.draws.clone()));
+    // the seed that the rules see is the one that draws are made from
+    let seed = data.get("seed").filter(|seed| !seed.is_empty()).map_or_else(|| Arc::from(scene.seed.as_str()), Value::to_text);
+    let mut st = State::new(rules.programs().rules.clone(), data, Draws::new(&seed, scene.draws.clone()));
     st.host.clone_from(&scene.host);
     if scene.trace {
         st.trail = Some(std::cell::RefCell::default());

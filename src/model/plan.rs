@@ -53,6 +53,20 @@ pub struct TrimReport {
     pub eviction_count: usize,
     /// One record for each removed block or unread stretch, in the order of removal.
     pub records: Vec<EvictionRecord>,
+    /// Where the blocks were trimmed to several accounts: each of them, in the order in which they were trimmed to last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<TrimmedAccount>,
+}
+
+/// One of several accounts that the blocks were trimmed to.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct TrimmedAccount {
+    /// Its name.
+    pub account: String,
+    /// The program of the pass that trimmed to it last.
+    pub strategy: String,
+    /// Its size, in tokens.
+    pub budget_tokens: u64,
 }
 
 /// One event in the history of a block: what a pass did to it.

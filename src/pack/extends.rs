@@ -19,6 +19,8 @@ pub(super) struct LayerDocs {
     pub(super) name: String,
     pub(super) release: Version,
     pub(super) overlay: bool,
+    /// The pack or overlay that an overlay says it is written for.
+    pub(super) extends: Option<String>,
     /// The documents that hold rules, in the order of their paths.
     pub(super) docs: Vec<Document>,
     /// Scripts and templates.
@@ -113,7 +115,7 @@ impl<'a> Resolver<'a> {
                 None => self.complete = false,
             }
         }
-        LayerDocs { name, release, overlay: false, docs, assets }
+        LayerDocs { name, release, overlay: false, extends: None, docs, assets }
     }
 
     /// Reads one overlay: a single file of rows.
@@ -137,7 +139,8 @@ impl<'a> Resolver<'a> {
         }
         let release = doc.root.get("release").and_then(Node::as_text).and_then(|t| Version::parse(t).ok());
         let release = release.unwrap_or_else(|| Version::new(0, 0, 0));
-        self.done.push(LayerDocs { name, release, overlay: true, docs: vec![doc], assets: Vec::new() });
+        let extends = doc.root.get("extends").and_then(Node::as_text).map(str::to_owned);
+        self.done.push(LayerDocs { name, release, overlay: true, extends, docs: vec![doc], assets: Vec::new() });
     }
 
     fn read(&mut self, file: &RuleFile, layer: &str) -> Option<Document> {

@@ -5,6 +5,10 @@
 //! key and never merges into it, because a mixture of an old and a new condition would be unreadable. Each key of a
 //! form is a term of its own, so forms merge key by key.
 
+mod fresh;
+mod merging;
+mod stale;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,12 +16,13 @@ use indexmap::IndexMap;
 
 use super::edits;
 use super::extends::LayerDocs;
-use super::fingerprint;
-use super::order::{Order, anchor};
-use super::rows::{self, Expects, Incoming, Move};
+use super::order::{self, Order, anchor};
+use super::rows::{self, Incoming, Move};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
 use crate::model::pack::{Row, Rows, Shadowed};
 use crate::template;
+use merging::{merges, over, patch_keys};
+use stale::{changed_verb, stale};
 
 /// Most rows of one layer.
 const MAX_ROWS: usize = 20_000;
@@ -25,8 +30,6 @@ const MAX_ROWS: usize = 20_000;
 const MAX_COMPLAINTS: usize = 200;
 /// The most names that are compared for "did you mean" in total, because comparing is slow.
 const MAX_COMPARED: usize = 50_000;
-/// The longest text of a row that a diagnostic shows, in characters.
-const MAX_SHOWN: usize = 300;
 
 /// The merged layers.
 #[derive(Debug, Default)]
@@ -34,6 +37,19 @@ pub(super) struct Merged {
     pub(super) tables: IndexMap<Arc<str>, Rows>,
     pub(super) values: Table,
     pub(super) shadowed: Vec<Shadowed>,
+    /// The rows that higher layers have removed, so that a name that is still used can be traced to its removal.
+    pub(super) removed: Vec<Removed>,
+}
+
+/// A row that a higher layer has removed.
+#[derive(Debug, Clone)]
+pub struct Removed {
+    /// Its table.
+    pub table: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where the removal is written.
+    pub by: Span,
 }
 
 /// Merges layers, lowest first. `complete` says that every file could be read; only then is a name that no layer
@@ -46,6 +62,8 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
         decided: HashMap::new(),
         layer: "",
         overlay: None,
+        layers,
+        nearly: Vec::new(),
         complaints: 0,
         compared: 0,
     };
@@ -54,6 +72,7 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
         merger.overlay = layer.overlay.then_some(number);
         merger.layer(layer);
     }
+    merger.tell_nearly();
     merger.merged
 }
 
@@ -66,6 +85,9 @@ struct Merger<'a> {
     layer: &'a str,
     /// The number of the current layer, if it is an overlay.
     overlay: Option<usize>,
+    layers: &'a [LayerDocs],
+    /// New rows of overlays with nearly the name of a row of a lower layer.
+    nearly: Vec<fresh::Suspect>,
     complaints: usize,
     /// Names compared so far.
     compared: usize,
@@ -150,10 +172,11 @@ impl<'a> Merger<'a> {
         };
         let stale = new.expects.as_ref().and_then(|expects| stale(expects, &new, old));
         let verb = changed_verb(&new, old);
+        let taken = self.taken(&new, old);
         let old_span = old.span;
         // a pass keeps its verb, so that its terms are not reported too
         let keeps_verb = verb.is_some();
-        stale.into_iter().chain(verb).for_each(|complaint| self.complain(complaint));
+        stale.into_iter().chain(verb).chain(taken).for_each(|complaint| self.complain(complaint));
         self.conflicts(&new);
         self.check_edit(&new);
         let Some(row) = self.merged.tables.get_mut(&new.table).and_then(|rows| rows.get_mut(&new.name)) else { return };
@@ -183,6 +206,13 @@ impl<'a> Merger<'a> {
 
     /// Reports edits of terms that the row also sets, and edits in a row that replaces the whole lower one.
     fn check_edit(&mut self, new: &Incoming) {
+        let also = [("remove", new.remove), ("replace", new.replace), ("edit", new.edit.is_some()), ("expects", new.expects.is_some())];
+        if let Some((word, _)) = also.into_iter().find(|(_, also)| *also && new.is_new) {
+            let message = format!("{} is said to be new, and yet it says `{word}` about a row of a lower layer", new.title());
+            self.complain(
+                Diagnostic::new(Code::SchemaValue, message).at(new.name_span).help(format!("keep one of them: `new` or `{word}`")),
+            );
+        }
         let edited = new.edit.as_ref().and_then(|f| f.node.as_table()).map(|edit| edits::terms(edit).collect::<Vec<_>>());
         for (term, field) in edited.unwrap_or_default() {
             let complaint = if new.remove {
@@ -202,16 +232,18 @@ impl<'a> Merger<'a> {
     }
 
     fn add(&mut self, new: Incoming) {
-        let patch = if &*new.table == "pass" && !new.fields.contains_key("do") { Some("it has no `do`") } else { None };
-        let says =
-            [(new.replace, "it says `replace`"), (new.expects.is_some(), "it says `expects`"), (new.edit.is_some(), "it says `edit`")];
-        let patch = patch.or_else(|| says.into_iter().find(|(says, _)| *says).map(|(_, why)| why));
-        if let Some(why) = patch {
+        let lacks_verb = &*new.table == "pass" && !new.fields.contains_key("do");
+        let says = [(new.replace, "replace"), (new.expects.is_some(), "expects"), (new.edit.is_some(), "edit")];
+        let word = says.into_iter().find(|(says, _)| *says).map(|(_, word)| word);
+        let patch = word.map(|word| (format!("it says `{word}`"), format!("take `{word}` out for a row of its own")));
+        let verb = || ("it has no `do`".to_owned(), "add `do = \"…\"` for a pass of its own".to_owned());
+        let patch = if lacks_verb { Some(verb()) } else { patch };
+        if let Some((why, instead)) = patch {
             if self.complete {
                 let message = format!("{} patches nothing: no lower layer has it, and {why}", new.title());
                 let help = self
                     .near(&new.table, &new.name)
-                    .unwrap_or_else(|| format!("{why}: take that away for a row of its own, or correct the name"));
+                    .unwrap_or_else(|| format!("{instead}, or write the name of the row that is to be patched"));
                 let complaint =
                     Diagnostic::new(Code::PatchesNothing, message).at(new.name_span).label("no such row below").missing(&*new.name);
                 self.complain(complaint.rule(self.rule(&new.table, &new.name)).help(help));
@@ -219,6 +251,8 @@ impl<'a> Merger<'a> {
             return;
         }
         self.conflicts(&new);
+        self.check_edit(&new);
+        self.suspect(&new);
         let row = Row { name: new.name.clone(), fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
         self.merged.tables.entry(new.table).or_default().insert(new.name, row);
     }
@@ -245,6 +279,7 @@ impl<'a> Merger<'a> {
             self.complain(complaint);
         }
         self.removal_conflict(row);
+        self.merged.removed.push(Removed { table: row.table.clone(), name: row.name.clone(), by: row.name_span });
         self.merged.shadowed.push(Shadowed { by: row.span, old: old.span, edited: false });
     }
 
@@ -269,7 +304,7 @@ impl<'a> Merger<'a> {
                     break;
                 }
                 done.iter_mut().skip(row).take(1).for_each(|d| *d = true);
-                let anchor = rows.get_index(row).and_then(|(name, _)| anchor(rows, name, &place.anchor)).filter(|to| *to != row);
+                let anchor = rows.get_index(row).and_then(|(name, _)| anchor(rows, table, name, &place.anchor)).filter(|to| *to != row);
                 chain.push((row, anchor, place));
                 next = anchor;
             }
@@ -294,6 +329,13 @@ impl<'a> Merger<'a> {
 
     fn lost(&mut self, table: &str, name: &str, anchor: &str, span: Span) {
         let itself = name == anchor || name.rsplit_once('/').is_some_and(|(_, last)| last == anchor);
+        let of = |name: &str| name.rsplit_once('/').map(|(of, _)| of.to_owned());
+        let (own, other) = (of(name), of(anchor));
+        let foreign = order::is_ordered_apart(table) && !itself && other.is_some() && own != other;
+        if foreign {
+            self.lost_abroad(table, name, anchor, span);
+            return;
+        }
         let why = if itself { "which is itself" } else { "which no layer has" };
         let message = format!("{table} `{name}` is to stand next to `{anchor}`, {why}");
         let full = name.rsplit_once('/').map_or_else(|| anchor.to_owned(), |(program, _)| format!("{program}/{anchor}"));
@@ -395,7 +437,9 @@ impl<'a> Merger<'a> {
         let [table, name, last] = &key;
         let what = if table.is_empty() { format!("value `{last}`") } else { format!("`{last}` of {table} `{name}`") };
         let Some((before, old)) = self.decided.insert(key.clone(), (number, field.clone())) else { return };
-        if before != number && old.node.to_json() != field.node.to_json() {
+        let meant =
+            self.layers.get(number).zip(self.layers.get(before)).is_some_and(|(now, below)| now.extends.as_ref() == Some(&below.name));
+        if before != number && !meant && old.node.to_json() != field.node.to_json() {
             let message = format!("two overlays decide {what}; `{}` wins, being later", self.layer);
             let complaint = Diagnostic::new(Code::LayerConflict, message).at(field.node.span).label("this wins");
             self.complain(
@@ -429,66 +473,4 @@ impl<'a> Merger<'a> {
             self.report.push(complaint);
         }
     }
-}
-
-/// Whether a key of a table's rows holds terms of its own, as the keys of a form do, so that a patch merges into it.
-fn merges(table: &str, key: &str) -> bool {
-    (table, key) == ("form", "keys")
-}
-
-/// Merges the keys of a form over those of the lower layer: a key that is set to nothing is removed, the others keep
-/// their positions.
-fn patch_keys(below: &mut Table, patch: &Table, shadowed: &mut Vec<Shadowed>) {
-    for (key, field) in patch {
-        let none = field.node.as_table().and_then(|table| table.get("none")).is_some_and(|f| f.node.as_bool() == Some(true));
-        let hidden = if none { below.shift_remove(key) } else { below.insert(key.clone(), field.clone()) };
-        if let Some(hidden) = hidden {
-            shadowed.push(Shadowed { by: field.node.span, old: hidden.node.span, edited: false });
-        }
-    }
-}
-
-/// Merges `field` over the value `key` of `low`. Recursion is bounded by the readers of TOML and JSON.
-fn over(low: &mut Table, key: &Arc<str>, field: &Field, hidden: &mut Vec<Shadowed>, leaves: &mut Vec<(String, Field)>, path: &str) {
-    if let (Some(Field { node: Node { data: Data::Table(below), .. }, .. }), Data::Table(top)) = (low.get_mut(key), &field.node.data) {
-        for (inner, value) in top {
-            over(below, inner, value, hidden, leaves, &format!("{path}.{inner}"));
-        }
-        return;
-    }
-    leaves.push((path.to_owned(), field.clone()));
-    if let Some(old) = low.insert(key.clone(), field.clone()) {
-        hidden.push(Shadowed { by: field.node.span, old: old.node.span, edited: false });
-    }
-}
-
-/// A patch that was written against another text of the row.
-fn stale(expects: &Expects, new: &Incoming, old: &Row) -> Option<Diagnostic> {
-    let now = fingerprint::of_row(&old.name, &old.fields);
-    if now.starts_with(&expects.prefix) {
-        return None;
-    }
-    let short = |text: String| -> String {
-        let cut: String = text.chars().take(MAX_SHOWN).collect();
-        if cut.len() < text.len() { format!("{cut}…") } else { cut }
-    };
-    let message = format!("{} was patched as it read at `{}`, but now it reads otherwise", new.title(), expects.prefix);
-    let complaint = Diagnostic::new(Code::LayerStale, message).at(expects.span).label("the row as the patch knew it");
-    let below = short(fingerprint::row_text(&old.name, &old.fields));
-    let patch = short(fingerprint::row_text(&new.name, &new.fields));
-    let complaint = complaint.related(old.span, format!("the row now: {below}")).related(new.span, format!("the patch: {patch}"));
-    let fresh: String = now.chars().take(12).collect();
-    Some(complaint.help(format!("check the patch against the row, then write `expects = \"{fresh}\"`")))
-}
-
-fn changed_verb(new: &Incoming, old: &Row) -> Option<Diagnostic> {
-    let (field, was) = (new.fields.get("do")?, old.fields.get("do")?);
-    if &*new.table != "pass" || new.replace || field.node.to_json() == was.node.to_json() {
-        return None;
-    }
-    let name = |node: &Node| node.as_text().unwrap_or("?").to_owned();
-    let message = format!("{} changes its verb from `{}` to `{}`", new.title(), name(&was.node), name(&field.node));
-    let complaint =
-        Diagnostic::new(Code::ChangesVerb, message).at(field.node.span).label("another verb").related(was.node.span, "the verb below");
-    Some(complaint.help("say `replace = true` and write the whole pass"))
 }

@@ -15,6 +15,7 @@ pub mod schemas;
 pub mod templates;
 pub mod toml;
 
+mod causes;
 mod directives;
 mod edits;
 mod extends;
@@ -23,7 +24,9 @@ mod operations;
 mod order;
 mod rows;
 mod short_names;
+mod slips;
 mod unread;
+mod unused;
 mod upgrade;
 mod validate;
 
@@ -42,6 +45,7 @@ pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
 #[cfg(any(feature = "cli", feature = "unstable_machinery"))]
 pub use kinds::KINDS;
+pub use layer::Removed;
 pub use library::{Library, Shelf};
 pub use read::Document;
 pub use ruleset::Ruleset;
@@ -90,6 +94,8 @@ pub struct Loaded {
     pub report: Report,
     /// The texts that the report points into.
     pub sources: Sources,
+    /// Rows of lower layers that higher ones have removed.
+    pub removed: Vec<Removed>,
 }
 
 /// Loads a pack with everything that it extends, and merges `overlays` over it in their order.
@@ -113,11 +119,12 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     }
     overlay_files.iter().flatten().for_each(|file| resolver.overlay(file));
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
-    let merged = layer::merge(&layers, complete, &mut report);
+    let mut merged = layer::merge(&layers, complete, &mut report);
+    let removed = std::mem::take(&mut merged.removed);
     unread.excuse(&mut report);
     report.sort();
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone()));
-    Loaded { pack, unread, report, sources }
+    Loaded { pack, unread, report, sources, removed }
 }
 
 /// Checks the rule tests of a pack, the files under its `cases/`, but not those of the packs that it extends.

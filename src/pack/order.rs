@@ -55,7 +55,15 @@ fn set(list: &mut [usize], place: usize, value: usize) {
 }
 
 /// The index of the row that a move names. Within its own program a pass is named without the program.
-pub(super) fn anchor(rows: &Rows, name: &str, anchor: &str) -> Option<usize> {
-    let inside = name.rsplit_once('/').map(|(program, _)| format!("{program}/{anchor}"));
-    inside.and_then(|n| rows.get_index_of(n.as_str())).or_else(|| rows.get_index_of(anchor))
+pub(super) fn anchor(rows: &Rows, table: &str, name: &str, anchor: &str) -> Option<usize> {
+    let own = name.rsplit_once('/').map(|(program, _)| program);
+    let inside = own.map(|program| format!("{program}/{anchor}"));
+    let other = anchor.rsplit_once('/').map(|(program, _)| program);
+    let near = !is_ordered_apart(table) || own == other;
+    inside.and_then(|n| rows.get_index_of(n.as_str())).or_else(|| rows.get_index_of(anchor).filter(|_| near))
+}
+
+/// Whether only rows of the same program, or of the same pass, have an order among each other.
+pub(super) fn is_ordered_apart(table: &str) -> bool {
+    matches!(table, "pass" | "round")
 }

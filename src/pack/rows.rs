@@ -7,7 +7,7 @@ use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table};
 use crate::template;
 
 /// Keys of a row that control layering and are never its data.
-const CONTROL: &[&str] = &["remove", "replace", "edit", "before", "after", "expects"];
+const CONTROL: &[&str] = &["remove", "replace", "new", "edit", "before", "after", "expects"];
 /// Top-level keys of every file that are neither rows nor values.
 const META: &[&str] = &["kind", "version", "about", "arrange"];
 /// The same, in a pack's manifest.
@@ -42,6 +42,8 @@ pub(super) struct Incoming {
     pub(super) fields: Table,
     pub(super) remove: bool,
     pub(super) replace: bool,
+    /// The row is said to be new: no lower layer may have it.
+    pub(super) is_new: bool,
     /// Changes of single elements of lists.
     pub(super) edit: Option<Field>,
     pub(super) place: Option<Move>,
@@ -124,6 +126,7 @@ pub(super) fn incoming(
         fields: fields.map(|(key, field)| (key.clone(), field.clone())).collect(),
         remove: flag("remove"),
         replace: flag("replace"),
+        is_new: flag("new"),
         edit: written.get("edit").cloned(),
         place: place(written, complain),
         expects: expects(written, complain),

@@ -15,6 +15,7 @@ use crate::template::task::Tasks;
 
 use super::error::PackError;
 use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
+use super::{causes, slips, unused};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.
@@ -65,8 +66,11 @@ impl Ruleset {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, PackError> {
-        let Loaded { pack, unread, mut report, sources } = super::load(start, overlays, library);
-        let Some(pack) = pack else { return Err(PackError { report, sources }) };
+        let Loaded { pack, unread, mut report, sources, removed } = super::load(start, overlays, library);
+        let Some(pack) = pack else {
+            causes::wrong_pack(&mut report);
+            return Err(PackError { report, sources });
+        };
         // the compiler's diagnostics are added to those of loading, so that one run shows every mistake
         let (programs, mut found) = compile(&pack);
         let (macros, wrong) = Table::compile(&programs.rules, &pack);
@@ -80,7 +84,9 @@ impl Ruleset {
         found.extend(wrong);
         super::directives::check(&pack, &mut found);
         super::operations::check(&pack, &mut found);
+        unused::check(&pack, &programs, library, &mut found);
         unread.excuse(&mut found);
+        causes::removals(&removed, &mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error
         let errors = found.items().iter().filter(|d| d.severity == Severity::Error);
         let said: HashSet<Span> = errors.filter_map(|d| d.span).collect();
@@ -88,6 +94,10 @@ impl Ruleset {
         report.retain(|d| !(is_shape(&d.code) && d.span.is_some_and(|span| said.contains(&span))));
         report.retain(|d| !(d.code == Code::SchemaMissingKey && d.span.is_some_and(|span| lacking.contains(&span))));
         report.extend(found);
+        causes::wrong_pack(&mut report);
+        if !report.has_errors() {
+            slips::check(&pack, &mut report);
+        }
         if report.has_errors() {
             report.sort();
             return Err(PackError { report, sources: pack.sources });

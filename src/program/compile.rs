@@ -11,7 +11,7 @@ use crate::model::{Map, Pack, Value};
 use crate::syntax::context::Scope;
 use crate::syntax::{CompileContext, scripts};
 use crate::terms::ledger::{Account, Ruler};
-use crate::terms::names::{Type, is_form};
+use crate::terms::names::is_form;
 use crate::terms::rules::{Form, Limits, TableRows};
 use crate::terms::{Expr, Rules};
 use crate::text::script::ScriptLimits;
@@ -118,15 +118,7 @@ fn check_types(cx: &mut CompileContext<'_>, prefix: &str, table: &Table, depth: 
             continue;
         }
         let Some(kind) = cx.names.paths.get(path.as_str()).map(|declared| declared.kind) else { continue };
-        let fits = match (&field.node.data, kind) {
-            (Data::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
-            (Data::Text(_), Type::Number | Type::Boolean | Type::List | Type::Table) => false,
-            (Data::Int(_) | Data::Float(_), Type::Text | Type::Boolean | Type::List | Type::Table) => false,
-            (Data::Bool(_), Type::Text | Type::Number | Type::List | Type::Table) => false,
-            (Data::List(_), Type::Text | Type::Number | Type::Boolean | Type::Table) => false,
-            _ => true,
-        };
-        if !fits {
+        if !kind.accepts(&field.node.data) {
             cx.rule = format!("value {path}");
             let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
             let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());

@@ -8,6 +8,20 @@ use crate::syntax::CompileContext;
 pub(super) fn check_functions(cx: &mut CompileContext<'_>) {
     check_hooks(cx);
     check_tools(cx);
+    for table in ["macro", "macro_pass"] {
+        check_macros(cx, table);
+    }
+}
+
+/// The `script` of a macro must be a function of the pack.
+fn check_macros(cx: &mut CompileContext<'_>, table: &str) {
+    let pack = cx.pack;
+    for row in pack.tables.get(table).into_iter().flatten().map(|(_, r)| r) {
+        cx.rule = origin(cx, table, row);
+        if let Some(field) = row.fields.get("script") {
+            cx.function(field.node.as_text().unwrap_or(""), field.node.span);
+        }
+    }
 }
 
 /// A row as messages name it.

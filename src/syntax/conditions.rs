@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Node, Table, inside, suggest};
+use crate::diag::{Code, Data, Diagnostic, Node, Table, inside, suggest};
 use crate::text::script::Script;
 
 use crate::model::Value;
@@ -66,6 +66,10 @@ impl CompileContext<'_> {
         }
         if table.contains_key("op") && table.contains_key("path") {
             return self.triple(table, node, mode);
+        }
+        if table.is_empty() {
+            let help = "write `{ path = test }`, or `true` for a condition that always holds";
+            self.fail(Code::ConditionType, node.span, "a condition needs at least one key", Some(help.into()));
         }
         let mut all = Vec::new();
         for (key, field) in table {
@@ -151,6 +155,9 @@ impl CompileContext<'_> {
                 return Cond::Const(false);
             }
         }
+        if mode == Mode::Scene {
+            self.check_list_test(key, key_span, node);
+        }
         let (subject, condition) = self.subject(key, key_span, mode);
         let kind = match &subject {
             Expr::Field(f) if f.rest.is_empty() => {
@@ -158,14 +165,59 @@ impl CompileContext<'_> {
             }
             _ => None,
         };
+        if let Expr::Field(f) = &subject
+            && let Some((_, name)) = f.field.clone().filter(|_| f.rest.is_empty())
+        {
+            self.check_words(&name, node);
+        }
         let test = self.test(node, kind);
         Cond::test(subject, test, condition)
+    }
+
+    /// Warns of a literal that is nearly one of the usual words of a field.
+    pub fn check_words(&mut self, field: &str, node: &Node) {
+        match &node.data {
+            Data::Text(word) => {
+                if let Some(near) = self.names.near_word(field, word).map(str::to_owned) {
+                    let complaint = Diagnostic::new(Code::NameNearly, format!("`{field}` is seldom `{word}`"));
+                    self.warn(
+                        complaint
+                            .at(node.span)
+                            .help(format!("did you mean `{near}`? other words belong into `values` of its [[field]] row")),
+                    );
+                }
+            }
+            Data::List(list) => list.iter().for_each(|node| self.check_words(field, node)),
+            Data::Table(table) => table.get("ne").into_iter().for_each(|f| self.check_words(field, &f.node)),
+            _ => {}
+        }
+    }
+
+    /// Reports a bare name that is a list of the pack and also a field of the items at hand: `when = { candidate = true }`
+    /// holds because there is such a list, whatever the field of an item says.
+    fn check_list_test(&mut self, key: &str, span: crate::diag::Span, node: &Node) {
+        let is_list = self.lists.iter().any(|list| list.name.as_ref() == key);
+        if !is_list || node.as_bool().is_none() || self.names.paths.contains_key(key) {
+            return;
+        }
+        if let Some(row_type) = self.row_type_of_field(key) {
+            let message = format!("`{key}` is a list here, and also a field of `{row_type}`");
+            let help = format!("for the field write `where = {{ {key} = … }}`; for the list write `\"${key}\" = {{ nonempty = true }}`");
+            self.fail(Code::ConditionType, span, message, Some(help));
+        }
     }
 
     /// Whether `key.word` is a declared name, so that a table under `key` is meant as a longer path.
     fn plausible(&self, deeper: &[(&Arc<str>, &crate::diag::Field)], key: &str, mode: Mode) -> bool {
         let bare = key.trim_start_matches(['$', '@']);
         let scene = key.starts_with('$') || (mode == Mode::Scene && !key.starts_with('@'));
+        let is_test = |word: &str| {
+            !self.names.paths.contains_key(format!("{bare}.{word}").as_str())
+                && TESTS.iter().any(|test| test.len() > 3 && suggest::is_one_off(word, test))
+        };
+        if deeper.iter().any(|(word, _)| is_test(word)) {
+            return false;
+        }
         deeper.iter().all(|(word, _)| if scene { self.names.knows_path(&format!("{bare}.{word}")) } else { bare.starts_with("meta") })
     }
 
@@ -174,6 +226,11 @@ impl CompileContext<'_> {
         match &node.data {
             Data::Bool(b) => Test::Is(*b),
             Data::List(list) => Test::OneOf(list.iter().map(|n| self.operand(n, kind)).collect()),
+            Data::Table(table) if table.is_empty() => {
+                let help = "write `path = value`, or `path = { nonempty = true }`; for nothing at all write `path = { nonempty = false }`";
+                self.fail(Code::ConditionType, node.span, "a table of tests needs at least one test", Some(help.into()));
+                Test::And(Box::new([]))
+            }
             Data::Table(table) if !names::is_form(table) => {
                 let tests: Vec<Test> = table.iter().map(|(word, f)| self.test_word(word, f.key, &f.node, kind)).collect();
                 let mut tests = tests;
@@ -187,6 +244,23 @@ impl CompileContext<'_> {
     pub fn operand(&mut self, node: &Node, kind: Option<Type>) -> Expr {
         self.check_constant(node, kind);
         self.expr(node)
+    }
+
+    /// The value of a field; a constant must be of the field's type.
+    pub fn field_value(&mut self, node: &Node, kind: Option<Type>, name: &str) -> Expr {
+        self.check_literal(node, kind, name);
+        if node.as_text().is_some() {
+            self.check_words(name, node);
+        }
+        self.operand(node, kind)
+    }
+
+    /// Reports a literal that is not of the type of the field that it is set to.
+    pub fn check_literal(&mut self, node: &Node, kind: Option<Type>, name: &str) {
+        let Some(kind) = kind.filter(|kind| !kind.accepts(&node.data)) else { return };
+        let message = format!("`{name}` is declared as `{}`, but is set to {}", kind.word(), node.kind());
+        let help = format!("write a value of type `{}`, or change its [[field]] row", kind.word());
+        self.fail(Code::TermType, node.span, message, Some(help));
     }
 
     /// Reports slots and budget groups that do not exist.

@@ -152,6 +152,11 @@ impl<'p> CompileContext<'p> {
         self.push(Diagnostic::new(code, message).at(span).missing(missing), help);
     }
 
+    /// Adds a diagnostic about the current rule.
+    pub fn warn(&mut self, d: Diagnostic) {
+        self.push(d, None);
+    }
+
     fn push(&mut self, mut d: Diagnostic, help: Option<String>) {
         if !self.rule.is_empty() {
             d = d.rule(self.rule.clone());
@@ -289,8 +294,12 @@ impl<'p> CompileContext<'p> {
             _ => {
                 let list = self.list_prefix(&names);
                 if list.is_none() && !self.names.knows_path(&fixed) {
-                    let known: Vec<String> = self.names.path_names().map(str::to_owned).collect();
-                    self.unknown("scene path", &fixed, span, known.iter().map(String::as_str));
+                    self.unknown_path(&fixed, span);
+                } else if list.is_none()
+                    && let Some(near) = self.names.near_sibling(&fixed).map(str::to_owned)
+                {
+                    let help = Some(format!("did you mean `{near}`? otherwise declare it as a [[path]] row"));
+                    self.fail_for(&fixed, Code::NameUnknown, span, format!("no row declares `{fixed}`"), help);
                 }
                 (Root::Scene { list }, 0)
             }
@@ -301,6 +310,32 @@ impl<'p> CompileContext<'p> {
         };
         let segs = segs.into_iter().skip(used).collect();
         Expr::Path(Arc::new(Path::new(text.into(), root, segs, depends)))
+    }
+
+    /// Reports a path that nothing declares.
+    fn unknown_path(&mut self, path: &str, span: Span) {
+        let known: Vec<String> = self.names.path_names().map(str::to_owned).collect();
+        let near = suggest::nearest(path, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+        let head = path.split('.').next().unwrap_or(path);
+        let name = path.strip_prefix("state.");
+        let help = match (near, name) {
+            (Some(near), _) => near,
+            (None, Some(name)) => format!("declare it: `[[state]]` with `name = \"{name}\"`"),
+            (None, None) => match self.row_type_of_field(head) {
+                Some(of) => format!("`{head}` is a field of `{of}`: test it in `where`, or write `@{head}` where an item is at hand"),
+                None => "declare it as a [[path]] row, or see `tapster ops --scene` for the paths that there are".to_owned(),
+            },
+        };
+        let what = if name.is_some() { "state" } else { "scene path" };
+        let shown = name.unwrap_or(path);
+        self.fail_for(path, Code::NameUnknown, span, format!("there is no {what} `{shown}`"), Some(help));
+    }
+
+    /// A row type that has a field of this name: that of the items at hand, or else the first one.
+    pub(super) fn row_type_of_field(&self, name: &str) -> Option<Arc<str>> {
+        let own = self.types().unwrap_or_default();
+        let has = |of: &&Arc<str>| self.names.fields.get(*of).is_some_and(|fields| fields.contains_key(name));
+        own.iter().find(has).or_else(|| self.names.fields.keys().find(has)).cloned()
     }
 
     /// The longest list name that is a prefix of a path, and how many steps the name takes.

@@ -7,6 +7,7 @@ use crate::diag::{Code, Data, Node, Table};
 use crate::terms::Cond;
 use crate::terms::expr::{Expr, FieldRef};
 use crate::terms::keys::{How, Key};
+use crate::terms::names::is_reference;
 use crate::terms::place::{Lost, Place};
 use crate::terms::select::{Draw, End, Select, Take};
 
@@ -157,6 +158,13 @@ impl CompileContext<'_> {
             None => Lost::Drop,
             Some(n) if n.as_text() == Some("drop") => Lost::Drop,
             Some(n) if n.as_text() == Some("error") => Lost::Error,
+            Some(n) if n.as_text().is_some_and(|word| !matches!(word, "start" | "end")) => {
+                let word = n.as_text().unwrap_or("");
+                let words = ["drop", "error", "start", "end"];
+                let help = crate::diag::suggest::help(word, words);
+                self.fail(Code::TermType, n.span, format!("`lost` cannot be `{word}`"), help);
+                Lost::Drop
+            }
             Some(n) => Lost::Else(Box::new(self.place(n, scope))),
         };
         let of = |cx: &mut Self| match table.get("of") {
@@ -182,7 +190,12 @@ impl CompileContext<'_> {
     /// A text that must be a literal.
     pub fn literal(&mut self, node: &Node, what: &str) -> Arc<str> {
         match node.as_text() {
-            Some(t) => t.into(),
+            Some(t) if is_reference(t) => {
+                let help = format!("write the name itself; the text `{t}` is written `${t}`");
+                self.fail(Code::TermType, node.span, format!("{what} cannot be a reference"), Some(help));
+                "".into()
+            }
+            Some(t) => t.strip_prefix("$$").map_or_else(|| t.into(), |rest| format!("${rest}").into()),
             None => {
                 self.fail(Code::TermType, node.span, format!("{what} is a text, not {}", node.kind()), None);
                 "".into()

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Node, Table, suggest};
 
+use crate::terms::names::is_reference;
 use crate::terms::rewrite::Scripts;
-use crate::terms::steps::{Step, What};
+use crate::terms::steps::{Sought, Step, What};
 
 use super::conditions::Mode;
 use super::context::{CompileContext, Scope};
@@ -69,7 +70,14 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
     };
     let what = match word {
         "trim" => {
-            let side = own.as_text().unwrap_or("both");
+            let sides = ["both", "start", "end"];
+            let side = own.as_text().filter(|side| sides.contains(side)).unwrap_or_else(|| {
+                let written = own.as_text().map_or_else(|| own.kind().to_owned(), |text| format!("`{text}`"));
+                let help = own.as_text().and_then(|text| suggest::help(text, sides));
+                let help = help.or_else(|| Some("write `both`, `start` or `end`".into()));
+                cx.fail(Code::TermType, own.span, format!("`trim` cannot be {written}"), help);
+                "both"
+            });
             What::Trim(side != "end", side != "start")
         }
         "prefix" => What::Prefix(value(cx)),
@@ -77,7 +85,7 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
         "text" => What::Text(value(cx)),
         "override" => What::Override {
             by: value(cx),
-            holds: table.get("holds").map(|f| cx.pattern(&f.node)),
+            holds: table.get("holds").map(|f| sought(cx, &f.node)),
             times: table.get("times").map(|f| cx.expr(&f.node)),
         },
         "expand" => What::Expand(cx.language(own, table)?),
@@ -130,6 +138,29 @@ fn action<'n>(cx: &mut CompileContext<'_>, table: &'n Table, node: &Node) -> Opt
     Some((word, own))
 }
 
+/// The keys of `replace`.
+const REPLACE: [&str; 3] = ["find", "with", "times"];
+
+/// What a step searches for: a reference, a plain text (`$$x` is the text `$x`) or a pattern.
+fn sought(cx: &mut CompileContext<'_>, node: &Node) -> Sought {
+    match node.as_text() {
+        Some(text) if is_reference(text) => {
+            let value = cx.expr(node);
+            Sought::Of(cx.sealed(value))
+        }
+        Some(text) if text.starts_with("$$") => {
+            let plain = crate::text::pattern::Pattern::literal(text.get(1..).unwrap_or_default());
+            Sought::Fixed(Arc::new(plain))
+        }
+        Some(_) => Sought::Fixed(cx.pattern(node)),
+        None => {
+            let help = Some("write a plain text, `/pattern/flags`, or a reference".into());
+            cx.fail(Code::TermType, node.span, format!("what is searched for is a text, not {}", node.kind()), help);
+            Sought::Fixed(cx.pattern(node))
+        }
+    }
+}
+
 fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
     let (Some(find), Some(with)) = (own.get("find"), own.get("with")) else {
         cx.fail(
@@ -140,10 +171,23 @@ fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
         );
         return None;
     };
-    let find = cx.pattern(find);
+    for (key, field) in own.as_table().into_iter().flatten() {
+        if !REPLACE.contains(&key.as_ref()) {
+            let help = suggest::help(key, REPLACE);
+            cx.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `replace`"), help);
+        }
+    }
+    let find = sought(cx, find);
     // even without a current item, `@1` refers to the match
     let with = if cx.has_item() { cx.expr(with) } else { cx.within(Scope::Open, |cx| cx.expr(with)) };
     let with = cx.sealed(with);
-    let times = own.get("times").and_then(|n| if let crate::diag::Data::Int(i) = n.data { usize::try_from(i).ok() } else { None });
+    let times = own.get("times").and_then(|n| {
+        let times = if let crate::diag::Data::Int(i) = n.data { usize::try_from(i).ok() } else { None };
+        if times.is_none() {
+            let help = Some("write a whole number from 0, or leave it out to replace everywhere".into());
+            cx.fail(Code::TermType, n.span, format!("`times` is a number of replacements, not {}", n.kind()), help);
+        }
+        times
+    });
     Some(What::Replace { find, with, times })
 }

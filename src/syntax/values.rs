@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Node, Table, inside, suggest};
+use crate::diag::{Code, Data, Diagnostic, Node, Span, Table, inside, suggest};
 use crate::model::Value;
 use crate::text::functions;
 
@@ -76,6 +76,7 @@ impl CompileContext<'_> {
             }
             Data::Table(table) if names::is_form(table) => self.form_value(table, node),
             Data::Table(table) => {
+                self.check_nearly_form(table);
                 let fields: Vec<(Arc<str>, Expr)> = table.iter().map(|(k, f)| (k.clone(), self.expr(&f.node))).collect();
                 match fields.iter().map(|(k, e)| Some((k.clone(), constant(e)?))).collect::<Option<_>>() {
                     Some(map) => Expr::Const(Value::map(map)),
@@ -83,6 +84,19 @@ impl CompileContext<'_> {
                 }
             }
             _ => Expr::Const(Value::from(node)),
+        }
+    }
+
+    /// Warns of a table that is nearly a value form: `{ frist = [a, b] }` is a table with the key `frist`.
+    fn check_nearly_form(&mut self, table: &Table) {
+        let forms = FORMS.iter().copied().chain([("fn", &[][..]), ("of", QUERY), ("form", &[][..])]);
+        for (key, field) in table {
+            let near = |word: &str| word.len() > 2 && suggest::is_one_off(key, word);
+            let others = |others: &[&str]| table.keys().all(|other| other == key || others.contains(&other.as_ref()));
+            if let Some((word, _)) = forms.clone().find(|(word, beside)| near(word) && others(beside)) {
+                let complaint = Diagnostic::new(Code::NameNearly, format!("this is a table with the key `{key}`, not `{{ {word} = … }}`"));
+                self.warn(complaint.at(field.key).help(format!("write `{word}`; if a table is meant, choose a name that is less like it")));
+            }
         }
     }
 
@@ -302,9 +316,28 @@ impl CompileContext<'_> {
                 }
             },
         };
+        if let Some(known) = function.arguments() {
+            self.check_arguments(name, known, table, span);
+        }
         let compiled = |key: &str| key == "fn" || (key == "lang" && matches!(function, Function::Render(_)));
         let args = table.iter().filter(|(k, _)| !compiled(k)).map(|(k, f)| (k.clone(), self.expr(&f.node))).collect();
         Expr::Fn(Box::new(Call { function, args }))
+    }
+
+    /// Reports arguments that a function does not have, and those that it needs and does not get.
+    fn check_arguments(&mut self, name: &str, known: &[(&str, bool)], table: &Table, span: Span) {
+        let names = known.iter().map(|(arg, _)| *arg);
+        for (key, field) in table.iter().filter(|(key, _)| key.as_ref() != "fn") {
+            if !names.clone().any(|arg| arg == key.as_ref()) {
+                let help = suggest::help(key, names.clone());
+                self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` is no argument of `{name}`"), help);
+            }
+        }
+        let lacking: Vec<&str> = known.iter().filter(|(arg, must)| *must && !table.contains_key(*arg)).map(|(arg, _)| *arg).collect();
+        if let [first, ..] = lacking.as_slice() {
+            let help = Some(format!("add `{first} = …`; {}", suggest::help("", names).unwrap_or_default()));
+            self.fail(Code::TermMissing, span, format!("`{name}` needs `{}`", lacking.join("`, `")), help);
+        }
     }
 
     /// A query `{ of = … }`; `None` after a reported error.

@@ -44,6 +44,9 @@ pub struct Env<'a> {
     pub part: Option<Seq<'a>>,
 }
 
+/// The most characters of an item's title in messages.
+const TITLE: usize = 40;
+
 impl<'a> Env<'a> {
     /// The same environment with another current item; the previous one becomes `@outer`.
     #[must_use]
@@ -64,14 +67,30 @@ impl<'a> Env<'a> {
     /// If the pass says so, a filter that fails keeps its item; every other error is returned.
     pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
         if self.st.sparing.get() && !fault.is_bound() {
-            let id = self.whole().at("id").map(Value::to_text).unwrap_or_default();
+            let title = self.title();
             self.st.warn(
                 crate::diag::Code::FilterFailed,
-                format!("the condition of `{id}` fails: {}; the item is not selected", fault.message),
+                format!("the condition of `{title}` fails: {}; the item is not selected", fault.message),
             );
             return Ok(());
         }
         Err(fault)
+    }
+
+    /// What messages call the current item: its id, or else its name or title, its slot, the beginning of its text, or its
+    /// number in the list.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let whole = self.whole();
+        let of = |field: &&str| whole.get(field).filter(|value| !value.is_empty()).map(Value::to_text);
+        if let Some(title) = ["id", "name", "title", "slot", "text"].iter().find_map(of) {
+            let short: String = title.chars().take(TITLE).collect();
+            return if short.len() < title.len() { format!("{short}…") } else { short };
+        }
+        match self.cur {
+            Current::Item(_, place) | Current::Value(_, place) => format!("number {place}"),
+            Current::None => String::new(),
+        }
     }
 
     /// The value of a field reference.
@@ -407,7 +426,7 @@ impl Query {
             return Ok(Value::Int(i64::try_from(chosen.len()).unwrap_or(i64::MAX)));
         }
         let mut out = match &self.after {
-            Some(e) => e.eval(env)?.as_list().map(<[Value]>::to_vec).unwrap_or_default(),
+            Some(e) => Some(e.eval(env)?).filter(|value| !value.is_empty()).map(|value| value.elements().to_vec()).unwrap_or_default(),
             None => Vec::new(),
         };
         for n in chosen {

@@ -226,6 +226,18 @@ pub enum Function {
     Template,
 }
 
+impl Function {
+    /// Its arguments, and whether each is required; `None` where the compiler checks them by other means.
+    #[must_use]
+    pub fn arguments(self) -> Option<&'static [(&'static str, bool)]> {
+        match self {
+            Function::Text(n) => crate::text::functions::FUNCTIONS.get(n).map(|function| function.args),
+            Function::Cost => Some(&[("of", true), ("role", false), ("name", false), ("ruler", false)]),
+            Function::Render(_) | Function::Template => None,
+        }
+    }
+}
+
 impl Expr {
     /// A literal text.
     #[must_use]

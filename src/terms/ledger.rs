@@ -99,7 +99,7 @@ pub struct Ledger {
     spent: Vec<f64>,
     /// What was evicted, in order.
     pub records: Vec<Record>,
-    /// The lists that were trimmed, each with the pass that trimmed it last.
+    /// The lists that were trimmed and the accounts that they were trimmed to, each with the pass that did so last.
     trimmed: Vec<Trimmed>,
 }
 
@@ -125,14 +125,19 @@ impl Ledger {
 
     /// Records that a pass trims a list.
     pub fn trim(&mut self, by: Trimmed) {
-        self.trimmed.retain(|t| t.list != by.list);
+        self.trimmed.retain(|t| (t.list, t.account) != (by.list, by.account));
         self.trimmed.push(by);
     }
 
     /// How a list was trimmed last; `None` if it was not trimmed.
     #[must_use]
     pub fn trimmed(&self, list: usize) -> Option<&Trimmed> {
-        self.trimmed.iter().find(|t| t.list == list)
+        self.trimmed.iter().rfind(|t| t.list == list)
+    }
+
+    /// Every account that a list was trimmed to, in the order in which the last pass did so.
+    pub fn trims(&self, list: usize) -> impl Iterator<Item = &Trimmed> {
+        self.trimmed.iter().filter(move |t| t.list == list)
     }
 
     /// Spends from an account.

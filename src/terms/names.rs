@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Data, Node, Table};
-use crate::model::Pack;
+use crate::diag::{Data, Node, Table, suggest};
+use crate::model::{Pack, Value};
+use crate::text::language_tag::LanguageTag;
+use crate::text::moment::Moment;
 
 /// Tables that may be read even if no layer has added a row to them.
 pub const TABLES: &[&str] = &[
@@ -70,6 +72,10 @@ pub enum Type {
     Slot,
     /// The name of a budget group.
     Group,
+    /// A point in time: a date text, or milliseconds since 1970.
+    Time,
+    /// A language tag (RFC 5646).
+    Language,
 }
 
 impl Type {
@@ -83,6 +89,8 @@ impl Type {
             "condition" => Type::Condition,
             "slot" => Type::Slot,
             "group" => Type::Group,
+            "time" => Type::Time,
+            "language" => Type::Language,
             _ => Type::Any,
         }
     }
@@ -100,6 +108,40 @@ impl Type {
             Type::Condition => "condition",
             Type::Slot => "slot",
             Type::Group => "group",
+            Type::Time => "time",
+            Type::Language => "language",
+        }
+    }
+
+    /// Whether a value of the scene may be of this type. A single value counts as a list of one.
+    #[must_use]
+    pub fn holds(self, value: &Value) -> bool {
+        match self {
+            Type::Any | Type::List | Type::Condition => true,
+            Type::Text | Type::Slot | Type::Group => matches!(value, Value::Text(_)),
+            Type::Number => matches!(value, Value::Int(_) | Value::Num(_)),
+            Type::Boolean => matches!(value, Value::Bool(_)),
+            Type::Table => matches!(value, Value::Map(_)),
+            Type::Language => value.as_str().is_some_and(|tag| tag.is_empty() || LanguageTag::parse_lenient(tag).is_ok()),
+            Type::Time => Moment::of_value(value, 0).is_some() || value.as_str().is_some_and(|text| Moment::parse_stamp(text, 0).is_some()),
+        }
+    }
+
+    /// Whether a literal may be a value of this type. References, texts with references in them and value forms may be
+    /// of any type.
+    #[must_use]
+    pub fn accepts(self, data: &Data) -> bool {
+        match (data, self) {
+            (_, Type::Any) | (Data::Null, _) => true,
+            (Data::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
+            (Data::Table(table), _) if is_form(table) => true,
+            (Data::Text(_), Type::Number | Type::Boolean | Type::List | Type::Table | Type::Condition) => false,
+            (Data::Int(_) | Data::Float(_), Type::Text | Type::Slot | Type::Group | Type::Boolean | Type::List | Type::Table) => false,
+            (Data::Bool(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::List | Type::Table) => false,
+            // a text may be a list of parts
+            (Data::List(_), Type::Slot | Type::Group | Type::Number | Type::Boolean | Type::Table) => false,
+            (Data::Table(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Boolean | Type::List) => false,
+            _ => true,
         }
     }
 
@@ -122,6 +164,10 @@ pub struct Declared {
 pub struct Names {
     /// Scene paths.
     pub paths: BTreeMap<Arc<str>, Declared>,
+    /// By path, the words that its value may be, where the pack declares them.
+    pub words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// By the name of a field, the words that its value usually is.
+    pub field_words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     prefixes: FxHashSet<String>,
     /// Fields by row type.
     pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
@@ -147,7 +193,12 @@ impl Names {
             for row in rows.values() {
                 let kind = row.fields.get("type").and_then(|f| f.node.as_text()).map_or(Type::Any, Type::parse);
                 match table.as_ref() {
-                    "path" => names.path(&row.name, kind, doc(&row.fields)),
+                    "path" => {
+                        names.path(&row.name, kind, doc(&row.fields));
+                        if let Some(words) = row.fields.get("values").map(|f| words(pack, &f.node)) {
+                            names.words.insert(row.name.clone(), words);
+                        }
+                    }
                     "state" => names.path(&format!("state.{}", row.name), Type::Any, doc(&row.fields)),
                     "stream" => drop(names.streams.insert(row.name.clone(), doc(&row.fields))),
                     "budget_group" => drop(names.groups.insert(row.name.clone(), doc(&row.fields))),
@@ -160,6 +211,9 @@ impl Names {
                                 fields.entry(head.into()).or_insert(Declared { kind: Type::Any, doc: "".into() });
                             }
                             fields.insert(field.into(), Declared { kind, doc: doc(&row.fields) });
+                            if let Some(usual) = row.fields.get("values").map(|f| words(pack, &f.node)) {
+                                names.field_words.entry(field.into()).or_default().extend(usual);
+                            }
                         }
                     }
                     "pass" | "round" => {
@@ -241,12 +295,57 @@ impl Names {
         }
         let mut at = path;
         while let Some((above, _)) = at.rsplit_once('.') {
-            if self.paths.get(above).is_some_and(|d| d.kind.open()) {
-                return true;
+            // the nearest declaration decides
+            if let Some(declared) = self.paths.get(above) {
+                return declared.kind.open();
             }
             at = above;
         }
         false
+    }
+
+    /// The declared path beside an undeclared one that differs from it by a slip of the pen; a table that is open to other
+    /// names accepts those that are like none of its own.
+    #[must_use]
+    pub fn near_sibling(&self, path: &str) -> Option<&str> {
+        self.sibling(path, suggest::is_misspelt)
+    }
+
+    /// The same for a path of the data of a scene.
+    #[must_use]
+    pub fn near_key(&self, path: &str) -> Option<&str> {
+        self.sibling(path, suggest::is_misspelt_key)
+    }
+
+    fn sibling(&self, path: &str, is_slip: fn(&str, &str) -> bool) -> Option<&str> {
+        if self.paths.contains_key(path) || self.prefixes.contains(path) {
+            return None;
+        }
+        let (above, last) = path.rsplit_once('.')?;
+        let below = |known: &&str| known.rsplit_once('.').is_some_and(|(parent, _)| parent == above);
+        let described = self.paths.iter().filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
+        let siblings = described.filter(below);
+        siblings.into_iter().find(|known| known.rsplit_once('.').is_some_and(|(_, name)| is_slip(last, name)))
+    }
+
+    /// The field of these row types, or of any if none are given, that an unknown key of an item is with a slip.
+    #[must_use]
+    pub fn near_field<'a>(&'a self, types: &'a [Arc<str>], key: &str) -> Option<&'a str> {
+        if self.knows_field(None, key) {
+            return None;
+        }
+        let types = Some(types).filter(|types| !types.is_empty());
+        let columns = || self.columns.values().flatten().map(AsRef::as_ref);
+        let near = |known: &&str| suggest::is_misspelt_key(key, known);
+        self.field_names(types).find(near).or_else(|| columns().filter(near).min())
+    }
+
+    /// The usual word of a field that another word is with a slip. A field may hold other words too.
+    #[must_use]
+    pub fn near_word(&self, field: &str, word: &str) -> Option<&str> {
+        let words = self.field_words.get(field)?;
+        let known = words.iter().any(|known| **known == *word);
+        words.iter().map(AsRef::as_ref).find(|usual| !known && suggest::is_misspelt_key(word, usual))
     }
 
     /// Whether a field is known: declared for one of these row types; if none are given, for any row type or table.
@@ -281,6 +380,23 @@ impl Names {
     /// All paths, for suggestions.
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
         self.paths.keys().map(AsRef::as_ref)
+    }
+}
+
+/// The words that a path may be: a list of them, or the names of the rows of a table, as `$table.NAME`. With an ending, as
+/// in `$table.form./payload`, the names that end so, without it.
+fn words(pack: &Pack, node: &Node) -> Vec<Arc<str>> {
+    let of_table = |text: &str| {
+        let (table, ending) = text.strip_prefix("$table.")?.split_once('.').unwrap_or((text.strip_prefix("$table.")?, ""));
+        let names = pack.tables.get(table).into_iter().flat_map(|rows| rows.keys());
+        Some(names.filter_map(|name| name.strip_suffix(ending).map(Arc::from)).collect::<Vec<Arc<str>>>())
+    };
+    match node.as_text() {
+        Some(text) => of_table(text).unwrap_or_else(|| vec![text.into()]),
+        None => {
+            let words = node.as_list().unwrap_or(&[]).iter().filter_map(Node::as_text);
+            words.flat_map(|word| of_table(word).unwrap_or_else(|| vec![word.into()])).collect()
+        }
     }
 }
 

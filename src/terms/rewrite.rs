@@ -38,7 +38,7 @@ impl Scripts {
     /// The text after all scripts. A script that cannot be used raises a warning and leaves the text unchanged.
     pub(super) fn rewrite(&self, mut text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
         let rows = env.eval(&self.rows)?;
-        for row in rows.as_list().unwrap_or(&[]) {
+        for row in rows.elements().iter().filter(|row| !row.is_empty()) {
             let script = Script::read(row);
             let new = self.replace(&script, &text, env)?;
             if *new != *text {

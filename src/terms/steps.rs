@@ -41,7 +41,7 @@ pub enum What {
     /// Replaces what a pattern matches.
     Replace {
         /// The pattern.
-        find: Arc<Pattern>,
+        find: Sought,
         /// The replacement; `@1` is the first group of the match.
         with: Expr,
         /// The maximum number of replacements.
@@ -52,7 +52,7 @@ pub enum What {
         /// The other text.
         by: Expr,
         /// The pattern in it that is replaced by the text so far.
-        holds: Option<Arc<Pattern>>,
+        holds: Option<Sought>,
         /// The maximum number of replacements; further matches become empty.
         times: Option<Expr>,
     },
@@ -68,6 +68,38 @@ pub enum What {
     Parts(Vec<(Arc<str>, Expr)>),
     /// Applies a function of the pack's scripts.
     Run(Arc<str>),
+}
+
+/// What a step searches for.
+#[derive(Debug, Clone)]
+pub enum Sought {
+    /// A pattern of the rule.
+    Fixed(Arc<Pattern>),
+    /// A pattern or plain text that a reference gives.
+    Of(Expr),
+}
+
+impl Sought {
+    /// The pattern; `None` if the reference gives no text, so that nothing is found.
+    fn pattern(&self, env: &Env<'_>) -> Result<Option<Arc<Pattern>>, Fault> {
+        let text = match self {
+            Sought::Fixed(pattern) => return Ok(Some(pattern.clone())),
+            Sought::Of(value) => env.eval(value)?.to_text(),
+        };
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let made = env.st.pattern(&text, None).map_err(|e| Fault::failed(format!("the pattern cannot be used: {}", e.reason)))?;
+        Ok(Some(Arc::new(made)))
+    }
+
+    fn refers(&self, depth: u8) -> bool {
+        matches!(self, Sought::Of(value) if value.refers(depth))
+    }
+
+    fn draws(&self) -> bool {
+        matches!(self, Sought::Of(value) if value.draws())
+    }
 }
 
 /// A value through steps: `{ of = value, steps = […] }`.
@@ -142,8 +174,13 @@ impl Step {
             || self.with.as_ref().is_some_and(|e| e.refers(depth))
             || self.options.iter().any(|(_, e)| e.refers(depth))
             || match &self.what {
-                What::Prefix(e) | What::Suffix(e) | What::Text(e) | What::Replace { with: e, .. } => e.refers(depth),
-                What::Override { by, times, .. } => by.refers(depth) || times.as_ref().is_some_and(|e| e.refers(depth)),
+                What::Prefix(e) | What::Suffix(e) | What::Text(e) => e.refers(depth),
+                What::Replace { find, with, .. } => find.refers(depth) || with.refers(depth),
+                What::Override { by, times, holds } => {
+                    by.refers(depth)
+                        || times.as_ref().is_some_and(|e| e.refers(depth))
+                        || holds.as_ref().is_some_and(|holds| holds.refers(depth))
+                }
                 What::Scripts(scripts) => scripts.refers(depth),
                 What::Parts(forms) => forms.iter().any(|(_, e)| e.refers(depth + 1)),
                 // the function receives the item
@@ -157,8 +194,11 @@ impl Step {
     pub fn draws(&self) -> bool {
         self.when.as_ref().is_some_and(Cond::draws)
             || match &self.what {
-                What::Prefix(e) | What::Suffix(e) | What::Text(e) | What::Replace { with: e, .. } => e.draws(),
-                What::Override { by, times, .. } => by.draws() || times.as_ref().is_some_and(Expr::draws),
+                What::Prefix(e) | What::Suffix(e) | What::Text(e) => e.draws(),
+                What::Replace { find, with, .. } => find.draws() || with.draws(),
+                What::Override { by, times, holds } => {
+                    by.draws() || times.as_ref().is_some_and(Expr::draws) || holds.as_ref().is_some_and(Sought::draws)
+                }
                 What::Expand(_) | What::Scripts(_) | What::Inline(_) | What::Outline(_) | What::Run(_) => true,
                 What::Parts(forms) => forms.iter().any(|(_, e)| e.draws()),
                 What::Trim(..) => false,
@@ -194,7 +234,7 @@ impl Step {
             && match &self.what {
                 What::Trim(..) => true,
                 What::Prefix(e) | What::Suffix(e) => literal(e),
-                What::Replace { with, .. } => literal(with),
+                What::Replace { find: Sought::Fixed(_), with, .. } => literal(with),
                 _ => false,
             }
     }
@@ -228,8 +268,9 @@ impl Step {
             What::Prefix(e) => join(&env.eval(e)?.to_text(), &text),
             What::Suffix(e) => join(&text, &env.eval(e)?.to_text()),
             What::Replace { find, with, times } => {
+                let Some(find) = find.pattern(env)? else { return Ok(Value::Text(text)) };
                 let done = if mentions_groups(with) {
-                    grouped(find, with, *times, &text, env)?
+                    grouped(&find, with, *times, &text, env)?
                 } else {
                     let with = env.eval(with)?.to_text();
                     find.rewrite(&text, *times, |_, _, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?
@@ -238,12 +279,12 @@ impl Step {
             }
             What::Override { by, holds, times } => {
                 let over = env.eval(by)?.to_text();
-                match holds {
+                match holds.as_ref().map(|holds| holds.pattern(env)).transpose()?.flatten() {
                     _ if js::trim(&over).is_empty() => old,
                     None => Value::Text(over),
                     Some(holds) => {
                         let times = times.as_ref().map(|e| env.eval(e)).transpose()?.and_then(|v| v.as_f64());
-                        held(&over, &text, holds, times)?.map_or(Value::Text(over), Value::text)
+                        held(&over, &text, &holds, times)?.map_or(Value::Text(over), Value::text)
                     }
                 }
             }
@@ -343,13 +384,14 @@ fn inline(old: &Value, joint: &str, st: &State) -> Value {
     for part in parts.iter() {
         match part.get("type").and_then(Value::as_str) {
             Some("text") => pieces.push(part.get("text").map(Value::to_text).unwrap_or_default()),
-            Some("image_url" | "video_url" | "audio_url") => {
+            // whatever else a part is, it is kept
+            Some(_) => {
                 let mut marks = st.marks.borrow_mut();
                 let mark: Arc<str> = format!("\u{f8f0}{}\u{f8f1}", marks.len()).into();
                 marks.push((mark.clone(), part.clone()));
                 pieces.push(mark);
             }
-            _ => pieces.push(Arc::from("")),
+            None => pieces.push(part.as_str().map_or_else(|| Arc::from(""), Arc::from)),
         }
     }
     Value::text(pieces.join(joint))

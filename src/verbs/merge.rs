@@ -62,9 +62,13 @@ impl Merge {
         // the item that goes stands outside of the one that takes it
         let into = node("into").map(|n| cx.within(scope.clone(), |cx| cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item))));
         let join = node("join").map_or_else(|| Expr::text(""), |n| cx.expr(n));
-        let field = node("field").and_then(Node::as_text).map_or(core::TEXT, |f| cx.fields.intern(f));
+        let field = node("field").and_then(|n| Some((n.as_text()?, n.span))).map_or(core::TEXT, |(name, span)| {
+            cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
+            cx.fields.intern(name)
+        });
         let mut fold = Vec::new();
         for (name, how) in node("fold").and_then(Node::as_table).into_iter().flatten() {
+            cx.within(scope.clone(), |cx| cx.check_field(0, name, how.key));
             let how = match how.node.as_text() {
                 Some("any") => Fold::Any,
                 Some("last") => Fold::Last,

@@ -38,7 +38,7 @@ impl Pass {
                 Ok(())
             }
             Err(Halt::Fault(f)) if self.failing != Failing::Error && !f.is_bound() => {
-                st.warn(Code::FilterFailed, f.message);
+                st.warn(Code::FilterFailed, format!("pass `{}` fails: {}", self.id, f.message));
                 Ok(())
             }
             other => other,

@@ -119,7 +119,7 @@ impl Set {
                 let (name, rest) = key.split_once('.').unwrap_or((key, ""));
                 cx.check_field(0, name, span);
                 let kind = cx.names.field_type(cx.types().as_deref(), name);
-                let value = cx.operand(value, kind);
+                let value = cx.field_value(value, kind.filter(|_| rest.is_empty()), name);
                 let value = cx.sealed(value);
                 let id = cx.fields.intern(name);
                 self.fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));

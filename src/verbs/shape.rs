@@ -112,7 +112,9 @@ impl Each for Shape {
 /// The fields that the steps change: `fields`, or `field`, or else the text.
 fn names(cx: &mut CompileContext<'_>, fields: &Table) -> Vec<FieldId> {
     let Some(list) = fields.get("fields") else {
-        return vec![fields.get("field").and_then(|f| f.node.as_text()).map_or(core::TEXT, |f| cx.fields.intern(f))];
+        let Some((name, span)) = fields.get("field").and_then(|f| Some((f.node.as_text()?, f.node.span))) else { return vec![core::TEXT] };
+        cx.check_field(0, name, span);
+        return vec![cx.fields.intern(name)];
     };
     if let Some(field) = fields.get("field") {
         let help = Some("name all of them in `fields`".to_owned());

@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use crate::diag::{Code, Span, Table};
+use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::Scope;
+use crate::terms::names::is_form;
 use crate::terms::place::Gap;
 use crate::terms::select::{in_list_order, pass_env};
 use crate::terms::{Expr, Fault, Memo, State};
@@ -55,24 +56,21 @@ impl Split {
         let cut = every(&cx.pattern(cut));
         let names = cut.names().iter().map(|n| n.as_ref().map(|n| cx.fields.intern(n))).collect();
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
-        let number = word("number").map(|n| cx.fields.intern(n));
-        let field = word("field").map_or(core::TEXT, |n| cx.fields.intern(n));
         let to = fields.get("to").map(|f| {
             let name = f.node.as_text().unwrap_or("").to_owned();
             cx.list(&name, f.node.span)
         });
-        let mut heads = None;
-        if let Some(table) = fields.get("heads").and_then(|f| f.node.as_table()) {
-            let mut list = Vec::new();
-            for (key, field) in table {
-                let node = crate::diag::Node { span: field.key, data: crate::diag::Data::Text(key.clone()) };
-                let word = cx.expr(&node);
-                let set = field.node.as_table().into_iter().flatten();
-                let set = set.map(|(k, f)| (cx.fields.intern(k), cx.within(scope.clone(), |cx| cx.expr(&f.node)))).collect();
-                list.push((word, set));
-            }
-            heads = Some(list);
+        let field = word("field").map_or(core::TEXT, |n| cx.fields.intern(n));
+        let pieces = to.map_or_else(|| scope.clone(), |to| cx.rows_of(to));
+        if let Some(f) = fields.get("field") {
+            cx.within(scope.clone(), |cx| cx.check_field(0, f.node.as_text().unwrap_or(""), f.node.span));
         }
+        let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
+        let number = number.map(|(name, span)| {
+            cx.within(pieces.clone(), |cx| cx.check_field(0, name, span));
+            cx.fields.intern(name)
+        });
+        let heads = fields.get("heads").map(|f| heads(cx, &f.node, scope, &pieces));
         let lead = fields.get("lead").and_then(|f| f.node.as_bool()).unwrap_or(false);
         let source = cx.fields.intern("entry");
         Some(Self { cut, heads, lead, number, to, field, names, source })
@@ -83,8 +81,10 @@ impl Split {
         let env = pass_env(st, memo);
         let mut out = Vec::new();
         for (word, set) in heads {
-            let fields = set.iter().map(|(id, e)| Ok((*id, env.eval(e)?))).collect::<Result<_, Fault>>()?;
-            out.push((env.eval(word)?.to_text(), fields));
+            let fields: Vec<_> = set.iter().map(|(id, e)| Ok((*id, env.eval(e)?))).collect::<Result<_, Fault>>()?;
+            // a list of words: each of them is a head
+            let words = env.eval(word)?;
+            out.extend(words.elements().iter().map(|word| (word.to_text(), fields.clone())));
         }
         Ok(Some(out))
     }
@@ -220,6 +220,30 @@ impl Verb for Split {
         }
         Ok(())
     }
+}
+
+/// The heads: a table of words or references and the fields of each, or a list of words without fields.
+fn heads(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope, pieces: &Scope) -> Vec<HeadRule> {
+    let Some(table) = node.as_table().filter(|table| !is_form(table)) else {
+        let words = cx.expr(node);
+        return vec![(words, Vec::new())];
+    };
+    let mut list = Vec::new();
+    for (key, field) in table {
+        let word = cx.expr(&Node { span: field.key, data: crate::diag::Data::Text(key.clone()) });
+        let Some(fields) = field.node.as_table() else {
+            let help = Some("write `{ field = value }`, or `{}` for a head that sets nothing".to_owned());
+            cx.fail(Code::TermType, field.node.span, format!("a head has a table of fields, not {}", field.node.kind()), help);
+            continue;
+        };
+        let mut set = Vec::new();
+        for (name, value) in fields {
+            cx.within(pieces.clone(), |cx| cx.check_field(0, name, value.key));
+            set.push((cx.fields.intern(name), cx.within(scope.clone(), |cx| cx.expr(&value.node))));
+        }
+        list.push((word, set));
+    }
+    list
 }
 
 /// The pattern as a global search, whatever its flags say.

@@ -25,7 +25,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("format.long_line", "tests/cli/cases.toml: it takes `fmt`"),
     ("format.refused", "src/format/same.rs: only a defect of the formatter raises it"),
     ("format.skipped", "tests/cli/cases.toml: it takes `fmt`"),
-    ("scene.field", "every build raises it: tests/all/packs.rs"),
     ("pipeline", "tests/all/hooks.rs: it takes a hook or a function that fails"),
     ("strict_mode", "tests/all/hooks.rs: it takes a strict scene"),
     ("store.name", "tests/all/store/folder.rs: it takes a folder on disk"),

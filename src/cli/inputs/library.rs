@@ -56,9 +56,10 @@ pub(in crate::cli) fn shelf(io: &Io<'_>) -> Shelf {
 /// Loads and compiles a pack and shows its warnings.
 pub(in crate::cli) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
     let rules = Ruleset::load(start, overlays, &shelf(show.io)).map_err(Stop::rejected)?;
-    // advice to template authors is only shown by `check`
+    // advice to authors of templates and overlays is only shown by `check`
     let mut warnings = rules.warnings().clone();
-    warnings.retain(|d| !matches!(d.code.known(), Some(Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful)));
+    let is_advice = |code| matches!(code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful | Code::LayerPatches);
+    warnings.retain(|d| !d.code.known().is_some_and(is_advice));
     show.report(&warnings, &rules.pack().sources);
     Ok(rules)
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::diag::{Node, Sources};
 use crate::model::Value;
 use crate::pack::{Overlay, RuleFile, Start};
 use crate::template::revision::Revision;
@@ -46,6 +47,10 @@ pub(in crate::cli) struct Parts {
     pub(in crate::cli) task: Option<String>,
     pub(in crate::cli) data: Option<PathBuf>,
     pub(in crate::cli) revision: Option<&'static Revision>,
+    /// Scripted draws, which are used up before the seed is.
+    pub(in crate::cli) draws: Option<Vec<f64>>,
+    /// The table `scene` of the scene file as it is written, with the text that it stands in.
+    pub(in crate::cli) written: Option<(Node, Sources)>,
     /// Values of the scene; they override those of all files.
     pub(in crate::cli) scene: Value,
     /// Single paths; they override everything else.

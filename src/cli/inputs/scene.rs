@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use crate::assemble::import_document;
-use crate::diag::{Code, Diagnostic, Report, Sources};
+use crate::assemble::{import_document, misfits};
+use crate::diag::{Code, Diagnostic, Node, Report, Sources};
 use crate::import::{self, Container, Contents};
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
@@ -48,7 +48,39 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
     for (path, value) in &parts.set {
         scene.set(path, value.clone());
     }
+    check(parts, rules, &scene)?;
     Ok(scene)
+}
+
+/// Refuses values of the scene file and of flags that are not of their declared type. Those of other files are only warned
+/// of, by the build.
+fn check(parts: &Parts, rules: &Ruleset, scene: &Scene) -> Result<(), Stop> {
+    let mut report = Report::default();
+    for misfit in misfits(rules, &scene.data).into_iter().filter(|misfit| misfit.is_type) {
+        let written = parts.written.as_ref().and_then(|(node, _)| node_at(node, &misfit.path));
+        let by_set = parts.set.iter().any(|(path, _)| *path == misfit.path);
+        let by_now = misfit.path == "now" && parts.now.is_some();
+        let complaint = Diagnostic::error(Code::SceneType, misfit.message).help(misfit.help);
+        match written {
+            _ if by_set => report.push(complaint.rule(format!("flag `--set {}=…`", misfit.path))),
+            _ if by_now => report.push(complaint.rule("flag `--now`, or `now` of the scene file")),
+            Some(node) => report.push(complaint.at(node.span)),
+            None => {}
+        }
+    }
+    if report.is_empty() {
+        return Ok(());
+    }
+    let sources = parts.written.as_ref().map(|(_, sources)| sources.clone()).unwrap_or_default();
+    Err(Stop::report(Exit::No, report, sources))
+}
+
+/// The value at a path of a file, such as `context.window` or `injections.0.depth`.
+fn node_at<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
+    path.split('.').try_fold(root, |node, name| match node.as_list() {
+        Some(list) => list.get(name.parse::<usize>().ok()?),
+        None => node.get(name),
+    })
 }
 
 /// Sets the values of the flags, which override all files.
@@ -56,6 +88,10 @@ fn flags(parts: &Parts, scene: &mut Scene) {
     scene.strict = parts.strict;
     // a fixed seed, so that two runs give the same prompt
     scene.seed = parts.seed.clone().unwrap_or_else(|| "0".to_owned());
+    if let Some(seed) = &parts.seed {
+        scene.set("seed", Value::text(seed.as_str()));
+    }
+    scene.draws.clone_from(&parts.draws);
     for (path, value) in [("names.user", &parts.persona), ("dialect", &parts.dialect), ("type", &parts.kind), ("now", &parts.now)] {
         if let Some(value) = value {
             scene.set(path, Value::text(value.as_str()));

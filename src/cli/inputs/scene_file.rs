@@ -32,6 +32,7 @@ const KEYS: &[&str] = &[
     "dialect",
     "type",
     "seed",
+    "draws",
     "now",
     "strict",
     "template",
@@ -100,6 +101,7 @@ impl SceneReader {
             "dialect" => self.parts.dialect = self.text(node),
             "type" => self.parts.kind = self.text(node),
             "seed" => self.parts.seed = self.seed(node),
+            "draws" => self.parts.draws = self.draws(node),
             "now" => self.parts.now = self.text(node),
             "strict" => match node.as_bool() {
                 Some(strict) => self.parts.strict = strict,
@@ -108,7 +110,10 @@ impl SceneReader {
             "template" => self.parts.template = self.text(node).map(|t| Named::typed(&t, &self.base)),
             "task" => self.parts.task = self.text(node),
             "data" => self.parts.data = self.file(node),
-            "scene" if node.as_table().is_some() => self.parts.scene = Value::from(node),
+            "scene" if node.as_table().is_some() => {
+                self.parts.scene = Value::from(node);
+                self.parts.written = Some((node.clone(), self.sources.clone()));
+            }
             "scene" => self.wrong(node, "a table"),
             "$schema" => {}
             _ => {
@@ -132,6 +137,16 @@ impl SceneReader {
 
     fn seed(&mut self, node: &Node) -> Option<String> {
         if let Data::Int(n) = node.data { Some(n.to_string()) } else { self.text(node) }
+    }
+
+    /// Numbers from 0 up to, but not including, 1.
+    fn draws(&mut self, node: &Node) -> Option<Vec<f64>> {
+        let number = |node: &Node| Value::from(node).as_f64().filter(|n| (0.0..1.0).contains(n));
+        let draws: Option<Vec<f64>> = node.as_list().and_then(|list| list.iter().map(number).collect());
+        if draws.is_none() {
+            self.wrong(node, "a list of numbers from 0 up to, but not including, 1");
+        }
+        draws
     }
 
     fn file(&mut self, node: &Node) -> Option<PathBuf> {

@@ -29,8 +29,11 @@ pub const INFO: Info = Info {
     terms: &["item", "each", "to", "at"],
     cost: "what is made; a long history is read as needed",
     did: "made",
-    parse: |cx, w| Some(Box::new(Add::parse(cx, w.fields, w.span)?)),
+    parse: |cx, w| Some(Box::new(Add::parse(cx, w.fields, w.span, w.scope)?)),
 };
+
+/// How deep value forms are looked into for tables of fields.
+const MAX_PARTS: usize = 8;
 
 /// The terms of `add`.
 pub struct Add {
@@ -61,7 +64,7 @@ enum Template {
 
 impl Add {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, own: &Scope) -> Option<Self> {
         selection(cx, fields, "`add` selects nothing of its list", "say which elements in `each = { of = …, where = … }`");
         let Some(item) = fields.get("item").map(|f| &f.node) else {
             cx.fail(
@@ -87,7 +90,12 @@ impl Add {
         };
         let target = to.map(|n| cx.rows_of(n));
         let before = std::mem::take(&mut cx.reads_index);
-        let template = cx.within(scope, |cx| template(cx, item, target.as_ref()));
+        let types = match target.as_ref().unwrap_or(own) {
+            Scope::Rows(rows) => Some(rows.clone()),
+            _ => None,
+        };
+        let target_of = Target { scope: target.as_ref(), types: types.as_deref() };
+        let template = cx.within(scope, |cx| template(cx, item, target_of));
         let index = cx.reads_index;
         cx.reads_index |= before;
         let placed = target.clone().unwrap_or(Scope::Open);
@@ -235,22 +243,55 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
     Ok(())
 }
 
-fn template(cx: &mut CompileContext<'_>, node: &Node, target: Option<&Scope>) -> Template {
+/// The list that receives the items.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    /// What `@` means in it, if the pass names it.
+    scope: Option<&'a Scope>,
+    /// The row types of its items, for the types of fields.
+    types: Option<&'a [Arc<str>]>,
+}
+
+fn template(cx: &mut CompileContext<'_>, node: &Node, target: Target<'_>) -> Template {
     let Some(table) = node.as_table().filter(|t| !crate::terms::names::is_form(t)) else {
         let value = cx.expr(node);
+        check_parts(cx, node, target, 0);
         return Template::Value(value);
     };
     let mut fields = Vec::new();
     for (key, field) in table {
         let (name, rest) = key.split_once('.').unwrap_or((key, ""));
-        check_target(cx, target, name, field.key);
-        let kind = cx.names.field_type(None, name);
-        let value = cx.operand(&field.node, kind);
+        check_target(cx, target.scope, name, field.key);
+        let kind = cx.names.field_type(target.types, name);
+        let value = cx.field_value(&field.node, kind.filter(|_| rest.is_empty()), name);
         let value = cx.sealed(value);
         let id = cx.fields.intern(name);
         fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));
     }
     Template::Fields(fields)
+}
+
+/// Checks the fields of items that a value makes: those in a list of items, and those that are laid over another item.
+fn check_parts(cx: &mut CompileContext<'_>, node: &Node, target: Target<'_>, depth: usize) {
+    if let Some(list) = node.as_list() {
+        list.iter().for_each(|part| check_parts(cx, part, target, depth));
+    }
+    let Some(table) = node.as_table() else { return };
+    if !crate::terms::names::is_form(table) {
+        for (key, field) in table {
+            let (name, rest) = key.split_once('.').unwrap_or((key, ""));
+            check_target(cx, target.scope, name, field.key);
+            if rest.is_empty() {
+                let kind = cx.names.field_type(target.types, name);
+                cx.check_literal(&field.node, kind, name);
+                cx.check_constant(&field.node, kind);
+            }
+        }
+    } else if depth < MAX_PARTS {
+        for word in ["over", "first", "then", "else", "get"] {
+            table.get(word).into_iter().for_each(|field| check_parts(cx, &field.node, target, depth + 1));
+        }
+    }
 }
 
 fn check_target(cx: &mut CompileContext<'_>, target: Option<&Scope>, name: &str, span: Span) {

@@ -6,12 +6,12 @@ use super::*;
 fn a_new_row_is_appended_and_an_old_one_patched_key_by_key() {
     let dir = Folder::new();
     dir.pack("low", "", "[[slot]]\nname = \"a\"\nn = 1\nwhere = { x = 1, y = 2 }\n");
-    dir.pack("p", BASE, "[[slot]]\nname = \"b\"\n[[slot]]\nname = \"a\"\nwhere = { x = 3 }\nnew = true\n");
+    dir.pack("p", BASE, "[[slot]]\nname = \"b\"\n[[slot]]\nname = \"a\"\nwhere = { x = 3 }\nfresh = true\n");
     let loaded = dir.load("p");
     clean(&loaded);
     assert_eq!(names(&loaded, "slot"), ["a", "b"]);
     // a term is one value: `y` does not survive
-    assert_eq!(row(&loaded, "slot", "a"), serde_json::json!({ "n": 1, "where": { "x": 3 }, "new": true }));
+    assert_eq!(row(&loaded, "slot", "a"), serde_json::json!({ "n": 1, "where": { "x": 3 }, "fresh": true }));
     let pack = loaded.pack.unwrap();
     assert_eq!(pack.layers.iter().map(|l| &*l.name).collect::<Vec<_>>(), ["low", "p"]);
     assert_eq!(pack.tables["slot"]["a"].patched.len(), 1);

@@ -1,0 +1,58 @@
+//! Causes: where one mistake makes several diagnostics, the one about its cause is reported first, or alone.
+
+use crate::diag::{Code, Diagnostic, Report, Severity, Span};
+
+use super::layer::Removed;
+
+/// The most places that a diagnostic about a removal lists.
+const MOST: usize = 5;
+
+/// A name that is defined nowhere because a higher layer has removed its row is a mistake of the removal.
+pub(super) fn removals(removed: &[Removed], report: &mut Report) {
+    if removed.is_empty() {
+        return;
+    }
+    let by = |d: &Diagnostic| {
+        let missing = d.missing.as_deref()?;
+        removed.iter().find(|row| *row.name == *missing)
+    };
+    let mut told: Vec<(&Removed, Vec<Span>, Code)> = Vec::new();
+    for d in report.items() {
+        let (Some(row), Some(span), Some(code)) = (by(d), d.span, d.code.known()) else { continue };
+        match told.iter_mut().find(|(known, ..)| known.by == row.by) {
+            Some((_, spans, _)) => spans.push(span),
+            None => told.push((row, vec![span], code)),
+        }
+    }
+    report.retain(|d| by(d).is_none() || d.span.is_none());
+    for (row, spans, code) in told {
+        let message = format!("{} `{}` is removed, but {} named", row.table, row.name, still(spans.len()));
+        let mut complaint = Diagnostic::new(code, message).at(row.by).label("removed here").missing(&*row.name);
+        for span in spans.into_iter().take(MOST) {
+            complaint = complaint.related(span, "still named here");
+        }
+        report.push(complaint.help("keep the row, or remove or change what names it too"));
+    }
+}
+
+fn still(times: usize) -> String {
+    if times == 1 { "it is still".to_owned() } else { format!("in {times} places it is still") }
+}
+
+/// If an overlay is laid over another pack than it is written for, and does not fit, that is the only error about it.
+pub(super) fn wrong_pack(report: &mut Report) {
+    let causes = report.items().iter().filter(|d| d.code == Code::PackMissing && d.severity == Severity::Warning);
+    let sources: Vec<_> = causes.filter_map(|d| d.span.map(|span| span.source)).collect();
+    for source in sources {
+        let here = |d: &Diagnostic| d.span.is_some_and(|span| span.source == source);
+        let others = report.items().iter().filter(|d| here(d) && d.severity == Severity::Error).count();
+        let cause = report.items().iter().find(|d| here(d) && d.code == Code::PackMissing).cloned();
+        let Some(mut cause) = cause.filter(|_| others > 0) else { continue };
+        report.retain(|d| !(here(d) && (d.severity == Severity::Error || d.code == Code::PackMissing)));
+        cause.severity = Severity::Error;
+        let help = cause.help.take().unwrap_or_default();
+        let mistakes = if others == 1 { "1 mistake is" } else { "the others are" };
+        let others = if others == 1 { String::new() } else { format!(" ({others} in all)") };
+        report.push(cause.help(format!("{help}; load it over its own pack; {mistakes} not shown{others}")));
+    }
+}

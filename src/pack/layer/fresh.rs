@@ -1,0 +1,126 @@
+//! Rows that are new or patches by mistake, and passes that name a neighbour in another program.
+
+use std::sync::Arc;
+
+use super::super::rows::Incoming;
+use super::stale::changed_verb;
+use super::{MAX_COMPARED, MAX_COMPLAINTS, Merger};
+use crate::diag::{Code, Data, Diagnostic, Node, Span, suggest};
+use crate::model::pack::Row;
+
+/// The most names of rows that a diagnostic lists.
+const MAX_NAMED: usize = 12;
+/// By table, the keys that a new row needs. A row of an overlay that has all of them is probably meant as a new one.
+const NEEDED: &[(&str, &[&str])] = &[("pass", &["do"]), ("hook", &["event", "run"]), ("tool", &["function", "description"])];
+
+/// A new row of an overlay whose name is nearly that of a row of a lower layer.
+pub(super) struct Suspect {
+    table: Arc<str>,
+    name: Arc<str>,
+    span: Span,
+    near: Arc<str>,
+}
+
+impl Merger<'_> {
+    /// What to say of a row that meets a row of its name in a lower layer, although it is said to be new or looks new.
+    pub(super) fn taken(&self, new: &Incoming, old: &Row) -> Option<Diagnostic> {
+        let help = "choose another name; to patch the row of the lower layer, take `new` out";
+        if new.is_new {
+            let complaint = Diagnostic::new(Code::LayerTaken, format!("{} is said to be new, but a lower layer has it", new.title()));
+            let complaint = complaint.at(new.name_span).label("not new").related(old.name_span, "the row below").help(help);
+            return Some(complaint.rule(self.rule(&new.table, &new.name)));
+        }
+        let patches = new.replace || new.edit.is_some() || new.expects.is_some();
+        let complete = NEEDED
+            .iter()
+            .find(|(table, _)| *table == &*new.table)
+            .is_some_and(|(_, keys)| keys.iter().all(|key| new.fields.contains_key(*key)));
+        if self.overlay.is_none() || patches || !complete || changed_verb(new, old).is_some() {
+            return None;
+        }
+        let complaint =
+            Diagnostic::new(Code::LayerPatches, format!("{} states all that a new row needs, and patches a lower layer", new.title()));
+        let help = "if a new row is meant, choose another name and write `new = true`; for a patch, leave out what stays";
+        let complaint = complaint.at(new.name_span).label("patches").related(old.name_span, "the row below").help(help);
+        Some(complaint.rule(self.rule(&new.table, &new.name)))
+    }
+
+    /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.
+    pub(super) fn suspect(&mut self, new: &Incoming) {
+        if self.overlay.is_none() || new.is_new || self.nearly.len() >= MAX_COMPLAINTS {
+            return;
+        }
+        let Some(rows) = self.merged.tables.get(&new.table) else { return };
+        self.compared += rows.len();
+        if self.compared > MAX_COMPARED {
+            return;
+        }
+        let split =
+            |name: &str| name.rsplit_once('/').map_or((String::new(), name.to_owned()), |(of, last)| (of.to_owned(), last.to_owned()));
+        let (of, last) = split(&new.name);
+        let near = rows.keys().find(|known| {
+            let (known_of, known_last) = split(known);
+            known_of == of && suggest::is_slip(&last, &known_last)
+        });
+        if let Some(near) = near.cloned() {
+            self.nearly.push(Suspect { table: new.table.clone(), name: new.name.clone(), span: new.name_span, near });
+        }
+    }
+
+    /// Warns of those suspects that nothing else names: a row that is used is meant as it is.
+    pub(super) fn tell_nearly(&mut self) {
+        for Suspect { table, name, span, near } in std::mem::take(&mut self.nearly) {
+            let last = name.rsplit_once('/').map_or(&*name, |(_, last)| last);
+            let own = self.merged.tables.get(&table).and_then(|rows| rows.get(&name)).map(|row| row.span);
+            let rows = self.merged.tables.values().flat_map(|rows| rows.values()).filter(|row| Some(row.span) != own);
+            let named = rows.flat_map(|row| row.fields.values()).chain(self.merged.values.values()).any(|f| mentions(&f.node, last));
+            if !named {
+                let message = format!("{table} `{name}` is new, and nearly has the name of {table} `{near}`");
+                let complaint = Diagnostic::new(Code::LayerNearly, message).at(span).label("a new row");
+                let help = format!("to patch that row write `{near}`; if a new row is meant, write `new = true`");
+                self.complain(complaint.rule(format!("{table} {name}")).help(help));
+            }
+        }
+    }
+
+    /// Reports a pass or round that is to stand next to one of another program or pass, whose order is another one.
+    pub(super) fn lost_abroad(&mut self, table: &str, name: &str, anchor: &str, span: Span) {
+        let own = name.rsplit_once('/').map_or("", |(of, _)| of);
+        let last = anchor.rsplit_once('/').map_or(anchor, |(_, last)| last);
+        let what = if table == "pass" { "program" } else { "pass" };
+        let message = format!("{table} `{name}` is to stand next to `{anchor}`, which is not of its {what} `{own}`");
+        let here = format!("{own}/{last}");
+        let rows = self.merged.tables.get(table);
+        let help = match rows.filter(|rows| rows.contains_key(here.as_str())) {
+            Some(_) => format!("did you mean `{last}`?"),
+            None => {
+                let names: Vec<&str> =
+                    rows.into_iter().flat_map(|rows| rows.keys()).filter_map(|n| n.strip_prefix(own)?.strip_prefix('/')).collect();
+                let some = names.iter().take(MAX_NAMED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+                let more = if names.len() > MAX_NAMED { " …" } else { "" };
+                if names.is_empty() { format!("name a {table} of `{own}`") } else { format!("name a {table} of `{own}`: {some}{more}") }
+            }
+        };
+        let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label(format!("of another {what}")).missing(anchor);
+        self.complain(complaint.rule(self.rule(table, name)).help(help));
+    }
+}
+
+/// Whether a name occurs in a text of a value, or as a key.
+fn mentions(node: &Node, name: &str) -> bool {
+    match &node.data {
+        Data::Text(text) => has_word(text, name),
+        Data::List(list) => list.iter().any(|node| mentions(node, name)),
+        Data::Table(table) => table.iter().any(|(key, field)| has_word(key, name) || mentions(&field.node, name)),
+        _ => false,
+    }
+}
+
+/// Whether a name stands in a text as a word of its own.
+fn has_word(text: &str, name: &str) -> bool {
+    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(name).any(|(at, _)| {
+        let after = text.get(at + name.len()..).and_then(|rest| rest.chars().next());
+        !inside(text.get(..at).and_then(|before| before.chars().last())) && !inside(after)
+    })
+}
