@@ -10,7 +10,7 @@ use crate::macros::Table;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
 use crate::reading::Readings;
-use crate::template::Templates;
+use crate::template::{Revisions, Templates};
 use crate::template::task::Tasks;
 
 use super::error::PackError;
@@ -26,6 +26,7 @@ struct Inner {
     programs: Programs,
     macros: Arc<Table>,
     tasks: Arc<Tasks>,
+    revisions: Revisions,
     templates: Arc<Templates>,
     artifacts: Arc<Declarations>,
     readings: Readings,
@@ -71,9 +72,10 @@ impl Ruleset {
         let (programs, mut found) = compile(&pack);
         let (macros, wrong) = Table::compile(&programs.rules, &pack);
         found.extend(wrong);
-        let (tasks, wrong) = Tasks::compile(&programs.rules, &pack);
+        let revisions = Revisions::of(&pack, &mut found);
+        let (tasks, wrong) = Tasks::compile(&programs.rules, &pack, &revisions);
         found.extend(wrong);
-        let templates = templates::compile_all(&pack, Schemas::shipped(), &mut found);
+        let templates = templates::compile_all(&pack, &revisions, Schemas::shipped(), &mut found);
         let (artifacts, wrong) = Declarations::compile(&pack);
         found.extend(wrong);
         let (readings, wrong) = Readings::compile(&pack);
@@ -97,6 +99,7 @@ impl Ruleset {
             programs,
             macros: Arc::new(macros),
             tasks: Arc::new(tasks),
+            revisions,
             templates: Arc::new(templates),
             artifacts: Arc::new(artifacts),
             readings,
@@ -141,6 +144,12 @@ impl Ruleset {
     #[must_use]
     pub fn tasks(&self) -> &Arc<Tasks> {
         &self.0.tasks
+    }
+
+    /// The revisions of templates.
+    #[must_use]
+    pub fn revisions(&self) -> &Revisions {
+        &self.0.revisions
     }
 
     /// The compiled templates, by `id`.

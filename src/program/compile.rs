@@ -40,6 +40,7 @@ const ENGINE_TABLES: &[&str] = &[
     "format",
     "map",
     "template",
+    "revision",
     "key",
     "reply",
     "reply_part",

@@ -12,7 +12,7 @@ use crate::terms::eval::Current;
 use crate::terms::{Env, Fault, Memo, State, ledger};
 use crate::text::tokens::Estimator;
 
-use super::form::{Lane, Request, Role};
+use super::form::{Lane, Request};
 use super::render::{self, Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers};
 use super::task::lanes::Offered;
 use super::task::{Task, Tasks};
@@ -35,7 +35,7 @@ impl TemplateCalls {
     /// to the plan.
     pub(crate) fn render(&self, args: &Map, st: &State) -> Result<Value, Fault> {
         let template = self.template(args)?;
-        let task = self.tasks.find(&template.task, template.revision.name).ok_or_else(|| self.no_task(template))?;
+        let task = self.tasks.find(&template.task, &template.revision.name).ok_or_else(|| self.no_task(template))?;
         let nothing = Value::map(Map::default());
         let context = args.get("data").filter(|data| data.as_map().is_some()).unwrap_or(&nothing);
         let sources = TaskSources { task, st, bound: RefCell::default() };
@@ -100,8 +100,8 @@ fn lanes(template: &Template, task: &Task, st: &State) -> Result<(Vec<Lane>, Vec
         lane.offer(st, &mut offered)?;
     }
     let wrong = |why: String| Fault::template(format!("the lanes of task `{}`: {why}", task.name));
-    let lanes = offers::lanes(&Value::list(offered.lanes), template.revision.leaf).map_err(wrong)?;
-    let requests = offers::requests(&Value::list(offered.requests), template.revision.leaf).map_err(wrong)?;
+    let lanes = offers::lanes(&Value::list(offered.lanes), &template.revision).map_err(wrong)?;
+    let requests = offers::requests(&Value::list(offered.requests), &template.revision).map_err(wrong)?;
     Ok((lanes, requests))
 }
 
@@ -129,17 +129,12 @@ fn told(template: &Template, task: &Task, rendered: Rendered, st: &State) -> Val
         st.notes.borrow_mut().push(stat);
     }
     let messages = rendered.messages.into_iter().map(message).collect();
-    table([("messages", Value::list(messages)), ("tokens", spent), ("revision", Value::text(template.revision.name))])
+    table([("messages", Value::list(messages)), ("tokens", spent), ("revision", Value::Text(template.revision.name.clone()))])
 }
 
 fn message(message: Message) -> Value {
-    let role = match message.role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    };
     let prefix = message.prefix.then_some(("prefix", Value::Bool(true)));
-    table([("role", Value::text(role)), ("content", Value::Text(message.content))].into_iter().chain(prefix))
+    table([("role", Value::Text(message.role.0)), ("content", Value::Text(message.content))].into_iter().chain(prefix))
 }
 
 fn table<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {

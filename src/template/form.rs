@@ -1,15 +1,15 @@
 //! The compiled form of a template, the same for all revisions: names are resolved to indexes, and texts are compiled
 //! to leaves.
 //!
-//! Immutable, `Send + Sync`, and independent of the text that it was compiled from. Parts that only one revision knows
-//! are empty in the other.
+//! Immutable, `Send + Sync`, and independent of the text that it was compiled from. Parts that only some revisions know
+//! are empty in the others.
 
 use std::sync::Arc;
 
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
-use super::revision::Revision;
+use super::revision::{Revision, Role};
 
 /// A compiled template.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Template {
     /// The kind of task that it is written for.
     pub task: Arc<str>,
     /// The revision of the template language that it is written in.
-    pub revision: &'static Revision,
+    pub revision: Arc<Revision>,
     /// The layout of the conversation, in order.
     pub layout: Box<[Layout]>,
     /// The slots, in the order of the file as JavaScript reads it: names that are whole numbers first, ascending.
@@ -74,17 +74,6 @@ pub struct Block {
     pub skip_if_empty: bool,
     /// Conditions that must all hold; an empty list holds.
     pub when: Box<[Condition]>,
-}
-
-/// The role of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// `system`.
-    System,
-    /// `user`.
-    User,
-    /// `assistant`.
-    Assistant,
 }
 
 /// The source of a block's text.

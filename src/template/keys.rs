@@ -1,10 +1,10 @@
-//! The keys that each part of a template can have, in both revisions. All other keys are ignored.
+//! The keys that each part of a template can have, in each revision. All other keys are ignored.
 
 use super::revision::Revision;
 use super::walk::Sort;
 use crate::diag::Node;
 
-/// Keys that only revision `base` knows.
+/// Keys that only a revision with flags knows.
 const FLAGS: &[&str] = &["prefix", "skipIfEmptyInterpolation", "interleave", "stopWhenOutOfBudget"];
 /// Keys of the file itself, including those of layers.
 const FILE: &[&str] = &[
@@ -49,9 +49,10 @@ pub(super) fn of(sort: Sort, node: &Node, revision: &Revision) -> Vec<&'static s
         },
         Sort::Ref(_) => &["source", "args"],
         Sort::Lane => &["id", "enabled", "role", "template", "order", "reserveTokens", "budget", "payload", "groups"],
+        Sort::Unknown(_) => &[],
         Sort::Group => &["id", "match", "template", "openTemplate", "closeTemplate", "role", "order", "payload"],
     };
-    let list = (revision.knows_anchors && (sort.is_block() || sort == Sort::Anchor)).then_some("when");
+    let list = (revision.knows_conditions && (sort.is_block() || sort == Sort::Anchor)).then_some("when");
     all.iter().copied().filter(|key| revision.knows_flags || !FLAGS.contains(key)).chain(list).collect()
 }
 

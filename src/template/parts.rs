@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::form::{Anchor, Block, Condition, DataRef, Group, Lane, Order, Role, Test, Text};
-use super::revision::Revision;
+use super::form::{Anchor, Block, Condition, DataRef, Group, Lane, Order, Test, Text};
+use super::revision::{Revision, Role};
 use crate::diag::{Code, Data, Diagnostic, Node, Table};
 use crate::model::Value;
 use crate::text::leaf::Leaf;
@@ -85,14 +85,10 @@ pub(super) fn order(node: &Node) -> Read<Option<Order>> {
     }
 }
 
-fn role_of(node: &Node) -> Read<Option<Role>> {
-    match node.get("role").map(Node::as_text) {
-        None => Ok(None),
-        Some(Some("system")) => Ok(Some(Role::System)),
-        Some(Some("user")) => Ok(Some(Role::User)),
-        Some(Some("assistant")) => Ok(Some(Role::Assistant)),
-        Some(_) => Err(misfit(node, "a role")),
-    }
+fn role_of(node: &Node, revision: &Revision) -> Read<Option<Role>> {
+    let Some(written) = node.get("role") else { return Ok(None) };
+    let role = written.as_text().and_then(|name| revision.role(name));
+    Ok(Some(role.ok_or_else(|| misfit(written, "a role"))?.clone()))
 }
 
 /// A message block.
@@ -104,7 +100,7 @@ pub(super) fn block(node: &Node, revision: &Revision) -> Read<Block> {
     };
     let known = |key: &str| if revision.knows_flags { flag(node, key) } else { Ok(None) };
     Ok(Block {
-        role: role_of(node)?.ok_or_else(|| lacks(node, "role"))?,
+        role: role_of(node, revision)?.ok_or_else(|| lacks(node, "role"))?,
         text,
         prefix: known("prefix")?.unwrap_or(false),
         skip_if_empty: known("skipIfEmptyInterpolation")?.unwrap_or(false),
@@ -114,7 +110,7 @@ pub(super) fn block(node: &Node, revision: &Revision) -> Read<Block> {
 
 /// The `when` list of a block or anchor.
 fn conditions(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
-    if !revision.knows_anchors || node.get("when").is_none() {
+    if !revision.knows_conditions || node.get("when").is_none() {
         return Ok(Box::default());
     }
     list(node, "when")?.iter().map(condition).collect()
@@ -163,7 +159,7 @@ pub(super) fn lane(node: &Node, revision: &Revision) -> Read<Lane> {
     Ok(Lane {
         id: text(node, "id")?,
         enabled: flag(node, "enabled")?,
-        role: role_of(node)?,
+        role: role_of(node, revision)?,
         template: leaf_of(node, "template", revision)?,
         order: node.get("order").map(|order| signed(order).ok_or_else(|| misfit(order, "a whole number"))).transpose()?,
         reserve: reserve(node)?,
@@ -192,7 +188,7 @@ fn group(node: &Node, revision: &Revision) -> Read<Group> {
         template: leaf_of(node, "template", revision)?,
         open: leaf_of(node, "openTemplate", revision)?,
         close: leaf_of(node, "closeTemplate", revision)?,
-        role: role_of(node)?,
+        role: role_of(node, revision)?,
         order: order.unwrap_or(0),
         payload: node.get("payload").map(Value::from),
     })

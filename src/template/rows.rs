@@ -11,7 +11,8 @@ use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Table, short, sug
 use crate::model::Pack;
 use crate::model::pack::Row;
 
-use super::{Asked, KIND, Offer, Template, task};
+use super::revision::Revisions;
+use super::{Asked, KIND, Offer, Template, shape, task};
 
 /// Keys that no other rule file has; a file with two of them and without a `kind` is a template.
 const SHAPE: [&str; 3] = ["task", "layout", "slots"];
@@ -50,35 +51,45 @@ pub(crate) type SchemaCheck<'a> = &'a dyn Fn(&Node, &mut Report);
 pub(crate) fn checked(
     root: &Node,
     asked: &Asked<'_>,
+    revisions: &Revisions,
     offers: Option<&[Offer<'_>]>,
     schema: SchemaCheck<'_>,
     report: &mut Report,
 ) -> Option<Template> {
+    let revision = match revisions.of_file(root, asked.revision) {
+        Ok(revision) => revision,
+        Err(complaint) => {
+            report.push(*complaint);
+            return None;
+        }
+    };
     let mut found = Report::default();
-    schema(root, &mut found);
+    schema(&shape::known(root, revision), &mut found);
+    shape::check(root, revision, &mut found);
     asked.task.and_then(|task| super::task_differs(root, task)).into_iter().for_each(|complaint| found.push(complaint));
     let wrong = found.has_errors();
     report.extend(found);
     if wrong {
         return None;
     }
-    report.extend(super::advice(root, offers));
-    super::compile(root, asked).map_err(|complaints| report.extend(complaints)).ok()
+    report.extend(super::advice(root, revision, revisions, offers));
+    super::compile(root, revision, asked).map_err(|complaints| report.extend(complaints)).ok()
 }
 
 /// Compiles the templates of a pack, each against the sources that the pack offers to its task.
-pub(crate) fn compile_all(pack: &Pack, schema: SchemaCheck<'_>, report: &mut Report) -> Templates {
+pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaCheck<'_>, report: &mut Report) -> Templates {
     let mut out = Templates::default();
     for row in pack.tables.get(KIND).into_iter().flat_map(IndexMap::values) {
         let root = whole(row);
-        let (task, revision) = (root.get("task").and_then(Node::as_text), super::revision_of(&root));
-        let offers = task.and_then(|task| offers(pack, task, revision.name));
+        let task = root.get("task").and_then(Node::as_text);
+        let revision = revisions.of_file(&root, None).map_or("", |revision| &revision.name);
+        let offers = task.and_then(|task| offers(pack, task, revision));
         if let (None, Some(task)) = (&offers, root.get("task")) {
             unknown_task(pack, task, report);
         }
         let names: Option<Vec<&str>> = offers.as_ref().map(|all| all.iter().map(|offer| offer.name).collect());
         let asked = Asked { sources: names.as_deref(), ..Asked::default() };
-        let made = checked(&root, &asked, offers.as_deref(), schema, report);
+        let made = checked(&root, &asked, revisions, offers.as_deref(), schema, report);
         out.extend(made.map(|template| (row.name.clone(), Arc::new(template))));
     }
     out

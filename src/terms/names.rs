@@ -29,6 +29,7 @@ pub const TABLES: &[&str] = &[
     "lore_place",
     "decorator",
     "task",
+    "revision",
     "source",
     "lane",
     "artifact",

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use crate::model::Value;
 use crate::pack::{Overlay, RuleFile, Start};
-use crate::template::revision::Revision;
 
 /// A template, as a scene file or a flag names it.
 #[derive(Debug, Clone)]
@@ -45,7 +44,7 @@ pub(in crate::cli) struct Parts {
     pub(in crate::cli) template: Option<Named>,
     pub(in crate::cli) task: Option<String>,
     pub(in crate::cli) data: Option<PathBuf>,
-    pub(in crate::cli) revision: Option<&'static Revision>,
+    pub(in crate::cli) revision: Option<String>,
     /// Values of the scene; they override those of all files.
     pub(in crate::cli) scene: Value,
     /// Single paths; they override everything else.

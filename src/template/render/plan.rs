@@ -137,5 +137,5 @@ impl Run<'_, '_> {
 
 /// The message of a block with its text.
 pub(super) fn message(block: &Block, content: Arc<str>) -> Message {
-    Message { role: block.role, content, prefix: block.prefix }
+    Message { role: block.role.clone(), content, prefix: block.prefix }
 }

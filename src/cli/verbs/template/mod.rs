@@ -271,7 +271,7 @@ fn fits(start: &Start, file: &RuleFile, template: &Template, show: &mut Show<'_,
 /// The sources that a pack offers to a template.
 fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, Stop> {
     let tasks = rules.tasks();
-    tasks.find(&template.task, template.revision.name).map(crate::template::task::Task::names).ok_or_else(|| {
+    tasks.find(&template.task, &template.revision.name).map(crate::template::task::Task::names).ok_or_else(|| {
         let kinds = tasks.kinds();
         let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| match kinds.is_empty() {
             true => "name a pack that has tasks".to_owned(),
