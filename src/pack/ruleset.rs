@@ -8,9 +8,9 @@ use crate::artifact::Declarations;
 use crate::diag::{Code, DiagnosticCode, Report, Severity, Sources, Span};
 use crate::macros::Table;
 use crate::model::Pack;
-use crate::program::{Programs, compile};
+use crate::program::{Apart, Programs, compile};
 use crate::reading::Readings;
-use crate::template::{Revisions, Templates};
+use crate::template::{self, Revisions, Templates, Written};
 use crate::template::task::Tasks;
 
 use super::error::PackError;
@@ -69,10 +69,14 @@ impl Ruleset {
         let Loaded { pack, unread, mut report, sources } = super::load(start, overlays, library);
         let Some(pack) = pack else { return Err(PackError { report, sources }) };
         // the compiler's diagnostics are added to those of loading, so that one run shows every mistake
-        let (programs, mut found) = compile(&pack);
+        let mut found = Report::default();
+        let revisions = Revisions::of(&pack, &mut found);
+        let written = template::conditions(&pack, &revisions).into_iter();
+        let apart: Vec<Apart> = written.map(|Written { node, names, rule }| Apart { node, names, rule }).collect();
+        let (programs, wrong) = compile(&pack, &apart);
+        found.extend(wrong);
         let (macros, wrong) = Table::compile(&programs.rules, &pack);
         found.extend(wrong);
-        let revisions = Revisions::of(&pack, &mut found);
         let (tasks, wrong) = Tasks::compile(&programs.rules, &pack, &revisions);
         found.extend(wrong);
         let templates = templates::compile_all(&pack, &revisions, Schemas::shipped(), &mut found);

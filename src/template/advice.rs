@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::revision::{Revision, Revisions};
 use super::walk::{At, Sort, Use, walk};
-use super::{ceilings, keys, lint, parts};
+use super::{ceilings, conditions, keys, lint, parts};
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Span, Table, short, suggest};
 use crate::text::leaf::Syntax;
 
@@ -77,6 +77,13 @@ impl Advice<'_> {
 
     fn part(&mut self, sort: Sort, node: &Node, at: &At) {
         if self.said.len() > MAX_REMARKS {
+            return;
+        }
+        if sort == Sort::Rule {
+            // the pack checks these with its rules
+            let offered = |name: &Arc<str>| self.offers.unwrap_or(&[]).iter().any(|offer| offer.name == &**name);
+            let names: Vec<Arc<str>> = conditions::names(node).into_iter().filter(offered).collect();
+            self.asked.extend(names);
             return;
         }
         let revision = self.revision;

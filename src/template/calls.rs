@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::diag::{Code, short, suggest};
+use crate::diag::{Code, Span, short, suggest};
 use crate::model::item::core;
 use crate::model::plan::Stat;
 use crate::model::{Item, Map, Value};
@@ -165,6 +165,20 @@ impl Sources for TaskSources<'_> {
             return Ok(None);
         }
         source.resolve(args, self.st).map_err(|fault| {
+            let message = fault.message.clone();
+            if fault.is_bound() {
+                *self.bound.borrow_mut() = Some(fault);
+            }
+            message
+        })
+    }
+
+    fn holds(&self, place: Span, values: &Value) -> Result<bool, String> {
+        let rules = &self.st.rules;
+        let Some(number) = rules.conditions.get(&place) else { return Err("the pack does not know this condition".to_owned()) };
+        let memo = Memo::default();
+        let env = Env { st: self.st, cur: Current::Value(values, 0), outer: None, memo: &memo, part: None };
+        env.holds(rules.cond(*number)).map_err(|fault| {
             let message = fault.message.clone();
             if fault.is_bound() {
                 *self.bound.borrow_mut() = Some(fault);

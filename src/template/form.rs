@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::diag::Span;
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
@@ -162,9 +163,38 @@ pub struct DataRef {
     pub args: Option<Value>,
 }
 
-/// A condition: a test of the value that a source returns.
+/// A condition.
 #[derive(Debug)]
-pub struct Condition {
+pub enum Condition {
+    /// A test of one source.
+    Typed(TypedCondition),
+    /// A condition of the rule language, over sources as values.
+    Rule(RuleCondition),
+}
+
+/// A condition of the rule language. The pack compiles it, so only a build of the pack can evaluate it.
+#[derive(Debug)]
+pub struct RuleCondition {
+    /// Where it is written, by which the pack knows it.
+    pub place: Span,
+    /// The values that it may read, by their names in it.
+    pub reads: Box<[Reads]>,
+}
+
+/// A value that a condition of the rule language may read.
+#[derive(Debug)]
+pub struct Reads {
+    /// Its name in the condition.
+    pub name: Arc<str>,
+    /// The source.
+    pub on: DataRef,
+    /// The source if that one gives nothing.
+    pub or: Option<DataRef>,
+}
+
+/// A test of the value that a source returns.
+#[derive(Debug)]
+pub struct TypedCondition {
     /// The test.
     pub test: Test,
     /// The source that is tested.

@@ -49,7 +49,7 @@ pub(super) fn of(sort: Sort, node: &Node, revision: &Revision) -> Vec<&'static s
         },
         Sort::Ref(_) => &["source", "args"],
         Sort::Lane => &["id", "enabled", "role", "template", "order", "reserveTokens", "budget", "payload", "groups"],
-        Sort::Unknown(_) => &[],
+        Sort::Unknown(_) | Sort::Rule => &[],
         Sort::Group => &["id", "match", "template", "openTemplate", "closeTemplate", "role", "order", "payload"],
     };
     let list = (revision.knows_conditions && (sort.is_block() || sort == Sort::Anchor)).then_some("when");

@@ -16,6 +16,7 @@ pub(crate) mod task;
 mod advice;
 mod calls;
 mod ceilings;
+mod conditions;
 mod keys;
 mod lint;
 mod parts;
@@ -28,6 +29,7 @@ mod walk;
 
 pub use crate::text::leaf::{Leaf, Syntax};
 pub use advice::{Offer, advice};
+pub use conditions::{Written, conditions};
 pub use form::Template;
 pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
 pub use revision::{Revision, Revisions, Role};

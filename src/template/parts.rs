@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use super::form::{Anchor, Block, Condition, DataRef, Group, Lane, Order, Test, Text};
+use super::conditions;
+use super::form::{Anchor, Block, Condition, DataRef, Group, Lane, Order, Test, Text, TypedCondition};
 use super::revision::{Revision, Role};
 use crate::diag::{Code, Data, Diagnostic, Node, Table};
 use crate::model::Value;
@@ -104,12 +105,12 @@ pub(super) fn block(node: &Node, revision: &Revision) -> Read<Block> {
         text,
         prefix: known("prefix")?.unwrap_or(false),
         skip_if_empty: known("skipIfEmptyInterpolation")?.unwrap_or(false),
-        when: conditions(node, revision)?,
+        when: when_list(node, revision)?,
     })
 }
 
 /// The `when` list of a block or anchor.
-fn conditions(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
+fn when_list(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
     if !revision.knows_conditions || node.get("when").is_none() {
         return Ok(Box::default());
     }
@@ -122,6 +123,9 @@ pub(super) fn condition_of(node: &Node) -> Read<Option<Condition>> {
 }
 
 fn condition(node: &Node) -> Read<Condition> {
+    if conditions::is_rule(node) {
+        return Ok(Condition::Rule(conditions::read(node)));
+    }
     let test = match word(node, "type")? {
         "exists" => Test::Exists,
         "nonEmpty" => Test::NonEmpty,
@@ -132,7 +136,7 @@ fn condition(node: &Node) -> Read<Condition> {
         _ => return Err(misfit(node, "a condition")),
     };
     let on = data_ref(node.get("ref").ok_or_else(|| lacks(node, "ref"))?)?;
-    Ok(Condition { test, on, value: node.get("value").map(Value::from) })
+    Ok(Condition::Typed(TypedCondition { test, on, value: node.get("value").map(Value::from) }))
 }
 
 /// A reference to a source.
@@ -147,7 +151,7 @@ pub(super) fn is_anchor(node: &Node, revision: &Revision) -> bool {
 
 pub(super) fn anchor(node: &Node, revision: &Revision) -> Read<Anchor> {
     let key = leaf_of(node, "key", revision)?.ok_or_else(|| lacks(node, "key"))?;
-    Ok(Anchor { key, when: conditions(node, revision)? })
+    Ok(Anchor { key, when: when_list(node, revision)? })
 }
 
 /// A lane, as it is written in a template or a task.

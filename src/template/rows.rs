@@ -107,7 +107,7 @@ fn unknown_task(pack: &Pack, task: &Node, report: &mut Report) {
 }
 
 /// A row in the form of a file.
-fn whole(row: &Row) -> Node {
+pub(super) fn whole(row: &Row) -> Node {
     let mut table = row.fields.clone();
     let id = Node { span: row.name_span, data: Data::Text(row.name.clone()) };
     // a row of an overlay has no title; layers know it by its name
@@ -118,7 +118,7 @@ fn whole(row: &Row) -> Node {
 }
 
 /// The sources of a task in a revision; `None` if the pack does not have that task.
-fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
+pub(super) fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
     let sources = task::offered(pack, task, revision)?;
     Some(sources.into_iter().map(|(name, row)| Offer::of(name, &row.fields)).collect())
 }

@@ -106,6 +106,6 @@ pub(super) fn check(root: &Node, revision: &Revision, report: &mut Report) {
 fn not_allowed(path: &str, written: &str, at: &Node, allowed: &[&str]) -> Diagnostic {
     let complaint = Diagnostic::new(Code::SchemaValue, format!("`{path}` cannot be `{}`", short::word(written))).at(at.span);
     let list = || format!("one of {}", allowed.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "));
-    let help = suggest::nearest(written, allowed.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+    let help = suggest::help(written, allowed.iter().copied());
     complaint.label("not one of the allowed values").help(help.unwrap_or_else(list))
 }

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use super::conditions;
 use super::parts;
 use super::revision::Revision;
 use crate::diag::{Node, Table};
@@ -29,8 +30,10 @@ pub(super) enum Sort {
     Each,
     /// A branch.
     If,
-    /// A condition.
+    /// A condition with a `type`.
     Condition,
+    /// A condition of the rule language.
+    Rule,
     /// A reference to a source.
     Ref(Use),
     /// A lane for attachments.
@@ -192,6 +195,9 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn condition(&mut self, node: &'a Node, used: Use) {
+        if conditions::is_rule(node) {
+            return self.see(Sort::Rule, node);
+        }
         self.see(Sort::Condition, node);
         self.data_ref(node, "ref", used);
     }
