@@ -10,8 +10,8 @@ use crate::macros::Table;
 use crate::model::Pack;
 use crate::program::{Apart, Programs, compile};
 use crate::reading::Readings;
-use crate::template::{self, Revisions, Templates, Written};
 use crate::template::task::Tasks;
+use crate::template::{self, Revisions, Templates, Written};
 
 use super::error::PackError;
 use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::revision::{Revision, Revisions};
 use super::walk::{At, Sort, Use, walk};
-use super::{ceilings, conditions, keys, lint, parts};
+use super::{ceilings, conditions, keys, lint, parts, words};
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Span, Table, short, suggest};
 use crate::text::leaf::Syntax;
 
@@ -88,7 +88,7 @@ impl Advice<'_> {
         }
         let revision = self.revision;
         self.unknown_keys(node, &at.path, &keys::of(sort, node, revision), &|other| keys::of(sort, node, other));
-        for (key, known) in keys::INNER {
+        for (key, known) in words::INNER {
             if let Some(inner) = node.get(key).filter(|_| keys::of(sort, node, revision).contains(&key)) {
                 self.unknown_keys(inner, &at.key(key), known, &|_| known.to_vec());
             }

@@ -177,7 +177,9 @@ impl Sources for TaskSources<'_> {
         let rules = &self.st.rules;
         let Some(number) = rules.conditions.get(&place) else { return Err("the pack does not know this condition".to_owned()) };
         let memo = Memo::default();
-        let env = Env { st: self.st, cur: Current::Value(values, 0), outer: None, memo: &memo, part: None };
+        // `@index` is the index of the innermost loop
+        let index = values.get("index").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let env = Env { st: self.st, cur: Current::Value(values, index), outer: None, memo: &memo, part: None };
         env.holds(rules.cond(*number)).map_err(|fault| {
             let message = fault.message.clone();
             if fault.is_bound() {

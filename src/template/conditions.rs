@@ -6,13 +6,9 @@
 use std::sync::Arc;
 
 use crate::diag::{Data, Node};
-use crate::model::Pack;
 use crate::model::value::MAX_DEPTH;
 
 use super::form::{DataRef, Reads, RuleCondition};
-use super::revision::Revisions;
-use super::walk::{Sort, walk};
-use super::{KIND, rows, shape};
 
 /// The most names that one condition may read.
 const MAX_NAMES: usize = 100;
@@ -69,35 +65,4 @@ fn add(name: &str, names: &mut Vec<Arc<str>>) {
     if is_new && names.len() < MAX_NAMES {
         names.push(Arc::from(name));
     }
-}
-
-/// A condition of a pack's template, for the compiler of the pack.
-#[derive(Debug)]
-pub struct Written {
-    /// The condition.
-    pub node: Node,
-    /// The names that it may read; `None` if they are not known.
-    pub names: Option<Arc<[Arc<str>]>>,
-    /// The row that it stands in, for messages.
-    pub rule: String,
-}
-
-/// The conditions of the rule language in all templates of a pack.
-#[must_use]
-pub fn conditions(pack: &Pack, revisions: &Revisions) -> Vec<Written> {
-    let mut all = Vec::new();
-    for row in pack.tables.get(KIND).into_iter().flat_map(|rows| rows.values()) {
-        let root = rows::whole(row);
-        let Ok(revision) = revisions.of_file(&root, None) else { continue };
-        let root = shape::known(&root, revision);
-        let offers = root.get("task").and_then(Node::as_text).and_then(|task| rows::offers(pack, task, &revision.name));
-        let reserved = super::RESERVED.iter().map(|name| name.trim_start_matches('$'));
-        let names = offers.map(|offers| reserved.chain(offers.iter().map(|offer| offer.name)).map(Arc::from).collect::<Arc<[_]>>());
-        walk(&root, revision, &mut |sort, node, _| {
-            if matches!(sort, Sort::Rule) {
-                all.push(Written { node: node.clone(), names: names.clone(), rule: format!("{KIND} {}", row.name) });
-            }
-        });
-    }
-    all
 }

@@ -24,17 +24,20 @@ mod read;
 mod render;
 mod rows;
 mod shape;
+mod spelling;
 mod structure;
 mod walk;
+mod words;
+mod written;
 
 pub use crate::text::leaf::{Leaf, Syntax};
 pub use advice::{Offer, advice};
-pub use conditions::{Written, conditions};
 pub use form::Template;
 pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
 pub use revision::{Revision, Revisions, Role};
 pub use rows::Templates;
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
+pub use written::{Written, conditions};
 
 pub(crate) use calls::TemplateCalls;
 

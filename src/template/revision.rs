@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::words;
 use crate::diag::{Code, Diagnostic, Field, Node, Report, Table, short, suggest};
 use crate::model::Pack;
 use crate::text::leaf::Syntax;
@@ -44,6 +45,8 @@ pub struct Revision {
     pub separator_role: Role,
     /// The role of the messages of a lane that names none.
     pub lane_role: Role,
+    /// Other spellings of keys and words, and what they stand for.
+    pub spellings: IndexMap<Arc<str>, Arc<str>>,
 }
 
 /// The role of a message: one of those that the revision of its template has.
@@ -130,6 +133,7 @@ impl Revision {
             written.unwrap_or_else(|| default.iter().map(|name| Role(Arc::from(*name))).collect())
         };
         let one = |key: &str, default: &str| node(key).and_then(role).unwrap_or_else(|| Role(Arc::from(default)));
+        let spellings = node("spellings").and_then(Node::as_table).into_iter().flatten();
         let made = Self {
             name: name.clone(),
             leaf: if node("syntax").and_then(Node::as_text) == Some("expressions") { Syntax::Expressions } else { Syntax::Paths },
@@ -144,12 +148,13 @@ impl Revision {
             prefix_roles: roles("prefix_roles", &["assistant"]),
             separator_role: one("separator_role", "user"),
             lane_role: one("lane_role", "system"),
+            spellings: spellings.filter_map(|(written, word)| Some((written.clone(), Arc::from(word.node.as_text()?)))).collect(),
         };
         made.check(fields, report);
         made
     }
 
-    /// Every role that the row names must be one of its `roles`.
+    /// Every role that the row names must be one of its `roles`, and every spelling must be of a word of the language.
     fn check(&self, fields: &Table, report: &mut Report) {
         let named = |key: &str| fields.get(key).map(|field: &Field| &field.node);
         let single = ["separator_role", "lane_role"].into_iter().filter_map(named);
@@ -159,6 +164,12 @@ impl Revision {
             let complaint = Diagnostic::new(Code::NameUnknown, message).at(node.span).missing(name);
             let help = suggest::help(name, self.role_names()).unwrap_or_else(|| "name one of its `roles`".to_owned());
             report.push(complaint.rule(format!("{TABLE} {}", self.name)).help(help));
+        }
+        for word in named("spellings").and_then(Node::as_table).into_iter().flat_map(Table::values).map(|field| &field.node) {
+            let Some(name) = word.as_text().filter(|name| !words::all().any(|known| known == *name)) else { continue };
+            let complaint = Diagnostic::new(Code::NameUnknown, format!("templates have no key or word `{}`", short::word(name)));
+            let help = suggest::help(name, words::all()).unwrap_or_else(|| "see docs/reference/template.md".to_owned());
+            report.push(complaint.at(word.span).missing(name).rule(format!("{TABLE} {}", self.name)).help(help));
         }
     }
 

@@ -12,7 +12,7 @@ use crate::model::Pack;
 use crate::model::pack::Row;
 
 use super::revision::Revisions;
-use super::{Asked, KIND, Offer, Template, shape, task};
+use super::{Asked, KIND, Offer, Template, shape, spelling, task};
 
 /// Keys that no other rule file has; a file with two of them and without a `kind` is a template.
 const SHAPE: [&str; 3] = ["task", "layout", "slots"];
@@ -63,6 +63,7 @@ pub(crate) fn checked(
             return None;
         }
     };
+    let root = &spelling::known(root, revision);
     let mut found = Report::default();
     schema(&shape::known(root, revision), &mut found);
     shape::check(root, revision, &mut found);
@@ -85,7 +86,7 @@ pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaChec
         let revision = revisions.of_file(&root, None).map_or("", |revision| &revision.name);
         let offers = task.and_then(|task| offers(pack, task, revision));
         if let (None, Some(task)) = (&offers, root.get("task")) {
-            unknown_task(pack, task, report);
+            unknown_task(pack, task, revision, report);
         }
         let names: Option<Vec<&str>> = offers.as_ref().map(|all| all.iter().map(|offer| offer.name).collect());
         let asked = Asked { sources: names.as_deref(), ..Asked::default() };
@@ -96,12 +97,13 @@ pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaChec
 }
 
 /// The warning that the pack has no such task, so the sources of the template cannot be checked.
-fn unknown_task(pack: &Pack, task: &Node, report: &mut Report) {
+fn unknown_task(pack: &Pack, task: &Node, revision: &str, report: &mut Report) {
     let Some(name) = task.as_text() else { return };
     let rows = pack.tables.get("task").into_iter().flat_map(IndexMap::values);
-    let known = rows.map(|row| row.fields.get("for").and_then(|f| f.node.as_text()).unwrap_or(&row.name));
-    let help = suggest::help(name, known);
-    let message = format!("no row of the pack defines the task `{}`: the template's sources are not checked", short::word(name));
+    let known: Vec<&str> = rows.map(|row| row.fields.get("for").and_then(|f| f.node.as_text()).unwrap_or(&row.name)).collect();
+    let of = if known.contains(&name) { format!(" for templates of revision `{revision}`") } else { String::new() };
+    let help = suggest::help(name, known).filter(|_| of.is_empty());
+    let message = format!("no row of the pack defines the task `{}`{of}: the template's sources are not checked", short::word(name));
     let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing(name);
     report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".to_owned())));
 }

@@ -5,7 +5,9 @@
 
 use super::revision::Revision;
 use super::walk::{Sort, walk};
-use crate::diag::{Code, Data, Diagnostic, Node, Report, Table, short, suggest};
+use std::sync::Arc;
+
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Table, short, suggest};
 use crate::model::value::MAX_DEPTH;
 
 /// The file without what its revision ignores.
@@ -41,6 +43,7 @@ struct Known<'r> {
 impl Known<'_> {
     fn layout(&self, node: &mut Node) {
         self.block(node);
+        self.anchor(node);
         let Data::Table(table) = &mut node.data else { return };
         for key in ["header", "footer"] {
             each(table, key, |frame| {
@@ -64,6 +67,17 @@ impl Known<'_> {
         }
     }
 
+    /// Where there are no anchors, [`check`] reports one, and the schema need not.
+    fn anchor(&self, node: &mut Node) {
+        if self.revision.knows_anchors || node.get("kind").and_then(Node::as_text) != Some("anchor") {
+            return;
+        }
+        let node_of_key = Node { span: node.span, data: Data::Text(Arc::from("")) };
+        if let Data::Table(table) = &mut node.data {
+            table.insert(Arc::from("key"), Field { key: node.span, node: node_of_key });
+        }
+    }
+
     fn step(&self, node: &mut Node, depth: usize) {
         match node.get("kind").and_then(Node::as_text) {
             Some("forEach") => {
@@ -74,7 +88,10 @@ impl Known<'_> {
                 self.inside(node, &["map"], depth);
             }
             Some("if") => self.inside(node, &["then", "else"], depth),
-            _ => self.block(node),
+            _ => {
+                self.block(node);
+                self.anchor(node);
+            }
         }
     }
 
@@ -86,18 +103,27 @@ impl Known<'_> {
     }
 }
 
+/// The most complaints about one template; nobody would read more.
+const MAX_COMPLAINTS: usize = 100;
+
 /// Reports anchors where the revision has none, and roles that it does not have.
 pub(super) fn check(root: &Node, revision: &Revision, report: &mut Report) {
+    let mut said = 0;
     walk(root, revision, &mut |sort, node, at| {
+        if said >= MAX_COMPLAINTS {
+            return;
+        }
         let role = node.get("role").filter(|_| sort.is_block() || matches!(sort, Sort::Lane | Sort::Group));
         if let Some((name, role)) = role.and_then(|role| Some((role.as_text()?, role)))
             && revision.role(name).is_none()
         {
+            said += 1;
             report.push(not_allowed(&at.key("role"), name, role, &revision.role_names().collect::<Vec<_>>()));
         }
         if let (Sort::Unknown(allowed), Some(kind)) = (sort, node.get("kind"))
             && kind.as_text() == Some("anchor")
         {
+            said += 1;
             report.push(not_allowed(&at.key("kind"), "anchor", kind, allowed));
         }
     });

@@ -227,15 +227,15 @@ fn both_revisions_have_one_form() {
         other => panic!("{other:?}"),
     };
     let base = open(&template).unwrap();
-    assert_eq!((base.template.revision.name, base.template.lanes.len(), each(&base)), ("base", 0, (true, false)));
+    assert_eq!((&*base.template.revision.name, base.template.lanes.len(), each(&base)), ("base", 0, (true, false)));
     let head = open_text(&template.to_string(), &Asked { revision: Some("head"), ..Asked::default() }).unwrap();
-    assert_eq!((head.template.revision.name, each(&head)), ("head", (false, true)));
+    assert_eq!((&*head.template.revision.name, each(&head)), ("head", (false, true)));
     let lane = &head.template.lanes[0];
     assert_eq!((lane.order, lane.reserve, lane.enabled), (Some(-1), Some(3), None));
     // what a file says itself wins
     change(&mut template, "revision", &json!("base"));
     let said = open_text(&template.to_string(), &Asked { revision: Some("head"), ..Asked::default() }).unwrap();
-    assert_eq!(said.template.revision.name, "base");
+    assert_eq!(&*said.template.revision.name, "base");
 }
 
 #[test]

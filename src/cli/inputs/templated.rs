@@ -7,7 +7,7 @@ use clap::Args;
 use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
 use crate::model::Value;
 use crate::pack::files::{MAX_FOLDERS, is_pack};
-use crate::pack::{Library, Overlay, RuleFile, Start, json, open_template, read, toml};
+use crate::pack::{Library, Opened, Overlay, RuleFile, Ruleset, Start, json, open_template, read, toml};
 use crate::template::Asked;
 
 use crate::cli::inputs::files::bytes_of;
@@ -98,7 +98,7 @@ pub(in crate::cli) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Res
     }
     if let Some(file) = file {
         let asked = Asked { task: parts.task.as_deref(), revision: parts.revision.as_deref(), ..Asked::default() };
-        let opened = open_template(&file, &asked).map_err(Stop::rejected)?.template;
+        let opened = opened(&file, &asked, parts.pack.as_ref(), &parts.overlays, show)?.template;
         parts.set.push(("template".to_owned(), Value::Text(opened.id.clone())));
         task = Some(opened.task.to_string());
         parts.overlays.push(Overlay::File(file));
@@ -129,6 +129,26 @@ fn name_of(path: &Path, bytes: &[u8]) -> String {
 
 fn is_json(bytes: &[u8]) -> bool {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start().starts_with(b"{")
+}
+
+/// Compiles a template. Where that fails, a pack may have the revision that it is written in, and is asked.
+pub(in crate::cli) fn opened(
+    file: &RuleFile,
+    asked: &Asked<'_>,
+    pack: Option<&Start>,
+    overlays: &[Overlay],
+    show: &Show<'_, '_>,
+) -> Result<Opened, Stop> {
+    let first = open_template(file, asked);
+    let rules = match (&first, pack) {
+        (Err(_), Some(start)) => Ruleset::load(start, overlays, &library::shelf(show.io)).ok(),
+        _ => None,
+    };
+    let opened = match &rules {
+        Some(rules) => open_template(file, &Asked { revisions: Some(rules.revisions()), ..*asked }),
+        None => first,
+    };
+    opened.map_err(Stop::rejected)
 }
 
 /// A layer that sets the revision of a template.

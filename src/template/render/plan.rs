@@ -100,7 +100,7 @@ impl Run<'_, '_> {
             values.extend(value.map(|value| (name.clone(), value)));
         }
         let held = self.inputs.sources.holds(when.place, &Value::map(values));
-        held.map_err(|why| RenderError::new(ErrorKind::Render, why).under("when"))
+        held.map_err(|why| RenderError::new(ErrorKind::Render, why))
     }
 
     /// Whether all conditions hold.
