@@ -73,7 +73,7 @@ fn respell(node: &mut Node, revision: &Revision, depth: usize) {
 /// Conditions: those of the rule language have no words of templates.
 fn when(node: &mut Node, revision: &Revision, depth: usize) {
     match &mut node.data {
-        Data::List(list) => list.iter_mut().for_each(|node| when(node, revision, depth)),
+        Data::List(list) if depth < MAX_DEPTH => list.iter_mut().for_each(|node| when(node, revision, depth + 1)),
         Data::Table(table) => {
             let typed = Node { span: node.span, data: Data::Table(renamed(table, revision)) };
             if !conditions::is_rule(&typed) {
