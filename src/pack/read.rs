@@ -86,6 +86,17 @@ pub(crate) fn tasks_in(file: &RuleFile) -> Vec<String> {
     rows.iter().filter_map(|row| row.get("for").or_else(|| row.get("name"))?.as_text().map(str::to_owned)).collect()
 }
 
+/// The rows of a table that a file brings, by name, read without diagnostics.
+pub(super) fn rows_in(file: &RuleFile, table: &str) -> Vec<(Arc<str>, Table)> {
+    let text = std::str::from_utf8(&file.bytes).unwrap_or("");
+    if !text.contains(&format!("[[{table}]]")) {
+        return Vec::new();
+    }
+    let root = parse(file, SourceId::default(), text.strip_prefix(BOM).unwrap_or(text), &mut Report::default());
+    let rows = root.as_ref().and_then(|root| root.get(table)).and_then(Node::as_list).unwrap_or(&[]);
+    rows.iter().filter_map(|row| Some((Arc::from(row.get("name")?.as_text()?), row.as_table()?.clone()))).collect()
+}
+
 const BOM: char = '\u{FEFF}';
 
 fn parse(file: &RuleFile, source: SourceId, text: &str, report: &mut Report) -> Option<Node> {

@@ -8,10 +8,10 @@ use crate::artifact::Declarations;
 use crate::diag::{Code, DiagnosticCode, Report, Severity, Sources, Span};
 use crate::macros::Table;
 use crate::model::Pack;
-use crate::program::{Programs, compile};
+use crate::program::{Apart, Programs, compile};
 use crate::reading::Readings;
-use crate::template::Templates;
 use crate::template::task::Tasks;
+use crate::template::{self, Revisions, Templates, Written};
 
 use super::error::PackError;
 use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
@@ -27,6 +27,7 @@ struct Inner {
     programs: Programs,
     macros: Arc<Table>,
     tasks: Arc<Tasks>,
+    revisions: Revisions,
     templates: Arc<Templates>,
     artifacts: Arc<Declarations>,
     readings: Readings,
@@ -72,12 +73,17 @@ impl Ruleset {
             return Err(PackError { report, sources });
         };
         // the compiler's diagnostics are added to those of loading, so that one run shows every mistake
-        let (programs, mut found) = compile(&pack);
+        let mut found = Report::default();
+        let revisions = Revisions::of(&pack, &mut found);
+        let written = template::conditions(&pack, &revisions).into_iter();
+        let apart: Vec<Apart> = written.map(|Written { node, names, rule }| Apart { node, names, rule }).collect();
+        let (programs, wrong) = compile(&pack, &apart);
+        found.extend(wrong);
         let (macros, wrong) = Table::compile(&programs.rules, &pack);
         found.extend(wrong);
-        let (tasks, wrong) = Tasks::compile(&programs.rules, &pack);
+        let (tasks, wrong) = Tasks::compile(&programs.rules, &pack, &revisions);
         found.extend(wrong);
-        let templates = templates::compile_all(&pack, Schemas::shipped(), &mut found);
+        let templates = templates::compile_all(&pack, &revisions, Schemas::shipped(), &mut found);
         let (artifacts, wrong) = Declarations::compile(&pack);
         found.extend(wrong);
         let (readings, wrong) = Readings::compile(&pack);
@@ -107,6 +113,7 @@ impl Ruleset {
             programs,
             macros: Arc::new(macros),
             tasks: Arc::new(tasks),
+            revisions,
             templates: Arc::new(templates),
             artifacts: Arc::new(artifacts),
             readings,
@@ -151,6 +158,12 @@ impl Ruleset {
     #[must_use]
     pub fn tasks(&self) -> &Arc<Tasks> {
         &self.0.tasks
+    }
+
+    /// The revisions of templates.
+    #[must_use]
+    pub fn revisions(&self) -> &Revisions {
+        &self.0.revisions
     }
 
     /// The compiled templates, by `id`.

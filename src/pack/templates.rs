@@ -3,17 +3,20 @@
 //! A file of a pack may hold only some keys, to be merged over those of a lower layer; so the merged row is checked
 //! against the schema, not each file.
 
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use super::error::PackError;
 use super::files::RuleFile;
+use super::library;
 use super::read;
 use super::schemas::Schemas;
 use super::validate::{self, Names};
-use crate::diag::{Data, Field, Node, Report, Sources};
+use crate::diag::{Node, Report, Sources};
 use crate::model::Pack;
-use crate::template::{self, Asked, Template, Templates};
+use crate::template::{self, Asked, Revisions, Template, Templates};
 
+/// The table of revisions.
+const REVISION: &str = "revision";
 /// The schema of templates.
 const SCHEMA: &str = "template.v1.json";
 
@@ -44,14 +47,23 @@ pub fn open_template(file: &RuleFile, asked: &Asked<'_>) -> Result<Opened, PackE
 }
 
 fn compile_file(file: &RuleFile, asked: &Asked<'_>, sources: &mut Sources, report: &mut Report) -> Option<Template> {
-    let (_, mut root) = read::tree(file, "", true, sources, report)?;
-    if let (Some(revision), Data::Table(table)) = (asked.revision, &mut root.data)
-        && !table.contains_key("revision")
-    {
-        let node = Node { span: root.span, data: Data::Text(Arc::from(revision.name)) };
-        table.insert(Arc::from("revision"), Field { key: root.span, node });
-    }
-    template::checked(&root, asked, None, &|root, report| check(root, Schemas::shipped(), report), report)
+    let (_, root) = read::tree(file, "", true, sources, report)?;
+    let revisions = asked.revisions.unwrap_or_else(|| shipped_revisions());
+    template::checked(&root, asked, revisions, None, &|root, report| check(root, Schemas::shipped(), report), report)
+}
+
+/// The revisions of the shipped packs, for templates that are read without a pack: those of the first pack, by name, that
+/// has any.
+fn shipped_revisions() -> &'static Revisions {
+    static ALL: OnceLock<Revisions> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let rows = library::shipped_names().iter().find_map(|name| {
+            let rows = library::shipped(name)?.files.iter().flat_map(|file| read::rows_in(file, REVISION)).collect::<Vec<_>>();
+            (!rows.is_empty()).then_some(rows)
+        });
+        let rows = rows.unwrap_or_default();
+        Revisions::read(rows.iter().map(|(name, fields)| (name, fields)), &mut Report::default())
+    })
 }
 
 /// Checks a whole template against the schema.
@@ -61,10 +73,10 @@ fn check(root: &Node, schemas: &Schemas, report: &mut Report) {
 
 /// Checks a single template file as far as that is possible without its task.
 pub(super) fn alone(root: &Node, schemas: &Schemas, report: &mut Report) {
-    template::checked(root, &Asked::default(), None, &|root, report| check(root, schemas, report), report);
+    template::checked(root, &Asked::default(), shipped_revisions(), None, &|root, report| check(root, schemas, report), report);
 }
 
 /// Compiles the templates of a pack, each against the sources of its task as the pack has them.
-pub(super) fn compile_all(pack: &Pack, schemas: &Schemas, report: &mut Report) -> Templates {
-    template::compile_all(pack, &|root, report| check(root, schemas, report), report)
+pub(super) fn compile_all(pack: &Pack, revisions: &Revisions, schemas: &Schemas, report: &mut Report) -> Templates {
+    template::compile_all(pack, revisions, &|root, report| check(root, schemas, report), report)
 }

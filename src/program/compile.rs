@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::diag::{Code, Data, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value};
+use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::syntax::{CompileContext, scripts};
 use crate::terms::ledger::{Account, Ruler};
@@ -40,14 +41,26 @@ const ENGINE_TABLES: &[&str] = &[
     "format",
     "map",
     "template",
+    "revision",
     "key",
     "reply",
     "reply_part",
 ];
 
-/// Compiles a pack. The programs may be run only if there are no errors; otherwise they are used to find more errors.
+/// A condition that stands apart from programs and rows, and is found by its place ([`Rules::conditions`]).
+#[derive(Debug)]
+pub struct Apart {
+    /// The condition. A bare name is a field of the value that it is evaluated for.
+    pub node: Node,
+    /// The fields of that value; `None` if they are not known.
+    pub names: Option<Arc<[Arc<str>]>>,
+    /// The rule that it belongs to, for messages.
+    pub rule: String,
+}
+
+/// Compiles a pack, with conditions that stand apart from its rules. The programs may be run only if there are no errors; otherwise they are used to find more errors.
 #[must_use]
-pub fn compile(pack: &Pack) -> (Programs, Report) {
+pub fn compile(pack: &Pack, conditions: &[Apart]) -> (Programs, Report) {
     let mut cx = CompileContext::new(pack);
     let limits = limits(pack);
     cx.scripts = scripts::compile(&mut cx, limits.scripts);
@@ -59,6 +72,7 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
     let accounts = accounts(&mut cx);
     let forms = forms(&mut cx);
     check_functions(&mut cx);
+    let conditions = apart(&mut cx, conditions);
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
     check_rounds(&mut cx);
@@ -74,6 +88,7 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
         values,
         exprs: cx.exprs,
         conds: cx.conds,
+        conditions,
         accounts,
         rulers,
         forms,
@@ -88,6 +103,19 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
         names: cx.names,
     };
     (Programs { rules: Arc::new(rules), list, formats }, report)
+}
+
+/// The numbers of the conditions that stand apart, by their places.
+fn apart(cx: &mut CompileContext<'_>, conditions: &[Apart]) -> FxHashMap<Span, u32> {
+    let mut numbers = FxHashMap::default();
+    for Apart { node, names, rule } in conditions {
+        cx.rule.clone_from(rule);
+        let scope = names.as_ref().map_or(Scope::Any, |names| Scope::Args(names.clone()));
+        let cond = cx.within(scope, |cx| cx.cond(node, Mode::Item));
+        numbers.insert(node.span, u32::try_from(cx.conds.len()).unwrap_or(u32::MAX));
+        cx.conds.push(cond);
+    }
+    numbers
 }
 
 /// The pack's values, with the defaults of declared paths below them.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::terms::Rules;
 use crate::verbs::Pass;
 
-pub use compile::compile;
+pub use compile::{Apart, compile};
 pub use machine::{Ask, Machine};
 
 /// A compiled program.

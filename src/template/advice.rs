@@ -5,10 +5,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::revision::{REVISIONS, Revision};
+use super::revision::{Revision, Revisions};
 use super::walk::{At, Sort, Use, walk};
-use super::{ceilings, keys, lint, parts, revision_of};
+use super::{ceilings, conditions, keys, lint, parts, words};
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Span, Table, short, suggest};
+use crate::text::leaf::Syntax;
 
 /// The most remarks about one template; nobody would read more.
 const MAX_REMARKS: usize = 100;
@@ -41,12 +42,11 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Warnings about a file that has passed its schema. `offers` are the sources of its task; `None` if they are not
-/// known.
+/// Warnings about a file of a revision that has passed its schema. `offers` are the sources of its task; `None` if they
+/// are not known. `revisions` are those that the file could be written in.
 #[must_use]
-pub fn advice(root: &Node, offers: Option<&[Offer<'_>]>) -> Report {
-    let revision = revision_of(root);
-    let mut advice = Advice { revision, offers, asked: HashSet::new(), said: Vec::new() };
+pub fn advice(root: &Node, revision: &Revision, revisions: &Revisions, offers: Option<&[Offer<'_>]>) -> Report {
+    let mut advice = Advice { revision, revisions, offers, asked: HashSet::new(), said: Vec::new() };
     advice.unknown_keys(root, "", &keys::of_file(revision), &|other| keys::of_file(other));
     walk(root, revision, &mut |sort, node, at| advice.part(sort, node, at));
     advice.unplaced(root);
@@ -58,7 +58,8 @@ pub fn advice(root: &Node, offers: Option<&[Offer<'_>]>) -> Report {
 }
 
 struct Advice<'a> {
-    revision: &'static Revision,
+    revision: &'a Revision,
+    revisions: &'a Revisions,
     offers: Option<&'a [Offer<'a>]>,
     /// The sources that the template asks for.
     asked: HashSet<Arc<str>>,
@@ -78,9 +79,16 @@ impl Advice<'_> {
         if self.said.len() > MAX_REMARKS {
             return;
         }
+        if sort == Sort::Rule {
+            // the pack checks these with its rules
+            let offered = |name: &Arc<str>| self.offers.unwrap_or(&[]).iter().any(|offer| offer.name == &**name);
+            let names: Vec<Arc<str>> = conditions::names(node).into_iter().filter(offered).collect();
+            self.asked.extend(names);
+            return;
+        }
         let revision = self.revision;
         self.unknown_keys(node, &at.path, &keys::of(sort, node, revision), &|other| keys::of(sort, node, other));
-        for (key, known) in keys::INNER {
+        for (key, known) in words::INNER {
             if let Some(inner) = node.get(key).filter(|_| keys::of(sort, node, revision).contains(&key)) {
                 self.unknown_keys(inner, &at.key(key), known, &|_| known.to_vec());
             }
@@ -95,11 +103,11 @@ impl Advice<'_> {
     }
 
     /// Keys that are ignored. `known_in` gives the keys of the same part in another revision.
-    fn unknown_keys(&mut self, node: &Node, path: &str, known: &[&str], known_in: &dyn Fn(&'static Revision) -> Vec<&'static str>) {
+    fn unknown_keys(&mut self, node: &Node, path: &str, known: &[&str], known_in: &dyn Fn(&Revision) -> Vec<&'static str>) {
         let unknown = node.as_table().into_iter().flatten().filter(|(key, _)| !known.contains(&&***key));
         for (key, field) in unknown.take(MAX_REMARKS) {
             let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
-            let other = REVISIONS.into_iter().find(|other| known_in(other).contains(&&**key));
+            let other = self.revisions.all().find(|other| known_in(other).contains(&&**key));
             let help = match other {
                 Some(other) => {
                     format!("only revision `{}` knows it, and this template is of revision `{}`", other.name, self.revision.name)
@@ -149,13 +157,17 @@ impl Advice<'_> {
     fn literal(&mut self, content: &Node, at: &At) {
         let text = content.as_text().filter(|text| text.contains("{{")).unwrap_or("");
         let path = at.key("content");
-        if text.contains("{{#") && self.revision.knows_flags {
+        if text.contains("{{#") && self.revision.leaf == Syntax::Paths {
             let message = format!("`{path}` has a block, `{{{{#…}}}}`, which revision `{}` reads as a path", self.revision.name);
-            self.say(Code::TemplateDoubtful, content.span, message, "say `revision = \"head\"`, or use a node of kind `if`".to_owned());
+            let other = self.revisions.all().find(|other| other.leaf == Syntax::Expressions);
+            let help = other.map(|other| format!("say `revision = \"{}\"`, or use a node of kind `if`", other.name));
+            self.say(Code::TemplateDoubtful, content.span, message, help.unwrap_or_else(|| "use a node of kind `if`".to_owned()));
         } else if text.contains("}}") && !parts::leaf(text, self.revision).has_tags() {
             let message = format!("`{path}` is sent with its braces: no tag of it can be read");
-            let help =
-                if self.revision.knows_flags { "write `{{path}}`" } else { "correct the tags: one mistake makes the whole text literal" };
+            let help = match self.revision.leaf {
+                Syntax::Paths => "write `{{path}}`",
+                Syntax::Expressions => "correct the tags: one mistake makes the whole text literal",
+            };
             self.say(Code::TemplateDoubtful, content.span, message, help.to_owned());
         }
     }

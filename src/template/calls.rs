@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::diag::{Code, short, suggest};
+use crate::diag::{Code, Span, short, suggest};
 use crate::model::item::core;
 use crate::model::plan::Stat;
 use crate::model::{Item, Map, Value};
@@ -12,7 +12,7 @@ use crate::terms::eval::Current;
 use crate::terms::{Env, Fault, Memo, State, ledger};
 use crate::text::tokens::Estimator;
 
-use super::form::{Lane, Request, Role};
+use super::form::{Lane, Request};
 use super::render::{self, Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers};
 use super::task::lanes::Offered;
 use super::task::{Task, Tasks};
@@ -35,7 +35,7 @@ impl TemplateCalls {
     /// to the plan.
     pub(crate) fn render(&self, args: &Map, st: &State) -> Result<Value, Fault> {
         let template = self.template(args)?;
-        let task = self.tasks.find(&template.task, template.revision.name).ok_or_else(|| self.no_task(template))?;
+        let task = self.tasks.find(&template.task, &template.revision.name).ok_or_else(|| self.no_task(template))?;
         let nothing = Value::map(Map::default());
         let context = args.get("data").filter(|data| data.as_map().is_some()).unwrap_or(&nothing);
         let sources = TaskSources { task, st, bound: RefCell::default() };
@@ -100,8 +100,8 @@ fn lanes(template: &Template, task: &Task, st: &State) -> Result<(Vec<Lane>, Vec
         lane.offer(st, &mut offered)?;
     }
     let wrong = |why: String| Fault::template(format!("the lanes of task `{}`: {why}", task.name));
-    let lanes = offers::lanes(&Value::list(offered.lanes), template.revision.leaf).map_err(wrong)?;
-    let requests = offers::requests(&Value::list(offered.requests), template.revision.leaf).map_err(wrong)?;
+    let lanes = offers::lanes(&Value::list(offered.lanes), &template.revision).map_err(wrong)?;
+    let requests = offers::requests(&Value::list(offered.requests), &template.revision).map_err(wrong)?;
     Ok((lanes, requests))
 }
 
@@ -129,17 +129,12 @@ fn told(template: &Template, task: &Task, rendered: Rendered, st: &State) -> Val
         st.notes.borrow_mut().push(stat);
     }
     let messages = rendered.messages.into_iter().map(message).collect();
-    table([("messages", Value::list(messages)), ("tokens", spent), ("revision", Value::text(template.revision.name))])
+    table([("messages", Value::list(messages)), ("tokens", spent), ("revision", Value::Text(template.revision.name.clone()))])
 }
 
 fn message(message: Message) -> Value {
-    let role = match message.role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    };
     let prefix = message.prefix.then_some(("prefix", Value::Bool(true)));
-    table([("role", Value::text(role)), ("content", Value::Text(message.content))].into_iter().chain(prefix))
+    table([("role", Value::Text(message.role.0)), ("content", Value::Text(message.content))].into_iter().chain(prefix))
 }
 
 fn table<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
@@ -170,6 +165,22 @@ impl Sources for TaskSources<'_> {
             return Ok(None);
         }
         source.resolve(args, self.st).map_err(|fault| {
+            let message = fault.message.clone();
+            if fault.is_bound() {
+                *self.bound.borrow_mut() = Some(fault);
+            }
+            message
+        })
+    }
+
+    fn holds(&self, place: Span, values: &Value) -> Result<bool, String> {
+        let rules = &self.st.rules;
+        let Some(number) = rules.conditions.get(&place) else { return Err("the pack does not know this condition".to_owned()) };
+        let memo = Memo::default();
+        // `@index` is the index of the innermost loop
+        let index = values.get("index").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let env = Env { st: self.st, cur: Current::Value(values, index), outer: None, memo: &memo, part: None };
+        env.holds(rules.cond(*number)).map_err(|fault| {
             let message = fault.message.clone();
             if fault.is_bound() {
                 *self.bound.borrow_mut() = Some(fault);

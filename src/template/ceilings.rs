@@ -11,7 +11,7 @@ use crate::model::value::MAX_DEPTH;
 type Above = Option<(u64, String)>;
 
 /// Reports ceilings that nothing fits under, and ceilings that never limit anything.
-pub(super) fn check(root: &Node, revision: &'static Revision, said: &mut Vec<Diagnostic>) {
+pub(super) fn check(root: &Node, revision: &Revision, said: &mut Vec<Diagnostic>) {
     let mut ceilings = Ceilings { revision, said };
     let slots = root.get("slots").and_then(Node::as_table).map(in_order).unwrap_or_default();
     for (name, slot) in slots {
@@ -20,7 +20,7 @@ pub(super) fn check(root: &Node, revision: &'static Revision, said: &mut Vec<Dia
 }
 
 struct Ceilings<'a> {
-    revision: &'static Revision,
+    revision: &'a Revision,
     said: &'a mut Vec<Diagnostic>,
 }
 

@@ -1,15 +1,16 @@
 //! The compiled form of a template, the same for all revisions: names are resolved to indexes, and texts are compiled
 //! to leaves.
 //!
-//! Immutable, `Send + Sync`, and independent of the text that it was compiled from. Parts that only one revision knows
-//! are empty in the other.
+//! Immutable, `Send + Sync`, and independent of the text that it was compiled from. Parts that only some revisions know
+//! are empty in the others.
 
 use std::sync::Arc;
 
+use crate::diag::Span;
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
-use super::revision::Revision;
+use super::revision::{Revision, Role};
 
 /// A compiled template.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct Template {
     /// The kind of task that it is written for.
     pub task: Arc<str>,
     /// The revision of the template language that it is written in.
-    pub revision: &'static Revision,
+    pub revision: Arc<Revision>,
     /// The layout of the conversation, in order.
     pub layout: Box<[Layout]>,
     /// The slots, in the order of the file as JavaScript reads it: names that are whole numbers first, ascending.
@@ -74,17 +75,6 @@ pub struct Block {
     pub skip_if_empty: bool,
     /// Conditions that must all hold; an empty list holds.
     pub when: Box<[Condition]>,
-}
-
-/// The role of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// `system`.
-    System,
-    /// `user`.
-    User,
-    /// `assistant`.
-    Assistant,
 }
 
 /// The source of a block's text.
@@ -173,9 +163,38 @@ pub struct DataRef {
     pub args: Option<Value>,
 }
 
-/// A condition: a test of the value that a source returns.
+/// A condition.
 #[derive(Debug)]
-pub struct Condition {
+pub enum Condition {
+    /// A test of one source.
+    Typed(TypedCondition),
+    /// A condition of the rule language, over sources as values.
+    Rule(RuleCondition),
+}
+
+/// A condition of the rule language. The pack compiles it, so only a build of the pack can evaluate it.
+#[derive(Debug)]
+pub struct RuleCondition {
+    /// Where it is written, by which the pack knows it.
+    pub place: Span,
+    /// The values that it may read, by their names in it.
+    pub reads: Box<[Reads]>,
+}
+
+/// A value that a condition of the rule language may read.
+#[derive(Debug)]
+pub struct Reads {
+    /// Its name in the condition.
+    pub name: Arc<str>,
+    /// The source.
+    pub on: DataRef,
+    /// The source if that one gives nothing.
+    pub or: Option<DataRef>,
+}
+
+/// A test of the value that a source returns.
+#[derive(Debug)]
+pub struct TypedCondition {
     /// The test.
     pub test: Test,
     /// The source that is tested.

@@ -1,10 +1,11 @@
-//! The keys that each part of a template can have, in both revisions. All other keys are ignored.
+//! The keys that each part of a template can have, in each revision. All other keys are ignored.
 
 use super::revision::Revision;
 use super::walk::Sort;
+use super::words::{ANCHOR, COMPARISON, EACH, FRAME, GROUP, IF, LANE, LAYOUT_MESSAGE, LAYOUT_SLOT, MESSAGE, REF, SLOT, TEST};
 use crate::diag::Node;
 
-/// Keys that only revision `base` knows.
+/// Keys that only a revision with flags knows.
 const FLAGS: &[&str] = &["prefix", "skipIfEmptyInterpolation", "interleave", "stopWhenOutOfBudget"];
 /// Keys of the file itself, including those of layers.
 const FILE: &[&str] = &[
@@ -35,25 +36,23 @@ pub(super) fn of_file(revision: &Revision) -> Vec<&'static str> {
 /// Keys of a part.
 pub(super) fn of(sort: Sort, node: &Node, revision: &Revision) -> Vec<&'static str> {
     let all: &[&str] = match sort {
-        Sort::LayoutMessage => &["kind", "name", "role", "content", "from", "prefix", "skipIfEmptyInterpolation"],
-        Sort::Frame => &["kind", "role", "content", "from", "prefix", "skipIfEmptyInterpolation"],
-        Sort::Message => &["kind", "role", "content", "from", "prefix", "skipIfEmptyInterpolation", "budget"],
-        Sort::LayoutSlot => &["kind", "name", "header", "footer", "omitIfEmpty"],
-        Sort::Anchor => &["kind", "key"],
-        Sort::Slot => &["priority", "when", "budget", "plan", "meta"],
-        Sort::Each => &["kind", "source", "map", "order", "fillDir", "limit", "interleave", "budget", "stopWhenOutOfBudget"],
-        Sort::If => &["kind", "when", "then", "else"],
+        Sort::LayoutMessage => LAYOUT_MESSAGE,
+        Sort::Frame => FRAME,
+        Sort::Message => MESSAGE,
+        Sort::LayoutSlot => LAYOUT_SLOT,
+        Sort::Anchor => ANCHOR,
+        Sort::Slot => SLOT,
+        Sort::Each => EACH,
+        Sort::If => IF,
         Sort::Condition => match node.get("type").and_then(Node::as_text) {
-            Some("exists" | "nonEmpty") => &["type", "ref"],
-            _ => &["type", "ref", "value"],
+            Some("exists" | "nonEmpty") => TEST,
+            _ => COMPARISON,
         },
-        Sort::Ref(_) => &["source", "args"],
-        Sort::Lane => &["id", "enabled", "role", "template", "order", "reserveTokens", "budget", "payload", "groups"],
-        Sort::Group => &["id", "match", "template", "openTemplate", "closeTemplate", "role", "order", "payload"],
+        Sort::Ref(_) => REF,
+        Sort::Lane => LANE,
+        Sort::Unknown(_) | Sort::Rule => &[],
+        Sort::Group => GROUP,
     };
-    let list = (revision.knows_anchors && (sort.is_block() || sort == Sort::Anchor)).then_some("when");
+    let list = (revision.knows_conditions && (sort.is_block() || sort == Sort::Anchor)).then_some("when");
     all.iter().copied().filter(|key| revision.knows_flags || !FLAGS.contains(key)).chain(list).collect()
 }
-
-/// The tables inside of a part that have keys of their own.
-pub(super) const INNER: [(&str, &[&str]); 2] = [("budget", &["maxTokens"]), ("interleave", &["kind", "text"])];

@@ -10,7 +10,7 @@ const MAX_PLACES: usize = 20;
 
 /// Returns one diagnostic that names all unknown sources, sorted. Conditions in lists of messages and anchors are not
 /// checked.
-pub(super) fn check(root: &Node, revision: &'static Revision, sources: &[&str]) -> Option<Diagnostic> {
+pub(super) fn check(root: &Node, revision: &Revision, sources: &[&str]) -> Option<Diagnostic> {
     let mut unknown: Vec<(&str, Span, String)> = Vec::new();
     walk(root, revision, &mut |sort, node, at| {
         let Sort::Ref(used) = sort else { return };

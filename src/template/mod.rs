@@ -1,7 +1,7 @@
 //! Prompt templates of slots and a layout, which ask the sources of a task for their data and fill slots by priority
 //! within a token budget.
 //!
-//! [`compile`] turns a file of either [`revision`] into a [`form::Template`]. Rendering fills the slots by priority
+//! [`compile`] turns a file of any [`revision`] into a [`form::Template`]. Rendering fills the slots by priority
 //! within nested budgets and then builds the layout. A template only names its sources; the caller provides the values.
 
 pub mod form;
@@ -16,24 +16,32 @@ pub(crate) mod task;
 mod advice;
 mod calls;
 mod ceilings;
+mod conditions;
 mod keys;
 mod lint;
 mod parts;
 mod read;
 mod render;
 mod rows;
+mod shape;
+mod spelling;
 mod structure;
 mod walk;
+mod words;
+mod written;
 
 pub use crate::text::leaf::{Leaf, Syntax};
 pub use advice::{Offer, advice};
 pub use form::Template;
 pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
-pub use revision::{BASE, HEAD, REVISIONS, Revision};
+pub use revision::{Revision, Revisions, Role};
 pub use rows::Templates;
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
+pub use written::{Written, conditions};
 
 pub(crate) use calls::TemplateCalls;
+
+use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Node, Report};
 
@@ -51,19 +59,20 @@ pub struct Asked<'a> {
     pub task: Option<&'a str>,
     /// The sources that it may name in addition to the [`RESERVED`] ones; `None`: any.
     pub sources: Option<&'a [&'a str]>,
-    /// The revision of a file that does not name one; `None`: `base`.
-    pub revision: Option<&'static Revision>,
+    /// The revision of a file that does not name one; `None`: the first.
+    pub revision: Option<&'a str>,
+    /// The revisions that it may be written in; `None`: those of the shipped packs.
+    pub revisions: Option<&'a Revisions>,
 }
 
-/// Compiles a file that has passed its schema. Task, sources, structure and texts are checked in this order, and each
+/// Compiles a file of a revision that has passed its schema. Task, sources, structure and texts are checked in this order, and each
 /// check only runs if the previous ones found nothing.
 ///
 /// # Errors
 /// `schema.value` if the file is written for another task; `template.source` for all unknown sources together;
 /// `template.structure` for the first contradiction of slots, layout and prefixes; `schema.*` for a file that has not
 /// passed its schema.
-pub fn compile(root: &Node, asked: &Asked<'_>) -> Result<Template, Report> {
-    let revision = named(root).or(asked.revision).unwrap_or(&BASE);
+pub fn compile(root: &Node, revision: &Arc<Revision>, asked: &Asked<'_>) -> Result<Template, Report> {
     let wrong = asked.task.and_then(|task| task_differs(root, task));
     let wrong = wrong.or_else(|| asked.sources.and_then(|sources| lint::check(root, revision, sources)));
     let wrong = wrong.or_else(|| structure::check(root, revision));
@@ -76,17 +85,6 @@ pub fn compile(root: &Node, asked: &Asked<'_>) -> Result<Template, Report> {
         report.push(*complaint);
         report
     })
-}
-
-/// The revision that a file is written for.
-#[must_use]
-pub fn revision_of(root: &Node) -> &'static Revision {
-    named(root).unwrap_or(&BASE)
-}
-
-fn named(root: &Node) -> Option<&'static Revision> {
-    let word = root.get("revision").and_then(Node::as_text)?;
-    REVISIONS.into_iter().find(|revision| revision.name == word)
 }
 
 /// The diagnostic about a template that is written for another task than the requested one.

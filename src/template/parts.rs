@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use super::form::{Anchor, Block, Condition, DataRef, Group, Lane, Order, Role, Test, Text};
-use super::revision::Revision;
+use super::conditions;
+use super::form::{Anchor, Block, Condition, DataRef, Group, Lane, Order, Test, Text, TypedCondition};
+use super::revision::{Revision, Role};
 use crate::diag::{Code, Data, Diagnostic, Node, Table};
 use crate::model::Value;
 use crate::text::leaf::Leaf;
@@ -85,14 +86,10 @@ pub(super) fn order(node: &Node) -> Read<Option<Order>> {
     }
 }
 
-fn role_of(node: &Node) -> Read<Option<Role>> {
-    match node.get("role").map(Node::as_text) {
-        None => Ok(None),
-        Some(Some("system")) => Ok(Some(Role::System)),
-        Some(Some("user")) => Ok(Some(Role::User)),
-        Some(Some("assistant")) => Ok(Some(Role::Assistant)),
-        Some(_) => Err(misfit(node, "a role")),
-    }
+fn role_of(node: &Node, revision: &Revision) -> Read<Option<Role>> {
+    let Some(written) = node.get("role") else { return Ok(None) };
+    let role = written.as_text().and_then(|name| revision.role(name));
+    Ok(Some(role.ok_or_else(|| misfit(written, "a role"))?.clone()))
 }
 
 /// A message block.
@@ -104,17 +101,17 @@ pub(super) fn block(node: &Node, revision: &Revision) -> Read<Block> {
     };
     let known = |key: &str| if revision.knows_flags { flag(node, key) } else { Ok(None) };
     Ok(Block {
-        role: role_of(node)?.ok_or_else(|| lacks(node, "role"))?,
+        role: role_of(node, revision)?.ok_or_else(|| lacks(node, "role"))?,
         text,
         prefix: known("prefix")?.unwrap_or(false),
         skip_if_empty: known("skipIfEmptyInterpolation")?.unwrap_or(false),
-        when: conditions(node, revision)?,
+        when: when_list(node, revision)?,
     })
 }
 
 /// The `when` list of a block or anchor.
-fn conditions(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
-    if !revision.knows_anchors || node.get("when").is_none() {
+fn when_list(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
+    if !revision.knows_conditions || node.get("when").is_none() {
         return Ok(Box::default());
     }
     list(node, "when")?.iter().map(condition).collect()
@@ -126,6 +123,9 @@ pub(super) fn condition_of(node: &Node) -> Read<Option<Condition>> {
 }
 
 fn condition(node: &Node) -> Read<Condition> {
+    if conditions::is_rule(node) {
+        return Ok(Condition::Rule(conditions::read(node)));
+    }
     let test = match word(node, "type")? {
         "exists" => Test::Exists,
         "nonEmpty" => Test::NonEmpty,
@@ -136,7 +136,7 @@ fn condition(node: &Node) -> Read<Condition> {
         _ => return Err(misfit(node, "a condition")),
     };
     let on = data_ref(node.get("ref").ok_or_else(|| lacks(node, "ref"))?)?;
-    Ok(Condition { test, on, value: node.get("value").map(Value::from) })
+    Ok(Condition::Typed(TypedCondition { test, on, value: node.get("value").map(Value::from) }))
 }
 
 /// A reference to a source.
@@ -151,7 +151,7 @@ pub(super) fn is_anchor(node: &Node, revision: &Revision) -> bool {
 
 pub(super) fn anchor(node: &Node, revision: &Revision) -> Read<Anchor> {
     let key = leaf_of(node, "key", revision)?.ok_or_else(|| lacks(node, "key"))?;
-    Ok(Anchor { key, when: conditions(node, revision)? })
+    Ok(Anchor { key, when: when_list(node, revision)? })
 }
 
 /// A lane, as it is written in a template or a task.
@@ -163,7 +163,7 @@ pub(super) fn lane(node: &Node, revision: &Revision) -> Read<Lane> {
     Ok(Lane {
         id: text(node, "id")?,
         enabled: flag(node, "enabled")?,
-        role: role_of(node)?,
+        role: role_of(node, revision)?,
         template: leaf_of(node, "template", revision)?,
         order: node.get("order").map(|order| signed(order).ok_or_else(|| misfit(order, "a whole number"))).transpose()?,
         reserve: reserve(node)?,
@@ -192,7 +192,7 @@ fn group(node: &Node, revision: &Revision) -> Read<Group> {
         template: leaf_of(node, "template", revision)?,
         open: leaf_of(node, "openTemplate", revision)?,
         close: leaf_of(node, "closeTemplate", revision)?,
-        role: role_of(node)?,
+        role: role_of(node, revision)?,
         order: order.unwrap_or(0),
         payload: node.get("payload").map(Value::from),
     })

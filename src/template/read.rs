@@ -11,7 +11,7 @@ use crate::diag::Node;
 use crate::model::value::MAX_DEPTH;
 
 /// Reads a whole template.
-pub(super) fn template(root: &Node, revision: &'static Revision) -> Read<Template> {
+pub(super) fn template(root: &Node, revision: &Arc<Revision>) -> Read<Template> {
     let written = in_order(parts::table(root, "slots")?);
     let places = written.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
     let reader = TemplateReader { revision, places };
@@ -27,7 +27,7 @@ pub(super) fn template(root: &Node, revision: &'static Revision) -> Read<Templat
         id: parts::text(root, "id")?,
         name: parts::text(root, "name")?,
         task: parts::text(root, "task")?,
-        revision,
+        revision: revision.clone(),
         layout,
         slots,
         order: order.into(),
@@ -36,7 +36,7 @@ pub(super) fn template(root: &Node, revision: &'static Revision) -> Read<Templat
 }
 
 struct TemplateReader<'a> {
-    revision: &'static Revision,
+    revision: &'a Revision,
     places: HashMap<&'a str, usize>,
 }
 

@@ -1,17 +1,33 @@
-//! The two revisions of the template language, as options of one engine.
+//! The revisions of the template language: options of one engine, as the rows of table `revision` give them.
 //!
-//! Neither changes its meaning: a file says which revision it was written for, and old templates always render the
-//! same. Source: the templating contract is `base`; `head` is the later state of the same program.
+//! A file says which revision it was written for, so a pack that wants another behaviour adds a row and changes none.
 
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::words;
+use crate::diag::{Code, Diagnostic, Field, Node, Report, Table, short, suggest};
+use crate::model::Pack;
 use crate::text::leaf::Syntax;
 
+/// The table of a pack that holds them.
+pub(crate) const TABLE: &str = "revision";
+
 /// How templates of a revision are read and rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision {
-    /// `base` or `head`.
-    pub name: &'static str,
+    /// The name of its row.
+    pub name: Arc<str>,
     /// The syntax of tags in texts.
     pub leaf: Syntax,
+    /// Whether `prefix`, `skipIfEmptyInterpolation`, `interleave` and `stopWhenOutOfBudget` are known.
+    pub knows_flags: bool,
+    /// Whether messages and anchors have `when`, a list of conditions.
+    pub knows_conditions: bool,
+    /// Whether anchors and lanes are known.
+    pub knows_anchors: bool,
     /// Whether the layout's own texts are paid for before slots run, from a reserve; otherwise they are paid for after
     /// them, from what is left.
     pub reserves_layout: bool,
@@ -19,33 +35,158 @@ pub struct Revision {
     pub frame_stops: bool,
     /// Whether joining neighbours changes a slot's message at every place of the slot.
     pub joins_shared: bool,
-    /// Whether `prefix`, `skipIfEmptyInterpolation`, `interleave` and `stopWhenOutOfBudget` are known.
-    pub knows_flags: bool,
-    /// Whether anchors, lanes, and `when` lists of messages are known.
-    pub knows_anchors: bool,
+    /// The text between neighbours that are joined; it costs no tokens.
+    pub joint: Arc<str>,
+    /// The roles that messages can have.
+    pub roles: Arc<[Role]>,
+    /// The roles whose messages can have `prefix`.
+    pub prefix_roles: Arc<[Role]>,
+    /// The role of the texts between the items of a loop.
+    pub separator_role: Role,
+    /// The role of the messages of a lane that names none.
+    pub lane_role: Role,
+    /// Other spellings of keys and words, and what they stand for.
+    pub spellings: IndexMap<Arc<str>, Arc<str>>,
 }
 
-/// The revision of the contract.
-pub const BASE: Revision = Revision {
-    name: "base",
-    leaf: Syntax::Paths,
-    reserves_layout: false,
-    frame_stops: true,
-    joins_shared: true,
-    knows_flags: true,
-    knows_anchors: false,
-};
+/// The role of a message: one of those that the revision of its template has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Role(pub Arc<str>);
 
-/// The later revision.
-pub const HEAD: Revision = Revision {
-    name: "head",
-    leaf: Syntax::Expressions,
-    reserves_layout: true,
-    frame_stops: false,
-    joins_shared: false,
-    knows_flags: false,
-    knows_anchors: true,
-};
+impl Role {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
 
-/// All revisions; the first is the default of a file that names none.
-pub const REVISIONS: [&Revision; 2] = [&BASE, &HEAD];
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The revisions of a pack, in the order of their rows; the first is that of a file that names none.
+#[derive(Debug, Clone, Default)]
+pub struct Revisions(IndexMap<Arc<str>, Arc<Revision>>);
+
+impl Revisions {
+    /// Reads the rows of a pack. Roles that do not fit together are reported.
+    #[must_use]
+    pub fn of(pack: &Pack, report: &mut Report) -> Self {
+        Self::read(pack.tables.get(TABLE).into_iter().flatten().map(|(name, row)| (name, &row.fields)), report)
+    }
+
+    /// The same from the names and fields of rows.
+    pub fn read<'a>(rows: impl IntoIterator<Item = (&'a Arc<str>, &'a Table)>, report: &mut Report) -> Self {
+        Self(rows.into_iter().map(|(name, fields)| (name.clone(), Arc::new(Revision::read(name, fields, report)))).collect())
+    }
+
+    /// The revision of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<Revision>> {
+        self.0.get(name)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Revision>> {
+        self.0.values()
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(AsRef::as_ref)
+    }
+
+    /// The revision that a file is written in: the one that it names, else `default`, else the first.
+    ///
+    /// # Errors
+    /// There is no revision of that name, or none at all.
+    pub fn of_file(&self, root: &Node, default: Option<&str>) -> Result<&Arc<Revision>, Box<Diagnostic>> {
+        let written = root.get("revision").filter(|node| node.as_text().is_some());
+        let Some(name) = written.and_then(Node::as_text).or(default) else {
+            return self.0.values().next().ok_or_else(|| {
+                let complaint = Diagnostic::new(Code::NameUnknown, "the pack has no revision of templates").at(root.span);
+                Box::new(complaint.missing(TABLE).help("extend a pack that has [[revision]] rows, or add one"))
+            });
+        };
+        self.get(name).ok_or_else(|| Box::new(self.unknown(name, written.unwrap_or(root)).label("not one of the allowed values")))
+    }
+
+    /// The diagnostic about a name that no revision has.
+    pub(super) fn unknown(&self, name: &str, at: &Node) -> Diagnostic {
+        let complaint = Diagnostic::new(Code::SchemaValue, format!("`revision` cannot be `{}`", short::word(name))).at(at.span);
+        let help = suggest::help(name, self.names()).unwrap_or_else(|| "name a [[revision]] row, or add one".to_owned());
+        complaint.missing(name).help(help)
+    }
+}
+
+impl Revision {
+    /// Reads a row that has passed its schema; a missing key has its default.
+    fn read(name: &Arc<str>, fields: &Table, report: &mut Report) -> Self {
+        let node = |key: &str| fields.get(key).map(|field| &field.node);
+        let flag = |key: &str| node(key).and_then(Node::as_bool).unwrap_or(false);
+        let role = |node: &Node| node.as_text().map(|text| Role(Arc::from(text)));
+        let roles = |key: &str, default: &[&str]| -> Arc<[Role]> {
+            let written = node(key).and_then(Node::as_list).map(|list| list.iter().filter_map(role).collect());
+            written.unwrap_or_else(|| default.iter().map(|name| Role(Arc::from(*name))).collect())
+        };
+        let one = |key: &str, default: &str| node(key).and_then(role).unwrap_or_else(|| Role(Arc::from(default)));
+        let spellings = node("spellings").and_then(Node::as_table).into_iter().flatten();
+        let made = Self {
+            name: name.clone(),
+            leaf: if node("syntax").and_then(Node::as_text) == Some("expressions") { Syntax::Expressions } else { Syntax::Paths },
+            knows_flags: flag("flags"),
+            knows_conditions: flag("conditions"),
+            knows_anchors: flag("anchors"),
+            reserves_layout: flag("layout_first"),
+            frame_stops: flag("frame_stops"),
+            joins_shared: flag("joins_shared"),
+            joint: Arc::from(node("joint").and_then(Node::as_text).unwrap_or("\n")),
+            roles: roles("roles", &["system", "user", "assistant"]),
+            prefix_roles: roles("prefix_roles", &["assistant"]),
+            separator_role: one("separator_role", "user"),
+            lane_role: one("lane_role", "system"),
+            spellings: spellings.filter_map(|(written, word)| Some((written.clone(), Arc::from(word.node.as_text()?)))).collect(),
+        };
+        made.check(fields, report);
+        made
+    }
+
+    /// Every role that the row names must be one of its `roles`, and every spelling must be of a word of the language.
+    fn check(&self, fields: &Table, report: &mut Report) {
+        let named = |key: &str| fields.get(key).map(|field: &Field| &field.node);
+        let single = ["separator_role", "lane_role"].into_iter().filter_map(named);
+        for node in single.chain(named("prefix_roles").and_then(Node::as_list).unwrap_or_default()) {
+            let Some(name) = node.as_text().filter(|name| self.role(name).is_none()) else { continue };
+            let message = format!("revision `{}` has no role `{}`", self.name, short::word(name));
+            let complaint = Diagnostic::new(Code::NameUnknown, message).at(node.span).missing(name);
+            let help = suggest::help(name, self.role_names()).unwrap_or_else(|| "name one of its `roles`".to_owned());
+            report.push(complaint.rule(format!("{TABLE} {}", self.name)).help(help));
+        }
+        for word in named("spellings").and_then(Node::as_table).into_iter().flat_map(Table::values).map(|field| &field.node) {
+            let Some(name) = word.as_text().filter(|name| !words::all().any(|known| known == *name)) else { continue };
+            let complaint = Diagnostic::new(Code::NameUnknown, format!("templates have no key or word `{}`", short::word(name)));
+            let help = suggest::help(name, words::all()).unwrap_or_else(|| "see docs/reference/template.md".to_owned());
+            report.push(complaint.at(word.span).missing(name).rule(format!("{TABLE} {}", self.name)).help(help));
+        }
+    }
+
+    /// The role of this name.
+    #[must_use]
+    pub fn role(&self, name: &str) -> Option<&Role> {
+        self.roles.iter().find(|role| role.as_str() == name)
+    }
+
+    /// The names of its roles.
+    pub fn role_names(&self) -> impl Iterator<Item = &str> {
+        self.roles.iter().map(Role::as_str)
+    }
+
+    /// Whether messages of a role can have `prefix`.
+    #[must_use]
+    pub fn takes_prefix(&self, role: &str) -> bool {
+        self.prefix_roles.iter().any(|known| known.as_str() == role)
+    }
+}

@@ -11,7 +11,8 @@ use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Table, short, sug
 use crate::model::Pack;
 use crate::model::pack::Row;
 
-use super::{Asked, KIND, Offer, Template, task};
+use super::revision::Revisions;
+use super::{Asked, KIND, Offer, Template, shape, spelling, task};
 
 /// Keys that no other rule file has; a file with two of them and without a `kind` is a template.
 const SHAPE: [&str; 3] = ["task", "layout", "slots"];
@@ -50,53 +51,65 @@ pub(crate) type SchemaCheck<'a> = &'a dyn Fn(&Node, &mut Report);
 pub(crate) fn checked(
     root: &Node,
     asked: &Asked<'_>,
+    revisions: &Revisions,
     offers: Option<&[Offer<'_>]>,
     schema: SchemaCheck<'_>,
     report: &mut Report,
 ) -> Option<Template> {
+    let revision = match revisions.of_file(root, asked.revision) {
+        Ok(revision) => revision,
+        Err(complaint) => {
+            report.push(*complaint);
+            return None;
+        }
+    };
+    let root = &spelling::known(root, revision);
     let mut found = Report::default();
-    schema(root, &mut found);
+    schema(&shape::known(root, revision), &mut found);
+    shape::check(root, revision, &mut found);
     asked.task.and_then(|task| super::task_differs(root, task)).into_iter().for_each(|complaint| found.push(complaint));
     let wrong = found.has_errors();
     report.extend(found);
     if wrong {
         return None;
     }
-    report.extend(super::advice(root, offers));
-    super::compile(root, asked).map_err(|complaints| report.extend(complaints)).ok()
+    report.extend(super::advice(root, revision, revisions, offers));
+    super::compile(root, revision, asked).map_err(|complaints| report.extend(complaints)).ok()
 }
 
 /// Compiles the templates of a pack, each against the sources that the pack offers to its task.
-pub(crate) fn compile_all(pack: &Pack, schema: SchemaCheck<'_>, report: &mut Report) -> Templates {
+pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaCheck<'_>, report: &mut Report) -> Templates {
     let mut out = Templates::default();
     for row in pack.tables.get(KIND).into_iter().flat_map(IndexMap::values) {
         let root = whole(row);
-        let (task, revision) = (root.get("task").and_then(Node::as_text), super::revision_of(&root));
-        let offers = task.and_then(|task| offers(pack, task, revision.name));
+        let task = root.get("task").and_then(Node::as_text);
+        let revision = revisions.of_file(&root, None).map_or("", |revision| &revision.name);
+        let offers = task.and_then(|task| offers(pack, task, revision));
         if let (None, Some(task)) = (&offers, root.get("task")) {
-            unknown_task(pack, task, report);
+            unknown_task(pack, task, revision, report);
         }
         let names: Option<Vec<&str>> = offers.as_ref().map(|all| all.iter().map(|offer| offer.name).collect());
         let asked = Asked { sources: names.as_deref(), ..Asked::default() };
-        let made = checked(&root, &asked, offers.as_deref(), schema, report);
+        let made = checked(&root, &asked, revisions, offers.as_deref(), schema, report);
         out.extend(made.map(|template| (row.name.clone(), Arc::new(template))));
     }
     out
 }
 
 /// The warning that the pack has no such task, so the sources of the template cannot be checked.
-fn unknown_task(pack: &Pack, task: &Node, report: &mut Report) {
+fn unknown_task(pack: &Pack, task: &Node, revision: &str, report: &mut Report) {
     let Some(name) = task.as_text() else { return };
     let rows = pack.tables.get("task").into_iter().flat_map(IndexMap::values);
-    let known = rows.map(|row| row.fields.get("for").and_then(|f| f.node.as_text()).unwrap_or(&row.name));
-    let help = suggest::help(name, known);
-    let message = format!("no row of the pack defines the task `{}`: the template's sources are not checked", short::word(name));
+    let known: Vec<&str> = rows.map(|row| row.fields.get("for").and_then(|f| f.node.as_text()).unwrap_or(&row.name)).collect();
+    let of = if known.contains(&name) { format!(" for templates of revision `{revision}`") } else { String::new() };
+    let help = suggest::help(name, known).filter(|_| of.is_empty());
+    let message = format!("no row of the pack defines the task `{}`{of}: the template's sources are not checked", short::word(name));
     let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing(name);
     report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".to_owned())));
 }
 
 /// A row in the form of a file.
-fn whole(row: &Row) -> Node {
+pub(super) fn whole(row: &Row) -> Node {
     let mut table = row.fields.clone();
     let id = Node { span: row.name_span, data: Data::Text(row.name.clone()) };
     // a row of an overlay has no title; layers know it by its name
@@ -107,7 +120,7 @@ fn whole(row: &Row) -> Node {
 }
 
 /// The sources of a task in a revision; `None` if the pack does not have that task.
-fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
+pub(super) fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
     let sources = task::offered(pack, task, revision)?;
     Some(sources.into_iter().map(|(name, row)| Offer::of(name, &row.fields)).collect())
 }

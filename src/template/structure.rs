@@ -1,11 +1,11 @@
-//! Checks of structure: the layout names slots that exist, and only the assistant's messages have a prefix.
+//! Checks of structure: the layout names slots that exist, and only messages of some roles have a prefix.
 
 use super::revision::Revision;
 use super::walk::{Sort, walk};
 use crate::diag::{Code, Diagnostic, Node, suggest};
 
 /// The first mistake; slots that do not exist are reported before prefixes.
-pub(super) fn check(root: &Node, revision: &'static Revision) -> Option<Diagnostic> {
+pub(super) fn check(root: &Node, revision: &Revision) -> Option<Diagnostic> {
     let slots = root.get("slots").and_then(Node::as_table)?;
     let (mut slot, mut prefix) = (None, None);
     walk(root, revision, &mut |sort, node, at| {
@@ -15,7 +15,7 @@ pub(super) fn check(root: &Node, revision: &'static Revision) -> Option<Diagnost
         }
         if sort.is_block() && revision.knows_flags && prefix.is_none() {
             let flag = node.get("prefix").filter(|flag| flag.as_bool() == Some(true));
-            let role = node.get("role").and_then(Node::as_text).filter(|role| *role != "assistant");
+            let role = node.get("role").and_then(Node::as_text).filter(|role| !revision.takes_prefix(role));
             prefix = flag.zip(role).map(|(flag, role)| (flag.span, role, at.crumb.clone()));
         }
     });
@@ -27,6 +27,10 @@ pub(super) fn check(root: &Node, revision: &'static Revision) -> Option<Diagnost
         );
     }
     let (span, role, crumb) = prefix?;
-    let message = format!("`prefix` is for role `assistant`, but stands on role `{role}` at `{crumb}`");
-    Some(Diagnostic::new(Code::TemplateStructure, message).at(span).help("take `prefix` away, or make it a message of the assistant"))
+    let roles: Vec<String> = revision.prefix_roles.iter().map(|role| format!("`{role}`")).collect();
+    let message = match roles.as_slice() {
+        [] => format!("`prefix` is for no role of revision `{}`, but stands on role `{role}` at `{crumb}`", revision.name),
+        roles => format!("`prefix` is for role {}, but stands on role `{role}` at `{crumb}`", roles.join(" or ")),
+    };
+    Some(Diagnostic::new(Code::TemplateStructure, message).at(span).help("take `prefix` away, or give the message that role"))
 }

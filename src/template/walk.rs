@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use super::conditions;
 use super::parts;
 use super::revision::Revision;
 use crate::diag::{Node, Table};
@@ -29,14 +30,18 @@ pub(super) enum Sort {
     Each,
     /// A branch.
     If,
-    /// A condition.
+    /// A condition with a `type`.
     Condition,
+    /// A condition of the rule language.
+    Rule,
     /// A reference to a source.
     Ref(Use),
     /// A lane for attachments.
     Lane,
     /// A group of a lane.
     Group,
+    /// An anchor where the revision has none; the kinds that a part can be of there.
+    Unknown(&'static [&'static str]),
 }
 
 impl Sort {
@@ -79,7 +84,7 @@ impl At {
 }
 
 /// Visits all parts: the layout in order, then slots in JavaScript's order of keys, then lanes.
-pub(super) fn walk<'a>(root: &'a Node, revision: &'static Revision, visit: &mut dyn FnMut(Sort, &'a Node, &At)) {
+pub(super) fn walk<'a>(root: &'a Node, revision: &Revision, visit: &mut dyn FnMut(Sort, &'a Node, &At)) {
     let mut walk = Walk { revision, visit, at: At::default(), depth: 0 };
     for (n, node) in items(root, "layout").enumerate() {
         walk.inside(&format!("layout.{n}"), &format!("layout[{n}]"), |walk| walk.layout(node));
@@ -107,7 +112,7 @@ fn items<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = &'a Node> + use<
 }
 
 struct Walk<'v, 'a> {
-    revision: &'static Revision,
+    revision: &'v Revision,
     visit: &'v mut dyn FnMut(Sort, &'a Node, &At),
     at: At,
     depth: usize,
@@ -137,7 +142,7 @@ impl<'a> Walk<'_, 'a> {
                 self.frames(node, "header");
                 self.frames(node, "footer");
             }
-            Some("anchor") => self.anchor(node),
+            Some("anchor") => self.anchor(node, &["message", "slot"]),
             _ => {}
         }
     }
@@ -147,7 +152,7 @@ impl<'a> Walk<'_, 'a> {
         for (n, frame) in written.as_list().unwrap_or(std::slice::from_ref(written)).iter().enumerate() {
             let path = if written.as_list().is_some() { format!("{key}.{n}") } else { key.to_owned() };
             self.inside(&path, &format!(".{key}[{n}]"), |walk| {
-                if parts::is_anchor(frame, walk.revision) { walk.anchor(frame) } else { walk.block(Sort::Frame, frame) }
+                if parts::is_anchor(frame, walk.revision) { walk.anchor(frame, &[]) } else { walk.block(Sort::Frame, frame) }
             });
         }
     }
@@ -158,10 +163,13 @@ impl<'a> Walk<'_, 'a> {
         self.when_list(node);
     }
 
-    fn anchor(&mut self, node: &'a Node) {
+    /// An anchor, or a part that is none, where the parts of these kinds can stand.
+    fn anchor(&mut self, node: &'a Node, others: &'static [&'static str]) {
         if self.revision.knows_anchors {
             self.see(Sort::Anchor, node);
             self.when_list(node);
+        } else {
+            self.see(Sort::Unknown(others), node);
         }
     }
 
@@ -172,7 +180,7 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn when_list(&mut self, node: &'a Node) {
-        if !self.revision.knows_anchors {
+        if !self.revision.knows_conditions {
             return;
         }
         for (n, condition) in items(node, "when").enumerate() {
@@ -187,6 +195,9 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn condition(&mut self, node: &'a Node, used: Use) {
+        if conditions::is_rule(node) {
+            return self.see(Sort::Rule, node);
+        }
         self.see(Sort::Condition, node);
         self.data_ref(node, "ref", used);
     }
@@ -219,7 +230,7 @@ impl<'a> Walk<'_, 'a> {
                 self.steps(node, "then", "if");
                 self.steps(node, "else", "if");
             }
-            Some("anchor") => self.anchor(node),
+            Some("anchor") => self.anchor(node, &["message", "forEach", "if"]),
             _ => {}
         }
         self.depth -= 1;

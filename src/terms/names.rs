@@ -31,6 +31,7 @@ pub const TABLES: &[&str] = &[
     "lore_place",
     "decorator",
     "task",
+    "revision",
     "source",
     "lane",
     "artifact",

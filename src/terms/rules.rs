@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
+use crate::diag::Span;
 use crate::model::{Fields, Map, Value};
 use crate::text::script::ScriptLimits;
 use crate::text::tokens::{Counter, Estimator};
@@ -33,6 +34,8 @@ pub struct Rules {
     pub exprs: Vec<Expr>,
     /// Compiled condition cells.
     pub conds: Vec<Cond>,
+    /// The numbers of conditions that stand in templates, by their place.
+    pub conditions: FxHashMap<Span, u32>,
     /// `[[account]]`.
     pub accounts: Vec<Account>,
     /// `[[ruler]]`.

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use tapster::Opened;
 use tapster::diag::{Code, Diagnostic, Severity};
 use tapster::pack::{Overlay, PackFiles, RuleFile, Shelf, Start};
-use tapster::template::{Asked, HEAD, form};
+use tapster::template::{Asked, form};
 use tapster::{PackError, Ruleset};
 
 const SOURCES: [&str; 3] = ["turns", "weather", "name"];
@@ -52,7 +52,7 @@ fn open_text(text: &str, asked: &Asked<'_>) -> Result<Opened, PackError> {
 }
 
 fn open(template: &Json) -> Result<Opened, PackError> {
-    open_text(&template.to_string(), &Asked { task: Some("demo"), sources: Some(&SOURCES), revision: None })
+    open_text(&template.to_string(), &Asked { task: Some("demo"), sources: Some(&SOURCES), ..Asked::default() })
 }
 
 /// `code message` of each complaint.
@@ -85,7 +85,7 @@ fn the_example_of_the_page_is_sound() {
     let text = include_str!("../authoring/note.toml");
     let file = RuleFile { name: "note.toml".into(), path_in_pack: "note.toml".into(), bytes: text.into() };
     let opened =
-        tapster::open_template(&file, &Asked { task: Some("letter"), sources: Some(&["turns", "weather"]), revision: None }).unwrap();
+        tapster::open_template(&file, &Asked { task: Some("letter"), sources: Some(&["turns", "weather"]), ..Asked::default() }).unwrap();
     assert!(opened.warnings.is_empty(), "{:?}", told(opened.warnings.items()));
     assert_eq!(opened.template.order.iter().map(|n| &*opened.template.slots[*n].name).collect::<Vec<_>>(), ["weather", "history"]);
 }
@@ -227,15 +227,15 @@ fn both_revisions_have_one_form() {
         other => panic!("{other:?}"),
     };
     let base = open(&template).unwrap();
-    assert_eq!((base.template.revision.name, base.template.lanes.len(), each(&base)), ("base", 0, (true, false)));
-    let head = open_text(&template.to_string(), &Asked { revision: Some(&HEAD), ..Asked::default() }).unwrap();
-    assert_eq!((head.template.revision.name, each(&head)), ("head", (false, true)));
+    assert_eq!((&*base.template.revision.name, base.template.lanes.len(), each(&base)), ("base", 0, (true, false)));
+    let head = open_text(&template.to_string(), &Asked { revision: Some("head"), ..Asked::default() }).unwrap();
+    assert_eq!((&*head.template.revision.name, each(&head)), ("head", (false, true)));
     let lane = &head.template.lanes[0];
     assert_eq!((lane.order, lane.reserve, lane.enabled), (Some(-1), Some(3), None));
     // what a file says itself wins
     change(&mut template, "revision", &json!("base"));
-    let said = open_text(&template.to_string(), &Asked { revision: Some(&HEAD), ..Asked::default() }).unwrap();
-    assert_eq!(said.template.revision.name, "base");
+    let said = open_text(&template.to_string(), &Asked { revision: Some("head"), ..Asked::default() }).unwrap();
+    assert_eq!(&*said.template.revision.name, "base");
 }
 
 #[test]

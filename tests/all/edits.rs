@@ -1,6 +1,7 @@
 //! A rule file is changed by one line, and the next build behaves differently; nothing is recompiled.
 //!
-//! Each file of `tests/edits/` names the line, a scene, and what the prompt is before and after the edit.
+//! Each file of `tests/edits/` names the line, a scene, and what the prompt is before and after the edit. Where it has an
+//! `overlay` instead, no file is changed: the prompt is made without and with the overlay. `with` is a file of both.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
@@ -40,8 +41,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn prompt(pack: &Path, scene: &Json) -> Json {
-    let rules = Ruleset::open(&pack.display().to_string(), &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
+fn prompt(pack: &Path, files: &[(&str, &str)], scene: &Json) -> Json {
+    let rules = Ruleset::open_with(&pack.display().to_string(), files).unwrap_or_else(|rejected| panic!("{rejected}"));
     match tapster::build(&rules, &Scene::new(scene)) {
         Ok(plan) => {
             let live = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.fields.to_json());
@@ -72,18 +73,25 @@ fn one_line_of_a_rule_file_changes_the_prompt() {
     copy(&root.join("rules"), &folder.0);
     for file in files {
         let edit: Json = toml::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        let rule_file = folder.0.join(edit["file"].as_str().unwrap());
-        let pack = folder.0.join(edit["pack"].as_str().unwrap());
-        let text = std::fs::read_to_string(&rule_file).unwrap();
+        let with: Vec<(&str, &str)> = edit["with"].as_str().map(|text| ("with.toml", text)).into_iter().collect();
         let mut check = |side: &str, got: Json| {
             if got != edit[side] {
                 wrong.push(format!("{} {side}\n  got      {got:#}\n  expected {:#}", file.display(), edit[side]));
             }
         };
         assert_ne!(edit["before"], edit["after"], "{}", file.display());
-        check("before", prompt(&pack, &edit["scene"]));
+        if let Some(overlay) = edit["overlay"].as_str() {
+            let pack = folder.0.join(edit["pack"].as_str().unwrap());
+            check("before", prompt(&pack, &with, &edit["scene"]));
+            check("after", prompt(&pack, &[&with[..], &[("overlay.toml", overlay)]].concat(), &edit["scene"]));
+            continue;
+        }
+        let rule_file = folder.0.join(edit["file"].as_str().unwrap());
+        let pack = folder.0.join(edit["pack"].as_str().unwrap());
+        let text = std::fs::read_to_string(&rule_file).unwrap();
+        check("before", prompt(&pack, &with, &edit["scene"]));
         std::fs::write(&rule_file, edited(&text, &edit)).unwrap();
-        check("after", prompt(&pack, &edit["scene"]));
+        check("after", prompt(&pack, &with, &edit["scene"]));
         std::fs::write(&rule_file, text).unwrap();
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -76,6 +76,65 @@ fn a_list_that_is_not_there_is_a_warning() {
 }
 
 #[test]
+fn conditions_of_the_rule_language_read_sources_as_values() {
+    let say = |word: &str| json!([{ "kind": "message", "role": "user", "content": word }]);
+    let of = |when: Json, data: Json| {
+        let plan = json!([{ "kind": "if", "when": when, "then": say("yes"), "else": say("no") }]);
+        text(&built(&template("turn_generation", "base", &plan), &data))
+    };
+    let turns = |n: usize| json!({ "turns": vec![json!({ "turnNo": 1 }); n] });
+    let many = json!({ "turns.count": { "ge": 2 }, "characters": { "exists": false } });
+    assert_eq!((of(many.clone(), turns(2)), of(many, turns(1))), ("yes".to_owned(), "no".to_owned()));
+    // `globals` is the source of the task, and `ctx` is the whole context; `$` is the scene
+    let any = json!({ "any": [{ "globals.char": "Bo" }, { "ctx.mood": { "matches": "/^ang/" } }, { "$template": "u" }] });
+    assert_eq!(of(any.clone(), json!({ "globals": { "char": "Bo" } })), "yes");
+    assert_eq!(of(any.clone(), json!({ "globals": { "char": "Al" }, "mood": "angry" })), "yes");
+    assert_eq!(of(any, json!({ "globals": { "char": "Al" }, "mood": "calm" })), "no");
+}
+
+#[test]
+fn conditions_of_the_rule_language_read_the_items_of_loops() {
+    let lines = json!([{ "kind": "forEach", "source": { "source": "turns" }, "map": [
+        { "kind": "message", "role": "user", "content": "{{item.turnNo}}", "when": [
+            { "item.turnNo": { "ge": "@index" }, "not": { "item.content": "cut" } },
+            { "type": "exists", "ref": { "source": "$item", "args": { "path": "turnNo" } } },
+        ] },
+    ] }]);
+    let data = json!({ "turns": [{ "turnNo": 3 }, { "turnNo": 2, "content": "cut" }, { "turnNo": 2 }, { "turnNo": 4 }, {}] });
+    let done = built(&template("turn_generation", "head", &lines), &data);
+    assert_eq!(text(&done), "4\n2");
+    let slot = json!({ "id": "t", "task": "turn_generation", "name": "T", "version": 1, "layout": [{ "kind": "slot", "name": "s" }],
+        "slots": { "s": { "priority": 0, "when": { "turns": { "nonempty": true } },
+            "plan": [{ "kind": "message", "role": "user", "content": "x" }] } } });
+    assert_eq!((text(&built(&slot, &data)), text(&built(&slot, &json!({ "turns": [] })))), ("x".to_owned(), String::new()));
+}
+
+#[test]
+fn a_condition_of_the_rule_language_needs_a_pack() {
+    let mut alone = template("t", "base", &json!([{ "kind": "message", "role": "user", "content": "x" }]));
+    alone["slots"]["s"]["when"] = json!({ "turns": { "nonempty": true } });
+    let file = tapster::RuleFile { name: "t.json".into(), path_in_pack: "t.json".into(), bytes: alone.to_string().into_bytes() };
+    let opened = tapster::open_template(&file, &tapster::template::Asked::default()).unwrap_or_else(|rejected| panic!("{rejected}"));
+    struct None;
+    impl tapster::template::Sources for None {
+        fn resolve(&self, _: &str, _: Option<&Value>) -> Result<Option<Value>, String> {
+            Ok(Option::None)
+        }
+    }
+    let inputs = tapster::template::Inputs {
+        context: &Value::Null,
+        sources: &None,
+        ruler: &tapster::template::QuarterRuler,
+        lanes: &[],
+        requests: &[],
+        limits: tapster::template::Limits::default(),
+    };
+    let error = tapster::template::render(&opened.template, &inputs, &mut tapster::template::Budget::new(Option::None)).unwrap_err();
+    assert_eq!(error.at, "slots.s.when");
+    assert!(error.to_string().contains("only a build of a pack"), "{error}");
+}
+
+#[test]
 fn each_revision_has_sources_of_its_own() {
     let turns: Vec<Json> = [(1, 1), (2, 1), (3, 2), (4, 3)].iter().map(|(n, c)| json!({ "turnNo": n, "chapterNumber": c })).collect();
     let data = json!({ "turns": turns });

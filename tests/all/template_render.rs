@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use tapster::Value;
 use tapster::pack::RuleFile;
 use tapster::template::{
-    self, Asked, Budget, ErrorKind, Inputs, Limits, QuarterRuler, RenderError, Rendered, Ruler, Sources, Template, offers, render,
+    Asked, Budget, ErrorKind, Inputs, Limits, QuarterRuler, RenderError, Rendered, Ruler, Sources, Template, offers, render,
 };
 
 fn compiled(template: &Json) -> Template {
@@ -180,7 +180,7 @@ fn a_broken_pattern_of_a_group_ends_the_render() {
     let error = refused(&with_lane, &json!({}), Limits::default());
     assert_eq!((error.kind, error.at.as_str()), (ErrorKind::Structure, "attachments.0"));
     let template = compiled(&written("head", json!([]), json!({})));
-    let lanes = offers::lanes(&Value::from(&json!([lane])), template.revision.leaf).unwrap_or_else(|e| panic!("{e}"));
+    let lanes = offers::lanes(&Value::from(&json!([lane])), &template.revision).unwrap_or_else(|e| panic!("{e}"));
     let (context, sources) = (Value::Null, Table::new(&json!({})));
     let limits = Limits::default();
     let inputs = Inputs { context: &context, sources: &sources, ruler: &QuarterRuler, lanes: &lanes, requests: &[], limits };
@@ -199,8 +199,8 @@ fn what_a_lane_leaves_of_its_reserve_goes_to_the_next_lanes() {
     let requests = json!([{ "lane": "first", "target": top, "groupId": "g" }, { "lane": "second", "target": top }]);
     let template = compiled(&written("head", json!([]), json!({})));
     let read = |why: String| panic!("{why}");
-    let lanes = offers::lanes(&Value::from(&lanes), template.revision.leaf).unwrap_or_else(read);
-    let requests = offers::requests(&Value::from(&requests), template.revision.leaf).unwrap_or_else(|why| panic!("{why}"));
+    let lanes = offers::lanes(&Value::from(&lanes), &template.revision).unwrap_or_else(read);
+    let requests = offers::requests(&Value::from(&requests), &template.revision).unwrap_or_else(|why| panic!("{why}"));
     let (context, sources, limits) = (Value::Null, Table::new(&json!({})), Limits::default());
     let inputs = Inputs { context: &context, sources: &sources, ruler: &QuarterRuler, lanes: &lanes, requests: &requests, limits };
     // one each for opening, message and closing, which the reserve does not pay; the other two are there for all
@@ -210,15 +210,16 @@ fn what_a_lane_leaves_of_its_reserve_goes_to_the_next_lanes() {
 
 #[test]
 fn offers_say_which_key_is_wrong() {
-    let leaf = template::HEAD.leaf;
-    let lanes = |json: Json| offers::lanes(&Value::from(&json), leaf).err();
+    let template = compiled(&written("head", json!([]), json!({})));
+    let revision = &template.revision;
+    let lanes = |json: Json| offers::lanes(&Value::from(&json), revision).err();
     assert_eq!(
         lanes(json!([{ "id": "a" }, { "id": "b", "groups": [{ "order": "x" }] }])).as_deref(),
         Some("1.groups.0.order must be a whole number")
     );
     assert_eq!(lanes(json!([{ "role": "user" }])).as_deref(), Some("0.id is missing"));
     assert_eq!(lanes(json!(null)), None);
-    let requests = |json: Json| offers::requests(&Value::from(&json), leaf).err();
+    let requests = |json: Json| offers::requests(&Value::from(&json), revision).err();
     let target = |target: Json| requests(json!([{ "lane": "a", "target": target }]));
     assert_eq!(target(json!({ "kind": "at" })).as_deref(), Some("0.target.key is missing"));
     assert_eq!(target(json!([{ "kind": "near" }])).as_deref(), Some("0.target.0.kind must be `at`, `offset` or `boundary`"));

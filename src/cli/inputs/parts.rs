@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use crate::diag::{Node, Sources};
 use crate::model::Value;
 use crate::pack::{Overlay, RuleFile, Start};
-use crate::template::revision::Revision;
 
 /// A template, as a scene file or a flag names it.
 #[derive(Debug, Clone)]
@@ -46,7 +45,7 @@ pub(in crate::cli) struct Parts {
     pub(in crate::cli) template: Option<Named>,
     pub(in crate::cli) task: Option<String>,
     pub(in crate::cli) data: Option<PathBuf>,
-    pub(in crate::cli) revision: Option<&'static Revision>,
+    pub(in crate::cli) revision: Option<String>,
     /// Scripted draws, which are used up before the seed is.
     pub(in crate::cli) draws: Option<Vec<f64>>,
     /// The table `scene` of the scene file as it is written, with the text that it stands in.

@@ -7,9 +7,8 @@ use clap::Args;
 use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
 use crate::model::Value;
 use crate::pack::files::{MAX_FOLDERS, is_pack};
-use crate::pack::{Library, Overlay, RuleFile, Start, json, open_template, read, toml};
+use crate::pack::{Library, Opened, Overlay, RuleFile, Ruleset, Start, json, open_template, read, toml};
 use crate::template::Asked;
-use crate::template::revision::{REVISIONS, Revision};
 
 use crate::cli::inputs::files::bytes_of;
 use crate::cli::inputs::files::shown;
@@ -29,9 +28,9 @@ pub(in crate::cli) struct Templated {
     template: Option<String>,
     #[command(flatten)]
     given: Given,
-    /// The revision of a template file that does not name one: base, head [default: base].
-    #[arg(long, value_name = "NAME", value_parser = revision, requires = "template")]
-    revision: Option<&'static Revision>,
+    /// The revision of a template file that does not name one [default: the first of the pack].
+    #[arg(long, value_name = "NAME", requires = "template")]
+    revision: Option<String>,
 }
 
 /// The data and the limits that a template is rendered with.
@@ -60,10 +59,6 @@ impl Given {
     }
 }
 
-fn revision(text: &str) -> Result<&'static Revision, String> {
-    REVISIONS.into_iter().find(|r| r.name == text).ok_or_else(|| "write `base` or `head`".to_owned())
-}
-
 impl Templated {
     /// Lays the flags over the parts.
     pub(in crate::cli) fn over(&self, parts: &mut Parts) {
@@ -71,7 +66,7 @@ impl Templated {
             parts.template = Some(Named::typed(template, Path::new("")));
         }
         self.given.over(parts);
-        parts.revision = self.revision.or(parts.revision);
+        parts.revision = self.revision.clone().or_else(|| parts.revision.take());
     }
 }
 
@@ -102,13 +97,13 @@ pub(in crate::cli) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Res
         parts.pack = Some(having(Some(task), show)?);
     }
     if let Some(file) = file {
-        let asked = Asked { task: parts.task.as_deref(), revision: parts.revision, ..Asked::default() };
-        let opened = open_template(&file, &asked).map_err(Stop::rejected)?.template;
+        let asked = Asked { task: parts.task.as_deref(), revision: parts.revision.as_deref(), ..Asked::default() };
+        let opened = opened(&file, &asked, parts.pack.as_ref(), &parts.overlays, show)?.template;
         parts.set.push(("template".to_owned(), Value::Text(opened.id.clone())));
         task = Some(opened.task.to_string());
         parts.overlays.push(Overlay::File(file));
         if parts.revision.is_some() {
-            parts.overlays.push(Overlay::File(of_revision(&opened.id, opened.revision)));
+            parts.overlays.push(Overlay::File(of_revision(&opened.id, &opened.revision.name)));
         }
     }
     if let Some(task) = &parts.task {
@@ -136,9 +131,29 @@ fn is_json(bytes: &[u8]) -> bool {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start().starts_with(b"{")
 }
 
+/// Compiles a template. Where that fails, a pack may have the revision that it is written in, and is asked.
+pub(in crate::cli) fn opened(
+    file: &RuleFile,
+    asked: &Asked<'_>,
+    pack: Option<&Start>,
+    overlays: &[Overlay],
+    show: &Show<'_, '_>,
+) -> Result<Opened, Stop> {
+    let first = open_template(file, asked);
+    let rules = match (&first, pack) {
+        (Err(_), Some(start)) => Ruleset::load(start, overlays, &library::shelf(show.io)).ok(),
+        _ => None,
+    };
+    let opened = match &rules {
+        Some(rules) => open_template(file, &Asked { revisions: Some(rules.revisions()), ..*asked }),
+        None => first,
+    };
+    opened.map_err(Stop::rejected)
+}
+
 /// A layer that sets the revision of a template.
-fn of_revision(id: &str, revision: &Revision) -> RuleFile {
-    let row = serde_json::json!({ "kind": "template", "id": id, "revision": revision.name });
+fn of_revision(id: &str, revision: &str) -> RuleFile {
+    let row = serde_json::json!({ "kind": "template", "id": id, "revision": revision });
     RuleFile { name: "--revision".to_owned(), path_in_pack: "revision.json".to_owned(), bytes: row.to_string().into_bytes() }
 }
 

@@ -1,12 +1,12 @@
 //! Conditions: tests of the value that a reference returns, without type conversion.
 
-use super::super::form::{Condition, Test};
+use super::super::form::{Test, TypedCondition};
 use crate::model::Value;
 use crate::text::leaf::{TooLong, same};
 
 /// Whether a condition holds for the value of its reference; `None` is absent, which is not the same as `null`.
 /// Comparing counts as steps of `left`.
-pub(super) fn holds(condition: &Condition, found: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
+pub(super) fn holds(condition: &TypedCondition, found: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
     let with = condition.value.as_ref();
     Ok(match condition.test {
         Test::Exists => found.is_some_and(|v| !v.is_null()),

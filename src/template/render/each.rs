@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::super::form::{Each, Role};
+use super::super::form::Each;
 use super::reach::{ListId, Reach};
 use super::{Message, Piece, RenderError, Run, order};
 use crate::model::Value;
@@ -110,6 +110,6 @@ impl Run<'_, '_> {
             return Ok(None);
         }
         self.meter.keep(&text)?;
-        Ok(Some(Piece::Message(Message { role: Role::User, content: text, prefix: false })))
+        Ok(Some(Piece::Message(Message { role: self.revision.separator_role.clone(), content: text, prefix: false })))
     }
 }

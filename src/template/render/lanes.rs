@@ -8,7 +8,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use super::super::form::{Occurrence, Request, Role, Target};
+use super::super::form::{Occurrence, Request, Target};
+use super::super::revision::Role;
 use super::layout::Page;
 use super::merge::{Group, Lane, given, laid};
 use super::{Message, RenderError, Run};
@@ -110,7 +111,7 @@ impl Run<'_, '_> {
         let payload = laid([lane.payload.as_ref(), group.and_then(|g| g.payload.as_ref()), request.payload.as_ref()]);
         let Some(text) = self.payload_text(template.as_ref(), payload)? else { return Ok(()) };
         let Some(at) = request.targets.iter().find_map(|target| place_of(target, anchors, page.order.len())) else { return Ok(()) };
-        let role = request.role.or(group.and_then(|g| g.role)).or(lane.role);
+        let role = request.role.as_ref().or(group.and_then(|g| g.role.as_ref())).or(lane.role.as_ref());
         if !self.put_in(role, text, at, page, anchors)? {
             return Ok(());
         }
@@ -118,7 +119,7 @@ impl Run<'_, '_> {
         if let (Some(id), Some(group)) = (id, group)
             && !open.get(id).is_some_and(|open| open.opened)
             && let Some(text) = self.wrapper(lane, group, group.open.as_ref())?
-            && self.put_in(group.role.or(lane.role), text, at, page, anchors)?
+            && self.put_in(group.role.as_ref().or(lane.role.as_ref()), text, at, page, anchors)?
         {
             last += 1;
             open.get_mut(id).into_iter().for_each(|open| open.opened = true);
@@ -138,7 +139,7 @@ impl Run<'_, '_> {
             let Some(group) = lane.groups.get(group) else { continue };
             let Some(text) = self.wrapper(lane, group, group.close.as_ref())? else { continue };
             let at = (last + 1).min(page.order.len());
-            self.put_in(group.role.or(lane.role), text, at, page, anchors)?;
+            self.put_in(group.role.as_ref().or(lane.role.as_ref()), text, at, page, anchors)?;
         }
         Ok(())
     }
@@ -158,7 +159,7 @@ impl Run<'_, '_> {
     /// Inserts a message if it fits.
     fn put_in(
         &mut self,
-        role: Option<Role>,
+        role: Option<&Role>,
         content: Arc<str>,
         at: usize,
         page: &mut Page,
@@ -171,7 +172,7 @@ impl Run<'_, '_> {
         self.meter.keep(&content)?;
         self.meter.step((page.order.len() + page.anchors.len()) as u64 / 16)?;
         page.order.insert(at.min(page.order.len()), page.cells.len());
-        page.cells.push(Message { role: role.unwrap_or(Role::System), content, prefix: false });
+        page.cells.push(Message { role: role.unwrap_or(&self.revision.lane_role).clone(), content, prefix: false });
         for place in anchors.values_mut().flatten().filter(|place| **place >= at) {
             *place += 1;
         }

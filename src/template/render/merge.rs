@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::super::form::{self, Role, Template};
+use super::super::form::{self, Template};
+use super::super::revision::Role;
 use super::meter::{ErrorKind, RenderError};
 use crate::model::{Map, Value};
 use crate::text::leaf::Leaf;
@@ -61,7 +62,7 @@ fn over(lane: &form::Lane, below: Option<&Lane>, broken: ErrorKind) -> Result<La
     Ok(Lane {
         id: lane.id.clone(),
         enabled: lane.enabled.unwrap_or(true),
-        role: lane.role.or(below.and_then(|b| b.role)),
+        role: lane.role.clone().or_else(|| below.and_then(|b| b.role.clone())),
         template: given(lane.template.as_ref()).or_else(|| below.and_then(|b| b.template.clone())),
         order: lane.order.unwrap_or(0),
         reserve: lane.reserve.or(below.map(|b| b.reserve)).unwrap_or(0),
@@ -86,7 +87,7 @@ fn compiled(group: &form::Group, lane: &str, broken: ErrorKind) -> Result<Group,
         template: given(group.template.as_ref()),
         open: given(group.open.as_ref()),
         close: given(group.close.as_ref()),
-        role: group.role,
+        role: group.role.clone(),
         payload: group.payload.clone(),
     })
 }

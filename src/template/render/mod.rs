@@ -1,6 +1,6 @@
 //! Rendering a compiled template: slots by priority within nested budgets, then the layout, then the requests of lanes.
 //!
-//! Both revisions use this engine and differ in options ([`super::revision`]). Missing data leaves a gap and is not an
+//! All revisions use this engine and differ in options ([`super::revision`]). Missing data leaves a gap and is not an
 //! error; a render only fails if it reaches a bound, or if a group has a pattern that cannot be compiled.
 
 mod budget;
@@ -23,7 +23,8 @@ pub use budget::{Budget, QuarterRuler, Ruler};
 pub use meter::{ErrorKind, Limits, RenderError};
 pub use sources::{Sources, Unread};
 
-use super::form::{Lane, Request, Role, Template};
+use super::form::{Lane, Request, Template};
+use super::revision::{Revision, Role};
 use crate::model::Value;
 use meter::Meter;
 use reach::Lists;
@@ -74,13 +75,14 @@ pub struct Message {
 pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> Result<Rendered, RenderError> {
     budget.begin();
     let data = Data::new(inputs.context, inputs.sources);
-    let mut run = Run { inputs, budget, data, meter: Meter::new(inputs.limits), lists: Lists::default() };
+    let mut run = Run { inputs, budget, data, meter: Meter::new(inputs.limits), lists: Lists::default(), revision: &template.revision };
     let messages = run.template(template)?;
     Ok(Rendered { messages, tokens: run.budget.total(), warnings: run.data.warnings })
 }
 
 /// One render.
 struct Run<'a, 'b> {
+    revision: &'b Revision,
     inputs: &'b Inputs<'a>,
     budget: &'b mut Budget,
     data: Data<'a>,
@@ -111,6 +113,6 @@ impl Run<'_, '_> {
         };
         self.budget.release(&layout, reserved);
         self.inject(&lanes, &queues, &mut page)?;
-        squash::squash(page, &mut self.meter)
+        squash::squash(page, &template.revision.joint, &mut self.meter)
     }
 }

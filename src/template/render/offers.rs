@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::form::{Group, Lane, Occurrence, Request, Role, Target};
+use super::super::form::{Group, Lane, Occurrence, Request, Target};
+use super::super::revision::{Revision, Role};
 use crate::model::{Map, Value};
-use crate::text::leaf::{Leaf, Syntax};
+use crate::text::leaf::Leaf;
 
 type Read<T> = Result<T, String>;
 
@@ -12,8 +13,8 @@ type Read<T> = Result<T, String>;
 ///
 /// # Errors
 /// The first key with a value of the wrong kind, as `0.role must be …`.
-pub fn lanes(list: &Value, syntax: Syntax) -> Result<Vec<Lane>, String> {
-    each(list, |of| lane(of, syntax))
+pub fn lanes(list: &Value, revision: &Revision) -> Result<Vec<Lane>, String> {
+    each(list, |of| lane(of, revision))
 }
 
 /// Reads requests from a list of tables with `lane`, `target` (one, or a list of which the first that exists is used),
@@ -22,8 +23,8 @@ pub fn lanes(list: &Value, syntax: Syntax) -> Result<Vec<Lane>, String> {
 ///
 /// # Errors
 /// The first key with a value of the wrong kind, as `0.lane must be …`.
-pub fn requests(list: &Value, syntax: Syntax) -> Result<Vec<Request>, String> {
-    each(list, |of| request(of, syntax))
+pub fn requests(list: &Value, revision: &Revision) -> Result<Vec<Request>, String> {
+    each(list, |of| request(of, revision))
 }
 
 fn each<T>(list: &Value, read: impl Fn(Fields<'_>) -> Read<T>) -> Read<Vec<T>> {
@@ -51,21 +52,17 @@ impl<'v> Fields<'v> {
         self.read(key, "a text", |value| if let Value::Text(text) = value { Some(text.clone()) } else { None })
     }
 
-    fn leaf(&self, key: &str, syntax: Syntax) -> Read<Option<Leaf>> {
-        self.read(key, "a text", |value| value.as_str().map(|text| Leaf::compile(text, syntax)))
+    fn leaf(&self, key: &str, revision: &Revision) -> Read<Option<Leaf>> {
+        self.read(key, "a text", |value| value.as_str().map(|text| Leaf::compile(text, revision.leaf)))
     }
 
     fn whole(&self, key: &str) -> Read<Option<i64>> {
         self.read(key, "a whole number", Value::as_i64)
     }
 
-    fn role(&self) -> Read<Option<Role>> {
-        self.read("role", "`system`, `user` or `assistant`", |value| match value.as_str()? {
-            "system" => Some(Role::System),
-            "user" => Some(Role::User),
-            "assistant" => Some(Role::Assistant),
-            _ => None,
-        })
+    fn role(&self, revision: &Revision) -> Read<Option<Role>> {
+        let names: Vec<String> = revision.role_names().map(|name| format!("`{name}`")).collect();
+        self.read("role", &format!("one of {}", names.join(", ")), |value| revision.role(value.as_str()?).cloned())
     }
 
     fn payload(&self) -> Read<Option<Value>> {
@@ -77,20 +74,20 @@ impl<'v> Fields<'v> {
     }
 }
 
-fn lane(of: Fields<'_>, syntax: Syntax) -> Read<Lane> {
+fn lane(of: Fields<'_>, revision: &Revision) -> Read<Lane> {
     let budget = of.read("budget", "a table", Value::as_map)?.map(|map| Fields(map).read("maxTokens", "a number from 0 on", tokens));
     Ok(Lane {
         id: Fields::must("id", of.text("id")?)?,
         enabled: of.read("enabled", "true or false", |value| if let Value::Bool(on) = value { Some(*on) } else { None })?,
-        role: of.role()?,
-        template: of.leaf("template", syntax)?,
+        role: of.role(revision)?,
+        template: of.leaf("template", revision)?,
         order: of.whole("order")?,
         reserve: of.read("reserveTokens", "a number from 0 on", tokens)?,
         budget: budget.transpose().map_err(|why| format!("budget.{why}"))?.flatten(),
         payload: of.payload()?,
         groups: of
             .get("groups")
-            .map(|list| each(list, |of| group(of, syntax)).map(Arc::from))
+            .map(|list| each(list, |of| group(of, revision)).map(Arc::from))
             .transpose()
             .map_err(|why| format!("groups.{why}"))?,
     })
@@ -103,20 +100,20 @@ fn tokens(value: &Value) -> Option<u64> {
     Some(number.ceil() as u64)
 }
 
-fn group(of: Fields<'_>, syntax: Syntax) -> Read<Group> {
+fn group(of: Fields<'_>, revision: &Revision) -> Read<Group> {
     Ok(Group {
         id: of.text("id")?,
         pattern: of.text("match")?,
-        template: of.leaf("template", syntax)?,
-        open: of.leaf("openTemplate", syntax)?,
-        close: of.leaf("closeTemplate", syntax)?,
-        role: of.role()?,
+        template: of.leaf("template", revision)?,
+        open: of.leaf("openTemplate", revision)?,
+        close: of.leaf("closeTemplate", revision)?,
+        role: of.role(revision)?,
         order: of.whole("order")?.unwrap_or(0),
         payload: of.payload()?,
     })
 }
 
-fn request(of: Fields<'_>, syntax: Syntax) -> Read<Request> {
+fn request(of: Fields<'_>, revision: &Revision) -> Read<Request> {
     let targets = match Fields::must("target", of.get("target"))? {
         list @ Value::List(_) => each(list, target),
         one => one
@@ -128,8 +125,8 @@ fn request(of: Fields<'_>, syntax: Syntax) -> Read<Request> {
     Ok(Request {
         lane: Fields::must("lane", of.text("lane")?)?,
         targets: targets.map_err(|why| format!("target.{why}"))?.into(),
-        role: of.role()?,
-        template: of.leaf("template", syntax)?,
+        role: of.role(revision)?,
+        template: of.leaf("template", revision)?,
         payload: of.payload()?,
         priority: of.read("priority", "a number", Value::as_f64)?.unwrap_or(0.0),
         group: of.text("groupId")?,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::form::{Anchor, Block, Condition, Node, Slot, Template, Text};
-use super::{Message, Piece, RenderError, Run, condition};
-use crate::model::Value;
+use super::super::form::{Anchor, Block, Condition, Node, Reads, RuleCondition, Slot, Template, Text};
+use super::{ErrorKind, Message, Piece, RenderError, Run, condition};
+use crate::model::{Map, Value};
 use crate::text::leaf::{Leaf, Printed, value_text};
 
 /// Most values that one condition compares.
@@ -80,11 +80,27 @@ impl Run<'_, '_> {
 
     /// Whether a condition holds.
     pub(super) fn holds(&mut self, when: &Condition) -> Result<bool, RenderError> {
+        let when = match when {
+            Condition::Typed(when) => when,
+            Condition::Rule(when) => return self.holds_rule(when),
+        };
         let found = self.data.resolve(&when.on);
         let mut left = MOST_COMPARED;
         let holds = condition::holds(when, found.as_ref(), &mut left).map_err(|why| self.meter.refused(why))?;
         self.meter.step(((MOST_COMPARED - left) / 16) as u64)?;
         Ok(holds)
+    }
+
+    /// Whether a condition of the rule language holds for the values of its sources.
+    fn holds_rule(&mut self, when: &RuleCondition) -> Result<bool, RenderError> {
+        self.meter.step(1 + when.reads.len() as u64)?;
+        let mut values = Map::default();
+        for Reads { name, on, or } in &when.reads {
+            let value = self.data.resolve(on).or_else(|| self.data.resolve(or.as_ref()?));
+            values.extend(value.map(|value| (name.clone(), value)));
+        }
+        let held = self.inputs.sources.holds(when.place, &Value::map(values));
+        held.map_err(|why| RenderError::new(ErrorKind::Render, why))
     }
 
     /// Whether all conditions hold.
@@ -137,5 +153,5 @@ impl Run<'_, '_> {
 
 /// The message of a block with its text.
 pub(super) fn message(block: &Block, content: Arc<str>) -> Message {
-    Message { role: block.role, content, prefix: block.prefix }
+    Message { role: block.role.clone(), content, prefix: block.prefix }
 }

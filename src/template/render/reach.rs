@@ -95,7 +95,7 @@ impl Reach {
 
 /// Whether a condition only reads values that cannot fail.
 fn is_quiet(when: &Condition) -> bool {
-    super::super::RESERVED.contains(&&*when.on.source)
+    matches!(when, Condition::Typed(when) if super::super::RESERVED.contains(&&*when.on.source))
 }
 
 /// A list of this render.

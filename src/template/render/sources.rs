@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::super::form::DataRef;
+use crate::diag::Span;
 use crate::model::{Map, Value};
 use crate::text::leaf::{self, Leaf, Printed, Scope, TooLong};
 
@@ -22,6 +23,15 @@ pub trait Sources {
     /// # Errors
     /// Why the source cannot be read: it is absent then, and the render has a warning.
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String>;
+
+    /// Whether the condition of the rule language that is written at this place holds for a table of values.
+    ///
+    /// # Errors
+    /// Why it cannot be evaluated, which ends the render. Without a pack that is always so.
+    fn holds(&self, place: Span, values: &Value) -> Result<bool, String> {
+        let _ = (place, values);
+        Err("the condition is one of the rule language, which only a build of a pack can evaluate".to_owned())
+    }
 }
 
 /// A warning: a source could not be read and was absent for the template.

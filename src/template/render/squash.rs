@@ -1,4 +1,4 @@
-//! Joins neighbours of the same role into one message, with a line break between them, which costs no tokens.
+//! Joins neighbours of the same role into one message, with the joint of the revision between them, which costs no tokens.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::meter::Meter;
 use super::{Message, RenderError};
 
 /// Joins the neighbours of a page. A message that occurs at several places changes at all of them.
-pub(super) fn squash(page: Page, meter: &mut Meter) -> Result<Vec<Message>, RenderError> {
+pub(super) fn squash(page: Page, joint: &str, meter: &mut Meter) -> Result<Vec<Message>, RenderError> {
     let Page { cells, order, .. } = page;
     let mut joined: FxHashMap<usize, String> = FxHashMap::default();
     let mut kept: Vec<usize> = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn squash(page: Page, meter: &mut Meter) -> Result<Vec<Message>, Rend
             Entry::Occupied(text) => text.into_mut(),
             Entry::Vacant(free) => free.insert(before.content.to_string()),
         };
-        text.push('\n');
+        text.push_str(joint);
         text.push_str(&added);
     }
     finish(&cells, &kept, &joined, meter)

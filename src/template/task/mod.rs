@@ -16,6 +16,8 @@ use crate::model::Pack;
 use crate::model::pack::Row;
 use crate::terms::Rules;
 
+use super::revision::Revisions;
+
 pub use lanes::Lane;
 pub use sources::Source;
 
@@ -43,12 +45,18 @@ pub struct Task {
 impl Tasks {
     /// Compiles the rows of tables `task`, `source` and `lane` of a pack whose values have been compiled.
     #[must_use]
-    pub fn compile(rules: &Rules, pack: &Pack) -> (Self, Report) {
+    pub fn compile(rules: &Rules, pack: &Pack, revisions: &Revisions) -> (Self, Report) {
         let mut report = Report::default();
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, row)| row);
         let sources: Vec<Arc<Source>> = rows("source").map(|row| Arc::new(Source::compile(rules, row, &mut report))).collect();
         let lanes: Vec<Arc<Lane>> = rows("lane").map(|row| Arc::new(Lane::compile(rules, row))).collect();
         let list: Vec<Task> = rows("task").map(|row| Task::compile(row, &sources, &lanes, &mut report)).collect();
+        for row in rows("task") {
+            let named = row.fields.get("revision").and_then(|field| Some((&field.node, field.node.as_text()?)));
+            if let Some((node, name)) = named.filter(|(_, name)| revisions.get(name).is_none()) {
+                report.push(revisions.unknown(name, node).rule(format!("task {}", row.name)));
+            }
+        }
         for row in rows("source").filter(|row| !list.iter().any(|t| t.sources.iter().any(|s| s.whole == row.name))) {
             homeless("source", row, &list, &mut report);
         }

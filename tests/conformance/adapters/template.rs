@@ -2,7 +2,6 @@
 
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::template::form::Role;
 use tapster::template::{Budget, Inputs, Limits, QuarterRuler, Rendered, Sources, offers, render};
 
 use super::{template_check, template_pack};
@@ -41,8 +40,8 @@ fn rendered(case: &Case) -> Result<Json, Json> {
     let sources = Declared { all: &input["task"]["sources"], context: &input["context"] };
     let read = |key: &str| Value::from(&input["options"][key]);
     let wrong = |why: String| json!({ "error": { "category": "render", "said": [why] } });
-    let lanes = offers::lanes(&read("attachmentDefaults"), template.revision.leaf).map_err(wrong)?;
-    let requests = offers::requests(&read("injections"), template.revision.leaf).map_err(wrong)?;
+    let lanes = offers::lanes(&read("attachmentDefaults"), &template.revision).map_err(wrong)?;
+    let requests = offers::requests(&read("injections"), &template.revision).map_err(wrong)?;
     let ruler = QuarterRuler;
     let inputs =
         Inputs { context: &context, sources: &sources, ruler: &ruler, lanes: &lanes, requests: &requests, limits: Limits::default() };
@@ -58,13 +57,8 @@ fn rendered(case: &Case) -> Result<Json, Json> {
 
 /// A render as the cases have it.
 pub(super) fn told(done: &Rendered, warnings: usize) -> Json {
-    let role = |role: Role| match role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    };
     let message = |m: &tapster::template::Message| {
-        let mut message = json!({ "role": role(m.role), "content": &*m.content });
+        let mut message = json!({ "role": m.role.as_str(), "content": &*m.content });
         if m.prefix {
             message["prefix"] = json!(true);
         }

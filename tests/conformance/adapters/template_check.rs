@@ -5,7 +5,7 @@ use tapster::Opened;
 use tapster::PackError;
 use tapster::diag::Severity;
 use tapster::pack::RuleFile;
-use tapster::template::{Asked, REVISIONS};
+use tapster::template::Asked;
 
 use crate::case::{Case, Check};
 
@@ -29,7 +29,8 @@ pub(super) fn opened(case: &Case) -> Result<Opened, Json> {
     let asked = Asked {
         task: input["task"]["kind"].as_str().filter(|_| asked_for("checkKind")),
         sources: names.as_deref().filter(|_| asked_for("lint")),
-        revision: REVISIONS.into_iter().find(|revision| input["revision"] == revision.name),
+        revision: input["revision"].as_str(),
+        ..Asked::default()
     };
     tapster::open_template(&file, &asked).map_err(|rejected| error(&rejected))
 }

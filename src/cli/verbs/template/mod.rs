@@ -18,6 +18,7 @@ use crate::template::{Asked, Template};
 use crate::cli::inputs::files::bytes_of;
 use crate::cli::inputs::files::shown;
 use crate::cli::inputs::library;
+use crate::cli::inputs::templated;
 use crate::cli::inputs::templated::pack_of;
 use crate::cli::layout::head;
 use crate::cli::layout::table;
@@ -175,13 +176,15 @@ impl List {
         let listing = wait(shelf.store.list()).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))?;
         let mut rows = Vec::new();
         for id in &listing.ids {
-            rows.push(match shelf.read(id).and_then(|stored| own(id, &stored, &Asked::default()).map(|opened| (stored, opened))) {
-                Ok((stored, opened)) => about(&opened.template, &stored),
-                Err(stop) => {
-                    show.stop(stop);
-                    json!({ "id": id, "broken": true })
-                }
-            });
+            rows.push(
+                match shelf.read(id).and_then(|stored| own(id, &stored, &Asked::default(), None, show).map(|opened| (stored, opened))) {
+                    Ok((stored, opened)) => about(&opened.template, &stored),
+                    Err(stop) => {
+                        show.stop(stop);
+                        json!({ "id": id, "broken": true })
+                    }
+                },
+            );
         }
         for stranger in &listing.strangers {
             let message = format!("`{}` was not stored here and is passed over; `tapster template add` stores it", head(stranger, 200));
@@ -200,7 +203,8 @@ impl ShowOne {
     fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let shelf = self.place.open(show)?;
         let stored = shelf.read(&self.id)?;
-        let opened = own(&self.id, &stored, &Asked::default())?;
+        let start = self.fitting.pack.as_deref().map(Start::typed);
+        let opened = own(&self.id, &stored, &Asked::default(), start.as_ref(), show)?;
         self.fitting.check(&stored_file(&stored), show)?;
         // it has been read, so it is UTF-8
         let text = String::from_utf8_lossy(&stored.bytes);
@@ -236,9 +240,10 @@ impl Fitting {
     /// Checks a template, also against the sources of its task if a pack is named.
     fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
         let asked = Asked { task: self.task.as_deref(), ..Asked::default() };
-        let opened = open_template(file, &asked).map_err(Stop::rejected)?;
-        match &self.pack {
-            Some(pack) => fits(&Start::typed(pack), file, &opened.template, show),
+        let start = self.pack.as_deref().map(Start::typed);
+        let opened = templated::opened(file, &asked, start.as_ref(), &[], show)?;
+        match &start {
+            Some(start) => fits(start, file, &opened.template, show),
             None => Ok(opened),
         }
     }
@@ -264,14 +269,15 @@ impl Fitting {
 fn fits(start: &Start, file: &RuleFile, template: &Template, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
     let rules = library::open(start, &[], show)?;
     let names = offered(&rules, template)?;
-    let asked = Asked { task: Some(&template.task), sources: Some(&names), ..Asked::default() };
+    let revisions = Some(rules.revisions());
+    let asked = Asked { task: Some(&template.task), sources: Some(&names), revisions, ..Asked::default() };
     open_template(file, &asked).map_err(Stop::rejected)
 }
 
 /// The sources that a pack offers to a template.
 fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, Stop> {
     let tasks = rules.tasks();
-    tasks.find(&template.task, template.revision.name).map(crate::template::task::Task::names).ok_or_else(|| {
+    tasks.find(&template.task, &template.revision.name).map(crate::template::task::Task::names).ok_or_else(|| {
         let kinds = tasks.kinds();
         let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| match kinds.is_empty() {
             true => "name a pack that has tasks".to_owned(),

@@ -49,9 +49,10 @@ pub(in crate::cli) struct Render {
 impl Render {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let stored = self.place.open(show)?.read(&self.id)?;
-        own(&self.id, &stored, &Asked { task: self.given.task.as_deref(), ..Asked::default() })?;
-        let mut parts =
-            Parts { pack: self.pack.as_deref().map(Start::typed), template: Some(Named::Read(stored_file(&stored))), ..Parts::default() };
+        let start = self.pack.as_deref().map(Start::typed);
+        let asked = Asked { task: self.given.task.as_deref(), ..Asked::default() };
+        own(&self.id, &stored, &asked, start.as_ref(), show)?;
+        let mut parts = Parts { pack: start, template: Some(Named::Read(stored_file(&stored))), ..Parts::default() };
         self.given.over(&mut parts);
         templated::read_in(&mut parts, show)?;
         // its warnings were shown when it was added

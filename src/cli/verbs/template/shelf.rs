@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use clap::Args;
 
 use crate::diag::{Code, Diagnostic, suggest};
-use crate::pack::{Opened, RuleFile, open_template};
+use crate::pack::{Opened, RuleFile, Start};
 use crate::store::{FolderStore, Stored, TemplateStore};
 use crate::template::Asked;
 
 use crate::cli::inputs::store::Named;
 use crate::cli::inputs::store::from_env;
+use crate::cli::inputs::templated;
 use crate::cli::layout::head;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
@@ -84,9 +85,10 @@ impl Shelf {
     }
 }
 
-/// Reads a stored template, whose id must be the one that it is stored under.
-pub(in crate::cli) fn own(id: &str, stored: &Stored, asked: &Asked<'_>) -> Result<Opened, Stop> {
-    let opened = open_template(&stored_file(stored), asked).map_err(Stop::rejected)?;
+/// Reads a stored template, whose id must be the one that it is stored under. A pack may have the revision that it is
+/// written in.
+pub(in crate::cli) fn own(id: &str, stored: &Stored, asked: &Asked<'_>, pack: Option<&Start>, show: &Show<'_, '_>) -> Result<Opened, Stop> {
+    let opened = templated::opened(&stored_file(stored), asked, pack, &[], show)?;
     if &*opened.template.id != id {
         let message = format!("`{}` holds template `{}`, and not `{}`", stored.name, head(&opened.template.id, 60), head(id, 60));
         let help = "write its `id` back, or add it anew with `tapster template add`";
