@@ -98,9 +98,9 @@ pub const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "laid",
-        doc: "the tables of a list laid over each other: a later key replaces an earlier one, also with null; what is not a table is left out",
-        args: OF,
-        run: |args| Ok(laid(of(args))),
+        doc: "the tables of a list laid over each other: a later key replaces an earlier one, also with null; what is not a table is left out. With `deep = true`, tables in them are laid over each other too, at every level, and null replaces nothing",
+        args: &[("of", true), ("deep", false)],
+        run: |args| Ok(laid(of(args), args.get("deep").is_some_and(Value::truthy))),
     },
     Function {
         name: "language_tag",
@@ -371,9 +371,14 @@ fn concat(args: &Args) -> Result<Value, Refusal> {
 }
 
 /// The tables of a list laid over each other.
-fn laid(tables: &Value) -> Value {
+fn laid(tables: &Value, deep: bool) -> Value {
+    let tables = tables.as_list().unwrap_or_default();
+    if deep {
+        let tables = tables.iter().filter(|table| table.as_map().is_some());
+        return tables.fold(Value::map(Map::default()), |below, table| table.clone().over(below));
+    }
     let mut out = Map::default();
-    for table in tables.as_list().unwrap_or_default().iter().filter_map(Value::as_map) {
+    for table in tables.iter().filter_map(Value::as_map) {
         for (key, value) in table {
             out.insert(Arc::clone(key), value.clone());
         }
