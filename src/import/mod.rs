@@ -96,8 +96,8 @@ impl Contents {
         Self { container, documents, assets: Vec::new(), kept, skipped: 0, report }
     }
 
-    /// The main document: `ccv3` if there is one, else `chara`, else the first. `None` only for a value without
-    /// documents.
+    /// The main document where no pack says which one it is ([`main_document`](crate::main_document)): `ccv3` if there is
+    /// one, else `chara`, else the first. `None` only for a value without documents.
     #[must_use]
     pub fn main(&self) -> Option<&Document> {
         let labelled = |label: &str| self.documents.iter().find(|d| d.label == label);

@@ -136,6 +136,12 @@ pub const FUNCTIONS: &[Function] = &[
         run: parse_json,
     },
     Function {
+        name: "parse_time",
+        doc: "the milliseconds since 1970 of a date text, or a number as it is; nothing if it is no date. `stamps` lists further notations of times, such as `$table.time_stamp`; `zone` is the distance of the local clock from UTC in minutes (default: 0)",
+        args: &[("of", true), ("stamps", false), ("zone", false)],
+        run: parse_time,
+    },
+    Function {
         name: "pointer",
         doc: "the JSON Pointer (RFC 6901) of a list of keys and indexes, with `~` and `/` in them escaped",
         args: OF,
@@ -272,6 +278,18 @@ fn format_time(args: &Args) -> Result<Value, Refusal> {
         }
     };
     Ok(Value::text(at.map_or_else(|| INVALID.into(), |at| at.format(&pattern, calendar))))
+}
+
+fn parse_time(args: &Args) -> Result<Value, Refusal> {
+    let zone = match args.get("zone").filter(|zone| !zone.is_null()) {
+        None => 0,
+        Some(zone) => zone.as_i64().and_then(|zone| i32::try_from(zone).ok()).ok_or("`zone` must be a whole number of minutes")?,
+    };
+    let at = match (of(args), args.get("stamps").filter(|stamps| !stamps.is_null())) {
+        (Value::Text(text), Some(stamps)) => Moment::parse_stamp(text, zone, stamps)?,
+        (other, _) => Moment::of_value(other, zone),
+    };
+    Ok(at.map_or(Value::Null, |at| Value::Int(at.millis())))
 }
 
 /// The language of a date.

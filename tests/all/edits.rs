@@ -1,13 +1,14 @@
 //! A rule file is changed by one line, and the next build behaves differently; nothing is recompiled.
 //!
-//! Each file of `tests/edits/` names the line, a scene, and what the prompt is before and after the edit.
+//! Each file of `tests/edits/` names the line, a scene, and what the prompt is before and after the edit. Instead of a line
+//! it may hold an `overlay`, which is laid over the pack, and instead of a scene its `parts`, which the pack makes one of.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use tapster::{Ruleset, Scene};
+use tapster::{Ruleset, Scene, ScenePart, Value, assemble_scene};
 
 /// A folder of its own for one test; gone when the test ends.
 struct Folder(PathBuf);
@@ -40,15 +41,26 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn prompt(pack: &Path, scene: &Json) -> Json {
-    let rules = Ruleset::open(&pack.display().to_string(), &[]).unwrap_or_else(|rejected| panic!("{rejected}"));
-    match tapster::build(&rules, &Scene::new(scene)) {
+fn prompt(pack: &Path, overlays: &[(&str, &str)], edit: &Json) -> Json {
+    let rules = Ruleset::open_with(&pack.display().to_string(), overlays).unwrap_or_else(|rejected| panic!("{rejected}"));
+    match tapster::build(&rules, &scene(&rules, edit)) {
         Ok(plan) => {
             let live = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.fields.to_json());
             live.map(|b| json!(format!("{}: {}", b["role"].as_str().unwrap_or(""), b["text"].as_str().unwrap_or("")))).collect()
         }
         Err(error) => json!(error.to_string()),
     }
+}
+
+/// The scene of an edit, or what the pack makes of its parts.
+fn scene(rules: &Ruleset, edit: &Json) -> Scene {
+    let Some(parts) = edit["parts"].as_array() else { return Scene::new(&edit["scene"]) };
+    let text = |part: &Json, key: &str| part[key].as_str().unwrap_or("").to_owned();
+    let part = |part: &Json| ScenePart { kind: text(part, "kind"), stem: text(part, "stem"), scene: Value::from(&part["scene"]) };
+    let parts: Vec<ScenePart> = parts.iter().map(part).collect();
+    let made = assemble_scene(rules, &parts).unwrap_or_else(|error| panic!("{error}"));
+    assert!(made.warnings.is_empty(), "{:?}", made.warnings);
+    made.scene
 }
 
 /// The text with the edit made, once and in one line.
@@ -72,18 +84,22 @@ fn one_line_of_a_rule_file_changes_the_prompt() {
     copy(&root.join("rules"), &folder.0);
     for file in files {
         let edit: Json = toml::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        let rule_file = folder.0.join(edit["file"].as_str().unwrap());
         let pack = folder.0.join(edit["pack"].as_str().unwrap());
-        let text = std::fs::read_to_string(&rule_file).unwrap();
         let mut check = |side: &str, got: Json| {
             if got != edit[side] {
                 wrong.push(format!("{} {side}\n  got      {got:#}\n  expected {:#}", file.display(), edit[side]));
             }
         };
         assert_ne!(edit["before"], edit["after"], "{}", file.display());
-        check("before", prompt(&pack, &edit["scene"]));
+        check("before", prompt(&pack, &[], &edit));
+        if let Some(overlay) = edit["overlay"].as_str() {
+            check("after", prompt(&pack, &[("edit.toml", overlay)], &edit));
+            continue;
+        }
+        let rule_file = folder.0.join(edit["file"].as_str().unwrap());
+        let text = std::fs::read_to_string(&rule_file).unwrap();
         std::fs::write(&rule_file, edited(&text, &edit)).unwrap();
-        check("after", prompt(&pack, &edit["scene"]));
+        check("after", prompt(&pack, &[], &edit));
         std::fs::write(&rule_file, text).unwrap();
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

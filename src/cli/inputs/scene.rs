@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document};
+use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document, main_document};
 use crate::diag::{Code, Diagnostic, Report, Severity, Sources};
 use crate::import::{self, Container, Contents};
 use crate::model::{Map, Scene, Value};
@@ -129,7 +129,7 @@ pub(in crate::cli) fn bring_in(
     format: Option<&str>,
     show: &mut Show<'_, '_>,
 ) -> Result<Imported, Stop> {
-    let document = document(imported);
+    let document = document(imported, rules);
     if let Some(own) = canonical(&document) {
         return Ok(own);
     }
@@ -168,13 +168,14 @@ fn not_known(file: &Path) -> Stop {
     Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help("name a pack with `--pack`; `tapster packs` lists them"))
 }
 
-/// The one document of a file; a file with one object per line becomes `{ lines }`.
-pub(in crate::cli) fn document(imported: &Contents) -> serde_json::Value {
+/// The one document of a file that counts for a pack; a file with one object per line becomes `{ lines }`.
+pub(in crate::cli) fn document(imported: &Contents, rules: Option<&Ruleset>) -> serde_json::Value {
     if imported.container == Container::Jsonl {
         let lines: Vec<_> = imported.documents.iter().map(|d| d.json.clone()).collect();
         return serde_json::json!({ "lines": lines });
     }
-    imported.main().map(|d| d.json.clone()).unwrap_or_default()
+    let main = rules.map_or_else(|| imported.main(), |rules| main_document(rules, imported));
+    main.map(|d| d.json.clone()).unwrap_or_default()
 }
 
 /// A document that `tapster import` has written: `format`, `scene` and `rest`, and nothing else.
