@@ -48,7 +48,11 @@ pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
     reads("repeat", text::repeat, "`text`, `count` times"),
     reads("reverse", text::reverse, "the code points of `value` in reverse order"),
     reads("stable_pick", draw::stable, "one of `items`, always the same for the same `stable`"),
-    reads("time_difference", time::difference, "the time between `right` and `left`, in words; with `suffix`, also its direction; `stamps` lists further notations of times, such as `$table.time_stamp`"),
+    reads(
+        "time_difference",
+        time::difference,
+        "the time between `right` and `left`, in words; with `suffix`, also its direction; `stamps` lists further notations of times, such as `$table.time_stamp`",
+    ),
     writes(
         "var_add",
         vars::add,

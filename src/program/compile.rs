@@ -21,7 +21,8 @@ use super::functions::{check_functions, origin};
 use super::{Program, Programs, cells};
 
 /// Tables that are compiled by other rooms and are not data for `$table`.
-const ENGINE_TABLES: &[&str] = &[
+/// Tables that the engine reads, and passes do not.
+pub(crate) const ENGINE_TABLES: &[&str] = &[
     "program",
     "pass",
     "round",
