@@ -1,7 +1,8 @@
 //! A rule file is changed by one line, and the next build behaves differently; nothing is recompiled.
 //!
-//! Each file of `tests/edits/` names the line, a scene, and what the prompt is before and after the edit. Instead of a line
-//! it may hold an `overlay`, which is laid over the pack, and instead of a scene its `parts`, which the pack makes one of.
+//! Each file of `tests/edits/` names the line, a scene, and what the prompt is before and after the edit. Where it has an
+//! `overlay` instead, no file is changed: the prompt is made without and with the overlay. `with` is a file of both. A
+//! scene with `parts` is what the pack makes of them.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
@@ -41,9 +42,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn prompt(pack: &Path, overlays: &[(&str, &str)], edit: &Json) -> Json {
-    let rules = Ruleset::open_with(&pack.display().to_string(), overlays).unwrap_or_else(|rejected| panic!("{rejected}"));
-    match tapster::build(&rules, &scene(&rules, edit)) {
+fn prompt(pack: &Path, files: &[(&str, &str)], scene: &Json) -> Json {
+    let rules = Ruleset::open_with(&pack.display().to_string(), files).unwrap_or_else(|rejected| panic!("{rejected}"));
+    match tapster::build(&rules, &given(&rules, scene)) {
         Ok(plan) => {
             let live = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.fields.to_json());
             live.map(|b| json!(format!("{}: {}", b["role"].as_str().unwrap_or(""), b["text"].as_str().unwrap_or("")))).collect()
@@ -53,8 +54,8 @@ fn prompt(pack: &Path, overlays: &[(&str, &str)], edit: &Json) -> Json {
 }
 
 /// The scene of an edit, or what the pack makes of its parts.
-fn scene(rules: &Ruleset, edit: &Json) -> Scene {
-    let Some(parts) = edit["parts"].as_array() else { return Scene::new(&edit["scene"]) };
+fn given(rules: &Ruleset, scene: &Json) -> Scene {
+    let Some(parts) = scene["parts"].as_array() else { return Scene::new(scene) };
     let text = |part: &Json, key: &str| part[key].as_str().unwrap_or("").to_owned();
     let part = |part: &Json| ScenePart { kind: text(part, "kind"), stem: text(part, "stem"), scene: Value::from(&part["scene"]) };
     let parts: Vec<ScenePart> = parts.iter().map(part).collect();
@@ -84,22 +85,25 @@ fn one_line_of_a_rule_file_changes_the_prompt() {
     copy(&root.join("rules"), &folder.0);
     for file in files {
         let edit: Json = toml::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        let pack = folder.0.join(edit["pack"].as_str().unwrap());
+        let with: Vec<(&str, &str)> = edit["with"].as_str().map(|text| ("with.toml", text)).into_iter().collect();
         let mut check = |side: &str, got: Json| {
             if got != edit[side] {
                 wrong.push(format!("{} {side}\n  got      {got:#}\n  expected {:#}", file.display(), edit[side]));
             }
         };
         assert_ne!(edit["before"], edit["after"], "{}", file.display());
-        check("before", prompt(&pack, &[], &edit));
         if let Some(overlay) = edit["overlay"].as_str() {
-            check("after", prompt(&pack, &[("edit.toml", overlay)], &edit));
+            let pack = folder.0.join(edit["pack"].as_str().unwrap());
+            check("before", prompt(&pack, &with, &edit["scene"]));
+            check("after", prompt(&pack, &[&with[..], &[("overlay.toml", overlay)]].concat(), &edit["scene"]));
             continue;
         }
         let rule_file = folder.0.join(edit["file"].as_str().unwrap());
+        let pack = folder.0.join(edit["pack"].as_str().unwrap());
         let text = std::fs::read_to_string(&rule_file).unwrap();
+        check("before", prompt(&pack, &with, &edit["scene"]));
         std::fs::write(&rule_file, edited(&text, &edit)).unwrap();
-        check("after", prompt(&pack, &[], &edit));
+        check("after", prompt(&pack, &with, &edit["scene"]));
         std::fs::write(&rule_file, text).unwrap();
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
