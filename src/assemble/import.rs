@@ -1,21 +1,11 @@
 //! Converting documents of other programs, with the formats of a pack: to scene data, or to documents of a third program.
 
-use crate::import::{Contents, Document};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::foreign::{Format, Imported};
 use crate::terms::State;
 
 use crate::engine::{BuildError, state};
-
-/// The document of a file that counts for a pack: where a picture holds a card more than once, that of the first row of
-/// the pack's table `card_chunk`; otherwise [`Contents::main`].
-#[must_use]
-pub fn main_document<'c>(rules: &Ruleset, contents: &'c Contents) -> Option<&'c Document> {
-    let mut chunks = rules.pack().tables.get("card_chunk").into_iter().flat_map(|rows| rows.keys());
-    let preferred = chunks.find_map(|chunk| contents.documents.iter().find(|document| document.label == chunk.as_ref()));
-    preferred.or_else(|| contents.main())
-}
 
 /// Converts a JSON document of another program, such as one that [`import::read`](crate::import::read) found, to scene
 /// data. `format` is the name of a format of the pack; `None` recognises it by the content.

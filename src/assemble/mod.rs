@@ -19,7 +19,7 @@ use crate::terms::State;
 use crate::verbs::Halt;
 
 pub use gather::Outcome;
-pub use import::{convert_document, import_document, main_document};
+pub use import::{convert_document, import_document};
 pub use scene::{AssembledScene, ScenePart, assemble_scene};
 pub use texts::{Texts, expand_texts};
 pub use unchanged::{blocks_of, unchanged};

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document, main_document};
+use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document};
 use crate::diag::{Code, Diagnostic, Report, Severity, Sources};
 use crate::import::{self, Container, Contents};
 use crate::model::{Map, Scene, Value};
@@ -174,7 +174,7 @@ pub(in crate::cli) fn document(imported: &Contents, rules: Option<&Ruleset>) -> 
         let lines: Vec<_> = imported.documents.iter().map(|d| d.json.clone()).collect();
         return serde_json::json!({ "lines": lines });
     }
-    let main = rules.map_or_else(|| imported.main(), |rules| main_document(rules, imported));
+    let main = rules.map_or_else(|| imported.main(), |rules| imported.main_of(rules.card_chunks()));
     main.map(|d| d.json.clone()).unwrap_or_default()
 }
 

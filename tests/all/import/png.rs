@@ -35,7 +35,7 @@ fn a_pack_says_which_card_of_a_picture_counts() {
     let overlay = "kind = \"overlay\"\nversion = 1\n[[card_chunk]]\nname = \"chara\"\nbefore = \"ccv3\"\n";
     for (overlays, version) in [(vec![], 3), (vec![("older.toml", overlay)], 2)] {
         let rules = tapster::Ruleset::open_with("base", &overlays).unwrap();
-        assert_eq!(tapster::main_document(&rules, &imported).unwrap().json, json!({ "v": version }));
+        assert_eq!(imported.main_of(rules.card_chunks()).unwrap().json, json!({ "v": version }));
     }
 }
 
