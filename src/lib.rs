@@ -83,6 +83,7 @@ pub mod verbs;
 #[cfg(not(feature = "unstable_machinery"))]
 mod verbs;
 
+pub use assemble::{AssembledScene, ScenePart, assemble_scene};
 pub use assemble::{Outcome, Texts, blocks_of, build, convert_document, expand_texts, import_document, run, run_all, unchanged};
 pub use emit::{Emitted, dialects, emit, unchanged_payload};
 pub use engine::{BuildError, ErrorKind};

@@ -4,6 +4,7 @@
 
 pub mod gather;
 pub mod import;
+pub mod scene;
 pub mod texts;
 mod typed;
 pub mod unchanged;
@@ -23,6 +24,7 @@ use crate::verbs::Halt;
 
 pub use gather::Outcome;
 pub use import::{convert_document, import_document};
+pub use scene::{AssembledScene, ScenePart, assemble_scene};
 pub use texts::{Texts, expand_texts};
 pub use unchanged::{blocks_of, unchanged};
 

@@ -96,12 +96,20 @@ impl Contents {
         Self { container, documents, assets: Vec::new(), kept, skipped: 0, report }
     }
 
-    /// The main document: `ccv3` if there is one, else `chara`, else the first. `None` only for a value without
-    /// documents.
+    /// The main document where no pack says which one it is ([`main_of`](Self::main_of)): `ccv3` if there is one, else
+    /// `chara`, else the first. `None` only for a value without documents.
     #[must_use]
     pub fn main(&self) -> Option<&Document> {
         let labelled = |label: &str| self.documents.iter().find(|d| d.label == label);
         labelled(chunks::CCV3).or_else(|| labelled(chunks::CHARA)).or_else(|| self.documents.first())
+    }
+
+    /// The main document where a picture may hold a card more than once: the first of these chunks that it has, such as
+    /// the [`card_chunks`](crate::Ruleset::card_chunks) of a pack, else [`main`](Self::main).
+    pub fn main_of<'a>(&self, chunks: impl IntoIterator<Item = &'a str>) -> Option<&Document> {
+        let mut chunks = chunks.into_iter();
+        let preferred = chunks.find_map(|chunk| self.documents.iter().find(|document| document.label == chunk));
+        preferred.or_else(|| self.main())
     }
 }
 

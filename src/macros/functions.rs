@@ -52,7 +52,11 @@ pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
         draw::stable,
         "one of `items`, always the same for the same `stable`; `with = { keep = PATH }` sets this path, such as one of the chat's store, to the first value of `stable`",
     ),
-    reads("time_difference", time::difference, "the time between `right` and `left`, in words; with `suffix`, also its direction"),
+    reads(
+        "time_difference",
+        time::difference,
+        "the time between `right` and `left`, in words; with `suffix`, also its direction; `stamps` lists further notations of times, such as `$table.time_stamp`",
+    ),
     writes(
         "var_add",
         vars::add,

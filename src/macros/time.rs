@@ -47,10 +47,10 @@ pub(super) fn difference(call: &Call<'_>) -> MacroResult {
     if let Some(none) = none.filter(|_| js::trim(&right.to_text()).is_empty()) {
         return MacroResult::Text(none);
     }
-    let stamps = call.row.with.get("stamps") == Some(&Value::Bool(true));
-    let read = |value: &Value| match value {
-        Value::Text(text) if stamps => Moment::parse_stamp(text, zone(call)),
-        other => Moment::of_value(other, zone(call)),
+    let stamps = call.value("stamps").filter(|stamps| !stamps.is_null());
+    let read = |value: &Value| match (value, &stamps) {
+        (Value::Text(text), Some(stamps)) => Moment::parse_stamp(text, zone(call), stamps),
+        (other, _) => Ok(Moment::of_value(other, zone(call))),
     };
     let suffix = call.row.with.get("suffix") == Some(&Value::Bool(true));
     let table = call.value("calendar").unwrap_or_default();
@@ -58,6 +58,10 @@ pub(super) fn difference(call: &Call<'_>) -> MacroResult {
         Ok(calendar) => calendar,
         Err(message) => return MacroResult::Failed(message),
     };
-    let words = read(&left).zip(read(&right)).map(|(left, right)| left.difference(right, suffix, calendar));
+    let (left, right) = match (read(&left), read(&right)) {
+        (Ok(left), Ok(right)) => (left, right),
+        (Err(message), _) | (_, Err(message)) => return MacroResult::Failed(message),
+    };
+    let words = left.zip(right).map(|(left, right)| left.difference(right, suffix, calendar));
     says(words.unwrap_or_else(|| INVALID.to_owned()))
 }

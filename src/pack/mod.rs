@@ -16,6 +16,7 @@ pub mod templates;
 pub mod toml;
 
 mod causes;
+mod columns;
 mod directives;
 mod edits;
 mod extends;
@@ -121,6 +122,7 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
     let mut merged = layer::merge(&layers, complete, &mut report);
     let removed = std::mem::take(&mut merged.removed);
+    columns::settle(&merged, &mut report);
     unread.excuse(&mut report);
     report.sort();
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone()));
@@ -149,6 +151,9 @@ pub fn load_file(path: &Path, schemas: &Schemas) -> (Option<Document>, Report, S
     let doc = file.and_then(|file| read::read(&file, "", &mut sources, schemas, &mut report));
     if let Some(template) = doc.as_ref().filter(|doc| &*doc.kind == template::KIND) {
         templates::alone(&template.root, schemas, &mut report);
+    }
+    if let Some(doc) = &doc {
+        columns::excuse(&columns::written(&doc.root), &mut report);
     }
     report.sort();
     (doc, report, sources)

@@ -127,6 +127,11 @@ impl Ruleset {
         &self.0.pack
     }
 
+    /// Which card counts if a picture holds several: the names of the table `card_chunk`, best first.
+    pub fn card_chunks(&self) -> impl Iterator<Item = &str> {
+        self.0.pack.tables.get("card_chunk").into_iter().flat_map(|rows| rows.keys().map(AsRef::as_ref))
+    }
+
     /// The texts of the pack's files, which the spans of its diagnostics point into.
     #[must_use]
     pub fn sources(&self) -> &Sources {

@@ -4,6 +4,7 @@
 //! The build itself is such a program (`build`), so this room knows no stage by name.
 
 pub mod cells;
+mod columns;
 pub mod compile;
 pub mod foreign;
 mod functions;

@@ -50,6 +50,8 @@ pub const TABLES: &[&str] = &[
     "directive",
     "directive_mode",
     "reasoning_tag",
+    "scene_part",
+    "time_stamp",
 ];
 
 /// What kind of value a path or field holds.

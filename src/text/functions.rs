@@ -98,9 +98,9 @@ pub const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "laid",
-        doc: "the tables of a list laid over each other: a later key replaces an earlier one, also with null; what is not a table is left out",
-        args: OF,
-        run: |args| Ok(laid(of(args))),
+        doc: "the tables of a list laid over each other: a later key replaces an earlier one, also with null; what is not a table is left out. With `deep = true`, tables in them are laid over each other too, at every level, and null replaces nothing",
+        args: &[("of", true), ("deep", false)],
+        run: |args| Ok(laid(of(args), args.get("deep").is_some_and(Value::truthy))),
     },
     Function {
         name: "language_tag",
@@ -134,6 +134,12 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "the value of a JSON text; `else` (default: nothing) if the text is not JSON; a value that is not a text stays as it is",
         args: &[("of", true), ("else", false)],
         run: parse_json,
+    },
+    Function {
+        name: "parse_time",
+        doc: "the milliseconds since 1970 of a date text, or a number as it is; nothing if it is no date. `stamps` lists further notations of times, such as `$table.time_stamp`; `zone` is the distance of the local clock from UTC in minutes (default: 0)",
+        args: &[("of", true), ("stamps", false), ("zone", false)],
+        run: parse_time,
     },
     Function {
         name: "pointer",
@@ -274,6 +280,18 @@ fn format_time(args: &Args) -> Result<Value, Refusal> {
     Ok(Value::text(at.map_or_else(|| INVALID.into(), |at| at.format(&pattern, calendar))))
 }
 
+fn parse_time(args: &Args) -> Result<Value, Refusal> {
+    let zone = match args.get("zone").filter(|zone| !zone.is_null()) {
+        None => 0,
+        Some(zone) => zone.as_i64().and_then(|zone| i32::try_from(zone).ok()).ok_or("`zone` must be a whole number of minutes")?,
+    };
+    let at = match (of(args), args.get("stamps").filter(|stamps| !stamps.is_null())) {
+        (Value::Text(text), Some(stamps)) => Moment::parse_stamp(text, zone, stamps)?,
+        (other, _) => Moment::of_value(other, zone),
+    };
+    Ok(at.map_or(Value::Null, |at| Value::Int(at.millis())))
+}
+
 /// The language of a date.
 fn calendar(args: &Args) -> Result<Calendar<'_>, Refusal> {
     args.get("calendar").map_or_else(|| Ok(Calendar::default()), |table| Calendar::of(table).map_err(Refusal::from))
@@ -371,9 +389,14 @@ fn concat(args: &Args) -> Result<Value, Refusal> {
 }
 
 /// The tables of a list laid over each other.
-fn laid(tables: &Value) -> Value {
+fn laid(tables: &Value, deep: bool) -> Value {
+    let tables = tables.as_list().unwrap_or_default();
+    if deep {
+        let tables = tables.iter().filter(|table| table.as_map().is_some());
+        return tables.fold(Value::map(Map::default()), |below, table| table.clone().over(below));
+    }
     let mut out = Map::default();
-    for table in tables.as_list().unwrap_or_default().iter().filter_map(Value::as_map) {
+    for table in tables.iter().filter_map(Value::as_map) {
         for (key, value) in table {
             out.insert(Arc::clone(key), value.clone());
         }

@@ -1,14 +1,15 @@
 //! A rule file is changed by one line, and the next build behaves differently; nothing is recompiled.
 //!
 //! Each file of `tests/edits/` names the line, a scene, and what the prompt is before and after the edit. Where it has an
-//! `overlay` instead, no file is changed: the prompt is made without and with the overlay. `with` is a file of both.
+//! `overlay` instead, no file is changed: the prompt is made without and with the overlay. `with` is a file of both. A
+//! scene with `parts` is what the pack makes of them.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use tapster::{Ruleset, Scene};
+use tapster::{Ruleset, Scene, ScenePart, Value, assemble_scene};
 
 /// A folder of its own for one test; gone when the test ends.
 struct Folder(PathBuf);
@@ -43,13 +44,24 @@ fn copy(from: &Path, to: &Path) {
 
 fn prompt(pack: &Path, files: &[(&str, &str)], scene: &Json) -> Json {
     let rules = Ruleset::open_with(&pack.display().to_string(), files).unwrap_or_else(|rejected| panic!("{rejected}"));
-    match tapster::build(&rules, &Scene::new(scene)) {
+    match tapster::build(&rules, &given(&rules, scene)) {
         Ok(plan) => {
             let live = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.fields.to_json());
             live.map(|b| json!(format!("{}: {}", b["role"].as_str().unwrap_or(""), b["text"].as_str().unwrap_or("")))).collect()
         }
         Err(error) => json!(error.to_string()),
     }
+}
+
+/// The scene of an edit, or what the pack makes of its parts.
+fn given(rules: &Ruleset, scene: &Json) -> Scene {
+    let Some(parts) = scene["parts"].as_array() else { return Scene::new(scene) };
+    let text = |part: &Json, key: &str| part[key].as_str().unwrap_or("").to_owned();
+    let part = |part: &Json| ScenePart { kind: text(part, "kind"), stem: text(part, "stem"), scene: Value::from(&part["scene"]) };
+    let parts: Vec<ScenePart> = parts.iter().map(part).collect();
+    let made = assemble_scene(rules, &parts).unwrap_or_else(|error| panic!("{error}"));
+    assert!(made.warnings.is_empty(), "{:?}", made.warnings);
+    made.scene
 }
 
 /// The text with the edit made, once and in one line.

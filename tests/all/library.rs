@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at what is wrong")]
 
 use serde_json::Value as Json;
+use tapster::Ruleset;
 use tapster::text::moment::{Calendar, INVALID, Moment, humanize};
 use tapster::text::{dice, js, seedrandom, truth};
 
@@ -48,7 +49,12 @@ fn a_local_time_is_the_local_clocks() {
 
 #[test]
 fn logs_stamp_their_messages_in_more_ways() {
-    let at = |text: &str| Moment::parse_stamp(text, 60).map(|m| m.format("YYYY-MM-DD HH:mm:ss.SSS", Calendar::default()));
+    let rules = Ruleset::open("base", &[]).unwrap();
+    let stamps = rules.programs().rules.table("time_stamp");
+    let at = |text: &str| {
+        let at = Moment::parse_stamp(text, 60, &stamps).unwrap();
+        at.map(|m| m.format("YYYY-MM-DD HH:mm:ss.SSS", Calendar::default()))
+    };
     for (text, utc) in [
         ("1704067200000", "2024-01-01 01:00:00.000"),
         ("2024-7-12@01h31m37s", "2024-07-12 02:31:37.000"),

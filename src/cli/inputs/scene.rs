@@ -1,12 +1,12 @@
-//! From files to a scene: containers are opened, foreign formats are read by the pack's own rules, and the parts are
-//! merged in this order, later ones over earlier ones: preset < card < lorebooks < chat < persona < scene file < flags.
+//! From files to a scene: containers are opened, foreign formats are read by the pack's own rules, and the parts are given
+//! to the pack, whose program `scene` says which of them wins and fills in what no file says.
 //!
-//! The facts that no file holds are filled in here, and only here: names, the time, the new message, counts.
+//! Only the clock is read here.
 
 use std::path::Path;
 
-use crate::assemble::{import_document, misfits};
-use crate::diag::{Code, Diagnostic, Node, Report, Sources};
+use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document, misfits};
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources};
 use crate::import::{self, Container, Contents};
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
@@ -22,33 +22,43 @@ use crate::cli::stop::Stop;
 
 /// The scene of a build.
 pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scene, Stop> {
-    let mut scene = Scene { data: Value::map(Map::default()), ..Scene::default() };
-    let mut books = Vec::new();
+    let mut given = Vec::new();
+    if rules.programs().rules.names.knows_path("now") {
+        given.push(ScenePart::new("clock", one("now", Value::text(clock()))));
+    }
     for preset in &parts.presets {
-        lay(&mut scene, &mut books, brought(preset, rules, show)?, "global", preset);
+        given.push(part("preset", preset, brought(preset, rules, show)?));
     }
     if let Some(card) = &parts.character {
-        lay(&mut scene, &mut books, brought(card, rules, show)?, "character", card);
+        given.push(part("character", card, brought(card, rules, show)?));
     }
     for book in &parts.lorebooks {
-        lay(&mut scene, &mut books, brought(book, rules, show)?, "global", book);
+        given.push(part("lorebook", book, brought(book, rules, show)?));
     }
     if let Some(chat) = &parts.chat {
-        lay(&mut scene, &mut books, brought(chat, rules, show)?, "chat", chat);
+        given.push(part("chat", chat, brought(chat, rules, show)?));
     }
     if let Some(file) = &parts.persona_file {
-        persona(&mut scene, &mut books, file, rules, show)?;
+        given.push(persona(file, rules, show)?);
     }
-    if !books.is_empty() {
-        scene.set("books", Value::list(books));
+    given.push(ScenePart::new("file", parts.scene.clone()));
+    given.push(ScenePart::new("flags", flags(parts)));
+    let AssembledScene { mut scene, warnings } = assemble_scene(rules, &given).map_err(|error| Stop::build(&error, rules))?;
+    if parts.strict && !warnings.is_empty() {
+        let mut report = Report::default();
+        warnings.into_iter().for_each(|warning| report.push(Diagnostic { severity: Severity::Error, ..warning }));
+        return Err(Stop::report(Exit::No, report, rules.sources().clone()));
     }
-    scene.merge(parts.scene.clone());
-    flags(parts, &mut scene);
-    facts(parts, rules, &mut scene);
-    for (path, value) in &parts.set {
+    show.warnings(&warnings, rules.sources());
+    // a table of `--set` replaces the one below it as a whole
+    for (path, value) in parts.set.iter().filter(|(_, value)| value.as_map().is_some()) {
         scene.set(path, value.clone());
     }
     check(parts, rules, &scene)?;
+    scene.strict = parts.strict;
+    // a fixed seed, so that two runs give the same prompt
+    scene.seed = parts.seed.clone().unwrap_or_else(|| "0".to_owned());
+    scene.draws.clone_from(&parts.draws);
     Ok(scene)
 }
 
@@ -83,48 +93,38 @@ fn node_at<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
     })
 }
 
-/// Sets the values of the flags, which override all files.
-fn flags(parts: &Parts, scene: &mut Scene) {
-    scene.strict = parts.strict;
-    // a fixed seed, so that two runs give the same prompt
-    scene.seed = parts.seed.clone().unwrap_or_else(|| "0".to_owned());
-    if let Some(seed) = &parts.seed {
-        scene.set("seed", Value::text(seed.as_str()));
-    }
-    scene.draws.clone_from(&parts.draws);
-    for (path, value) in [("names.user", &parts.persona), ("dialect", &parts.dialect), ("type", &parts.kind), ("now", &parts.now)] {
+/// What the keys of the scene file beside `scene`, and the flags, give to the scene.
+fn flags(parts: &Parts) -> Value {
+    let mut scene = Scene { data: Value::map(Map::default()), ..Scene::default() };
+    let texts = [
+        ("names.user", &parts.persona),
+        ("dialect", &parts.dialect),
+        ("type", &parts.kind),
+        ("now", &parts.now),
+        // the pack decides how it becomes a message
+        ("input", &parts.message),
+        ("seed", &parts.seed),
+    ];
+    for (path, value) in texts {
         if let Some(value) = value {
             scene.set(path, Value::text(value.as_str()));
         }
     }
+    for (path, value) in &parts.set {
+        scene.set(path, value.clone());
+    }
+    scene.data
 }
 
-/// Fills in the facts that no file holds, if the pack uses them. A value that a file or the scene file has set stays.
-fn facts(parts: &Parts, rules: &Ruleset, scene: &mut Scene) {
-    let names = &rules.programs().rules.names;
-    let fill = |scene: &mut Scene, path: &str, value: Value| {
-        if scene.get(path).is_null() && !value.is_null() && names.knows_path(path) {
-            scene.set(path, value);
-        }
-    };
-    let card_name = scene.get("card.name");
-    fill(scene, "names.char", card_name);
-    fill(scene, "names.user", Value::text("User"));
-    fill(scene, "now", Value::text(clock()));
-    if parts.chat.is_none() {
-        fill(scene, "chat.greeting", Value::Int(0));
-    }
-    if let Some(message) = &parts.message {
-        // the pack decides how it becomes a message
-        scene.set("input", Value::text(message.as_str()));
-        fill(scene, "turn.is_user_input", Value::Bool(true));
-        fill(scene, "turn.activation_text", Value::text(message.as_str()));
-    }
-    let history = scene.get("history");
-    let messages = history.as_list().unwrap_or(&[]);
-    let of_user = messages.iter().filter(|m| m.get("role").and_then(Value::as_str) == Some("user")).count();
-    fill(scene, "chat.length", count(messages.len()));
-    fill(scene, "turn_count", count(of_user));
+/// What a file gives to the scene.
+fn part(kind: &str, file: &Path, brought: Imported) -> ScenePart {
+    let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    ScenePart { kind: kind.to_owned(), stem, scene: brought.scene }
+}
+
+/// A table with one value.
+fn one(name: &str, value: Value) -> Value {
+    Value::map([(name.into(), value)].into_iter().collect())
 }
 
 /// The time now. This is the only place that reads the clock: a build takes the time from its scene.
@@ -132,45 +132,13 @@ pub(in crate::cli) fn clock() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
-fn count(n: usize) -> Value {
-    Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
-}
-
-/// Merges a part over the scene. Its lorebooks are collected separately, because a list would replace the list below
-/// it, while books add up.
-fn lay(scene: &mut Scene, books: &mut Vec<Value>, brought: Imported, role: &str, file: &Path) {
-    let mut part = brought.scene;
-    if let Value::Map(map) = &mut part {
-        let map = std::sync::Arc::make_mut(map);
-        let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        let one = map.shift_remove("book").into_iter().filter(|b| !b.is_empty());
-        let many = map.shift_remove("books").and_then(|b| b.as_list().map(<[Value]>::to_vec)).unwrap_or_default();
-        books.extend(one.chain(many).map(|book| shelved(book, role, &stem)));
-    }
-    scene.merge(part);
-}
-
-/// A book with an id and the role of the file that contained it.
-fn shelved(book: Value, role: &str, stem: &str) -> Value {
-    let mut own = Map::default();
-    own.insert("role".into(), Value::text(role));
-    let has_id = book.get("id").is_some_and(|id| !id.is_empty());
-    if !has_id {
-        let name = book.get("name").filter(|n| !n.is_empty()).cloned();
-        own.insert("id".into(), name.unwrap_or_else(|| Value::text(stem)));
-    }
-    Value::map(own).over(book)
-}
-
-fn persona(scene: &mut Scene, books: &mut Vec<Value>, file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+fn persona(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<ScenePart, Stop> {
     let imported = opened(file, show)?;
     if imported.container == Container::Text {
         let text = imported.main().and_then(|d| d.json.as_str()).unwrap_or("").trim_end().to_owned();
-        scene.set("persona.text", Value::text(text));
-        return Ok(());
+        return Ok(ScenePart::new("persona", one("persona", one("text", Value::text(text)))));
     }
-    lay(scene, books, bring_in(file, &imported, Some(rules), None, show)?, "persona", file);
-    Ok(())
+    Ok(part("persona", file, bring_in(file, &imported, Some(rules), None, show)?))
 }
 
 fn brought(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
@@ -195,7 +163,7 @@ pub(in crate::cli) fn bring_in(
     format: Option<&str>,
     show: &mut Show<'_, '_>,
 ) -> Result<Imported, Stop> {
-    let document = document(imported);
+    let document = document(imported, rules);
     if let Some(own) = canonical(&document) {
         return Ok(own);
     }
@@ -234,13 +202,14 @@ fn not_known(file: &Path) -> Stop {
     Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help("name a pack with `--pack`; `tapster packs` lists them"))
 }
 
-/// The one document of a file; a file with one object per line becomes `{ lines }`.
-pub(in crate::cli) fn document(imported: &Contents) -> serde_json::Value {
+/// The one document of a file that counts for a pack; a file with one object per line becomes `{ lines }`.
+pub(in crate::cli) fn document(imported: &Contents, rules: Option<&Ruleset>) -> serde_json::Value {
     if imported.container == Container::Jsonl {
         let lines: Vec<_> = imported.documents.iter().map(|d| d.json.clone()).collect();
         return serde_json::json!({ "lines": lines });
     }
-    imported.main().map(|d| d.json.clone()).unwrap_or_default()
+    let main = rules.map_or_else(|| imported.main(), |rules| imported.main_of(rules.card_chunks()));
+    main.map(|d| d.json.clone()).unwrap_or_default()
 }
 
 /// A document that `tapster import` has written: `format`, `scene` and `rest`, and nothing else.

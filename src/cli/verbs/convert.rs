@@ -48,8 +48,7 @@ pub(in crate::cli) struct Convert {
 impl Convert {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let contents = opened(&self.file, show)?;
-        let document = document(&contents);
-        let made = self.converted(&document, show)?;
+        let made = self.converted(&contents, show)?;
         let result = made.scene.to_json();
         let mut report = Report::default();
         for warning in &made.warnings {
@@ -74,9 +73,9 @@ impl Convert {
     }
 
     /// The document as the wanted program has it: by the pack that `--to` names, or by the first pack with such a format.
-    fn converted(&self, document: &Json, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
+    fn converted(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
         let shelf = shelf(show.io);
-        let by = |rules: &Ruleset, to: Option<&str>| crate::convert_document(rules, to, document);
+        let by = |rules: &Ruleset, to: Option<&str>| crate::convert_document(rules, to, &document(contents, Some(rules)));
         let refused = |message: String| {
             let help = "`tapster ops --kinds --pack NAME` lists the conversions of a pack; `--as` names one of them";
             Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, format!("`{}`: {message}", shown(&self.file))).help(help))

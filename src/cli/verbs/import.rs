@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::import::Contents;
-use crate::pack::{Library, Ruleset, Start};
+use crate::pack::{Library, Overlay, Ruleset, Start};
 
 use crate::cli::inputs::library::open;
 use crate::cli::inputs::library::shelf;
@@ -25,6 +25,7 @@ use crate::cli::verbs::fields;
   tapster import card.png
   tapster import card.png --report              what became of each field
   tapster import preset.json --pack my-pack --as my_preset
+  tapster import card.png --overlay mine.toml    with changed rules
   cat chat.jsonl | tapster import - > chat.json")]
 pub(in crate::cli) struct Import {
     /// A PNG or CHARX card, a packed module or preset, a JSON or JSONL file; `-` is standard input.
@@ -32,6 +33,9 @@ pub(in crate::cli) struct Import {
     /// The pack that reads it; by default the first pack here that knows the format.
     #[arg(long)]
     pack: Option<String>,
+    /// Rule files that are merged over the pack, in order; they may redirect fields of a format.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    overlay: Vec<PathBuf>,
     /// The format, by name; by default it is recognised by content.
     #[arg(long = "as", id = "as", value_name = "FORMAT")]
     known_as: Option<String>,
@@ -44,8 +48,8 @@ impl Import {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let contents = opened(&self.file, show)?;
         let rules = match &self.pack {
-            Some(pack) => Some(open(&Start::typed(pack), &[], show)?),
-            None => self.reader(&contents, show),
+            Some(pack) => Some(open(&Start::typed(pack), &self.overlays(), show)?),
+            None => self.reader(&contents, show)?,
         };
         let brought = bring_in(&self.file, &contents, rules.as_ref(), self.known_as.as_deref(), show)?;
         if self.report {
@@ -56,13 +60,25 @@ impl Import {
         Ok(Exit::Done)
     }
 
-    /// The first pack of the library that recognises the document, among those that read any format.
-    fn reader(&self, contents: &Contents, show: &Show<'_, '_>) -> Option<Ruleset> {
+    fn overlays(&self) -> Vec<Overlay> {
+        self.overlay.iter().cloned().map(Overlay::Path).collect()
+    }
+
+    /// The first pack of the library that recognises the document, among those that read any format. If none does with the
+    /// overlays, the one that does without them says what is wrong with them.
+    fn reader(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Option<Ruleset>, Stop> {
         let shelf = shelf(show.io);
-        let document = document(contents);
-        let packs = shelf.names().into_iter().filter_map(|name| Ruleset::load(&Start::Name(name), &[], &shelf).ok());
-        packs
-            .filter(|rules| !rules.programs().formats.is_empty())
-            .find(|rules| crate::import_document(rules, self.known_as.as_deref(), &document).is_ok())
+        let first = |overlays: &[Overlay]| {
+            shelf.names().into_iter().find(|name| {
+                let rules = Ruleset::load(&Start::Name(name.clone()), overlays, &shelf).ok();
+                let rules = rules.filter(|rules| !rules.programs().formats.is_empty());
+                rules.is_some_and(|rules| {
+                    crate::import_document(&rules, self.known_as.as_deref(), &document(contents, Some(&rules))).is_ok()
+                })
+            })
+        };
+        let overlays = self.overlays();
+        let found = first(&overlays).or_else(|| if overlays.is_empty() { None } else { first(&[]) });
+        found.map(|name| open(&Start::Name(name), &overlays, show)).transpose()
     }
 }

@@ -44,11 +44,13 @@ impl Moment {
         date_parser::parse(text, zone.into()).and_then(|ms| Self::new(ms, zone))
     }
 
-    /// A time stamp of a chat log: what [`Moment::parse`] reads, a count of milliseconds since 1970, a file name's
-    /// `2024-7-12@01h31m37s`, or `June 19, 2023 2:20pm`.
-    #[must_use]
-    pub fn parse_stamp(text: &str, zone: i32) -> Option<Self> {
-        stamp::parse(text, zone.into()).and_then(|ms| Self::new(ms, zone))
+    /// A time stamp of a chat log: one of `stamps`, which are tables with a `pattern` and perhaps a `zone`, or else what
+    /// [`Moment::parse`] reads.
+    ///
+    /// # Errors
+    /// `stamps` is no list of such tables, or a pattern cannot be used.
+    pub fn parse_stamp(text: &str, zone: i32, stamps: &Value) -> Result<Option<Self>, String> {
+        Ok(stamp::parse(text, zone.into(), stamps)?.and_then(|ms| Self::new(ms, zone)))
     }
 
     /// A number (milliseconds since 1970) or a date text.
@@ -86,7 +88,6 @@ impl Moment {
     }
 
     /// Milliseconds since 1970.
-    #[cfg(feature = "unstable_machinery")]
     #[must_use]
     pub fn millis(self) -> i64 {
         self.ms

@@ -1,59 +1,70 @@
-//! Time stamps as chat logs hold them, besides the notations of `parse`: a count of milliseconds, file names such as
-//! `2024-7-12@01h31m37s123ms`, and `June 19, 2023 2:20pm`.
-
-use std::sync::LazyLock;
+//! Time stamps as chat logs hold them, besides the notations of `date_parser`. Which there are, a pack says: each row of its
+//! table `time_stamp` is a pattern whose named groups are parts of a date.
 
 use jiff::civil::Date;
-use regex::{Captures, Regex};
 
 use super::{date_parser, free, millis_of};
+use crate::model::Value;
+use crate::text::pattern::{self, Captures, Pattern};
 
-static FILE_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let pattern = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2}) ?@([0-9]{1,2})h ?([0-9]{1,2})m ?([0-9]{1,2})s(?: ?([0-9]{1,3})ms)?";
-    Regex::new(pattern).ok()
-});
-
-static HALF_DAY: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?i)([a-z]+)\s([0-9]{1,2}),\s([0-9]{4})\s([0-9]{1,2}):([0-9]{1,2})(am|pm)").ok());
-
-/// The milliseconds since 1970; `zone` is the local clock's distance from UTC in minutes.
-pub(super) fn parse(text: &str, zone: i64) -> Option<i64> {
+/// The milliseconds since 1970; `zone` is the local clock's distance from UTC in minutes. The first row whose pattern
+/// matches decides; without one, the text is a date in a usual notation.
+pub(super) fn parse(text: &str, zone: i64, stamps: &Value) -> Result<Option<i64>, String> {
     if text.len() > date_parser::MOST {
-        return None;
+        return Ok(None);
     }
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        return text.parse().ok();
+    let rows = stamps.as_list().ok_or("`stamps` is a list of time stamps, such as `$table.time_stamp`")?;
+    for row in rows {
+        let written = row.get("pattern").and_then(Value::as_str).ok_or("a time stamp is a table with a `pattern`")?;
+        let pattern = pattern::cached(written).map_err(|error| format!("the pattern of a time stamp cannot be used: {error}"))?;
+        let found = pattern.captures_all(text, 1).map_err(|bound| bound.to_string())?;
+        if let Some(found) = found.first() {
+            let is_utc = row.get("zone").and_then(Value::as_str) == Some("utc");
+            return Ok(Parts { text, pattern: &pattern, found }.millis(if is_utc { 0 } else { zone }));
+        }
     }
-    if let Some(parts) = FILE_NAME.as_ref().and_then(|p| p.captures(text)) {
-        return file_name(&parts);
+    Ok(date_parser::parse(text, zone))
+}
+
+/// The groups of a match.
+struct Parts<'a> {
+    text: &'a str,
+    pattern: &'a Pattern,
+    found: &'a Captures,
+}
+
+impl<'a> Parts<'a> {
+    fn part(&self, name: &str) -> Option<&'a str> {
+        let group = self.pattern.names().iter().position(|known| known.as_deref() == Some(name))?;
+        Some(self.found.groups.get(group).copied().flatten()?.of(self.text))
     }
-    if let Some(parts) = HALF_DAY.as_ref().and_then(|p| p.captures(text)) {
-        return half_day(&parts, zone);
+
+    /// A part that is a number, or what stands for a part that is not there; nothing for a part that is no number.
+    fn number(&self, name: &str, absent: i64) -> Option<i64> {
+        self.part(name).map_or(Some(absent), |digits| digits.parse().ok())
     }
-    date_parser::parse(text, zone)
-}
 
-fn number(parts: &Captures, n: usize) -> i64 {
-    parts.get(n).and_then(|part| part.as_str().parse().ok()).unwrap_or(0)
-}
-
-fn date(year: i64, month: i64, day: i64) -> Option<Date> {
-    Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
-}
-
-fn milli_of_day(hour: i64, minute: i64, second: i64) -> Option<i64> {
-    (hour < 24 && minute < 60 && second < 60).then_some(((hour * 60 + minute) * 60 + second) * 1000)
-}
-
-/// Names of files are in UTC.
-fn file_name(parts: &Captures) -> Option<i64> {
-    let n = |place| number(parts, place);
-    millis_of(date(n(1), n(2), n(3))?, milli_of_day(n(4), n(5), n(6))? + n(7), 0)
-}
-
-fn half_day(parts: &Captures, zone: i64) -> Option<i64> {
-    let month = free::month(parts.get(1)?.as_str())?;
-    let noon = if parts.get(6)?.as_str().eq_ignore_ascii_case("pm") { 12 } else { 0 };
-    let time = milli_of_day(number(parts, 4) % 12 + noon, number(parts, 5), 0)?;
-    millis_of(date(number(parts, 3), month, number(parts, 2))?, time, zone)
+    fn millis(&self, zone: i64) -> Option<i64> {
+        if let Some(epoch) = self.part("epoch") {
+            return epoch.parse().ok();
+        }
+        let month = match self.part("month") {
+            Some(word) => word.parse().ok().or_else(|| free::month(word))?,
+            None => 1,
+        };
+        let year = i16::try_from(self.part("year")?.parse::<i64>().ok()?).ok()?;
+        let day = i8::try_from(self.number("day", 1)?).ok()?;
+        let date = Date::new(year, i8::try_from(month).ok()?, day).ok()?;
+        let hour = match self.part("half") {
+            Some(half) => self.number("hour", 0)? % 12 + if half.eq_ignore_ascii_case("pm") { 12 } else { 0 },
+            None => self.number("hour", 0)?,
+        };
+        let (minute, second) = (self.number("minute", 0)?, self.number("second", 0)?);
+        let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second);
+        let milli = self.number("millisecond", 0).filter(|milli| (0..1000).contains(milli))?;
+        if !is_time {
+            return None;
+        }
+        millis_of(date, ((hour * 60 + minute) * 60 + second) * 1000 + milli, zone)
+    }
 }

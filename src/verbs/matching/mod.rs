@@ -33,7 +33,7 @@ use words::Words;
 pub const INFO: Info = Info {
     name: "match",
     doc: "searches the scan sources for the keys of the items",
-    terms: &["keys", "more", "queries", "unasked", "unless", "prepare", "set", "grow"],
+    terms: &["keys", "more", "queries", "unasked", "unless", "prepare", "set", "grow", "join"],
     cost: "one pass over the text",
     did: "set",
     parse: |cx, w| Some(Box::new(Match::parse(cx, w.fields, w.span, w.scope)?)),
@@ -49,8 +49,12 @@ pub struct Match {
     grow: Option<Grow>,
     sources: Vec<Source>,
     matchers: Vec<Matcher>,
-    logic: FxHashMap<Arc<str>, (Option<Test>, Option<Test>)>,
+    logic: FxHashMap<Arc<str>, Logic>,
+    /// A row of `logic` has a test of the primary keys, so an item may be found without any of them.
+    tests_primary: bool,
     logic_field: FieldId,
+    /// What stands between the texts in which a key is searched as in one.
+    join: Arc<str>,
     /// How words are looked up; `None` if that may depend on more than the word.
     words: Option<Words>,
     /// The preparation of a word depends on the word alone, if the word contains no macro.
@@ -67,6 +71,13 @@ enum Wanted {
     Keys(Expr, Option<Expr>),
     /// Its queries, all of which must succeed.
     Queries(Expr),
+}
+
+/// A row of `logic`: tests of how many keys are found.
+struct Logic {
+    primary: Option<Test>,
+    secondary: Option<Test>,
+    missing: Option<Test>,
 }
 
 /// The term `grow`.
@@ -116,7 +127,7 @@ enum How {
 /// Which texts a key is searched in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Texts {
-    /// In all texts as one, joined by line breaks.
+    /// In all texts as one, joined.
     Joined,
     /// In each text by itself.
     Each,
@@ -214,8 +225,14 @@ impl Match {
         let mut logic = FxHashMap::default();
         for row in rows("logic") {
             let mut test = |key: &str| row.fields.get(key).map(|f| cx.test(&f.node, None));
-            logic.insert(row.name.clone(), (test("secondary"), test("missing")));
+            let made = Logic { primary: test("primary"), secondary: test("secondary"), missing: test("missing") };
+            logic.insert(row.name.clone(), made);
         }
+        let tests_primary = logic.values().any(|row| row.primary.is_some());
+        let join = match node("join") {
+            Some(node) => cx.literal(node, "`join`"),
+            None => "\n".into(),
+        };
         let logic_field = cx.fields.intern("logic");
         let keys_from = match &wanted {
             Wanted::Keys(keys, more) => alike::keys_from(keys, more.as_ref()),
@@ -232,7 +249,9 @@ impl Match {
             sources,
             matchers,
             logic,
+            tests_primary,
             logic_field,
+            join,
             words,
             steady,
             looked_at,
@@ -242,15 +261,37 @@ impl Match {
         Some(made)
     }
 
-    fn combines(&self, item: &Item, found: usize, of: usize, env: &Env<'_>) -> Result<bool, Fault> {
-        let named = item.get(self.logic_field).map(Value::to_text).unwrap_or_default();
-        let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
-        match self.logic.get(&named) {
-            Some((of_found, of_missing)) => Ok(of_found.as_ref().map_or(Ok(true), |t| t.holds(&number(found), env))?
-                && of_missing.as_ref().map_or(Ok(true), |t| t.holds(&number(of - found), env))?),
+    /// The row of `logic` that an item names.
+    fn logic(&self, item: &Item) -> Option<&Logic> {
+        self.logic.get(&item.get(self.logic_field).map(Value::to_text).unwrap_or_default())
+    }
+
+    /// Whether enough primary keys are found. An item without secondary keys needs at least one.
+    fn is_begun(&self, item: &Item, found: usize, has_more: bool, env: &Env<'_>) -> Result<bool, Fault> {
+        match self.logic(item).and_then(|row| row.primary.as_ref()) {
+            Some(test) => Ok((has_more || found > 0) && test.holds(&number(found), env)?),
             None => Ok(found > 0),
         }
     }
+
+    /// Whether the secondary keys that are found are as the item wants them.
+    fn combines(&self, item: &Item, found: usize, of: usize, env: &Env<'_>) -> Result<bool, Fault> {
+        match self.logic(item) {
+            Some(row) => Ok(row.secondary.as_ref().map_or(Ok(true), |t| t.holds(&number(found), env))?
+                && row.missing.as_ref().map_or(Ok(true), |t| t.holds(&number(of - found), env))?),
+            None => Ok(found > 0),
+        }
+    }
+
+    /// Whether a key may lie across two joined texts, so that it must be searched in all of them as one.
+    fn straddles(&self, key: &str) -> bool {
+        let blank = !self.join.is_empty() && self.join.chars().all(char::is_whitespace);
+        !blank || key.contains(|c| self.join.contains(c))
+    }
+}
+
+fn number(n: usize) -> Value {
+    Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
 impl Verb for Match {

@@ -132,17 +132,22 @@ fn a_store_of_the_chat() -> Result<(), Box<dyn Error>> {
 
 #[test]
 fn a_card_of_another_program() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, Scene, build};
+    use tapster::{Ruleset, build};
     // page: card
+    use tapster::{ScenePart, Value, assemble_scene};
+
     let rules = Ruleset::open("sillytavern", &[])?;
     let bytes = std::fs::read("examples/hello/card.json")?; // a PNG or CHARX file does as well
     let container = tapster::import::read("card.json", &bytes).map_err(|_| "this is not a card")?;
-    let document = container.main().ok_or("the file is empty")?;
+    let document = container.main_of(rules.card_chunks()).ok_or("the file is empty")?;
     let card = tapster::import_document(&rules, None, &document.json)?;
     assert_eq!(card.format, "st_card");
 
-    let mut scene = Scene::new(&serde_json::json!({ "names": { "user": "Mara", "char": "Ines" } }));
-    scene.merge(card.scene);
+    // the program `scene` of the pack says which part wins, and fills in what no part says
+    let own = serde_json::json!({ "names": { "user": "Mara" }, "input": "Hello?" });
+    let parts = [ScenePart::new("character", card.scene), ScenePart::new("file", Value::from(&own))];
+    let scene = assemble_scene(&rules, &parts)?.scene;
+    assert_eq!(scene.get("names.char").as_str(), Some("Ines"));
     let plan = build(&rules, &scene)?;
     // end
     assert!(plan.blocks.iter().any(|b| b.text("text").contains("lighthouse on Skerry Point")));

@@ -30,6 +30,16 @@ fn ccv3_counts_before_chara_in_any_case_of_letters() {
 }
 
 #[test]
+fn a_pack_says_which_card_of_a_picture_counts() {
+    let imported = ok("a.png", &with(&[card("chara", r#"{"v":2}"#), card("ccv3", r#"{"v":3}"#)]));
+    let overlay = "kind = \"overlay\"\nversion = 1\n[[card_chunk]]\nname = \"chara\"\nbefore = \"ccv3\"\n";
+    for (overlays, version) in [(vec![], 3), (vec![("older.toml", overlay)], 2)] {
+        let rules = tapster::Ruleset::open_with("base", &overlays).unwrap();
+        assert_eq!(imported.main_of(rules.card_chunks()).unwrap().json, json!({ "v": version }));
+    }
+}
+
+#[test]
 fn compressed_and_international_text_is_read() {
     let base64 = STANDARD.encode(r#"{"v":1}"#);
     let packed = deflated(base64.as_bytes());

@@ -42,14 +42,19 @@ impl Scan<'_> {
         let (number, first) = match &asked.asks {
             Asks::Keys(keys, more) => {
                 let (primary, first) = self.count(keys, asked, item)?;
-                if first.is_none() {
+                if !self.of.is_begun(item, primary, !more.is_empty(), env)? {
                     return Ok(None);
                 }
-                let (secondary, _) = self.count(more, asked, item)?;
+                let (secondary, second) = self.count(more, asked, item)?;
                 if !more.is_empty() && !self.of.combines(item, secondary, more.len(), env)? {
                     return Ok(None);
                 }
-                (primary + secondary, first.map(|(n, at)| (keys.clone(), None, n, at)))
+                let first = match (first, second, &self.of.wanted) {
+                    (Some((n, at)), ..) => Some((keys.clone(), None, n, at)),
+                    (None, Some((n, at)), Wanted::Keys(_, Some(written))) => Some((more.clone(), Some(env.eval(written)?), n, at)),
+                    _ => None,
+                };
+                (primary + secondary, first)
             }
             Asks::Queries(queries) if queries.is_empty() => return Ok(None),
             Asks::Queries(queries) => {
@@ -191,7 +196,7 @@ impl Scan<'_> {
             pieces.extend(self.texts_for(lookup, source)?.iter().take(*n).cloned());
         }
         pieces.extend(self.grown.get(lookup).map(Vec::as_slice).unwrap_or_default().iter().take(grown).cloned());
-        let text: Arc<str> = pieces.join("\n").into();
+        let text: Arc<str> = pieces.join(&*self.of.join).into();
         self.joined.insert(name, text.clone());
         Ok(text)
     }

@@ -135,7 +135,7 @@ impl<'a> Scan<'a> {
             None => self.asks(item, env)?,
         };
         let nothing = match &asks {
-            Asks::Keys(keys, _) => keys.is_empty(),
+            Asks::Keys(keys, more) => keys.is_empty() && more.is_empty(),
             Asks::Queries(queries) => queries.is_empty(),
         };
         let windows = if nothing { Arc::from([]) } else { self.windows(env)? };
@@ -148,7 +148,7 @@ impl<'a> Scan<'a> {
         let asks = match &self.of.wanted {
             Wanted::Keys(keys, more) => {
                 let keys = self.keys(&env.eval(keys)?, item, env, &mut stays)?;
-                if keys.is_empty() {
+                if keys.is_empty() && !self.of.tests_primary {
                     return Ok(Asks::Keys(keys, self.none.clone()));
                 }
                 let more = match more {
@@ -291,7 +291,10 @@ impl<'a> Scan<'a> {
         match way {
             Way::Any => Ready::Any,
             Way::Never => Ready::Never,
-            Way::Key(lookup, key, texts) if texts == Texts::First || key.text.contains('\n') => {
+            // the automata read each text by itself
+            Way::Key(lookup, key, texts)
+                if texts == Texts::First || key.text.contains('\n') || texts == Texts::Joined && self.of.straddles(&key.text) =>
+            {
                 Ready::Alone(lookup, Sought::Key(key), texts)
             }
             Way::Key(lookup, key, _) => self.kept.lookups.get_mut(lookup).map_or(Ready::Never, |keys| Ready::Plain(lookup, keys.key(key))),

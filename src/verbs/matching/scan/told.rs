@@ -77,7 +77,7 @@ impl Scan<'_> {
             let hit = match found {
                 Some((start, end)) => within.find_map(|(text, piece)| {
                     let before = passed;
-                    passed += piece.len() + 1;
+                    passed += piece.len() + self.of.join.len();
                     (start <= before + piece.len()).then(|| Hit { text, start: start - before, end: end - before })
                 }),
                 None => within.find_map(|(text, piece)| find(piece).map(|(start, end)| Hit { text, start, end })),
