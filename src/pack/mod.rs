@@ -15,6 +15,7 @@ pub mod schemas;
 pub mod templates;
 pub mod toml;
 
+mod allow;
 mod directives;
 mod edits;
 mod extends;
@@ -37,6 +38,8 @@ use crate::model::Pack;
 use crate::model::pack::Layer;
 use crate::template;
 use extends::{LayerDocs, Resolver};
+
+pub(crate) use allow::Allow;
 
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
@@ -84,6 +87,8 @@ pub struct Loaded {
     /// diagnostics would only be consequences of that. It may still hold mistakes, and lack the contents of an
     /// unreadable file; the report says so.
     pub pack: Option<Pack>,
+    /// The warnings that rule files accept.
+    pub(crate) allowed: Vec<Allow>,
     /// Rule files that could not be read; diagnostics that they may have caused must be held back.
     pub unread: Unread,
     /// All mistakes, by file and place.
@@ -113,11 +118,12 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     }
     overlay_files.iter().flatten().for_each(|file| resolver.overlay(file));
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
+    let allowed = allow::collect(&layers);
     let merged = layer::merge(&layers, complete, &mut report);
     unread.excuse(&mut report);
     report.sort();
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone()));
-    Loaded { pack, unread, report, sources }
+    Loaded { pack, allowed, unread, report, sources }
 }
 
 /// Checks the rule tests of a pack, the files under its `cases/`, but not those of the packs that it extends.
@@ -137,9 +143,18 @@ pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (R
 /// Reads and checks one rule file alone, without merging it over a pack.
 #[must_use]
 pub fn load_file(path: &Path, schemas: &Schemas) -> (Option<Document>, Report, Sources) {
+    let mut report = Report::default();
+    match files::read_file(path, &mut report) {
+        Some(file) => load_read(&file, schemas),
+        None => (None, report, Sources::default()),
+    }
+}
+
+/// [`load_file`] for a file that has already been read.
+#[must_use]
+pub fn load_read(file: &RuleFile, schemas: &Schemas) -> (Option<Document>, Report, Sources) {
     let (mut sources, mut report) = (Sources::default(), Report::default());
-    let file = files::read_file(path, &mut report);
-    let doc = file.and_then(|file| read::read(&file, "", &mut sources, schemas, &mut report));
+    let doc = read::read(file, "", &mut sources, schemas, &mut report);
     if let Some(template) = doc.as_ref().filter(|doc| &*doc.kind == template::KIND) {
         templates::alone(&template.root, schemas, &mut report);
     }

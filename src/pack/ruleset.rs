@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::artifact::Declarations;
-use crate::diag::{Code, DiagnosticCode, Report, Severity, Sources, Span};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span};
 use crate::macros::Table;
 use crate::model::Pack;
 use crate::program::{Programs, compile};
@@ -14,7 +14,7 @@ use crate::template::Templates;
 use crate::template::task::Tasks;
 
 use super::error::PackError;
-use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
+use super::{Allow, Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.
@@ -29,6 +29,7 @@ struct Inner {
     templates: Arc<Templates>,
     artifacts: Arc<Declarations>,
     readings: Readings,
+    allowed: Vec<Allow>,
     warnings: Report,
 }
 
@@ -65,7 +66,7 @@ impl Ruleset {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, PackError> {
-        let Loaded { pack, unread, mut report, sources } = super::load(start, overlays, library);
+        let Loaded { pack, allowed, unread, mut report, sources } = super::load(start, overlays, library);
         let Some(pack) = pack else { return Err(PackError { report, sources }) };
         // the compiler's diagnostics are added to those of loading, so that one run shows every mistake
         let (programs, mut found) = compile(&pack);
@@ -88,6 +89,7 @@ impl Ruleset {
         report.retain(|d| !(is_shape(&d.code) && d.span.is_some_and(|span| said.contains(&span))));
         report.retain(|d| !(d.code == Code::SchemaMissingKey && d.span.is_some_and(|span| lacking.contains(&span))));
         report.extend(found);
+        super::allow::apply(&allowed, &pack, &mut report);
         if report.has_errors() {
             report.sort();
             return Err(PackError { report, sources: pack.sources });
@@ -100,6 +102,7 @@ impl Ruleset {
             templates: Arc::new(templates),
             artifacts: Arc::new(artifacts),
             readings,
+            allowed,
             warnings: report,
         })))
     }
@@ -165,6 +168,11 @@ impl Ruleset {
     #[must_use]
     pub fn warnings(&self) -> &Report {
         &self.0.warnings
+    }
+
+    /// Whether a rule file accepts this warning of a build with `[[allow]]`.
+    pub(crate) fn allows(&self, warning: &Diagnostic) -> bool {
+        self.0.allowed.iter().any(|allow| allow.accepts(warning, &self.0.pack))
     }
 
     /// The blake3 hash of the merged rules, in hex. Equal rules have equal fingerprints.

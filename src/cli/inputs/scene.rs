@@ -16,6 +16,7 @@ use crate::cli::inputs::files::bytes_of;
 use crate::cli::inputs::files::shown;
 use crate::cli::inputs::library;
 use crate::cli::inputs::parts::Parts;
+use crate::cli::inputs::role::Role;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
@@ -25,16 +26,16 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
     let mut scene = Scene { data: Value::map(Map::default()), ..Scene::default() };
     let mut books = Vec::new();
     for preset in &parts.presets {
-        lay(&mut scene, &mut books, brought(preset, rules, show)?, "global", preset);
+        lay(&mut scene, &mut books, brought(preset, Role::Preset, rules, show)?, "global", preset);
     }
     if let Some(card) = &parts.character {
-        lay(&mut scene, &mut books, brought(card, rules, show)?, "character", card);
+        lay(&mut scene, &mut books, brought(card, Role::Character, rules, show)?, "character", card);
     }
     for book in &parts.lorebooks {
-        lay(&mut scene, &mut books, brought(book, rules, show)?, "global", book);
+        lay(&mut scene, &mut books, brought(book, Role::Lorebook, rules, show)?, "global", book);
     }
     if let Some(chat) = &parts.chat {
-        lay(&mut scene, &mut books, brought(chat, rules, show)?, "chat", chat);
+        lay(&mut scene, &mut books, brought(chat, Role::Chat, rules, show)?, "chat", chat);
     }
     if let Some(file) = &parts.persona_file {
         persona(&mut scene, &mut books, file, rules, show)?;
@@ -133,13 +134,21 @@ fn persona(scene: &mut Scene, books: &mut Vec<Value>, file: &Path, rules: &Rules
         scene.set("persona.text", Value::text(text));
         return Ok(());
     }
-    lay(scene, books, bring_in(file, &imported, Some(rules), None, show)?, "persona", file);
+    let brought = bring_in(file, &imported, Some(rules), None, show)?;
+    if let Some(mistaken) = Role::Persona.mistaken(file, &brought.format, &brought.scene) {
+        show.note(mistaken);
+    }
+    lay(scene, books, brought, "persona", file);
     Ok(())
 }
 
-fn brought(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
+fn brought(file: &Path, role: Role, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
     let imported = opened(file, show)?;
-    bring_in(file, &imported, Some(rules), None, show)
+    let brought = bring_in(file, &imported, Some(rules), None, show)?;
+    if let Some(mistaken) = role.mistaken(file, &brought.format, &brought.scene) {
+        show.note(mistaken);
+    }
+    Ok(brought)
 }
 
 /// Opens a foreign file and shows the warnings about its container.

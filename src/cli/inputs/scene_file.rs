@@ -8,6 +8,7 @@ use crate::pack::files::is_folder;
 use crate::pack::{Overlay, Start, json, toml};
 
 use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::library;
 use crate::cli::inputs::parts::Named;
 use crate::cli::inputs::parts::Parts;
 use crate::cli::output::Show;
@@ -15,10 +16,10 @@ use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
 /// The name of the scene file in a folder.
-const NAME: &str = "scene.toml";
+pub(in crate::cli) const NAME: &str = "scene.toml";
 
 /// Every key, in the order of the documentation.
-const KEYS: &[&str] = &[
+pub(in crate::cli) const KEYS: &[&str] = &[
     "about",
     "pack",
     "overlays",
@@ -52,6 +53,7 @@ pub(in crate::cli) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts
         return Err(Stop::report(Exit::No, reader.report, reader.sources));
     }
     show.report(&reader.report, &reader.sources);
+    show.near.extend(library::beside_scene(&reader.base));
     Ok(reader.parts)
 }
 

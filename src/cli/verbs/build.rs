@@ -54,6 +54,7 @@ fn link(text: &str) -> Result<Link, String> {
 
 impl Build {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        self.inputs.require_scene()?;
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = matches!(self.dump, Link::Draft(_));
         let mut plan = planned(&rules, &scene)?;
@@ -99,7 +100,7 @@ pub(in crate::cli) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, St
 }
 
 /// The dialect of a scene; `openai` if it does not name one, as in the shipped packs.
-fn dialect(scene: &Scene) -> String {
+pub(in crate::cli) fn dialect(scene: &Scene) -> String {
     let named = scene.get("dialect").to_text();
     if named.is_empty() { "openai".to_owned() } else { named.to_string() }
 }

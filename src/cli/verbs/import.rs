@@ -58,7 +58,7 @@ impl Import {
 
     /// The first pack of the library that recognises the document, among those that read any format.
     fn reader(&self, contents: &Contents, show: &Show<'_, '_>) -> Option<Ruleset> {
-        let shelf = shelf(show.io);
+        let shelf = shelf(show);
         let document = document(contents);
         let packs = shelf.names().into_iter().filter_map(|name| Ruleset::load(&Start::Name(name), &[], &shelf).ok());
         packs

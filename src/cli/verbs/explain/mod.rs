@@ -65,6 +65,7 @@ impl Explain {
             let rules = self.inputs.open_rules(show)?;
             return rules::show(&rules, name.as_deref(), show);
         }
+        self.inputs.require_scene()?;
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = true;
         let plan = planned(&rules, &scene)?;
