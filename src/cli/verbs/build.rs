@@ -85,7 +85,7 @@ impl Build {
 }
 
 /// Warns about operations that wait for the reply of a model, which a build does not ask.
-fn waiting(plan: &Plan, show: &mut Show<'_, '_>) {
+pub(in crate::cli) fn waiting(plan: &Plan, show: &mut Show<'_, '_>) {
     let requests = plan.reported("requests").to_json();
     for operation in requests.as_array().into_iter().flatten().filter_map(|request| request["operation"].as_str()) {
         let message = format!("operation `{operation}` waits for a model, so the prompt is not what a turn would send");
