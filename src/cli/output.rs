@@ -113,6 +113,11 @@ impl<'a, 'io> Show<'a, 'io> {
         }
     }
 
+    /// Whether results can no longer be written.
+    pub(super) fn is_closed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Hands results over to whoever reads them, in front of longer work.
     pub(super) fn flush(&mut self) {
         if self.failed.is_none() {

@@ -3,6 +3,7 @@
 //! A dialect is a program of the pack over the list `messages`, and a form `<dialect>/payload` that describes the JSON.
 //! The engine fills the list, runs the program and evaluates the form; it knows no provider.
 
+pub mod prompt;
 pub mod unchanged;
 
 use crate::diag::Diagnostic;
@@ -16,6 +17,7 @@ use crate::terms::select::pass_env;
 use crate::terms::{Current, Memo, State};
 use crate::verbs::Halt;
 
+pub use prompt::{Prompt, prompt};
 pub use unchanged::unchanged_payload;
 
 /// The program that checks finished messages before they are sent.

@@ -16,12 +16,14 @@ pub mod templates;
 pub mod toml;
 
 mod allow;
+mod bundle;
 mod directives;
 mod edits;
 mod extends;
 mod layer;
 mod operations;
 mod order;
+mod overlaid;
 mod rows;
 mod short_names;
 mod unread;
@@ -192,6 +194,7 @@ fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources) -> Pac
     let layer = |l: &LayerDocs| Layer { name: Arc::from(l.name.as_str()), release: l.release.clone(), overlay: l.overlay };
     let assets: IndexMap<_, _> = layers.iter().flat_map(|l| &l.assets).map(|(path, id)| (Arc::from(path.as_str()), *id)).collect();
     let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets, &sources);
+    let overlaid = overlaid::collect(layers, &merged.tables);
     Pack {
         name: layers.iter().rfind(|l| !l.overlay).map(|l| Arc::from(l.name.as_str())).unwrap_or_default(),
         layers: layers.iter().map(layer).collect(),
@@ -200,6 +203,7 @@ fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources) -> Pac
         values: merged.values,
         assets,
         shadowed: merged.shadowed,
+        overlaid,
         fingerprint,
     }
 }

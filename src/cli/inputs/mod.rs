@@ -229,7 +229,7 @@ impl Inputs {
 }
 
 /// Loads the pack and the overlays of a build.
-fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+pub(in crate::cli) fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
     let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
     library::open(&start, &parts.overlays, show)
 }

@@ -47,8 +47,13 @@ pub(in crate::cli) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts
     let bytes = bytes_of(&file, show)?;
     let base = file.parent().unwrap_or(Path::new("")).to_owned();
     let shown = if path == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
-    let mut reader = SceneReader { base, sources: Sources::default(), report: Report::default(), parts: Parts::default() };
-    reader.document(&shown, &bytes);
+    parse(&shown, &bytes, &base, show)
+}
+
+/// Reads the text of a scene file; paths in it begin at `base`.
+pub(in crate::cli) fn parse(shown: &str, bytes: &[u8], base: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+    let mut reader = SceneReader { base: base.to_owned(), sources: Sources::default(), report: Report::default(), parts: Parts::default() };
+    reader.document(shown, bytes);
     if reader.report.has_errors() {
         return Err(Stop::report(Exit::No, reader.report, reader.sources));
     }

@@ -99,11 +99,7 @@ pub(in crate::cli) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, St
     crate::build(rules, scene).map_err(|e| Stop::build(&e, rules))
 }
 
-/// The dialect of a scene; `openai` if it does not name one, as in the shipped packs.
-pub(in crate::cli) fn dialect(scene: &Scene) -> String {
-    let named = scene.get("dialect").to_text();
-    if named.is_empty() { "openai".to_owned() } else { named.to_string() }
-}
+pub(in crate::cli) use crate::emit::prompt::dialect_of as dialect;
 
 fn draft(plan: &Plan, stage: &str) -> Result<Json, Stop> {
     let stages = plan.trace.as_ref().map(|t| t.stages.as_slice()).unwrap_or(&[]);
