@@ -187,6 +187,7 @@ codes! {
     FilterFailed = "filter.failed", Warning, "a filter or script failed";
     ScriptWarned = "script.warned", Warning, "a script or a hook warned";
     DecisionMismatch = "group.decision_mismatch", Warning, "the application's decision differs from the computed one";
+    UnknownMember = "group.unknown_member", Warning, "the application names somebody who is not in the group";
     PositionUnknown = "injection.unknown_position", Warning, "a position has no meaning in this pack";
     DepthNegative = "injection.negative_depth", Warning, "a negative depth is never reached";
     RequireFailed = "require.failed", Error, "a pack's own requirement is not met";

@@ -1,5 +1,7 @@
 //! Chance: one of several things, dice, and choices that stay the same.
 
+use std::sync::Arc;
+
 use super::call::{Call, says};
 use crate::model::Value;
 use crate::text::macros::MacroResult;
@@ -55,6 +57,14 @@ pub(super) fn dice(call: &Call<'_>) -> MacroResult {
     }
 }
 
+/// Sets a path, unless it has the value already.
+fn keep(call: &Call<'_>, path: &str, value: &Value) {
+    let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
+    if call.st.lookup(&names, None) != *value {
+        call.st.put(&names, value.clone());
+    }
+}
+
 pub(super) fn stable(call: &Call<'_>) -> MacroResult {
     let items = items(call);
     if items.is_empty() {
@@ -64,6 +74,9 @@ pub(super) fn stable(call: &Call<'_>) -> MacroResult {
         Ok(stable) => stable,
         Err(message) => return MacroResult::Failed(message),
     };
+    if let (Some(path), Some(first)) = (call.row.with.get("keep").and_then(Value::as_str), stable.as_list().and_then(<[Value]>::first)) {
+        keep(call, path, first);
+    }
     let part = |part: &Value| match part.as_str() {
         Some("text") => call.macros.given_hash().to_string(),
         Some("offset") => call.called.place().to_string(),

@@ -47,7 +47,11 @@ pub const MACRO_FUNCTIONS: &[MacroFunction] = &[
     reads("outlet", text::outlet, "the text of the outlet `key`"),
     reads("repeat", text::repeat, "`text`, `count` times"),
     reads("reverse", text::reverse, "the code points of `value` in reverse order"),
-    reads("stable_pick", draw::stable, "one of `items`, always the same for the same `stable`"),
+    reads(
+        "stable_pick",
+        draw::stable,
+        "one of `items`, always the same for the same `stable`; `with = { keep = PATH }` sets this path, such as one of the chat's store, to the first value of `stable`",
+    ),
     reads("time_difference", time::difference, "the time between `right` and `left`, in words; with `suffix`, also its direction"),
     writes(
         "var_add",

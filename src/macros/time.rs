@@ -6,7 +6,7 @@ use super::call::{Call, says};
 use crate::model::Value;
 use crate::text::js;
 use crate::text::macros::MacroResult;
-use crate::text::moment::{INVALID, Moment};
+use crate::text::moment::{Calendar, INVALID, Moment};
 
 /// Minutes that the local clock is east of UTC.
 fn zone(call: &Call<'_>) -> i32 {
@@ -30,7 +30,11 @@ pub(super) fn format(call: &Call<'_>) -> MacroResult {
         Some(offset) => now.and_then(|now| now.utc_offset(offset)),
         None => now,
     };
-    says(at.map_or_else(|| INVALID.to_owned(), |at| at.format(&pattern)))
+    let table = call.value("calendar").unwrap_or_default();
+    match Calendar::of(&table) {
+        Ok(calendar) => says(at.map_or_else(|| INVALID.to_owned(), |at| at.format(&pattern, calendar))),
+        Err(message) => MacroResult::Failed(message),
+    }
 }
 
 /// Longest date pattern.
@@ -49,6 +53,11 @@ pub(super) fn difference(call: &Call<'_>) -> MacroResult {
         other => Moment::of_value(other, zone(call)),
     };
     let suffix = call.row.with.get("suffix") == Some(&Value::Bool(true));
-    let words = read(&left).zip(read(&right)).map(|(left, right)| left.difference(right, suffix));
+    let table = call.value("calendar").unwrap_or_default();
+    let calendar = match Calendar::of(&table) {
+        Ok(calendar) => calendar,
+        Err(message) => return MacroResult::Failed(message),
+    };
+    let words = read(&left).zip(read(&right)).map(|(left, right)| left.difference(right, suffix, calendar));
     says(words.unwrap_or_else(|| INVALID.to_owned()))
 }

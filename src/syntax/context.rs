@@ -34,6 +34,16 @@ pub enum Scope {
     Args(Arc<[Arc<str>]>),
 }
 
+/// A query that looks at the newest end of a list alone.
+pub struct Tail {
+    /// The list.
+    pub list: usize,
+    /// What the query selects there.
+    pub select: Select,
+    /// The query asks for the indices of items.
+    pub index: bool,
+}
+
 /// The state of compiling one pack.
 pub struct CompileContext<'p> {
     /// The merged text.
@@ -77,7 +87,7 @@ pub struct CompileContext<'p> {
     /// The current pass asks for the index of an item in its list.
     pub reads_index: bool,
     /// Queries of the current pass that read only the newest end of a list.
-    pub tails: Vec<(usize, Select)>,
+    pub tails: Vec<Tail>,
     /// What the memo cells of the current pass hold.
     pub cells: Vec<Cell>,
     /// The facts and values that are being compiled, each inside the previous one.

@@ -15,7 +15,7 @@ use crate::terms::steps::Pipe;
 use crate::terms::{calc, names};
 
 use super::conditions::Mode;
-use super::context::{CompileContext, Scope};
+use super::context::{CompileContext, Scope, Tail};
 
 /// Values nested deeper than this are refused.
 const MAX_DEPTH: usize = 96;
@@ -317,15 +317,8 @@ impl CompileContext<'_> {
                 self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to a query"), suggest::help(key, known));
             }
         }
+        let before = std::mem::take(&mut self.reads_index);
         let select = self.select(table, scope.clone());
-        if let Source::List(id) = source {
-            // a query that counts from the newest end needs only that end of a long list
-            if select.is_tail() && !select.refers(1) {
-                self.tails.push((id, select.clone()));
-            } else if !self.reads.contains(&id) {
-                self.reads.push(id);
-            }
-        }
         let forms = self.forms.clone();
         let form = table.get("form").map(|f| self.named("form", &forms, f.node.as_text().unwrap_or(""), f.node.span));
         let after = table.get("after").map(|f| self.expr(&f.node));
@@ -334,6 +327,16 @@ impl CompileContext<'_> {
             let get = table.get("get").map(|f| cx.expr(&f.node));
             (get, table.get("steps").map(|f| cx.steps(&f.node)).unwrap_or_default())
         });
+        let index = self.reads_index;
+        self.reads_index |= before;
+        if let Source::List(list) = source {
+            // a query that counts from the newest end needs only that end of a long list
+            if select.is_tail() && !select.refers(1) {
+                self.tails.push(Tail { list, select: select.clone(), index });
+            } else if !self.reads.contains(&list) {
+                self.reads.push(list);
+            }
+        }
         if let (Some(count), Some(_)) = (table.get("count"), table.get("steps")) {
             self.fail(
                 Code::TwoMeanings,

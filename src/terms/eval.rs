@@ -124,8 +124,8 @@ impl<'a> Env<'a> {
         self.settle(value)
     }
 
-    /// A compiled cell of the pack's own values, evaluated.
-    fn settle(&self, value: Value) -> Result<Value, Fault> {
+    /// A compiled cell of the pack's own values, evaluated; any other value as it is.
+    pub fn settle(&self, value: Value) -> Result<Value, Fault> {
         match value {
             Value::Rule(RuleRef::Expr(n)) if self.st.nesting.deeper() => {
                 let result = self.st.rules.expr(n).eval(self);
@@ -384,7 +384,7 @@ impl Query {
                     env.st.force(*n)?;
                 }
                 let list = env.st.list(*n);
-                self.over(Seq::Items(&list.items), env)
+                self.over(list.seq(), env)
             }
             Source::Part => self.over(env.part.unwrap_or(Seq::Values(&[])), env),
             Source::Value(e) => {
@@ -395,8 +395,11 @@ impl Query {
     }
 
     fn over(&self, seq: Seq<'_>, env: &Env<'_>) -> Result<Value, Fault> {
-        let mut chosen =
-            if self.select.is_all() && !matches!(seq, Seq::Items(_)) { (0..seq.len()).collect() } else { self.select.run(seq, env)? };
+        let mut chosen = if self.select.is_all() && matches!(seq, Seq::Some(..) | Seq::Values(_)) {
+            (0..seq.len()).collect()
+        } else {
+            self.select.run(seq, env)?
+        };
         if self.select.from == super::select::End::Last {
             chosen.reverse();
         }

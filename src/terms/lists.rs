@@ -15,6 +15,7 @@ use super::eval::{Current, Env, Fault};
 use super::expr::Expr;
 use super::memo::Memo;
 use super::place::Gap;
+use super::select::Seq;
 
 /// A list of a build.
 #[derive(Default)]
@@ -53,7 +54,7 @@ impl Lazy {
     #[must_use]
     pub fn leaves_out(&self) -> bool {
         let unread = self.source.get(..self.remaining).unwrap_or(&[]);
-        self.steps.len() > 1 || unread.iter().any(|e| e.get("enabled") == Some(&Value::Bool(false)))
+        self.steps.iter().any(|(step, _)| step.leaves_out()) || unread.iter().any(|e| e.get("enabled") == Some(&Value::Bool(false)))
     }
 }
 
@@ -61,6 +62,8 @@ impl Lazy {
 pub trait Local {
     /// The resulting item; `None` if it is dropped.
     fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault>;
+    /// Whether it may drop an item.
+    fn leaves_out(&self) -> bool;
 }
 
 /// What all unread items have in common.
@@ -75,6 +78,16 @@ pub struct Shape {
 }
 
 impl List {
+    /// Its items for a selection, each with its index in the whole list, the unread items included. If unread elements may
+    /// yield no item, these indices are those that the items would have if all of them did.
+    #[must_use]
+    pub fn seq(&self) -> Seq<'_> {
+        match &self.lazy {
+            None => Seq::Items(&self.items),
+            Some(lazy) => Seq::Partly(&self.items, lazy.at, lazy.remaining),
+        }
+    }
+
     /// The gap of the unread stretch.
     #[must_use]
     pub fn lazy_at(&self) -> Option<usize> {
@@ -191,6 +204,10 @@ impl Local for Load {
             Current::Item(i, _) => Some(i.clone()),
             Current::None => None,
         })
+    }
+
+    fn leaves_out(&self) -> bool {
+        false
     }
 }
 

@@ -90,6 +90,8 @@ pub enum Draw {
 pub enum Seq<'a> {
     /// Items of a list.
     Items(&'a [Item]),
+    /// Items of a list with an unread stretch: so many items, which are not there yet, stand in front of the item of that index.
+    Partly(&'a [Item], usize, usize),
     /// Some items of a list, by index.
     Some(&'a [Item], &'a [usize]),
     /// Elements of a list value.
@@ -101,7 +103,7 @@ impl<'a> Seq<'a> {
     #[must_use]
     pub fn len(self) -> usize {
         match self {
-            Seq::Items(l) => l.len(),
+            Seq::Items(l) | Seq::Partly(l, ..) => l.len(),
             Seq::Some(_, l) => l.len(),
             Seq::Values(l) => l.len(),
         }
@@ -118,6 +120,7 @@ impl<'a> Seq<'a> {
     pub fn cur(self, n: usize) -> Current<'a> {
         match self {
             Seq::Items(l) => l.get(n).map_or(Current::None, |i| Current::Item(i, n)),
+            Seq::Partly(l, at, unread) => l.get(n).map_or(Current::None, |i| Current::Item(i, if n < at { n } else { n + unread })),
             Seq::Some(l, idx) => idx.get(n).and_then(|k| l.get(*k).map(|i| Current::Item(i, *k))).unwrap_or(Current::None),
             Seq::Values(l) => l.get(n).map_or(Current::None, |v| Current::Value(v, n)),
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
-use crate::text::{Language, js};
+use crate::text::{Language, halves, js};
 
 use super::eval::{Current, Env, Fault};
 use super::rewrite::Scripts;
@@ -232,7 +232,7 @@ impl Step {
                     grouped(find, with, *times, &text, env)?
                 } else {
                     let with = env.eval(with)?.to_text();
-                    find.replace(&text, *times, |_, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?
+                    find.rewrite(&text, *times, |_, _, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?
                 };
                 done.map_or(Value::Text(text), Value::text)
             }
@@ -294,11 +294,11 @@ fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &
     let own = env.whole();
     let names = find.names();
     let mut fault = None;
-    let done = find.replace(text, times, |found, out| {
+    let done = find.rewrite(text, times, |text, found, out| {
         let mut groups = Map::default();
-        groups.insert("0".into(), Value::text(found.whole.of(text)));
+        groups.insert("0".into(), Value::text(halves::joined(found.whole.of(text))));
         for (n, group) in found.groups.iter().enumerate() {
-            let value = Value::text(group.map_or("", |m| m.of(text)));
+            let value = Value::text(halves::joined(group.map_or("", |m| m.of(text))));
             if let Some(name) = names.get(n).cloned().flatten() {
                 groups.insert(name, value.clone());
             }

@@ -2,7 +2,7 @@
 
 use super::function::{Args, Function, Refusal, bounded, named, of};
 use super::js_number::number;
-use super::moment::{INVALID, Moment};
+use super::moment::{Calendar, INVALID, Moment};
 use crate::model::Value;
 
 /// The most tokens of one call.
@@ -30,7 +30,7 @@ fn date_tokens(args: &Args) -> Result<Value, Refusal> {
         if found == 0 {
             continue;
         }
-        let mut shown = at.format(&format);
+        let mut shown = at.format(&format, Calendar::default());
         if let Some(modulo) = token.get("modulo").and_then(Value::as_i64).filter(|modulo| *modulo > 0) {
             let number = shown.parse::<i64>().map_err(|_| format!("`{format}` gives no number of which there is a remainder"))?;
             shown = format!("{:0width$}", number % modulo, width = shown.len());

@@ -12,7 +12,7 @@ pub use super::fingerprint::fingerprint;
 pub use super::function::{Args, Function, Refusal};
 use super::function::{bounded, named, of, text, times};
 use super::js;
-use super::moment::{INVALID, Moment};
+use super::moment::{Calendar, INVALID, Moment};
 use super::pattern;
 use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units};
 use crate::model::{Map, Value};
@@ -66,8 +66,8 @@ pub const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "format_time",
-        doc: "a date text or milliseconds since 1970 in a pattern of moment.js (ISO 8601 by default); `offset` is the distance from UTC, in hours if it is below 16, otherwise in minutes",
-        args: &[("of", true), ("format", false), ("offset", false)],
+        doc: "a date text or milliseconds since 1970 in a pattern of moment.js (ISO 8601 by default); `offset` is the distance from UTC, in hours if it is below 16, otherwise in minutes; `calendar` is a table with what a language says in dates (American English by default)",
+        args: &[("of", true), ("format", false), ("offset", false), ("calendar", false)],
         run: format_time,
     },
     units::FROM_CODE_UNIT,
@@ -183,8 +183,8 @@ pub const FUNCTIONS: &[Function] = &[
     dollars::SUBSTITUTE,
     Function {
         name: "time_difference",
-        doc: "the time between `from` and `of` in words, such as `2 days`; both are date texts or milliseconds; with `suffix`, `in 2 days` or `2 days ago`",
-        args: &[("of", true), ("from", true), ("suffix", false)],
+        doc: "the time between `from` and `of` in words, such as `2 days`; both are date texts or milliseconds; with `suffix`, `in 2 days` or `2 days ago`; `calendar` as for `format_time`",
+        args: &[("of", true), ("from", true), ("suffix", false), ("calendar", false)],
         run: time_difference,
     },
     js_number::TO_BASE,
@@ -262,6 +262,7 @@ fn format_time(args: &Args) -> Result<Value, Refusal> {
     if pattern.len() > MOST_PATTERN {
         return Err(format!("`format` is longer than {MOST_PATTERN} bytes").into());
     }
+    let calendar = calendar(args)?;
     let at = Moment::of_value(of(args), 0);
     let at = match args.get("offset").filter(|v| !v.is_null()) {
         None => at,
@@ -270,13 +271,18 @@ fn format_time(args: &Args) -> Result<Value, Refusal> {
             at.and_then(|at| at.utc_offset(offset))
         }
     };
-    Ok(Value::text(at.map_or_else(|| INVALID.into(), |at| at.format(&pattern))))
+    Ok(Value::text(at.map_or_else(|| INVALID.into(), |at| at.format(&pattern, calendar))))
+}
+
+/// The language of a date.
+fn calendar(args: &Args) -> Result<Calendar<'_>, Refusal> {
+    args.get("calendar").map_or_else(|| Ok(Calendar::default()), |table| Calendar::of(table).map_err(Refusal::from))
 }
 
 fn time_difference(args: &Args) -> Result<Value, Refusal> {
     let from = Moment::of_value(args.get("from").unwrap_or(&Value::Null), 0);
-    let suffix = args.get("suffix").is_some_and(Value::truthy);
-    let between = Moment::of_value(of(args), 0).zip(from).map(|(of, from)| of.difference(from, suffix));
+    let (suffix, calendar) = (args.get("suffix").is_some_and(Value::truthy), calendar(args)?);
+    let between = Moment::of_value(of(args), 0).zip(from).map(|(of, from)| of.difference(from, suffix, calendar));
     Ok(Value::text(between.unwrap_or_else(|| INVALID.into())))
 }
 

@@ -57,6 +57,16 @@ pub fn together(text: &str) -> String {
     char::decode_utf16(text.chars().flat_map(units)).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
+/// The text with matching halves joined to one character; a lone half stays as it is, since the other one may follow.
+#[must_use]
+pub fn joined(text: &str) -> Cow<'_, str> {
+    if !has_any(text) {
+        return Cow::Borrowed(text);
+    }
+    let units = char::decode_utf16(text.chars().flat_map(units));
+    Cow::Owned(units.filter_map(|c| c.map_or_else(|lone| half(lone.unpaired_surrogate()), Some)).collect())
+}
+
 /// The character that represents a half; `None` for a unit that is a character by itself.
 pub(super) fn half(unit: u16) -> Option<char> {
     let unit = u32::from(unit);

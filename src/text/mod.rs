@@ -6,6 +6,8 @@
 
 mod arithmetic;
 mod cache;
+#[cfg(feature = "tokens")]
+mod claude_tokens;
 mod date_tokens;
 pub mod dice;
 mod dollars;

@@ -40,7 +40,7 @@ fn replace(args: &Args) -> Result<Value, Refusal> {
         return Ok(Value::Text(text));
     }
     let with = named(args, "with");
-    let replaced = find.replace(&text, times(args)?, |_, out| out.push_str(&with));
+    let replaced = find.rewrite(&text, times(args)?, |_, _, out| out.push_str(&with));
     let replaced = replaced.map_err(|e| Refusal::bound(&e, Value::Text(text.clone())))?;
     Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
 }
@@ -68,9 +68,11 @@ fn replace_all(args: &Args) -> Result<Value, Refusal> {
 fn first_match(args: &Args) -> Result<Value, Refusal> {
     let text = text(args);
     let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
-    let found = find.captures_all(&text, 1).map_err(|e| Refusal::bound(&e, Value::Null))?;
+    let own = find.by_units(&text);
+    let (find, text) = own.as_ref().map_or((&find, &*text), |(find, text)| (find, text.as_str()));
+    let found = find.captures_all(text, 1).map_err(|e| Refusal::bound(&e, Value::Null))?;
     let Some(found) = found.first() else { return Ok(Value::Null) };
-    let group = |m: &Option<pattern::Match>| m.map_or(Value::Null, |m| Value::text(m.of(&text)));
+    let group = |m: &Option<pattern::Match>| m.map_or(Value::Null, |m| piece(m.of(text), own.is_some()));
     Ok(Value::list(std::iter::once(&Some(found.whole)).chain(&found.groups).map(group).collect()))
 }
 
@@ -95,13 +97,21 @@ fn split(args: &Args) -> Result<Value, Refusal> {
     let pattern = pattern::cached(sep).map_err(|e| format!("`sep` is no usable pattern: {e}"))?;
     let mut parts = Vec::new();
     let mut from = 0;
-    let hits = pattern.find_all(&text, usize::MAX).map_err(|e| Refusal::bound(&e, Value::list(vec![Value::Text(text.clone())])))?;
+    let whole = Value::Text(text.clone());
+    let own = pattern.by_units(&text);
+    let (pattern, text) = own.as_ref().map_or((&pattern, &*text), |(pattern, text)| (pattern, text.as_str()));
+    let hits = pattern.find_all(text, usize::MAX).map_err(|e| Refusal::bound(&e, Value::list(vec![whole])))?;
     for hit in hits {
         if hit.end > from && hit.start < text.len() {
-            parts.push(Value::text(text.get(from..hit.start).unwrap_or_default()));
+            parts.push(piece(text.get(from..hit.start).unwrap_or_default(), own.is_some()));
             from = hit.end;
         }
     }
-    parts.push(Value::text(text.get(from..).unwrap_or_default()));
+    parts.push(piece(text.get(from..).unwrap_or_default(), own.is_some()));
     Ok(Value::list(parts))
+}
+
+/// A piece of a text, whose halves are joined if they stand apart in it.
+fn piece(text: &str, apart: bool) -> Value {
+    if apart { Value::text(halves::together(text)) } else { Value::text(text) }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::js;
 
 /// The estimators a rule file may name.
-pub const KNOWN: &str = "`cl100k`, `o200k`, `words`, `chars/N`, `bytes/N`";
+pub const KNOWN: &str = "`cl100k`, `o200k`, `claude`, `words`, `chars/N`, `bytes/N`, `estimate/N/W`";
 
 /// A way to measure a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,16 +19,26 @@ pub enum Estimator {
     Cl100k,
     /// The byte-pair encoding of GPT-4o.
     O200k,
+    /// The byte-pair encoding that was published for Claude 2.
+    Claude,
     /// UTF-16 length divided by a number, rounded up.
     CharsPer(f64),
     /// UTF-8 length divided by a number, rounded up.
     BytesPer(f64),
     /// Runs of anything but JavaScript's white space.
     Words,
+    /// Tokens for each character, and for each character of Chinese, Japanese and Korean, rounded up. For models whose own
+    /// table cannot be shipped; its name says that it is an estimate.
+    Estimate {
+        /// Tokens for each other character.
+        narrow: f64,
+        /// Tokens for each character of Chinese, Japanese and Korean.
+        wide: f64,
+    },
 }
 
 impl Estimator {
-    /// Reads an estimator's name: one of [`KNOWN`], where N is a number above 0 (`chars/3.35`).
+    /// Reads an estimator's name: one of [`KNOWN`], where N and W are numbers above 0 (`chars/3.35`).
     ///
     /// # Errors
     /// A sentence that says what is wrong, also when the exact encodings are not compiled in.
@@ -36,6 +46,7 @@ impl Estimator {
         match name {
             "cl100k" => exact(Estimator::Cl100k, name),
             "o200k" => exact(Estimator::O200k, name),
+            "claude" => exact(Estimator::Claude, name),
             "words" => Ok(Estimator::Words),
             "chars" => Ok(Estimator::CharsPer(1.0)),
             "bytes" => Ok(Estimator::BytesPer(1.0)),
@@ -44,6 +55,8 @@ impl Estimator {
                     divisor(n).map(Estimator::CharsPer)
                 } else if let Some(n) = name.strip_prefix("bytes/") {
                     divisor(n).map(Estimator::BytesPer)
+                } else if let Some((narrow, wide)) = name.strip_prefix("estimate/").and_then(|rest| rest.split_once('/')) {
+                    Ok(Estimator::Estimate { narrow: divisor(narrow)?, wide: divisor(wide)? })
                 } else {
                     Err(format!("no estimator is named `{name}`; there are {KNOWN}"))
                 }
@@ -55,16 +68,17 @@ impl Estimator {
     #[must_use]
     pub fn count(self, text: &str) -> usize {
         match self {
-            Estimator::Cl100k | Estimator::O200k => encoded(self, text),
+            Estimator::Cl100k | Estimator::O200k | Estimator::Claude => encoded(self, text),
             Estimator::CharsPer(n) => divided(js::length(text), n),
             Estimator::BytesPer(n) => divided(text.len(), n),
             Estimator::Words => text.split(js::is_space).filter(|w| !w.is_empty()).count(),
+            Estimator::Estimate { narrow, wide } => estimated(text, narrow, wide),
         }
     }
 
     /// Whether counting uses a large table, so that caching a count is worthwhile.
     fn is_exact(self) -> bool {
-        matches!(self, Estimator::Cl100k | Estimator::O200k)
+        matches!(self, Estimator::Cl100k | Estimator::O200k | Estimator::Claude)
     }
 }
 
@@ -85,6 +99,24 @@ fn divided(units: usize, n: f64) -> usize {
     (units as f64 / n).ceil() as usize
 }
 
+/// Whether most tokenizers know a character as a token of its own or split it: ideographs, kana, hangul, full-width forms.
+fn is_wide(c: char) -> bool {
+    matches!(c, '\u{1100}'..='\u{11FF}' | '\u{2E80}'..='\u{A4CF}' | '\u{A960}'..='\u{A97F}' | '\u{AC00}'..='\u{D7FF}'
+        | '\u{F900}'..='\u{FAFF}' | '\u{FE30}'..='\u{FE4F}' | '\u{FF00}'..='\u{FFEF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "texts are far below 2^52 characters; the cast saturates"
+)]
+fn estimated(text: &str, narrow: f64, wide: f64) -> usize {
+    let (mut narrows, mut wides) = (0usize, 0usize);
+    text.chars().for_each(|c| if is_wide(c) { wides += 1 } else { narrows += 1 });
+    (narrows as f64 * narrow + wides as f64 * wide).ceil() as usize
+}
+
 #[cfg(feature = "tokens")]
 #[expect(clippy::unnecessary_wraps, reason = "without the feature it fails")]
 fn exact(estimator: Estimator, _name: &str) -> Result<Estimator, String> {
@@ -103,7 +135,7 @@ fn tokenizer(estimator: Estimator) -> &'static bpe_openai::Tokenizer {
 
 #[cfg(feature = "tokens")]
 fn encoded(estimator: Estimator, text: &str) -> usize {
-    tokenizer(estimator).count(text)
+    if estimator == Estimator::Claude { super::claude_tokens::count(text) } else { tokenizer(estimator).count(text) }
 }
 
 #[cfg(not(feature = "tokens"))]
@@ -114,6 +146,9 @@ fn encoded(_estimator: Estimator, text: &str) -> usize {
 
 #[cfg(feature = "tokens")]
 fn encoded_within(estimator: Estimator, text: &str, limit: usize) -> Option<usize> {
+    if estimator == Estimator::Claude {
+        return Some(encoded(estimator, text)).filter(|n| *n <= limit);
+    }
     let tokenizer = tokenizer(estimator);
     tokenizer.count_till_limit(&tokenizer.normalize(text), limit)
 }

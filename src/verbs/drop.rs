@@ -51,4 +51,8 @@ impl Each for Drop {
     fn has_effects(&self) -> bool {
         false
     }
+
+    fn leaves_out(&self) -> bool {
+        true
+    }
 }

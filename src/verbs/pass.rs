@@ -116,6 +116,10 @@ pub trait Each {
     fn numbers(&self) -> bool;
     /// It may write or draw, so that the order of items matters.
     fn has_effects(&self) -> bool;
+    /// It may drop an item.
+    fn leaves_out(&self) -> bool {
+        false
+    }
 }
 
 /// Runs other programs; implemented by the room above.

@@ -45,7 +45,7 @@ fn ready(pass: &Arc<Pass>, each: Option<&dyn Each>, st: &State, list: usize, mem
             return queue(pass, each, st, list);
         }
     }
-    if pass.select.is_tail() {
+    if pass.select.is_tail() && !pass.reads.index {
         return read_tail(&pass.select, st, list, memo);
     }
     st.force(list)
@@ -100,6 +100,10 @@ impl Local for Queued {
             }
             other => other,
         }
+    }
+
+    fn leaves_out(&self) -> bool {
+        matches!(self.pass.verb.reach(&self.pass), Reach::Each(each) if each.leaves_out())
     }
 }
 

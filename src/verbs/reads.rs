@@ -1,7 +1,9 @@
 //! What queries of a pass read of lists, and how far the newest end of a list is read for a selection.
 
 use crate::syntax::CompileContext;
-use crate::terms::select::{End, Seq, Take, count, pass_env};
+use crate::syntax::context::Tail;
+use crate::terms::lists::Lazy;
+use crate::terms::select::{End, Take, count, pass_env};
 use crate::terms::{Current, Fault, Memo, Select, State};
 
 /// What queries read of lists.
@@ -14,7 +16,7 @@ pub struct Reads {
     /// The place of an item in its list is asked for, which takes the whole list.
     pub index: bool,
     /// Lists of which only the newest end is looked at, and by which selection.
-    pub tails: Vec<(usize, Select)>,
+    pub tails: Vec<Tail>,
 }
 
 impl Reads {
@@ -36,7 +38,10 @@ impl Reads {
             st.force(st.current.get())?;
         }
         let memo = Memo::default();
-        for (list, select) in &self.tails {
+        for Tail { list, select, index } in &self.tails {
+            if *index && st.list(*list).lazy.as_ref().is_some_and(Lazy::leaves_out) {
+                st.force(*list)?;
+            }
             read_tail(select, st, *list, &memo)?;
         }
         Ok(())
@@ -59,7 +64,7 @@ pub fn read_tail(select: &Select, st: &State, list: usize, memo: &Memo) -> Resul
         let mut settled = false;
         {
             let items = st.list(list);
-            let seq = Seq::Items(&items.items);
+            let seq = items.seq();
             for n in (at..seq.len()).rev() {
                 let enabled = matches!(seq.cur(n), Current::Item(i, _) if i.enabled());
                 if !enabled && !select.off {

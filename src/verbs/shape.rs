@@ -51,7 +51,8 @@ impl Shape {
             {
                 continue;
             }
-            let old = item.get(field).cloned().unwrap_or_default();
+            // a cell of a rule file can be an expression: the steps change its value
+            let old = here.settle(item.get(field).cloned().unwrap_or_default())?;
             let new = step.changed(old, &here)?;
             item.set(field, new);
         }

@@ -14,6 +14,7 @@ use crate::syntax::context::Scope;
 use crate::terms::place::Gap;
 use crate::terms::select::{in_list_order, pass_env};
 use crate::terms::{Expr, Fault, Memo, State};
+use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
 
 /// `split` as the table of verbs knows it.
@@ -91,12 +92,29 @@ impl Split {
     /// The pieces of one item. With `lead` the last is what is left of the item.
     fn cut(&self, item: &Item, heads: Option<&[Head]>) -> Result<Vec<Item>, Fault> {
         let text = item.get(self.field).map(Value::to_text).unwrap_or_default();
-        let found = self.cut.captures_all(&text, 100_000).map_err(|b| Fault::bound(b.to_string()))?;
+        match self.cut.by_units(&text) {
+            None => self.cut_by(&self.cut, item, &text, heads),
+            Some((cut, apart)) => {
+                let mut made = self.cut_by(&cut, item, &apart, heads)?;
+                for piece in &mut made {
+                    for id in self.names.iter().flatten().chain([&self.field]) {
+                        if let Some(text) = piece.get(*id).and_then(Value::as_str).map(halves::together) {
+                            piece.set(*id, Value::text(text));
+                        }
+                    }
+                }
+                Ok(made)
+            }
+        }
+    }
+
+    fn cut_by(&self, cut: &Pattern, item: &Item, text: &str, heads: Option<&[Head]>) -> Result<Vec<Item>, Fault> {
+        let found = cut.captures_all(text, 100_000).map_err(|b| Fault::bound(b.to_string()))?;
         let mut made: Vec<Item> = Vec::new();
         let mut at = 0;
         let mut open: Option<Item> = None;
         for captures in &found {
-            let head = heads.map(|h| find_head(captures, &text, h));
+            let head = heads.map(|h| find_head(captures, text, h));
             if head == Some(None) {
                 continue;
             }
@@ -111,7 +129,7 @@ impl Split {
                 made.push(self.piece(item, before));
             }
             let mut next = self.piece(item, "");
-            self.capture(&mut next, captures, &text);
+            self.capture(&mut next, captures, text);
             for (id, value) in head.flatten().map(|h| h.1.as_slice()).unwrap_or(&[]) {
                 next.set(*id, value.clone());
             }
@@ -216,5 +234,5 @@ fn every(pattern: &Arc<Pattern>) -> Arc<Pattern> {
 
 fn find_head<'h>(captures: &Captures, text: &str, heads: &'h [Head]) -> Option<&'h Head> {
     let word = captures.groups.first().copied().flatten()?.of(text);
-    heads.iter().find(|(head, _)| head.as_ref() == word && !head.is_empty())
+    heads.iter().find(|(head, _)| !head.is_empty() && (head.as_ref() == word || halves::apart(head) == word))
 }

@@ -103,6 +103,8 @@ fn read(path: &Path) -> Result<CaseFile, String> {
     file.insert("kind".into(), "overlay".into());
     file.insert("version".into(), 1.into());
     let overlay = toml::to_string(&file).map_err(|e| e.to_string())?;
+    // with `TAPSTER_RULES=rules`, packs are read from that folder and not as they were compiled
+    let pack = std::env::var("TAPSTER_RULES").map_or_else(|_| pack.clone(), |folder| format!("{folder}/{pack}"));
     let rules = Ruleset::open_with(&pack, &[("case.toml", &overlay)]).map_err(|rejected| rejected.to_string())?;
     Ok(CaseFile { pack, overlay, rules, cases })
 }

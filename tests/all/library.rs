@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at what is wrong")]
 
 use serde_json::Value as Json;
-use tapster::text::moment::{INVALID, Moment, humanize};
+use tapster::text::moment::{Calendar, INVALID, Moment, humanize};
 use tapster::text::{dice, js, seedrandom, truth};
 
 fn table(name: &str) -> Vec<Json> {
@@ -29,7 +29,7 @@ fn moments_are_shown_as_moment_js_shows_them() {
     differing("format", |row| {
         let at = Moment::new(row[0].as_i64().unwrap(), 0).unwrap();
         let at = row[1].as_i64().map_or(at, |offset| at.utc_offset(offset).unwrap());
-        at.format(row[2].as_str().unwrap()).into()
+        at.format(row[2].as_str().unwrap(), Calendar::default()).into()
     });
 }
 
@@ -41,14 +41,14 @@ fn dates_are_read_as_moment_js_reads_them() {
 #[test]
 fn a_local_time_is_the_local_clocks() {
     let at = Moment::parse("2024-01-02 12:00", 120).unwrap();
-    assert_eq!(at.format(""), "2024-01-02T12:00:00+02:00");
+    assert_eq!(at.format("", Calendar::default()), "2024-01-02T12:00:00+02:00");
     assert_eq!(at, Moment::parse("2024-01-02T10:00Z", 120).unwrap());
     assert_eq!(Moment::parse("Jan 2 2024 12:00", 120), Some(at));
 }
 
 #[test]
 fn logs_stamp_their_messages_in_more_ways() {
-    let at = |text: &str| Moment::parse_stamp(text, 60).map(|m| m.format("YYYY-MM-DD HH:mm:ss.SSS"));
+    let at = |text: &str| Moment::parse_stamp(text, 60).map(|m| m.format("YYYY-MM-DD HH:mm:ss.SSS", Calendar::default()));
     for (text, utc) in [
         ("1704067200000", "2024-01-01 01:00:00.000"),
         ("2024-7-12@01h31m37s", "2024-07-12 02:31:37.000"),
@@ -104,11 +104,11 @@ fn no_date_is_beyond_the_calendar() {
 
 #[test]
 fn spans_are_named_as_moment_js_names_them() {
-    differing("humanize", |row| humanize(row[0].as_i64().unwrap(), true).into());
+    differing("humanize", |row| humanize(row[0].as_i64().unwrap(), true, Calendar::default()).into());
     for row in table("humanize") {
-        assert_eq!(humanize(row[0].as_i64().unwrap(), false), row[1].as_str().unwrap());
+        assert_eq!(humanize(row[0].as_i64().unwrap(), false, Calendar::default()), row[1].as_str().unwrap());
     }
-    assert_eq!(humanize(i64::MIN, true), "292277025 years ago");
+    assert_eq!(humanize(i64::MIN, true, Calendar::default()), "292277025 years ago");
 }
 
 #[test]

@@ -1,26 +1,9 @@
-//! The tokens of moment.js patterns, each with what it shows, in American English.
+//! The tokens of moment.js patterns, each with what it shows in the language of a calendar.
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::DateTime;
 
-use super::{INVALID, Moment};
-
-const MONTHS: [&str; 12] =
-    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
-const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-
-/// Tokens that stand for patterns; of several that fit, the first counts.
-const LOCAL: &[(&str, &str)] = &[
-    ("LTS", "h:mm:ss A"),
-    ("LT", "h:mm A"),
-    ("LLLL", "dddd, MMMM D, YYYY h:mm A"),
-    ("LLL", "MMMM D, YYYY h:mm A"),
-    ("LL", "MMMM D, YYYY"),
-    ("L", "MM/DD/YYYY"),
-    ("llll", "ddd, MMM D, YYYY h:mm A"),
-    ("lll", "MMM D, YYYY h:mm A"),
-    ("ll", "MMM D, YYYY"),
-    ("l", "M/D/YYYY"),
-];
+use super::calendar::LOCAL;
+use super::{Calendar, INVALID, Moment};
 
 /// All other tokens, in the order in which moment.js tries them.
 const TOKENS: &[&str] = &[
@@ -117,16 +100,16 @@ enum Piece<'p> {
 }
 
 /// The moment in a pattern.
-pub(super) fn format(moment: Moment, pattern: &str) -> String {
+pub(super) fn format(moment: Moment, pattern: &str, calendar: Calendar<'_>) -> String {
     let Some(clock) = moment.clock() else { return INVALID.into() };
     let mut long = String::new();
     let local = |rest: &str| LOCAL.iter().map(|(token, _)| *token).find(|token| rest.starts_with(token));
     pieces(pattern, local, |piece| match piece {
-        Piece::Token(name) => long.push_str(LOCAL.iter().find(|(token, _)| *token == name).map_or("", |(_, pattern)| pattern)),
+        Piece::Token(name) => long.push_str(calendar.pattern(name)),
         Piece::Literal(text) | Piece::Escaped(text) => long.push_str(text),
         Piece::Plain(c) => long.push(c),
     });
-    let shown = Shown { moment, clock };
+    let shown = Shown { moment, clock, calendar };
     let mut out = String::new();
     let token = |rest: &str| TOKENS.iter().copied().find(|token| rest.starts_with(token));
     pieces(&long, token, |piece| match piece {
@@ -172,44 +155,44 @@ fn escaped(rest: &str, token: impl Fn(&str) -> Option<&'static str>) -> Option<u
 }
 
 /// A point in time with what its wall clock shows.
-struct Shown {
+struct Shown<'v> {
     moment: Moment,
     clock: DateTime,
+    calendar: Calendar<'v>,
 }
 
-impl Shown {
+impl Shown<'_> {
     fn token(&self, token: &str) -> String {
-        let (clock, date) = (self.clock, self.clock.date());
+        let (clock, date, calendar) = (self.clock, self.clock.date(), self.calendar);
         let year = i64::from(clock.year());
         let hour = i64::from(clock.hour());
         let (minute, second) = (i64::from(clock.minute()), i64::from(clock.second()));
         let day_of_week = i64::from(date.weekday().to_sunday_zero_offset());
         let iso = date.iso_week_date();
-        let (week_year, week) = week(date);
+        let (week_year, week) = calendar.week(date);
         let quarter = (i64::from(clock.month()) + 2) / 3;
         let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
         let twenty_four = if hour == 0 { 24 } else { hour };
         match token {
             "M" | "MM" => padded(clock.month().into(), token.len()),
-            "Mo" => ordinal(clock.month().into()),
-            "MMM" => short(name(&MONTHS, i64::from(clock.month()) - 1), 3),
-            "MMMM" => name(&MONTHS, i64::from(clock.month()) - 1).to_owned(),
+            "Mo" => calendar.ordinal(clock.month().into()),
+            "MMM" | "MMMM" => calendar.month(i64::from(clock.month()) - 1, token.len() == 4).into_owned(),
             "D" | "DD" => padded(clock.day().into(), token.len()),
-            "Do" => ordinal(clock.day().into()),
+            "Do" => calendar.ordinal(clock.day().into()),
             "DDD" => date.day_of_year().to_string(),
             "DDDD" => padded(date.day_of_year().into(), 3),
-            "DDDo" => ordinal(date.day_of_year().into()),
-            "d" | "e" => day_of_week.to_string(),
-            "do" => ordinal(day_of_week),
-            "dd" | "ddd" => short(name(&DAYS, day_of_week), token.len()),
-            "dddd" => name(&DAYS, day_of_week).to_owned(),
+            "DDDo" => calendar.ordinal(date.day_of_year().into()),
+            "d" => day_of_week.to_string(),
+            "e" => calendar.place_in_week(day_of_week).to_string(),
+            "do" => calendar.ordinal(day_of_week),
+            "dd" | "ddd" | "dddd" => calendar.day(day_of_week, token.len()).into_owned(),
             "E" => date.weekday().to_monday_one_offset().to_string(),
             "w" | "ww" => padded(week, token.len()),
-            "wo" => ordinal(week),
+            "wo" => calendar.ordinal(week),
             "W" | "WW" => padded(iso.week().into(), token.len()),
-            "Wo" => ordinal(iso.week().into()),
+            "Wo" => calendar.ordinal(iso.week().into()),
             "Q" => quarter.to_string(),
-            "Qo" => ordinal(quarter),
+            "Qo" => calendar.ordinal(quarter),
             "gg" => padded(week_year % 100, 2),
             "gggg" | "ggggg" => padded(week_year, token.len()),
             "GG" => padded(i64::from(iso.year()) % 100, 2),
@@ -220,11 +203,10 @@ impl Shown {
             "YYYYYY" if year >= 0 => format!("+{year:06}"),
             "YYYYYY" => padded(year, 6),
             "y" | "yy" | "yyy" | "yyyy" => padded(era_year(year), token.len()),
-            "yo" => ordinal(era_year(year)),
+            "yo" => calendar.ordinal(era_year(year)),
             "N" | "NN" | "NNN" | "NNNNN" => if year > 0 { "AD" } else { "BC" }.to_owned(),
             "NNNN" => if year > 0 { "Anno Domini" } else { "Before Christ" }.to_owned(),
-            "a" => if hour < 12 { "am" } else { "pm" }.to_owned(),
-            "A" => if hour < 12 { "AM" } else { "PM" }.to_owned(),
+            "a" | "A" => calendar.half_day(hour, token == "A").into_owned(),
             "H" | "HH" => padded(hour, token.len()),
             "h" | "hh" => padded(twelve, token.len()),
             "k" | "kk" => padded(twenty_four, token.len()),
@@ -259,36 +241,7 @@ fn padded(n: i64, width: usize) -> String {
     format!("{}{:0width$}", if n < 0 { "-" } else { "" }, n.abs())
 }
 
-fn ordinal(n: i64) -> String {
-    let end = match (n / 10 % 10, n % 10) {
-        (1, _) => "th",
-        (_, 1) => "st",
-        (_, 2) => "nd",
-        (_, 3) => "rd",
-        _ => "th",
-    };
-    format!("{n}{end}")
-}
-
-fn name<'n>(names: &[&'n str], n: i64) -> &'n str {
-    usize::try_from(n).ok().and_then(|n| names.get(n)).copied().unwrap_or_default()
-}
-
-fn short(name: &str, len: usize) -> String {
-    name.chars().take(len).collect()
-}
-
 /// The year counted from its era's start: the year 0 is 1 BC.
 fn era_year(year: i64) -> i64 {
     if year > 0 { year } else { 1 - year }
-}
-
-/// The American week: weeks start on Sunday, and the week that holds 1 January is the year's first.
-fn week(date: Date) -> (i64, i64) {
-    let sunday_based = |d: Date| i64::from(d.weekday().to_sunday_zero_offset());
-    let year = i64::from(date.year());
-    let week = (i64::from(date.day_of_year()) - 1 + sunday_based(date.first_of_year())).div_euclid(7) + 1;
-    // the last days of December may be in a week that holds the next 1 January
-    let left = i64::from(date.days_in_year()) - i64::from(date.day_of_year());
-    if left + sunday_based(date) < 6 { (year + 1, 1) } else { (year, week) }
 }

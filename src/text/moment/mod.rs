@@ -1,15 +1,18 @@
-//! Points in time as the moment.js library shows and reads them, in American English.
+//! Points in time as the moment.js library shows and reads them.
 //!
 //! A [`Moment`] is a number of milliseconds since 1970 and the distance of its wall clock from UTC. It knows no clock
-//! of its own: the caller says what "now" is, and which zone is the local one. Calendar arithmetic is jiff's; patterns
-//! are in `format`, ISO and mail dates in `parse`, all other notations in `free`.
+//! of its own: the caller says what "now" is, which zone is the local one, and by a [`Calendar`] in which language it is
+//! shown. Arithmetic is jiff's; patterns are in `format`, ISO and mail dates in `parse`, all other notations in `free`.
 
+mod calendar;
 mod date_parser;
 mod format;
 mod free;
 mod stamp;
 
 use jiff::civil::{Date, DateTime};
+
+pub use calendar::Calendar;
 
 use crate::model::Value;
 
@@ -60,25 +63,25 @@ impl Moment {
 
     /// How far this point is from another one in words, as [`humanize`] says it.
     #[must_use]
-    pub fn difference(self, from: Self, suffix: bool) -> String {
-        humanize(self.ms - from.ms, suffix)
+    pub fn difference(self, from: Self, suffix: bool, calendar: Calendar<'_>) -> String {
+        humanize(self.ms - from.ms, suffix, calendar)
     }
 
     /// The same point on a clock `offset` east of UTC: hours if its size is below 16, else minutes.
     #[must_use]
     pub fn utc_offset(self, offset: i64) -> Option<Self> {
-        let offset = if offset.abs() < 16 { offset * 60 } else { offset };
+        let offset = if offset.unsigned_abs() < 16 { offset * 60 } else { offset };
         Self { offset, zoned: true, ..self }.checked()
     }
 
     /// The point in a pattern of moment.js: `YYYY-MM-DD`, `LT`, `[at] H`. An empty pattern gives ISO 8601. Line ends
     /// between tokens are lost, as in moment.js.
     #[must_use]
-    pub fn format(self, pattern: &str) -> String {
+    pub fn format(self, pattern: &str, calendar: Calendar<'_>) -> String {
         match pattern {
-            "" if self.zoned && self.offset == 0 => format::format(self, "YYYY-MM-DDTHH:mm:ss[Z]"),
-            "" => format::format(self, "YYYY-MM-DDTHH:mm:ssZ"),
-            pattern => format::format(self, pattern),
+            "" if self.zoned && self.offset == 0 => format::format(self, "YYYY-MM-DDTHH:mm:ss[Z]", calendar),
+            "" => format::format(self, "YYYY-MM-DDTHH:mm:ssZ", calendar),
+            pattern => format::format(self, pattern, calendar),
         }
     }
 
@@ -110,36 +113,29 @@ fn millis_of(date: Date, milli_of_day: i64, offset: i64) -> Option<i64> {
 /// is ahead (a positive span) and `2 days ago` for the rest.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "spans of ±10,000 years are far below 2^53 milliseconds")]
-pub fn humanize(ms: i64, suffix: bool) -> String {
-    let words = words(ms.unsigned_abs() as f64);
+pub fn humanize(ms: i64, suffix: bool, calendar: Calendar<'_>) -> String {
+    let words = words(ms.unsigned_abs() as f64, calendar);
     match suffix {
         false => words,
-        true if ms > 0 => format!("in {words}"),
-        true => format!("{words} ago"),
+        true => calendar.relative(if ms > 0 { "future" } else { "past" }, &words),
     }
 }
 
-fn words(ms: f64) -> String {
+fn words(ms: f64, calendar: Calendar<'_>) -> String {
     let days = ms / 86_400_000.0;
     // 400 years of the calendar have 146,097 days and 4,800 months
     let months = days * 4800.0 / 146_097.0;
     let round = |n: f64| (n + 0.5).floor();
     let units = [
-        (round(ms / 1000.0), 45.0, "", "seconds"),
-        (round(ms / 60_000.0), 45.0, "a minute", "minutes"),
-        (round(ms / 3_600_000.0), 22.0, "an hour", "hours"),
-        (round(days), 26.0, "a day", "days"),
-        (round(months), 11.0, "a month", "months"),
-        (round(months / 12.0), f64::INFINITY, "a year", "years"),
+        (round(ms / 60_000.0), 45.0, "minute", "minutes"),
+        (round(ms / 3_600_000.0), 22.0, "hour", "hours"),
+        (round(days), 26.0, "day", "days"),
+        (round(months), 11.0, "month", "months"),
+        (round(months / 12.0), f64::INFINITY, "year", "years"),
     ];
-    for (n, below, one, many) in units {
-        match one {
-            "" if n < below => return "a few seconds".into(),
-            "" => {}
-            _ if n <= 1.0 => return one.into(),
-            _ if n < below => return format!("{n} {many}"),
-            _ => {}
-        }
+    if round(ms / 1000.0) < 45.0 {
+        return calendar.relative("seconds", "");
     }
-    "a few seconds".into()
+    let fit = units.into_iter().find(|(n, below, ..)| *n <= 1.0 || n < below);
+    fit.map_or_else(String::new, |(n, _, one, many)| calendar.relative(if n <= 1.0 { one } else { many }, &n.to_string()))
 }

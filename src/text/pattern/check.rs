@@ -79,7 +79,7 @@ fn has_capture(node: &Node) -> bool {
 }
 
 /// Whether the node can match the empty text.
-fn nullable(node: &Node) -> bool {
+pub(super) fn nullable(node: &Node) -> bool {
     match node {
         Node::Set(_) => false,
         Node::Concat(items) => items.iter().all(nullable),

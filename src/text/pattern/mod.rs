@@ -3,7 +3,8 @@
 //! A pattern is parsed once into a tree and given to the cheapest engine that can be shown to mean the same:
 //! `regex` (linear time), else `fancy-regex` (a bounded number of steps), else `regress` (JavaScript's own rules,
 //! no bound of its own, hence only for patterns without nested repeats, over texts of bounded length).
-//! A pattern that fits none is refused. Texts are read by whole characters, as with the flag `u`, also without it.
+//! A pattern that fits none is refused. The engines read texts by whole characters, as with the flag `u`; `units` says
+//! how patterns without that flag match UTF-16 units.
 //! One known difference: `i` without `u` in a pattern with back references also takes U+017F for `s` and U+212A for `k`.
 
 mod check;
@@ -11,6 +12,7 @@ mod engine;
 mod pattern_parser;
 mod print;
 mod tree;
+mod units;
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -136,6 +138,7 @@ struct Inner {
     flags: Flags,
     names: Vec<Option<Arc<str>>>,
     engines: Engines,
+    units: units::Units,
 }
 
 impl Pattern {
@@ -165,17 +168,28 @@ impl Pattern {
     /// # Errors
     /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `source`.
     pub fn new(source: &str, flags: &str) -> Result<Self, PatternError> {
+        Self::made(source, flags, true)
+    }
+
+    /// A pattern that matches whole characters, with or without the flag `u`.
+    fn whole(source: &str, flags: &str) -> Result<Self, PatternError> {
+        Self::made(source, flags, false)
+    }
+
+    fn made(source: &str, flags: &str, by_units: bool) -> Result<Self, PatternError> {
         let parsed = read_flags(flags, source.len())?;
         let tree = pattern_parser::parse(source, parsed)?;
         let engines = engine::choose(&tree, source, parsed)?;
-        Ok(Self(Arc::new(Inner { text: format!("/{source}/{flags}").into(), flags: parsed, names: tree.names, engines })))
+        let units = if by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
+        Ok(Self(Arc::new(Inner { text: format!("/{source}/{flags}").into(), flags: parsed, names: tree.names, engines, units })))
     }
 
     /// A pattern that matches all occurrences of `text` itself.
     #[must_use]
     pub fn literal(text: &str) -> Self {
         let flags = Flags { global: true, ..Flags::default() };
-        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines: Engines::literal(text) }))
+        let engines = Engines::literal(text);
+        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines, units: units::Units::Same }))
     }
 
     /// The text that it was made from.
@@ -208,11 +222,14 @@ impl Pattern {
         matches!(self.engine(), "bounded" | "javascript")
     }
 
-    /// Whether the text holds a match.
+    /// Whether the text holds a match, by units.
     ///
     /// # Errors
     /// A bound that was reached.
     pub fn is_match(&self, text: &str) -> Result<bool, Bound> {
+        if let Some((halved, apart)) = self.by_units(text) {
+            return halved.is_match(&apart);
+        }
         let mut found = false;
         self.each(text, 1, 0, |_| {
             found = true;
@@ -221,7 +238,7 @@ impl Pattern {
         Ok(found)
     }
 
-    /// The matches in order, at most `limit`: all with the flag `g`, else the first.
+    /// The matches in order, by whole characters, at most `limit`: all with the flag `g`, else the first.
     ///
     /// # Errors
     /// A bound that was reached.
@@ -247,7 +264,7 @@ impl Pattern {
         Ok(found)
     }
 
-    /// The text with its matches replaced by what `with` pushes for each (all with the flag `g`, else the first;
+    /// The text with its matches, by whole characters, replaced by what `with` pushes for each (all with the flag `g`, else the first;
     /// never more than `times`), or nothing if there is no match.
     ///
     /// # Errors

@@ -136,6 +136,11 @@ impl Set {
         Some(ranges)
     }
 
+    /// Whether it matches half of a surrogate pair.
+    pub(super) fn has_halves(&self) -> bool {
+        if self.negated { !contains(&self.ranges, 0xd800, 0xdfff) } else { overlap(&self.ranges, &[(0xd800, 0xdfff)]) }
+    }
+
     /// Whether it is one half of a surrogate pair; `high` says which.
     fn is_half(&self, high: bool) -> bool {
         let (low, top) = if high { (0xd800, 0xdbff) } else { (0xdc00, 0xdfff) };

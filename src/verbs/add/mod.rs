@@ -303,4 +303,8 @@ impl Local for Make {
         }
         Ok(made)
     }
+
+    fn leaves_out(&self) -> bool {
+        false
+    }
 }

@@ -4,6 +4,7 @@ mod artifact_inclusion;
 mod artifact_store;
 mod cards;
 mod chat_completion;
+mod chat_request;
 mod dialect;
 mod directives;
 mod group;
@@ -112,6 +113,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("dialect", "body-ai21", wire_turns::body),
     adapter("dialect", "body-xai", wire_turns::body),
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
+    adapter("sillytavern-chat-request", "", chat_request::recorded),
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
     adapter("sillytavern-raw", "", raw),

@@ -1,0 +1,89 @@
+//! Patterns without the flag `u` match UTF-16 units in JavaScript: `.` matches half of an emoji.
+//!
+//! The engines read whole characters. Where that can make a difference, the text is taken apart into halves, the
+//! pattern is compiled for halves, and the result is put together again.
+
+use std::sync::OnceLock;
+
+use super::check::nullable;
+use super::tree::{Node, Tree};
+use super::{Bound, Captures, Pattern, PatternError};
+use crate::text::halves;
+
+/// The same pattern for texts of halves.
+#[derive(Debug)]
+pub(super) enum Units {
+    /// Whole characters and units give the same matches.
+    Same,
+    /// The pattern for halves, compiled when it is first needed. The pattern itself has been shown to compile.
+    Own(OnceLock<Option<Pattern>>),
+}
+
+impl Units {
+    /// Whether a pattern that was read from `source` needs one of its own.
+    ///
+    /// # Errors
+    /// A pattern that cannot be read by units, such as a range between two characters beyond U+FFFF.
+    pub(super) fn of(tree: &Tree, source: &str, flags: &str) -> Result<Self, PatternError> {
+        if flags.contains('u') || (!nullable(&tree.root) && is_basic(&tree.root)) {
+            return Ok(Self::Same);
+        }
+        let own = OnceLock::new();
+        let halved = halves::pattern(source);
+        if halved != source {
+            let pattern = Pattern::whole(&halved, flags).map_err(|mut error| {
+                error.offset = source.bytes().position(|b| b >= 0xF0).unwrap_or(0);
+                error.reason = format!("without the flag `u` a character beyond U+FFFF is two: {}", error.reason);
+                error
+            })?;
+            let _ = own.set(Some(pattern));
+        }
+        Ok(Self::Own(own))
+    }
+}
+
+/// Whether all sets are of characters that are one unit.
+fn is_basic(node: &Node) -> bool {
+    match node {
+        Node::Set(set) => set.characters().is_some_and(|ranges| ranges.iter().all(|(_, last)| *last <= 0xFFFF)) && !set.has_halves(),
+        Node::Concat(items) | Node::Alt(items) => items.iter().all(is_basic),
+        Node::Capture(_, node) | Node::Repeat { node, .. } | Node::Look { node, .. } => is_basic(node),
+        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => true,
+    }
+}
+
+impl Pattern {
+    /// The pattern and the text with each half as a character, where the pattern may match otherwise by units than by
+    /// whole characters. What it finds is to be put together by [`halves::together`].
+    #[must_use]
+    pub fn by_units(&self, text: &str) -> Option<(Pattern, String)> {
+        let Units::Own(own) = &self.0.units else { return None };
+        if !halves::has_any(text) {
+            return None;
+        }
+        let halved = own.get_or_init(|| {
+            let (source, flags) = Self::split(&self.0.text)?;
+            Self::whole(source, flags).ok()
+        });
+        halved.clone().map(|halved| (halved, halves::apart(text).into_owned()))
+    }
+
+    /// [`Pattern::replace`] by units. `with` gets the text that the places of the match are in, too.
+    ///
+    /// # Errors
+    /// A bound that was reached.
+    pub fn rewrite(
+        &self,
+        text: &str,
+        times: Option<usize>,
+        mut with: impl FnMut(&str, &Captures, &mut String),
+    ) -> Result<Option<String>, Bound> {
+        match self.by_units(text) {
+            None => self.replace(text, times, |found, out| with(text, found, out)),
+            Some((halved, apart)) => {
+                let made = halved.replace(&apart, times, |found, out| with(&apart, found, out))?;
+                Ok(made.map(|made| halves::together(&made)))
+            }
+        }
+    }
+}
