@@ -87,7 +87,7 @@ impl Encoding {
         let mut ends: Vec<usize> = (1..=piece.len()).collect();
         let mut before: Vec<usize> = (0..=piece.len()).map(|n| n.saturating_sub(1)).collect();
         let mut pairs: BinaryHeap<Reverse<(u32, usize, usize, usize)>> = BinaryHeap::with_capacity(piece.len());
-        let mut offer = |pairs: &mut BinaryHeap<_>, start: usize, middle: usize, end: usize| {
+        let offer = |pairs: &mut BinaryHeap<_>, start: usize, middle: usize, end: usize| {
             let rank = self.rank(piece.get(start..end));
             if rank != NONE {
                 pairs.push(Reverse((rank, start, middle, end)));

@@ -165,13 +165,16 @@ fn row(entry: &Entry<'_>, names: &Names, rules: &Ruleset) -> Vec<String> {
     ]
 }
 
-/// `searched: chat 2 texts, recursion 0 texts for the keys "road", "river"`
+/// `searched chat (2 texts), recursion (1 text) for "road", "river"`; sources without a text are left out.
 fn searched(searched: &Searched) -> String {
-    let sources: Vec<String> =
-        searched.sources.iter().map(|(name, n)| format!("{name} ({n} text{})", if *n == 1 { "" } else { "s" })).collect();
+    let used = searched.sources.iter().filter(|(_, n)| *n > 0);
+    let sources: Vec<String> = used.map(|(name, n)| format!("{name} ({n} text{})", if *n == 1 { "" } else { "s" })).collect();
     let keys: Vec<String> = searched.keys.iter().map(|key| format!("{key:?}")).collect();
-    let sources = if sources.is_empty() { "nothing".to_owned() } else { sources.join(", ") };
-    if keys.is_empty() { "it has no keys".to_owned() } else { format!("searched {sources} for {}", keys.join(", ")) }
+    match (keys.is_empty(), sources.is_empty()) {
+        (true, _) => "it has no keys".to_owned(),
+        (false, true) => format!("searched nothing for {}", keys.join(", ")),
+        (false, false) => format!("searched {} for {}", sources.join(", "), keys.join(", ")),
+    }
 }
 
 /// `code: name value, name value …`; an entry is shown by its title.
