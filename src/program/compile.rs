@@ -85,6 +85,7 @@ pub fn compile(pack: &Pack) -> (Programs, Report) {
         counters: crate::terms::rules::Counters::default(),
         classified: crate::terms::rules::Classified::default(),
         key_sets: crate::text::keys::KeySets::default(),
+        row_patterns: crate::terms::patterns::RowPatterns::default(),
         names: cx.names,
     };
     (Programs { rules: Arc::new(rules), list, formats }, report)
