@@ -38,7 +38,7 @@ impl Code {
     #[must_use]
     pub fn is_of_builds(self) -> bool {
         let place = |code: Code| Self::ALL.iter().position(|known| *known == code);
-        let codes = place(Self::BoundExceeded)..=place(Self::SceneField);
+        let codes = place(Self::BoundExceeded)..=place(Self::SettingUnsent);
         matches!(self, Self::TemplateData | Self::OperationFailed | Self::OperationWaiting) || codes.contains(&place(self))
     }
 }
@@ -199,6 +199,7 @@ codes! {
     CacheUnchanged = "cache.unchanged", Note, "how much of the request is unchanged since the previous one";
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
+    SettingUnsent = "dialect.unsent", Warning, "a setting of the scene is not sent by the dialect";
     // artifacts
     ArtifactTagRequired = "artifact.tag_required", Error, "an artifact that outlives the run has no tag";
     ArtifactTag = "artifact.tag_invalid", Error, "a tag cannot be written behind `art.`";

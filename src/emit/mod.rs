@@ -5,6 +5,7 @@
 
 pub mod prompt;
 pub mod unchanged;
+mod unsent;
 
 use crate::diag::Diagnostic;
 use crate::engine::{self, BuildError};
@@ -69,6 +70,10 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let stages = engine::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
     let failed = |halt: Halt| BuildError::of(halt, Some(&form_name), &st);
     let payload = formed(form, &st).map_err(failed)?;
+    unsent::warn(rules, plan, dialect, &payload, &st);
+    if st.refuses() {
+        return Err(failed(Halt::Warned));
+    }
     let request = format!("{dialect}/request");
     let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
     let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, &st)).map_err(failed)?;
