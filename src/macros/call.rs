@@ -124,6 +124,8 @@ pub trait Around {
     fn syntax(&self) -> &Syntax;
     /// A row by its name or an alias.
     fn named(&self, name: &str) -> Option<&Row>;
+    /// What a call gives: a value for this text alone, a macro of the application, or a row.
+    fn answered(&self, called: &Called<'_>) -> MacroResult;
     /// Calls a row with arguments that have been expanded.
     fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult;
 }

@@ -272,6 +272,10 @@ impl Around for Macros<'_> {
         self.table.named(name)
     }
 
+    fn answered(&self, called: &Called<'_>) -> MacroResult {
+        self.answer(called)
+    }
+
     fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult {
         let kind = |n: usize| row.args.get(n).or_else(|| row.args.last().filter(|a| a.list)).map_or(Kind::Text, |a| a.kind);
         if !row.shape.takes(called.args.len()) || called.args.iter().enumerate().any(|(n, a)| !call::is_kind(a, kind(n))) {

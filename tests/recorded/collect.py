@@ -6,7 +6,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 out = sys.argv[1]
 cases, raw = json.load(open(f"{out}/cases.json")), json.load(open(f"{out}/out/raw.json"))
-suites, left = {"chat": [], "groups": [], "text": []}, []
+suites, left = {}, []
 
 
 def text_turn(turn):
@@ -15,6 +15,7 @@ def text_turn(turn):
 
 
 for c in cases:
+    if c["name"] not in raw: continue
     r = raw.get(c["name"]) or {}
     if r.get("failed") or not r.get("turns"):
         left.append((c["name"], r.get("failed") or r.get("error")))
@@ -35,7 +36,8 @@ for c in cases:
     expected["random_calls"] = len(r["random_log"])
     if first.get("activated"): expected["world_info"] = dict(activated=[dict(world=e["world"], uid=e["uid"]) for e in first["activated"]])
     suite = "groups" if "group" in given else "text" if "text" in c["kind"] else "chat"
-    suites[suite].append(dict(name=c["name"], about=c["about"], source=c["source"], kind=c["kind"], input=given, expected=expected))
+    if c["name"].startswith("pu-"): suite = "more_" + suite
+    suites.setdefault(suite, []).append(dict(name=c["name"], about=c["about"], source=c["source"], kind=c["kind"], input=given, expected=expected))
 for name, suite in suites.items():
     with open(os.path.join(HERE, f"{name}.json"), "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(c, ensure_ascii=False, separators=(",", ":")) for c in suite) + "\n]\n")

@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+import scenes
+from styles import cards2, foreign, masters2, positions, presets2
 from texts import Words, bestiary, cards, harbour, houserules, presets
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -18,8 +20,9 @@ def save(folder, name, value):
         f.write("\n")
 
 
-CARDS, PRESETS = cards(), presets()
-BOOKS = {"TR Harbour": harbour(), "TR Bestiary": bestiary(), "TR House Rules": houserules()}
+GROUPS.update(scenes.GROUPS)
+CARDS, PRESETS = cards() | cards2(), presets() | presets2()
+BOOKS = {"TR Harbour": harbour(), "TR Bestiary": bestiary(), "TR House Rules": houserules(), "PU Positions": positions(), "PU Foreign": foreign()}
 MASTERS = {
     "TR Master": dict(
         instruct=dict(name="TR Master", input_sequence="<<{{user}}>>", output_sequence="<<{{char}}>>", last_output_sequence="<<{{char}}, {{random::softly::loudly}}>>", system_sequence="<<note>>", stop_sequence="<<end>>", wrap=True, macro=True,
@@ -33,7 +36,17 @@ MASTERS = {
                       user_alignment_message="", system_same_as_user=True, last_system_sequence=""),
         context=dict(name="TR Legacy", story_string="{{#if system}}{{system}}\n{{/if}}{{description}}\n{{personality}}\n{{scenario}}\n{{#if mesExamples}}{{mesExamples}}\n{{/if}}{{#if persona}}{{persona}}{{/if}}", example_separator="***", chat_start="***", use_stop_strings=False, allow_jailbreak=False, always_force_name2=False, trim_sentences=False, include_newline=False, single_line=False)),
 }
+MASTERS |= masters2()
 PERSONA = dict(name="Rook", description="{{user}} is a courier with a bad knee and a good memory.", position=0, depth=2, role=0)
+
+
+def named(key):
+    return CARDS[key]["data"]["name"]
+
+
+def document(key):
+    """A card, with the file name that the recorder gives it where filters of lore name it."""
+    return {"$file": f"files/cards/{key}.json", **({"avatar": f"oc-{key}.png"} if key.startswith("pu-") else {})}
 
 
 def draws(seed, count=250):
@@ -68,12 +81,12 @@ def case(name, about, kind, preset=None, card=None, group=None, books=(), chat_b
         i.update(tokenizer=dict(mode="bytes", per=3.35), max_context=16000, max_response=350)
         c["text_files"] = [dict(name=os.path.basename(p), path=os.path.normpath(os.path.join(HERE, p))) for p in text_files or []]
     if group:
-        c.update(group_key=group, card_keys=GROUPS[group], names=[CARDS[k]["data"]["name"] for k in GROUPS[group]])
-        i["characters"] = [{"$file": f"files/cards/{k}.json"} for k in GROUPS[group]]
+        c.update(group_key=group, card_keys=GROUPS[group], names=[named(k) for k in GROUPS[group]])
+        i["characters"] = [document(k) for k in GROUPS[group]]
         i["group"] = {}
     else:
-        c.update(card_keys=[card], names=[CARDS[card]["data"]["name"]])
-        i["character"] = {"$file": f"files/cards/{card}.json"}
+        c.update(card_keys=[card], names=[named(card)])
+        i["character"] = document(card)
     world = {}
     if books: world["global"] = [{"$file": f"files/books/{b}.json", "name": b} for b in books]
     if chat_book: world["chat"] = {"$file": f"files/books/{chat_book}.json", "name": chat_book}
@@ -87,10 +100,15 @@ def case(name, about, kind, preset=None, card=None, group=None, books=(), chat_b
     c["files"].update({"global": list(books), **({"chatBook": chat_book} if chat_book else {}), **({"personaBook": persona_book} if persona_book else {})})
     for k in ("model", "nobook", "scoped", "presetRegex"):
         if k in given: c[k] = given.pop(k)
+    for k, field in (("scoped", "allowed_character_regex"), ("presetRegex", "allowed_preset_regex")):
+        if k in c: i[field] = c[k]
     for k, v in given.items():
         if isinstance(v, dict) and isinstance(i.get(k), dict): i[k].update(v)
         else: i[k] = v
     i.setdefault("chat", chat(name, 9))
+    if name.startswith("pu-"):
+        i["chat"] = [dict(m, send_date="2024-03-05T14:00:00.000Z") for m in i["chat"]]
+        i["model"] = c.get("model", "oracle-model")
     c["input"] = i
     CASES.append(c)
 
@@ -190,6 +208,7 @@ def main():
     for k, v in BOOKS.items(): save("books", k, v)
     for k, v in MASTERS.items(): save("templates", k, v)
     chats(), groups(), texts()
+    scenes.add(case, CARDS)
     for c in CASES:
         i = c["input"]
         name, own = i.pop("shipped", None), i.pop("own", None)

@@ -11,6 +11,10 @@ use crate::engine::{self, Built, EXACT, Scene};
 /// How many draws follow the script of a case: more than were recorded must show, and not come from a seed.
 const SPARE: usize = 64;
 
+/// Regex scripts of cards and presets run only where the user has allowed them.
+pub(crate) const SCRIPTS: [(&str, &str); 2] =
+    [("allowed_character_regex", "card.scripts_allowed"), ("allowed_preset_regex", "preset.scripts_allowed")];
+
 /// Messages, and as a stricter level the slots and tokens. They are recorded before the server makes them acceptable
 /// (`custom_prompt_post_processing`), which is the next step (`sent_messages`).
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
@@ -154,6 +158,7 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "lore.handed", super::lore::handed(&input["forced_activations"])?);
     parts::put(&mut data, "injections", extension_prompts(&input["extension_prompts"]));
     parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
+    parts::copy(input, &mut data, &SCRIPTS);
     Ok(data)
 }
 
@@ -187,12 +192,17 @@ pub(crate) fn world_info(input: &Json) -> Json {
 
 /// Numbers and switches that stand beside the files.
 pub(crate) fn settings(input: &Json, data: &mut Json) {
+    // filters of lore name files without their ending
+    let file = file_of(&speaker(input));
+    let stem = file.as_str().and_then(|f| f.rsplit_once('.')).map_or_else(|| file.clone(), |(stem, _)| json!(stem));
+    parts::put(data, "speaker.file", stem);
     parts::put(data, "context.tokenizer", tokenizer(&input["tokenizer"]));
     let names = [
         ("max_context", "context.window"),
         ("max_response", "context.reserve"),
         ("user_input", "input"),
         ("chat_completion_source", "provider.source"),
+        ("model", "provider.model"),
     ];
     parts::copy(input, data, &names);
     let names = [("prompt", "quiet_prompt"), ("skip_wian", "quiet_bare"), ("to_loud", "quiet_loud"), ("name", "quiet_name")];
@@ -283,7 +293,7 @@ pub(crate) fn group(input: &Json, data: &mut Json) -> Result<(), Json> {
     let named = |id: &Json| cards.iter().find(|c| c["data"]["name"] == *id).map_or_else(|| id.clone(), file_of);
     let muted: Json = group["disabled_members"].as_array().into_iter().flatten().map(named).collect();
     parts::put(data, "group.disabled_members", muted);
-    parts::put(data, "speaker", json!({ "id": file_of(&speaker(input)), "file": file_of(&speaker(input)) }));
+    parts::put(data, "speaker.id", file_of(&speaker(input)));
     parts::put(data, "group.active", json!(true));
     parts::put(data, "group.strategy", parts::code(&group["activation_strategy"], &["natural", "list", "manual", "pooled"]));
     parts::put(data, "group.mode", parts::code(&group["generation_mode"], &["swap", "append", "append_disabled"]));

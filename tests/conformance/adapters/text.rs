@@ -263,5 +263,6 @@ fn scene(input: &Json) -> Result<Json, Json> {
     chat::group(input, &mut data)?;
     parts::put(&mut data, "injections", words::extension_prompts(&input["extension_prompts"]));
     parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
+    parts::copy(input, &mut data, &chat::SCRIPTS);
     Ok(data)
 }
