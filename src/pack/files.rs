@@ -20,6 +20,8 @@ pub const MAX_FILES: usize = 2_000;
 pub const MAX_TOTAL: u64 = 64 << 20;
 /// Deepest folder inside a pack.
 pub const MAX_FOLDERS: usize = 16;
+/// Where a JSON Schema names its draft, in bytes from the beginning.
+const SCHEMA_HEAD: usize = 300;
 /// The most folder entries of any kind that are examined.
 pub const MAX_ENTRIES: usize = 20_000;
 
@@ -64,6 +66,8 @@ impl PackFiles {
     /// Adds a file to the list that its path says; a file of an unknown sort is left out.
     pub(super) fn sort_in(&mut self, file: RuleFile) {
         match role(&file.path_in_pack) {
+            // schemas for an editor lie beside the rules that they are for
+            Role::Rules if is_schema(&file) => {}
             Role::Rules => self.files.push(file),
             Role::Case => self.cases.push(file),
             Role::Asset => {
@@ -105,6 +109,12 @@ fn role(path: &str) -> Role {
     } else {
         Role::Other
     }
+}
+
+/// Whether a file is a JSON Schema: it names a draft at its beginning.
+fn is_schema(file: &RuleFile) -> bool {
+    let start = file.bytes.get(..SCHEMA_HEAD).unwrap_or(&file.bytes);
+    file.path_in_pack.ends_with(".json") && String::from_utf8_lossy(start).contains("://json-schema.org/")
 }
 
 fn is_rule_file(path: &str) -> bool {
