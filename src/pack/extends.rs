@@ -246,9 +246,7 @@ impl<'a> Resolver<'a> {
         let help = suggest::help(&entry.name, names.iter().map(String::as_str));
         let message = format!("pack `{}` is not found", entry.name);
         let complaint = Diagnostic::new(Code::PackMissing, message).at(entry.span).label("no such pack");
-        self.fail(
-            complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or write its path: `../x`".to_owned())),
-        );
+        self.fail(complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or write its path: `../x`".to_owned())));
     }
 
     fn check_release(&mut self, entry: &Extends) {

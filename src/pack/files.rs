@@ -111,10 +111,14 @@ fn role(path: &str) -> Role {
     }
 }
 
-/// Whether a file is a JSON Schema: it names a draft at its beginning.
+/// Whether a file is a JSON Schema: it names a draft, and no kind of rules.
 fn is_schema(file: &RuleFile) -> bool {
     let start = file.bytes.get(..SCHEMA_HEAD).unwrap_or(&file.bytes);
-    file.path_in_pack.ends_with(".json") && String::from_utf8_lossy(start).contains("://json-schema.org/")
+    if !file.path_in_pack.ends_with(".json") || !String::from_utf8_lossy(start).contains("://json-schema.org/") {
+        return false;
+    }
+    let root = serde_json::from_slice::<serde_json::Value>(&file.bytes).unwrap_or_default();
+    root.get("$schema").is_some() && !root.get("kind").is_some_and(serde_json::Value::is_string)
 }
 
 fn is_rule_file(path: &str) -> bool {

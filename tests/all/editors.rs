@@ -12,7 +12,6 @@ use std::process::Command;
 use serde_json::Value as Json;
 use tapster::pack::Schemas;
 
-
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -121,7 +120,8 @@ fn editors_check_rule_files_with_them() {
     let vscode = Command::new("node").arg(root().join("tests/editors/check.cjs")).args([&packages, &schemas, &json]).output().unwrap();
     let told = String::from_utf8(vscode.stdout).unwrap();
     assert!(vscode.status.success(), "{}", String::from_utf8_lossy(&vscode.stderr));
-    let expected: Vec<String> = documents.keys().map(|schema| format!("{schema} wrong.json: Property no_such_key is not allowed.")).collect();
+    let expected: Vec<String> =
+        documents.keys().map(|schema| format!("{schema} wrong.json: Property no_such_key is not allowed.")).collect();
     assert_eq!(told.lines().collect::<Vec<_>>(), expected);
     for schema in documents.keys() {
         let lint = |wrong: bool| taplo(&packages, &schemas.join(schema), &toml.join(schema), wrong);

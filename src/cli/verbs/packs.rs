@@ -124,7 +124,8 @@ fn of_shipped(name: &str) -> Result<impl Iterator<Item = (&'static str, &'static
     if names.iter().any(|known| known == name) {
         return Ok(files_of_shipped(name));
     }
-    let help = suggest::help(name, names.iter().map(String::as_str)).unwrap_or_else(|| format!("the shipped packs are {}", names.join(", ")));
+    let help =
+        suggest::help(name, names.iter().map(String::as_str)).unwrap_or_else(|| format!("the shipped packs are {}", names.join(", ")));
     Err(Stop::could_not(Code::PackMissing, format!("there is no shipped pack `{name}`"), help))
 }
 

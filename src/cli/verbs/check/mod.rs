@@ -162,7 +162,8 @@ fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
     let asked = asked.trim().trim_matches(['[', ']']);
     let Some(code) = Code::ALL.iter().find(|code| code.as_str() == asked) else {
         let help = suggest::help(asked, Code::ALL.iter().map(|code| code.as_str()));
-        let help = help.unwrap_or_else(|| "docs/reference/codes.md lists all codes of the program; other codes are those of a pack".to_owned());
+        let help =
+            help.unwrap_or_else(|| "docs/reference/codes.md lists all codes of the program; other codes are those of a pack".to_owned());
         return Err(Stop::could_not(Code::NameUnknown, format!("there is no code `{asked}`"), help));
     };
     let severity = code.severity().as_str();
@@ -208,7 +209,9 @@ impl Found {
 
 /// Whether two paths are the same file.
 fn is_same(a: &Path, b: &Path) -> bool {
-    a == b || a == Path::new(&shown(b)) || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+    a == b
+        || a == Path::new(&shown(b))
+        || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
 /// Loads, merges and compiles, and returns all diagnostics.
