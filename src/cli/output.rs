@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read, Write};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use indexmap::IndexMap;
@@ -84,11 +85,15 @@ pub(super) struct Show<'a, 'io> {
     errors: ErrorFormat,
     paint: bool,
     failed: Option<std::io::Error>,
+    /// Folders in which packs are searched too: those of the scene and of the pack that were named.
+    pub(super) near: Vec<PathBuf>,
+    /// Diagnostics that are kept instead of written, for a verb that counts them.
+    kept: Option<Vec<(Report, Sources)>>,
 }
 
 impl<'a, 'io> Show<'a, 'io> {
     pub(super) fn new(io: &'a mut Io<'io>, globals: &Globals, paint: bool) -> Self {
-        Self { io, format: globals.format, errors: globals.error_format, paint, failed: None }
+        Self { io, format: globals.format, errors: globals.error_format, paint, failed: None, near: Vec::new(), kept: None }
     }
 
     /// Whether results are requested as JSON.
@@ -108,6 +113,11 @@ impl<'a, 'io> Show<'a, 'io> {
         }
     }
 
+    /// Whether results can no longer be written.
+    pub(super) fn is_closed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Hands results over to whoever reads them, in front of longer work.
     pub(super) fn flush(&mut self) {
         if self.failed.is_none() {
@@ -122,8 +132,20 @@ impl<'a, 'io> Show<'a, 'io> {
         self.result("\n");
     }
 
+    /// Keeps all diagnostics that are written while `run` runs, and returns them.
+    pub(super) fn keeping<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> (T, Vec<(Report, Sources)>) {
+        let outer = self.kept.replace(Vec::new());
+        let result = run(self);
+        let kept = std::mem::replace(&mut self.kept, outer);
+        (result, kept.unwrap_or_default())
+    }
+
     /// Writes diagnostics of the library.
     pub(super) fn report(&mut self, report: &Report, sources: &Sources) {
+        if let Some(kept) = &mut self.kept {
+            kept.push((report.clone(), sources.clone()));
+            return;
+        }
         let text = match self.errors {
             ErrorFormat::Human => render::human(report, sources, self.paint),
             ErrorFormat::Plain => render::plain(report, sources),

@@ -33,6 +33,16 @@ macro_rules! codes {
     };
 }
 
+impl Code {
+    /// Whether builds raise it, and not only the check of a pack.
+    #[must_use]
+    pub fn is_of_builds(self) -> bool {
+        let place = |code: Code| Self::ALL.iter().position(|known| *known == code);
+        let codes = place(Self::BoundExceeded)..=place(Self::SettingUnsent);
+        matches!(self, Self::TemplateData | Self::OperationFailed | Self::OperationWaiting) || codes.contains(&place(self))
+    }
+}
+
 /// The code of a diagnostic: one of the registry, or one that a rule pack defines for its own warnings and errors.
 /// It compares equal to a [`Code`] and to the text of a code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -142,6 +152,7 @@ codes! {
     ChangesVerb = "pass.changes_verb", Error, "a patch changes the verb of a pass";
     RemoveUnknown = "remove.unknown", Error, "a row is removed that no lower layer has";
     MoveUnknown = "move.unknown", Error, "a row is moved next to one that does not exist";
+    AllowUnused = "allow.unused", Warning, "an `allow` accepts no warning";
     // passes, terms, names
     NoVerb = "pass.no_verb", Error, "a pass has no verb";
     TwoMeanings = "pass.two_meanings", Error, "a term does not belong to the verb of its pass";
@@ -194,6 +205,7 @@ codes! {
     MacroFailed = "macro.failed", Warning, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, "a value of the scene is not used as given";
     SceneType = "scene.type", Warning, "a value of the scene is not of the type that the pack declares";
+    SettingUnsent = "dialect.unsent", Warning, "a setting of the scene is not sent by the dialect";
     // artifacts
     ArtifactTagRequired = "artifact.tag_required", Error, "an artifact that outlives the run has no tag";
     ArtifactTag = "artifact.tag_invalid", Error, "a tag cannot be written behind `art.`";
@@ -225,5 +237,6 @@ codes! {
     ImportFormat = "import.format", Error, "a file is not of a known format";
     ImportContainer = "import.container", Error, "a container file is damaged or hostile";
     ImportLine = "import.line", Warning, "a line of a chat cannot be read and is skipped";
+    ImportRole = "import.role", Warning, "a file is given as another part of a scene than it is";
     ImportValue = "import.value", Warning, "a value of a foreign file is not used as given";
 }

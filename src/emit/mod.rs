@@ -3,7 +3,9 @@
 //! A dialect is a program of the pack over the list `messages`, and a form `<dialect>/payload` that describes the JSON.
 //! The engine fills the list, runs the program and evaluates the form; it knows no provider.
 
+pub mod prompt;
 pub mod unchanged;
+mod unsent;
 
 use crate::diag::Diagnostic;
 use crate::engine::{self, BuildError};
@@ -16,6 +18,7 @@ use crate::terms::select::pass_env;
 use crate::terms::{Current, Memo, State};
 use crate::verbs::Halt;
 
+pub use prompt::{Prompt, prompt};
 pub use unchanged::unchanged_payload;
 
 /// The program that checks finished messages before they are sent.
@@ -67,6 +70,10 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let stages = engine::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
     let failed = |halt: Halt| BuildError::of(halt, Some(&form_name), &st);
     let payload = formed(form, &st).map_err(failed)?;
+    unsent::warn(rules, plan, dialect, &payload, &st);
+    if st.refuses() {
+        return Err(failed(Halt::Warned));
+    }
     let request = format!("{dialect}/request");
     let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
     let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, &st)).map_err(failed)?;

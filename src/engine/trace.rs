@@ -15,7 +15,8 @@ pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages:
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
     let (steps, macros, rewrites) = (st.steps.borrow().clone(), st.macros.borrow().clone(), st.rewrites.borrow().clone());
-    Some(Trace { passes, draws, read_whole, stages, steps, stats: stats(st, report), reasons: reasons(st), macros, rewrites })
+    let (stats, reasons, searched) = (stats(st, report), reasons(st), st.searched());
+    Some(Trace { passes, draws, read_whole, stages, steps, stats, reasons, searched, macros, rewrites })
 }
 
 /// The recorded values: those of the pass that trimmed, of hooks, of `print` in scripts, and of passes under `$stat`.

@@ -14,7 +14,8 @@ pub(crate) fn placed(rules: &Ruleset, st: &State) -> Vec<Diagnostic> {
 }
 
 /// Adds to each warning the span of its pass, the rule in words, and what to do where the engine knows it.
-pub(crate) fn place(rules: &Ruleset, warnings: &mut [Diagnostic]) {
+/// Warnings that a rule file allows are taken out.
+pub(crate) fn place(rules: &Ruleset, warnings: &mut Vec<Diagnostic>) {
     // a build can warn once per message, of a few passes
     let mut spans: FxHashMap<String, Option<Span>> = FxHashMap::default();
     for warning in warnings.iter_mut().filter(|w| w.span.is_none()) {
@@ -27,6 +28,7 @@ pub(crate) fn place(rules: &Ruleset, warnings: &mut [Diagnostic]) {
             warning.help = remedy(&warning.code).map(str::to_owned);
         }
     }
+    warnings.retain(|warning| !rules.allows(warning));
 }
 
 /// The pass that warned, and the row that it follows from, with the row's file and line.

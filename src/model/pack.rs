@@ -47,6 +47,19 @@ pub struct Shadowed {
     pub edited: bool,
 }
 
+/// What an overlay decides about a row: one of its keys, `place`, or `row` if the overlay adds it.
+#[derive(Debug, Clone)]
+pub struct Overlaid {
+    /// The table.
+    pub table: Arc<str>,
+    /// The row.
+    pub row: Arc<str>,
+    /// The key.
+    pub key: Arc<str>,
+    /// The name of the overlay.
+    pub by: Arc<str>,
+}
+
 /// All layers of one pack, merged. Meant to be shared behind an `Arc` and not to be cloned.
 #[derive(Debug, Default)]
 pub struct Pack {
@@ -65,6 +78,8 @@ pub struct Pack {
     pub assets: IndexMap<Arc<str>, SourceId>,
     /// The values that higher layers replaced, in the order in which that happened.
     pub shadowed: Vec<Shadowed>,
+    /// What overlays decide about rows.
+    pub overlaid: Vec<Overlaid>,
     /// The blake3 hash of the canonical merged text, in hex: equal rules have equal fingerprints.
     pub fingerprint: String,
 }

@@ -110,6 +110,19 @@ pub struct Reason {
     pub detail: Value,
 }
 
+/// What a `match` searched for an item of which nothing was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Searched {
+    /// The number of the item in this build, as in [`Reason`].
+    pub item: u32,
+    /// The pass, as `program/pass`.
+    pub pass: String,
+    /// The keys as written, the secondary ones last.
+    pub keys: Vec<String>,
+    /// The scan sources with the number of texts of each that were searched.
+    pub sources: Vec<(String, usize)>,
+}
+
 /// One step of a build, in the order in which they ran. Serialised as `{ "stage": NAME }` or `{ "hook": ID }`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -173,6 +186,9 @@ pub struct Trace {
     pub stages: Vec<(String, Vec<Value>)>,
     /// Why items were selected, dropped or placed, in order; recorded by passes with a `because`.
     pub reasons: Vec<Reason>,
+    /// What was searched for the items of which no key was found in the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub searched: Vec<Searched>,
     /// The changes that rewriting scripts made to texts, in order.
     pub rewrites: Vec<Rewrite>,
     /// Stages and hooks in the order in which they ran.

@@ -1,6 +1,6 @@
 //! Determines the packs of a build, lowest first: reads manifests and follows `extends`, each pack once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use semver::{Version, VersionReq};
 
@@ -46,6 +46,8 @@ pub(super) struct Resolver<'a> {
 /// A pack whose `extends` is being followed.
 struct OpenPack {
     name: String,
+    /// The folder in which it lies, if it was read from one: packs beside it can be extended by name.
+    near: Option<PathBuf>,
     /// The entry that is being followed: the name and its place.
     next: Option<(String, Span)>,
 }
@@ -84,9 +86,9 @@ impl<'a> Resolver<'a> {
         }
         let release = self.check_manifest(&manifest, &name);
         let near = pack.folder.as_deref().and_then(files::parent);
-        self.chain.push(OpenPack { name: name.clone(), next: None });
+        self.chain.push(OpenPack { name: name.clone(), near, next: None });
         for entry in self.extends_of(&manifest.root) {
-            self.follow(&entry, near.as_ref());
+            self.follow(entry, pack.folder.as_deref());
         }
         self.chain.pop();
         let layer = self.layer(pack, name, release, manifest);
@@ -156,7 +158,17 @@ impl<'a> Resolver<'a> {
         self.report.push(complaint);
     }
 
-    fn follow(&mut self, entry: &Extends, near: Option<&PathBuf>) {
+    fn follow(&mut self, mut entry: Extends, folder: Option<&Path>) {
+        let mut found = None;
+        if entry.name.contains(['/', '\\']) {
+            let Some(pack) = self.by_path(&entry, folder) else {
+                self.complete = false;
+                return;
+            };
+            entry.name.clone_from(&pack.name);
+            found = Some(pack);
+        }
+        let entry = &entry;
         if let Some(last) = self.chain.last_mut() {
             last.next = Some((entry.name.clone(), entry.span));
         }
@@ -171,15 +183,51 @@ impl<'a> Resolver<'a> {
                 return;
             }
             let before = self.report.counts().0;
-            let beside = near.and_then(|folder| library::find_in(folder, &entry.name, self.report));
-            let found = beside.or_else(|| if library::is_name(&entry.name) { self.library.find(&entry.name, self.report) } else { None });
+            let found = found.or_else(|| self.by_name(&entry.name));
             self.complete &= self.report.counts().0 == before;
             match found {
                 Some(pack) => self.visit(pack),
-                None => self.missing(entry, near),
+                None => self.missing(entry),
             }
         }
         self.check_release(entry);
+    }
+
+    /// The pack of this name: beside the pack that extends it, then in the library, then beside the packs above.
+    fn by_name(&mut self, name: &str) -> Option<PackFiles> {
+        let near: Vec<PathBuf> = self.chain.iter().rev().filter_map(|open| open.near.clone()).collect();
+        let has_own = self.chain.last().is_some_and(|open| open.near.is_some());
+        let (own, above) = near.split_at(usize::from(has_own).min(near.len()));
+        let beside = own.iter().find_map(|folder| library::find_in(folder, name, self.report));
+        let found = beside.or_else(|| if library::is_name(name) { self.library.find(name, self.report) } else { None });
+        found.or_else(|| above.iter().find_map(|folder| library::find_in(folder, name, self.report)))
+    }
+
+    /// The pack in the folder that an entry names, such as `../x`, with the name that its manifest gives it.
+    fn by_path(&mut self, entry: &Extends, folder: Option<&Path>) -> Option<PackFiles> {
+        let complain = |message: String, help: &str| Diagnostic::new(Code::PackMissing, message).at(entry.span).help(help);
+        let Some(folder) = folder else {
+            self.report.push(complain(format!("`{}` is a path, but this pack was not read from a folder", entry.name), "name the pack"));
+            return None;
+        };
+        let path = Path::new(&entry.name);
+        if path.is_absolute() {
+            let help = "write a path from this pack's own folder: `../x`";
+            self.report.push(complain(format!("`{}` is not a path from the pack's own folder", entry.name), help));
+            return None;
+        }
+        let found = folder.join(path);
+        if !files::is_pack(&found) {
+            let message = format!("there is no pack in `{}`", found.display());
+            self.report.push(complain(message, "the path begins at the folder of this pack; a pack is a folder with a `pack.toml`"));
+            return None;
+        }
+        let mut pack = files::read_folder(&found, self.report)?;
+        let manifest = pack.files.iter().find(|file| is_manifest(&file.path_in_pack));
+        if let Some(name) = manifest.and_then(|file| read::peek(file, "name")) {
+            pack.name = name;
+        }
+        Some(pack)
     }
 
     fn circle(&mut self, entry: &Extends, at: usize) {
@@ -187,7 +235,7 @@ impl<'a> Resolver<'a> {
         names.push(&entry.name);
         let message = format!("packs extend each other in a circle: {}", names.join(" → "));
         let mut complaint = Diagnostic::new(Code::CyclePack, message).at(entry.span).label("closes the circle");
-        for OpenPack { name, next } in self.chain.iter().skip(at) {
+        for OpenPack { name, next, .. } in self.chain.iter().skip(at) {
             if let Some((other, span)) = next.as_ref().filter(|(_, span)| *span != entry.span) {
                 complaint = complaint.related(*span, format!("`{name}` extends `{other}` here"));
             }
@@ -195,15 +243,13 @@ impl<'a> Resolver<'a> {
         self.fail(complaint.help("remove one of these entries"));
     }
 
-    fn missing(&mut self, entry: &Extends, near: Option<&PathBuf>) {
+    fn missing(&mut self, entry: &Extends) {
         let mut names = self.library.names();
-        names.extend(near.map(|folder| files::packs_in(folder)).unwrap_or_default());
+        names.extend(self.chain.iter().filter_map(|open| open.near.as_deref()).flat_map(files::packs_in));
         let help = suggest::help(&entry.name, names.iter().map(String::as_str));
         let message = format!("pack `{}` is not found", entry.name);
         let complaint = Diagnostic::new(Code::PackMissing, message).at(entry.span).label("no such pack");
-        self.fail(
-            complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or name a search folder that holds it".to_owned())),
-        );
+        self.fail(complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or write its path: `../x`".to_owned())));
     }
 
     fn check_release(&mut self, entry: &Extends) {

@@ -20,6 +20,8 @@ pub const MAX_FILES: usize = 2_000;
 pub const MAX_TOTAL: u64 = 64 << 20;
 /// Deepest folder inside a pack.
 pub const MAX_FOLDERS: usize = 16;
+/// Where a JSON Schema names its draft, in bytes from the beginning.
+const SCHEMA_HEAD: usize = 300;
 /// The most folder entries of any kind that are examined.
 pub const MAX_ENTRIES: usize = 20_000;
 
@@ -64,6 +66,8 @@ impl PackFiles {
     /// Adds a file to the list that its path says; a file of an unknown sort is left out.
     pub(super) fn sort_in(&mut self, file: RuleFile) {
         match role(&file.path_in_pack) {
+            // schemas for an editor lie beside the rules that they are for
+            Role::Rules if is_schema(&file) => {}
             Role::Rules => self.files.push(file),
             Role::Case => self.cases.push(file),
             Role::Asset => {
@@ -107,6 +111,16 @@ fn role(path: &str) -> Role {
     }
 }
 
+/// Whether a file is a JSON Schema: it names a draft, and no kind of rules.
+fn is_schema(file: &RuleFile) -> bool {
+    let start = file.bytes.get(..SCHEMA_HEAD).unwrap_or(&file.bytes);
+    if !file.path_in_pack.ends_with(".json") || !String::from_utf8_lossy(start).contains("://json-schema.org/") {
+        return false;
+    }
+    let root = serde_json::from_slice::<serde_json::Value>(&file.bytes).unwrap_or_default();
+    root.get("$schema").is_some() && !root.get("kind").is_some_and(serde_json::Value::is_string)
+}
+
 fn is_rule_file(path: &str) -> bool {
     path.ends_with(".toml") || path.ends_with(".json")
 }
@@ -141,6 +155,24 @@ pub fn parent(folder: &Path) -> Option<PathBuf> {
     }
     // `.` and `..` have no last part to remove
     fs::canonicalize(folder).ok()?.parent().map(Path::to_owned)
+}
+
+/// Every file below a folder of the checkout that the program was compiled in: the path below the folder, and its
+/// contents.
+#[cfg(rules_on_disk)]
+pub(super) fn checkout(root: &str) -> Vec<(String, std::borrow::Cow<'static, [u8]>)> {
+    let (mut open, mut all) = (vec![String::new()], Vec::new());
+    while let Some(inside) = open.pop() {
+        for entry in fs::read_dir(Path::new(root).join(&inside)).into_iter().flatten().flatten().take(MAX_ENTRIES) {
+            let path = format!("{inside}{}", entry.file_name().to_string_lossy());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push(format!("{path}/")),
+                Ok(_) => all.extend(fs::read(entry.path()).ok().map(|bytes| (path, bytes.into()))),
+                Err(_) => {}
+            }
+        }
+    }
+    all
 }
 
 /// The last part of a folder's path, also for `.` and `..`.

@@ -2,15 +2,54 @@
 //!
 //! Shipped packs are treated as all others: with the same files, checks and layering.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+#[cfg(not(rules_on_disk))]
 use include_dir::{Dir, include_dir};
 
 use super::files::{self, PackFiles, RuleFile};
 use crate::diag::Report;
 use crate::reading::KeyPlace;
 
+#[cfg(not(rules_on_disk))]
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
+
+/// A file of a shipped pack: its path below the folder of all packs, and its contents.
+type ShippedFile = (String, Cow<'static, [u8]>);
+
+/// Every file of the shipped packs, by path.
+fn shipped_files() -> &'static [ShippedFile] {
+    static ALL: OnceLock<Vec<ShippedFile>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        #[cfg(rules_on_disk)]
+        let mut all = files::checkout(concat!(env!("CARGO_MANIFEST_DIR"), "/rules"));
+        #[cfg(not(rules_on_disk))]
+        let mut all = embedded(&RULES);
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        all
+    })
+}
+
+#[cfg(not(rules_on_disk))]
+fn embedded(root: &'static Dir<'static>) -> Vec<ShippedFile> {
+    let (mut open, mut all) = (vec![root], Vec::new());
+    while let Some(dir) = open.pop() {
+        open.extend(dir.dirs());
+        all.extend(dir.files().map(|file| (file.path().to_string_lossy().replace('\\', "/"), Cow::Borrowed(file.contents()))));
+    }
+    all
+}
+
+/// Every file of one shipped pack, its README among them: the path inside the pack, and its contents.
+pub fn files_of_shipped(name: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    let inside = format!("{name}/");
+    shipped_files().iter().filter_map(move |(path, bytes)| Some((path.strip_prefix(&inside)?, &**bytes)))
+}
+
+/// How the places of shipped packs begin in messages.
+pub const SHIPPED: &str = "rules/";
 
 /// Something that finds packs by name.
 pub trait Library {
@@ -65,8 +104,8 @@ pub fn is_name(name: &str) -> bool {
 /// The names of the shipped packs, sorted.
 #[must_use]
 pub fn shipped_names() -> Vec<String> {
-    let mut names: Vec<String> = RULES.dirs().filter_map(|d| Some(d.path().file_name()?.to_str()?.to_owned())).collect();
-    names.sort();
+    let mut names: Vec<String> = shipped_files().iter().filter_map(|(path, _)| Some(path.split_once('/')?.0.to_owned())).collect();
+    names.dedup();
     names
 }
 
@@ -114,17 +153,12 @@ pub fn is_shipped_key(dialect: &str, place: &KeyPlace) -> bool {
 /// A shipped pack by name.
 #[must_use]
 pub fn shipped(name: &str) -> Option<PackFiles> {
-    let dir = RULES.dirs().find(|d| d.path().to_str() == Some(name))?;
     let mut pack = PackFiles { name: name.to_owned(), ..PackFiles::default() };
-    let mut open = vec![dir];
-    while let Some(dir) = open.pop() {
-        open.extend(dir.dirs());
-        for file in dir.files() {
-            let path = file.path().to_string_lossy().replace('\\', "/");
-            let inner = path.strip_prefix(&format!("{name}/")).unwrap_or(&path).to_owned();
-            pack.sort_in(RuleFile { name: format!("rules/{path}"), path_in_pack: inner, bytes: file.contents().to_vec() });
-        }
+    let mut is_shipped = false;
+    for (inner, bytes) in files_of_shipped(name) {
+        is_shipped = true;
+        pack.sort_in(RuleFile { name: format!("{SHIPPED}{name}/{inner}"), path_in_pack: inner.to_owned(), bytes: bytes.to_vec() });
     }
     pack.sort();
-    Some(pack)
+    is_shipped.then_some(pack)
 }

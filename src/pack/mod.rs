@@ -15,6 +15,8 @@ pub mod schemas;
 pub mod templates;
 pub mod toml;
 
+mod allow;
+mod bundle;
 mod causes;
 mod columns;
 mod directives;
@@ -23,6 +25,7 @@ mod extends;
 mod layer;
 mod operations;
 mod order;
+mod overlaid;
 mod rows;
 mod short_names;
 mod slips;
@@ -41,6 +44,8 @@ use crate::model::Pack;
 use crate::model::pack::Layer;
 use crate::template;
 use extends::{LayerDocs, Resolver};
+
+pub(crate) use allow::Allow;
 
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
@@ -89,6 +94,8 @@ pub struct Loaded {
     /// diagnostics would only be consequences of that. It may still hold mistakes, and lack the contents of an
     /// unreadable file; the report says so.
     pub pack: Option<Pack>,
+    /// The warnings that rule files accept.
+    pub(crate) allowed: Vec<Allow>,
     /// Rule files that could not be read; diagnostics that they may have caused must be held back.
     pub unread: Unread,
     /// All mistakes, by file and place.
@@ -120,13 +127,14 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     }
     overlay_files.iter().flatten().for_each(|file| resolver.overlay(file));
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
+    let allowed = allow::collect(&layers);
     let mut merged = layer::merge(&layers, complete, &mut report);
     let removed = std::mem::take(&mut merged.removed);
     columns::settle(&merged, &mut report);
     unread.excuse(&mut report);
     report.sort();
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone()));
-    Loaded { pack, unread, report, sources, removed }
+    Loaded { pack, allowed, unread, report, sources, removed }
 }
 
 /// Checks the rule tests of a pack, the files under its `cases/`, but not those of the packs that it extends.
@@ -146,9 +154,18 @@ pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (R
 /// Reads and checks one rule file alone, without merging it over a pack.
 #[must_use]
 pub fn load_file(path: &Path, schemas: &Schemas) -> (Option<Document>, Report, Sources) {
+    let mut report = Report::default();
+    match files::read_file(path, &mut report) {
+        Some(file) => load_read(&file, schemas),
+        None => (None, report, Sources::default()),
+    }
+}
+
+/// [`load_file`] for a file that has already been read.
+#[must_use]
+pub fn load_read(file: &RuleFile, schemas: &Schemas) -> (Option<Document>, Report, Sources) {
     let (mut sources, mut report) = (Sources::default(), Report::default());
-    let file = files::read_file(path, &mut report);
-    let doc = file.and_then(|file| read::read(&file, "", &mut sources, schemas, &mut report));
+    let doc = read::read(file, "", &mut sources, schemas, &mut report);
     if let Some(template) = doc.as_ref().filter(|doc| &*doc.kind == template::KIND) {
         templates::alone(&template.root, schemas, &mut report);
     }
@@ -189,6 +206,7 @@ fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources) -> Pac
     let layer = |l: &LayerDocs| Layer { name: Arc::from(l.name.as_str()), release: l.release.clone(), overlay: l.overlay };
     let assets: IndexMap<_, _> = layers.iter().flat_map(|l| &l.assets).map(|(path, id)| (Arc::from(path.as_str()), *id)).collect();
     let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets, &sources);
+    let overlaid = overlaid::collect(layers, &merged.tables);
     Pack {
         name: layers.iter().rfind(|l| !l.overlay).map(|l| Arc::from(l.name.as_str())).unwrap_or_default(),
         layers: layers.iter().map(layer).collect(),
@@ -197,6 +215,7 @@ fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources) -> Pac
         values: merged.values,
         assets,
         shadowed: merged.shadowed,
+        overlaid,
         fingerprint,
     }
 }

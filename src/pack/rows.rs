@@ -9,7 +9,7 @@ use crate::template;
 /// Keys of a row that control layering and are never its data.
 const CONTROL: &[&str] = &["remove", "replace", "new", "edit", "before", "after", "expects"];
 /// Top-level keys of every file that are neither rows nor values.
-const META: &[&str] = &["kind", "version", "about", "arrange"];
+const META: &[&str] = &["kind", "version", "about", "arrange", "allow"];
 /// The same, in a pack's manifest.
 const META_PACK: &[&str] = &["name", "release", "engine", "licence", "authors", "extends", "homepage", "repository"];
 /// The same, in an overlay.

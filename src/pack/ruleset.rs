@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::artifact::Declarations;
-use crate::diag::{Code, DiagnosticCode, Report, Severity, Sources, Span};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span};
 use crate::macros::Table;
 use crate::model::Pack;
 use crate::program::{Apart, Programs, compile};
@@ -14,7 +14,7 @@ use crate::template::task::Tasks;
 use crate::template::{self, Revisions, Templates, Written};
 
 use super::error::PackError;
-use super::{Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
+use super::{Allow, Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
 use super::{causes, slips, unused};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
@@ -31,6 +31,7 @@ struct Inner {
     templates: Arc<Templates>,
     artifacts: Arc<Declarations>,
     readings: Readings,
+    allowed: Vec<Allow>,
     warnings: Report,
 }
 
@@ -67,7 +68,7 @@ impl Ruleset {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, PackError> {
-        let Loaded { pack, unread, mut report, sources, removed } = super::load(start, overlays, library);
+        let Loaded { pack, allowed, unread, mut report, sources, removed } = super::load(start, overlays, library);
         let Some(pack) = pack else {
             causes::wrong_pack(&mut report);
             return Err(PackError { report, sources });
@@ -104,6 +105,7 @@ impl Ruleset {
         if !report.has_errors() {
             slips::check(&pack, &mut report);
         }
+        super::allow::apply(&allowed, &pack, &mut report);
         if report.has_errors() {
             report.sort();
             return Err(PackError { report, sources: pack.sources });
@@ -117,6 +119,7 @@ impl Ruleset {
             templates: Arc::new(templates),
             artifacts: Arc::new(artifacts),
             readings,
+            allowed,
             warnings: report,
         })))
     }
@@ -193,6 +196,11 @@ impl Ruleset {
     #[must_use]
     pub fn warnings(&self) -> &Report {
         &self.0.warnings
+    }
+
+    /// Whether a rule file accepts this warning of a build with `[[allow]]`.
+    pub(crate) fn allows(&self, warning: &Diagnostic) -> bool {
+        self.0.allowed.iter().any(|allow| allow.accepts(warning, &self.0.pack))
     }
 
     /// The blake3 hash of the merged rules, in hex. Equal rules have equal fingerprints.

@@ -5,11 +5,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+#[cfg(not(rules_on_disk))]
 use include_dir::{Dir, include_dir};
 use indexmap::IndexMap;
 use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::Value;
 
+#[cfg(not(rules_on_disk))]
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 
 /// The base address of schemas without an `$id` of their own, so that errors can name them.
@@ -32,8 +34,13 @@ impl Schemas {
     pub fn shipped() -> &'static Schemas {
         static ALL: OnceLock<Schemas> = OnceLock::new();
         ALL.get_or_init(|| {
-            let texts = SHIPPED.files().filter_map(|f| Some((f.path().to_str()?, f.contents_utf8()?)));
-            Schemas::new(texts)
+            #[cfg(rules_on_disk)]
+            {
+                let files = super::files::checkout(concat!(env!("CARGO_MANIFEST_DIR"), "/schemas"));
+                Schemas::new(files.iter().filter_map(|(name, bytes)| Some((name.as_str(), std::str::from_utf8(bytes).ok()?))))
+            }
+            #[cfg(not(rules_on_disk))]
+            Schemas::new(SHIPPED.files().filter_map(|f| Some((f.path().to_str()?, f.contents_utf8()?))))
         })
     }
 

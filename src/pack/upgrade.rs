@@ -20,7 +20,11 @@ pub(super) fn upgrade(root: &mut Node, kind: &str, from: i64, to: i64, report: &
     let Some(field) = table.get_mut("version") else { return false };
     field.node.data = Data::Int(to);
     let message = format!("`{kind}` version {from} was read as version {to}");
-    report.push(Diagnostic::new(Code::SchemaUpgraded, message).at(field.node.span).help("`tapster migrate` rewrites the file"));
+    report.push(
+        Diagnostic::new(Code::SchemaUpgraded, message)
+            .at(field.node.span)
+            .help(format!("write it as version {to}; docs/reference/{kind}.md shows how")),
+    );
     true
 }
 

@@ -102,6 +102,7 @@ pub fn compile(pack: &Pack, conditions: &[Apart]) -> (Programs, Report) {
         counters: crate::terms::rules::Counters::default(),
         classified: crate::terms::rules::Classified::default(),
         key_sets: crate::text::keys::KeySets::default(),
+        row_patterns: crate::terms::patterns::RowPatterns::default(),
         names: cx.names,
     };
     (Programs { rules: Arc::new(rules), list, formats }, report)
@@ -182,6 +183,12 @@ fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows
         }
         out.insert(table.clone(), TableRows { all: Value::list(all), by_name });
     }
+    let decided = pack.overlaid.iter().map(|o| {
+        let name = format!("{}/{}/{}", o.table, o.row, o.key).into();
+        let cells = [("name", &name), ("table", &o.table), ("row", &o.row), ("key", &o.key), ("by", &o.by)];
+        Value::map(cells.into_iter().map(|(cell, text)| (Arc::from(cell), Value::Text(text.clone()))).collect())
+    });
+    out.insert("overlaid".into(), TableRows { all: Value::list(decided.collect()), by_name: FxHashMap::default() });
     out
 }
 

@@ -13,8 +13,17 @@ use crate::model::{Pack, Value};
 use crate::text::language_tag::LanguageTag;
 use crate::text::moment::Moment;
 
+/// The cells of `$table.overlaid`, which the program fills.
+const OVERLAID: &[(&str, &str)] = &[
+    ("table", "The table of a row about which an overlay decides."),
+    ("row", "The name of that row."),
+    ("key", "What the overlay decides: a key of the row, `place`, or `row` if it adds the row."),
+    ("by", "The name of the overlay."),
+];
+
 /// Tables that may be read even if no layer has added a row to them.
 pub const TABLES: &[&str] = &[
+    "overlaid",
     "slot",
     "position",
     "alias",
@@ -234,6 +243,10 @@ impl Names {
                     }
                 }
             }
+        }
+        let overlaid = names.fields.entry("overlaid".into()).or_default();
+        for (cell, doc) in OVERLAID {
+            overlaid.insert((*cell).into(), Declared { kind: Type::Text, doc: (*doc).into() });
         }
         names.path("round.done", Type::Number, "how many rounds of the repeat that runs have ended".into());
         names.values("", &pack.values, 0);

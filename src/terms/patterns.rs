@@ -1,9 +1,12 @@
 //! Patterns that come from data: each is compiled once per build, and a pattern that exceeded its bound is not tried
-//! again.
+//! again. Those that stand in rows of the pack are compiled once for all builds.
 //!
 //! One attempt is bounded by its engine. The bound on the whole build is kept here: after 50 patterns that exceeded
 //! their bound, other patterns that could do so are refused without a try.
 
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Code, short};
@@ -11,6 +14,7 @@ use crate::model::{Item, Map, Value, item::core};
 use crate::text::functions::{Function, Refusal};
 use crate::text::pattern::{Bound, Pattern, PatternError};
 
+use super::rules::TableRows;
 use super::{Fault, State};
 
 /// So many elements of a list that a function gives count as a step of the macro that calls it.
@@ -18,6 +22,46 @@ const ELEMENTS_OF_STEP: usize = 16;
 
 /// Maximum number of patterns that may exceed their bound in one build.
 const MOST_GIVEN_UP: usize = 50;
+
+/// The longest text of a row that may be a pattern.
+const LONGEST: usize = 4096;
+
+/// Patterns that stand in rows of a pack. Their number is bounded by the pack, not by what builds are given.
+#[derive(Debug, Default)]
+pub struct RowPatterns {
+    /// The texts of all rows, once one was asked for.
+    texts: OnceLock<FxHashSet<Arc<str>>>,
+    made: RwLock<FxHashMap<Arc<str>, Pattern>>,
+}
+
+impl RowPatterns {
+    /// The pattern, if it stands in a row and has been compiled.
+    fn find(&self, text: &str) -> Option<Pattern> {
+        self.made.read().unwrap_or_else(PoisonError::into_inner).get(text).cloned()
+    }
+
+    /// Keeps a pattern if it stands in a row.
+    fn keep(&self, text: &str, pattern: &Pattern, tables: &IndexMap<Arc<str>, TableRows>) {
+        if let Some(text) = self.texts.get_or_init(|| texts(tables)).get(text) {
+            self.made.write().unwrap_or_else(PoisonError::into_inner).insert(text.clone(), pattern.clone());
+        }
+    }
+}
+
+/// The texts in the cells of all rows.
+fn texts(tables: &IndexMap<Arc<str>, TableRows>) -> FxHashSet<Arc<str>> {
+    let mut all = FxHashSet::default();
+    let mut open: Vec<&Value> = tables.values().map(|table| &table.all).collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Text(text) if text.len() <= LONGEST => _ = all.insert(text.clone()),
+            Value::List(list) => open.extend(list.iter()),
+            Value::Map(map) => open.extend(map.values()),
+            _ => {}
+        }
+    }
+    all
+}
 
 /// What a build has recorded about the patterns from data.
 #[derive(Default)]
@@ -38,7 +82,14 @@ impl State {
         if let Some(found) = self.patterns.borrow().known.get(&key) {
             return found.clone();
         }
-        let made = flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags));
+        let shared = if flags.is_none() { self.rules.row_patterns.find(text) } else { None };
+        let made = match shared {
+            Some(pattern) => Ok(pattern),
+            None => flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags)),
+        };
+        if let (Ok(pattern), None) = (&made, flags) {
+            self.rules.row_patterns.keep(text, pattern, &self.rules.tables);
+        }
         self.patterns.borrow_mut().known.insert(key, made.clone());
         made
     }

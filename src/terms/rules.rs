@@ -56,6 +56,8 @@ pub struct Rules {
     pub counters: Counters,
     /// Compiled lore keys by content.
     pub key_sets: crate::text::keys::KeySets,
+    /// Compiled patterns that stand in rows of tables, for all builds.
+    pub row_patterns: super::patterns::RowPatterns,
     /// Whether each long source contains macros with effects.
     pub classified: Classified,
     /// The names that the pack declares, for conditions that come from a scene.

@@ -5,9 +5,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::model::plan::Rewrite;
+use crate::model::plan::{Rewrite, Searched};
 use crate::model::{Item, Map, Value};
 
 use super::State;
@@ -18,6 +19,8 @@ use super::select::Seq;
 
 /// Most rewritten texts that a trail keeps.
 const MOST_REWRITES: usize = 10_000;
+/// Most items of which a trail keeps what was searched for them.
+const MOST_SEARCHED: usize = 10_000;
 
 /// One event of the trail: what a pass did to an item. Only kept when tracing.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -55,6 +58,8 @@ pub(super) struct Facts {
     told: RefCell<FxHashMap<u32, Map>>,
     /// The evaluated results of `why`.
     memo: RefCell<Rc<Memo>>,
+    /// What was searched for items of which nothing has been found yet, by their numbers.
+    searched: RefCell<IndexMap<u32, Searched>>,
 }
 
 /// Why something happened to an item: the code of a pass, and its details. Only kept when tracing.
@@ -124,6 +129,28 @@ impl State {
             let facts = facts.into_iter().map(|(name, value)| (Arc::from(name), value));
             self.facts.told.borrow_mut().entry(item.seq).or_default().extend(facts);
         }
+    }
+
+    /// Records what was searched for an item in vain, or that it has been found.
+    pub fn searched_for(&self, item: &Item, in_vain: Option<Searched>) {
+        if item.seq == 0 || !self.tells() {
+            return;
+        }
+        let mut all = self.facts.searched.borrow_mut();
+        match in_vain {
+            Some(searched) if all.len() < MOST_SEARCHED || all.contains_key(&item.seq) => {
+                let pass = self.pass.borrow().to_string();
+                all.insert(item.seq, Searched { item: item.seq, pass, ..searched });
+            }
+            Some(_) => {}
+            None => _ = all.swap_remove(&item.seq),
+        }
+    }
+
+    /// What was searched for items of which nothing was found.
+    #[must_use]
+    pub fn searched(&self) -> Vec<Searched> {
+        self.facts.searched.borrow().values().cloned().collect()
     }
 
     /// Records, for the items of a part that a selection did not choose, which item was chosen first instead.

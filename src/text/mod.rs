@@ -11,6 +11,8 @@ mod claude_tokens;
 mod date_tokens;
 pub mod dice;
 mod dollars;
+#[cfg(feature = "tokens")]
+mod encoding;
 mod error;
 mod fingerprint;
 mod function;
@@ -32,6 +34,8 @@ pub(crate) mod loose_name;
 pub mod macros;
 mod merge_patch;
 pub mod moment;
+#[cfg(feature = "tokens")]
+mod openai_tokens;
 pub mod pattern;
 mod replacing;
 pub(crate) mod schema;

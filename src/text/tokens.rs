@@ -129,13 +129,17 @@ fn exact(_estimator: Estimator, name: &str) -> Result<Estimator, String> {
 }
 
 #[cfg(feature = "tokens")]
-fn tokenizer(estimator: Estimator) -> &'static bpe_openai::Tokenizer {
-    if estimator == Estimator::Cl100k { bpe_openai::cl100k_base() } else { bpe_openai::o200k_base() }
+fn encoding(estimator: Estimator) -> Option<&'static super::encoding::Encoding> {
+    if estimator == Estimator::Cl100k { super::openai_tokens::cl100k() } else { super::openai_tokens::o200k() }
 }
 
 #[cfg(feature = "tokens")]
 fn encoded(estimator: Estimator, text: &str) -> usize {
-    if estimator == Estimator::Claude { super::claude_tokens::count(text) } else { tokenizer(estimator).count(text) }
+    if estimator == Estimator::Claude {
+        return super::claude_tokens::count(text);
+    }
+    // without its table every byte would count
+    encoding(estimator).map_or(text.len(), |encoding| encoding.count(text))
 }
 
 #[cfg(not(feature = "tokens"))]
@@ -149,8 +153,7 @@ fn encoded_within(estimator: Estimator, text: &str, limit: usize) -> Option<usiz
     if estimator == Estimator::Claude {
         return Some(encoded(estimator, text)).filter(|n| *n <= limit);
     }
-    let tokenizer = tokenizer(estimator);
-    tokenizer.count_till_limit(&tokenizer.normalize(text), limit)
+    encoding(estimator).map_or(Some(text.len()).filter(|n| *n <= limit), |encoding| encoding.count_within(text, limit))
 }
 
 #[cfg(not(feature = "tokens"))]

@@ -222,5 +222,5 @@ fn schemas_are_written_whole() {
     };
     assert_eq!(names(&folder.0), names(Path::new("schemas")));
     let read = |path: PathBuf| serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
-    assert_eq!(read(folder.0.join("lore.v1.json")), read(Path::new("schemas/lore.v1.json").to_owned()));
+    assert_eq!(read(folder.0.join("lore.v1.json")), read(Path::new("editors/lore.v1.json").to_owned()));
 }

@@ -17,6 +17,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("artifact.refused", "tests/all/session.rs: it takes a store"),
     ("artifact_conflict", "docs/reference/sessions.md: it takes a store"),
     ("cache.unchanged", "tests/cli/cases.toml: it takes a plan of an earlier build"),
+    ("dialect.unsent", "tests/cli/cases.toml: it takes a payload"),
+    ("import.role", "tests/cli/cases.toml: the caller makes the mistake, not a pack"),
     ("call", "tests/all/tasks.rs: the caller makes the mistake, not a pack"),
     ("file.missing", "tests/all/pack/bad_input.rs: it takes a folder on disk"),
     ("file.outside", "tests/all/pack/bad_input.rs: it takes a link on disk"),

@@ -11,6 +11,7 @@ mod convert;
 mod diagnostics;
 mod dialects;
 mod docs;
+mod editors;
 mod edits;
 mod evals;
 mod examples;

@@ -42,7 +42,8 @@ fn main() -> ExitCode {
     // suites of our own, recorded from the same programs, run without the folder of others
     let own = suites::find(&root.join("tests/recorded"), "recorded/");
     if !folder.is_dir() {
-        println!("no recorded cases: {} is no folder (set TAPSTER_CONFORMANCE)", folder.display());
+        println!("the cases recorded from other programs are not part of this repository: only those of tests/recorded run");
+        println!("(TAPSTER_CONFORMANCE names a folder of further cases; {} does not exist)", folder.display());
     }
     let all = suites::find(&folder, "").into_iter().chain(own);
     let chosen = all.filter(|s| options.selects(&s.name)).collect::<Vec<_>>();

@@ -5,6 +5,7 @@
 mod chat;
 mod console;
 mod eval;
+mod here;
 mod living_world;
 #[path = "../../../tests/all/docs/pages.rs"]
 mod pages;

@@ -9,7 +9,6 @@ use crate::pack::files::packs_in;
 use crate::pack::library::shipped_readers;
 use crate::pack::{Library, Overlay, Ruleset, Shelf, Start};
 
-use crate::cli::output::Io;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 
@@ -33,7 +32,7 @@ pub(in crate::cli) fn examples(text: &str) -> String {
 
 /// The packs of the library that recognise a document, each with the format that it recognises, sorted by name.
 pub(in crate::cli) fn readers(document: &Json, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
-    let shelf = shelf(show.io);
+    let shelf = shelf(show);
     let read = |name: String| {
         let rules = Ruleset::load(&Start::Name(name), &[], &shelf).ok()?;
         let brought = crate::import_document(&rules, format, document).ok()?;
@@ -42,20 +41,28 @@ pub(in crate::cli) fn readers(document: &Json, format: Option<&str>, show: &Show
     shelf.names().into_iter().filter_map(read).collect()
 }
 
-/// The library: the folders of `TAPSTER_PACKS`, then `./rules` if it holds packs, then the shipped packs.
-pub(in crate::cli) fn shelf(io: &Io<'_>) -> Shelf {
-    let named = (io.env)("TAPSTER_PACKS").unwrap_or_default();
+/// The library: the folders of `TAPSTER_PACKS`, then those beside the scene and the pack, then `./rules`, then the
+/// shipped packs. A folder without packs is left out.
+pub(in crate::cli) fn shelf(show: &Show<'_, '_>) -> Shelf {
+    let named = (show.io.env)("TAPSTER_PACKS").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&named).filter(|p| !p.as_os_str().is_empty()).collect();
-    let here = Path::new("rules");
-    if !packs_in(here).is_empty() {
-        folders.push(here.to_owned());
+    for folder in show.near.iter().map(PathBuf::as_path).chain([Path::new("rules")]) {
+        if !folders.iter().any(|known| known == folder) && !packs_in(folder).is_empty() {
+            folders.push(folder.to_owned());
+        }
     }
     Shelf { folders, bare: false }
 }
 
+/// The folders in which packs are searched because a scene lies there: the folder itself, and `rules` in it.
+pub(in crate::cli) fn beside_scene(folder: &Path) -> [PathBuf; 2] {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    [folder.to_owned(), folder.join("rules")]
+}
+
 /// Loads and compiles a pack and shows its warnings.
 pub(in crate::cli) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
-    let rules = Ruleset::load(start, overlays, &shelf(show.io)).map_err(Stop::rejected)?;
+    let rules = Ruleset::load(start, overlays, &shelf(show)).map_err(Stop::rejected)?;
     // advice to authors of templates and overlays is only shown by `check`
     let mut warnings = rules.warnings().clone();
     let is_advice = |code| matches!(code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful | Code::LayerPatches);

@@ -6,13 +6,14 @@ pub(in crate::cli) mod library;
 pub(in crate::cli) mod lines;
 pub(in crate::cli) mod parts;
 pub(in crate::cli) mod previous;
+pub(in crate::cli) mod role;
 pub(in crate::cli) mod scene;
 pub(in crate::cli) mod session;
 pub(in crate::cli) mod store;
 pub(in crate::cli) mod templated;
 pub(in crate::cli) mod tools;
 
-mod scene_file;
+pub(in crate::cli) mod scene_file;
 
 use std::path::{Path, PathBuf};
 
@@ -35,9 +36,10 @@ use crate::cli::stop::Stop;
 const MAX_PATH: usize = 32;
 
 /// The flags of a build.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(in crate::cli) struct Inputs {
-    /// A folder with a `scene.toml`, such a file (TOML or JSON), or `-` for standard input.
+    /// A folder with a `scene.toml`, such a file (TOML or JSON), or `-` for standard input [default: `./scene.toml`, if
+    /// it exists and no flag names a pack, a template or a file of a scene].
     #[arg(value_name = "SCENE")]
     scene: Option<PathBuf>,
     #[arg(long, help = library::pack_help())]
@@ -99,6 +101,11 @@ pub(in crate::cli) struct Inputs {
 }
 
 impl Inputs {
+    /// The inputs of a scene file without further flags.
+    pub(in crate::cli) fn of_scene(scene: &Path) -> Self {
+        Self { scene: Some(scene.to_owned()), ..Self::default() }
+    }
+
     /// Reads all files that the flags name.
     pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
         let parts = self.parts(show)?;
@@ -133,6 +140,28 @@ impl Inputs {
         self.chat.as_deref()
     }
 
+    /// The `scene.toml` of the working folder, if no argument says what the scene is.
+    fn scene_here(&self) -> Option<PathBuf> {
+        let file = PathBuf::from(scene_file::NAME);
+        (self.scene.is_none() && !self.names_parts() && file.is_file()).then_some(file)
+    }
+
+    /// Whether a flag names the pack, a template, or a file of the scene.
+    fn names_parts(&self) -> bool {
+        let files = [&self.character, &self.chat, &self.persona_file].iter().any(|file| file.is_some());
+        files || self.pack.is_some() || !self.preset.is_empty() || !self.lorebook.is_empty() || self.templated.is_given()
+    }
+
+    /// Refuses to build from nothing: neither a scene nor any part of one is named, and none lies here.
+    pub(in crate::cli) fn require_scene(&self) -> Result<(), Stop> {
+        let is_said = self.scene.is_some() || self.names_parts() || self.message.is_some() || !self.set.is_empty();
+        if is_said || self.scene_here().is_some() {
+            return Ok(());
+        }
+        let help = "name a scene (`tapster build examples/hello`), or say what it is made of: `--character`, `--message` …";
+        Err(Stop::could_not(Code::FileMissing, format!("no scene is named, and there is no `{}` here", scene_file::NAME), help))
+    }
+
     /// Loads only the pack and the overlays.
     pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
         rules_of(&self.parts(show)?, show)
@@ -140,12 +169,16 @@ impl Inputs {
 
     /// The inputs of the scene file, with those of the flags over them.
     fn parts(&self, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
-        let mut parts = match &self.scene {
+        let here = self.scene_here();
+        let mut parts = match self.scene.as_deref().or(here.as_deref()) {
             Some(path) => scene_file::read(path, show)?,
             None => Parts::default(),
         };
         self.over(&mut parts, show)?;
         self.templated.over(&mut parts);
+        if let Some(Start::Folder(folder)) = &parts.pack {
+            show.near.extend(crate::pack::files::parent(folder));
+        }
         templated::read_in(&mut parts, show)?;
         Ok(parts)
     }
@@ -196,7 +229,7 @@ impl Inputs {
 }
 
 /// Loads the pack and the overlays of a build.
-fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+pub(in crate::cli) fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
     let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
     library::open(&start, &parts.overlays, show)
 }

@@ -16,6 +16,7 @@ use crate::cli::inputs::files::bytes_of;
 use crate::cli::inputs::files::shown;
 use crate::cli::inputs::library;
 use crate::cli::inputs::parts::Parts;
+use crate::cli::inputs::role::Role;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
@@ -27,16 +28,16 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
         given.push(ScenePart::new("clock", one("now", Value::text(clock()))));
     }
     for preset in &parts.presets {
-        given.push(part("preset", preset, brought(preset, rules, show)?));
+        given.push(part("preset", preset, brought(preset, Role::Preset, rules, show)?));
     }
     if let Some(card) = &parts.character {
-        given.push(part("character", card, brought(card, rules, show)?));
+        given.push(part("character", card, brought(card, Role::Character, rules, show)?));
     }
     for book in &parts.lorebooks {
-        given.push(part("lorebook", book, brought(book, rules, show)?));
+        given.push(part("lorebook", book, brought(book, Role::Lorebook, rules, show)?));
     }
     if let Some(chat) = &parts.chat {
-        given.push(part("chat", chat, brought(chat, rules, show)?));
+        given.push(part("chat", chat, brought(chat, Role::Chat, rules, show)?));
     }
     if let Some(file) = &parts.persona_file {
         given.push(persona(file, rules, show)?);
@@ -138,12 +139,20 @@ fn persona(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scen
         let text = imported.main().and_then(|d| d.json.as_str()).unwrap_or("").trim_end().to_owned();
         return Ok(ScenePart::new("persona", one("persona", one("text", Value::text(text)))));
     }
-    Ok(part("persona", file, bring_in(file, &imported, Some(rules), None, show)?))
+    let brought = bring_in(file, &imported, Some(rules), None, show)?;
+    if let Some(mistaken) = Role::Persona.mistaken(file, &brought.format, &brought.scene) {
+        show.note(mistaken);
+    }
+    Ok(part("persona", file, brought))
 }
 
-fn brought(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
+fn brought(file: &Path, role: Role, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
     let imported = opened(file, show)?;
-    bring_in(file, &imported, Some(rules), None, show)
+    let brought = bring_in(file, &imported, Some(rules), None, show)?;
+    if let Some(mistaken) = role.mistaken(file, &brought.format, &brought.scene) {
+        show.note(mistaken);
+    }
+    Ok(brought)
 }
 
 /// Opens a foreign file and shows the warnings about its container.

@@ -8,6 +8,7 @@ use crate::pack::files::is_folder;
 use crate::pack::{Overlay, Start, json, toml};
 
 use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::library;
 use crate::cli::inputs::parts::Named;
 use crate::cli::inputs::parts::Parts;
 use crate::cli::output::Show;
@@ -15,10 +16,10 @@ use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
 /// The name of the scene file in a folder.
-const NAME: &str = "scene.toml";
+pub(in crate::cli) const NAME: &str = "scene.toml";
 
 /// Every key, in the order of the documentation.
-const KEYS: &[&str] = &[
+pub(in crate::cli) const KEYS: &[&str] = &[
     "about",
     "pack",
     "overlays",
@@ -47,12 +48,18 @@ pub(in crate::cli) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts
     let bytes = bytes_of(&file, show)?;
     let base = file.parent().unwrap_or(Path::new("")).to_owned();
     let shown = if path == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
-    let mut reader = SceneReader { base, sources: Sources::default(), report: Report::default(), parts: Parts::default() };
-    reader.document(&shown, &bytes);
+    parse(&shown, &bytes, &base, show)
+}
+
+/// Reads the text of a scene file; paths in it begin at `base`.
+pub(in crate::cli) fn parse(shown: &str, bytes: &[u8], base: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+    let mut reader = SceneReader { base: base.to_owned(), sources: Sources::default(), report: Report::default(), parts: Parts::default() };
+    reader.document(shown, bytes);
     if reader.report.has_errors() {
         return Err(Stop::report(Exit::No, reader.report, reader.sources));
     }
     show.report(&reader.report, &reader.sources);
+    show.near.extend(library::beside_scene(&reader.base));
     Ok(reader.parts)
 }
 

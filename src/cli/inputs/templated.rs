@@ -60,6 +60,11 @@ impl Given {
 }
 
 impl Templated {
+    /// Whether a flag names a template or its task.
+    pub(in crate::cli) fn is_given(&self) -> bool {
+        self.template.is_some() || self.given.task.is_some()
+    }
+
     /// Lays the flags over the parts.
     pub(in crate::cli) fn over(&self, parts: &mut Parts) {
         if let Some(template) = &self.template {
@@ -119,7 +124,7 @@ pub(in crate::cli) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Res
 }
 
 /// A file name with an ending that fits the bytes, if the path has none.
-fn name_of(path: &Path, bytes: &[u8]) -> String {
+pub(in crate::cli) fn name_of(path: &Path, bytes: &[u8]) -> String {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     if [".json", ".toml"].iter().any(|end| name.ends_with(end)) {
         return name;
@@ -182,7 +187,7 @@ fn data(path: &Path, show: &mut Show<'_, '_>) -> Result<Value, Stop> {
 }
 
 fn having(task: Option<&str>, show: &Show<'_, '_>) -> Result<Start, Stop> {
-    pack_of(task, &library::shelf(show.io)).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
+    pack_of(task, &library::shelf(show)).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
 }
 
 /// The pack whose own files declare the task; without a task, the first that declares any. Packs that only extend it

@@ -54,6 +54,7 @@ fn link(text: &str) -> Result<Link, String> {
 
 impl Build {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        self.inputs.require_scene()?;
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = matches!(self.dump, Link::Draft(_));
         let mut plan = planned(&rules, &scene)?;
@@ -84,7 +85,7 @@ impl Build {
 }
 
 /// Warns about operations that wait for the reply of a model, which a build does not ask.
-fn waiting(plan: &Plan, show: &mut Show<'_, '_>) {
+pub(in crate::cli) fn waiting(plan: &Plan, show: &mut Show<'_, '_>) {
     let requests = plan.reported("requests").to_json();
     for operation in requests.as_array().into_iter().flatten().filter_map(|request| request["operation"].as_str()) {
         let message = format!("operation `{operation}` waits for a model, so the prompt is not what a turn would send");
@@ -98,11 +99,7 @@ pub(in crate::cli) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, St
     crate::build(rules, scene).map_err(|e| Stop::build(&e, rules))
 }
 
-/// The dialect of a scene; `openai` if it does not name one, as in the shipped packs.
-fn dialect(scene: &Scene) -> String {
-    let named = scene.get("dialect").to_text();
-    if named.is_empty() { "openai".to_owned() } else { named.to_string() }
-}
+pub(in crate::cli) use crate::emit::prompt::dialect_of as dialect;
 
 fn draft(plan: &Plan, stage: &str) -> Result<Json, Stop> {
     let stages = plan.trace.as_ref().map(|t| t.stages.as_slice()).unwrap_or(&[]);

@@ -74,7 +74,7 @@ impl Convert {
 
     /// The document as the wanted program has it: by the pack that `--to` names, or by the first pack with such a format.
     fn converted(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
-        let shelf = shelf(show.io);
+        let shelf = shelf(show);
         let by = |rules: &Ruleset, to: Option<&str>| crate::convert_document(rules, to, &document(contents, Some(rules)));
         let refused = |message: String| {
             let help = "`tapster ops --kinds --pack NAME` lists the conversions of a pack; `--as` names one of them";

@@ -67,7 +67,7 @@ impl Import {
     /// The first pack of the library that recognises the document, among those that read any format. If none does with the
     /// overlays, the one that does without them says what is wrong with them.
     fn reader(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Option<Ruleset>, Stop> {
-        let shelf = shelf(show.io);
+        let shelf = shelf(show);
         let first = |overlays: &[Overlay]| {
             shelf.names().into_iter().find(|name| {
                 let rules = Ruleset::load(&Start::Name(name.clone()), overlays, &shelf).ok();

@@ -13,6 +13,7 @@ mod import;
 mod ops;
 mod packs;
 mod schema;
+mod serve;
 mod template;
 mod turn;
 
@@ -49,6 +50,8 @@ pub(in crate::cli) enum Verb {
     Turn(turn::Turn),
     /// Ask models what scenario files say, judge the replies, and count.
     Eval(eval::Eval),
+    /// Answer scenes with prompts, line by line, for a program that asks many times.
+    Serve(serve::Serve),
     /// List the packs that can be named.
     Packs(packs::Packs),
 }
@@ -70,6 +73,7 @@ impl Verb {
             Verb::Chat(verb) => verb.run(show),
             Verb::Turn(verb) => verb.run(show),
             Verb::Eval(verb) => verb.run(show),
+            Verb::Serve(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
         }
     }

@@ -15,7 +15,8 @@ use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
-/// Print the JSON Schema of a kind of rule file; without a kind, list the kinds.
+/// Print the JSON Schema of a kind of rule file; without a kind, list the kinds. Each schema is one file that refers to
+/// no other.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster schema                          the kinds and what their files decide
@@ -46,9 +47,9 @@ impl Schema {
             return Ok(Exit::Done);
         };
         let version = self.version.or_else(|| schemas.newest(kind));
-        let found = version.and_then(|v| schemas.get(&format!("{kind}.v{v}.json")));
+        let found = version.and_then(|v| schemas.bundled(&format!("{kind}.v{v}.json")));
         match found {
-            Some(schema) => show.json(schema),
+            Some(schema) => show.json(&schema),
             None => return Err(unknown(kind, schemas)),
         }
         Ok(Exit::Done)
@@ -73,7 +74,7 @@ fn write_all(folder: &std::path::Path, schemas: &Schemas, show: &mut Show<'_, '_
         Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
     })?;
     for name in schemas.names() {
-        let text = schemas.get(name).map(|s| serde_json::to_string_pretty(s).unwrap_or_default()).unwrap_or_default();
+        let text = schemas.bundled(name).map(|s| serde_json::to_string_pretty(&s).unwrap_or_default()).unwrap_or_default();
         let path = folder.join(name);
         write_file(&path, format!("{text}\n"))?;
         show.result(&format!("{}\n", path.display()));

@@ -322,7 +322,11 @@ impl Verb for Match {
                 if asked.rivals.iter().any(|rival| found_so_far.contains(rival)) {
                     continue;
                 }
-                if let Some(found) = scan.find(item, &asked, &here)? {
+                let found = scan.find(item, &asked, &here)?;
+                if st.tells() {
+                    st.searched_for(item, if found.is_none() { Some(scan.searched(&asked, &here)?) } else { None });
+                }
+                if let Some(found) = found {
                     hits.push((n, found));
                     if self.unless.is_some() {
                         found_so_far.insert(n);

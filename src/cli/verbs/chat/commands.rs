@@ -69,7 +69,7 @@ impl Talk<'_> {
     fn why(&self, rest: &str, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         let Some(plan) = &self.plan else { return Err(nothing("nothing was built yet")) };
         if rest.is_empty() {
-            show.result(&explain::lore::as_text(plan, &self.start.rules));
+            show.result(&explain::lore::as_text(plan, &self.start.rules, None));
             return Ok(());
         }
         let block = rest.parse::<usize>().ok().and_then(|index| plan.blocks.get(index));

@@ -1,11 +1,11 @@
 //! `tapster explain --lore`: what happened to every lore entry of every book, in the order of the books.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use crate::model::plan::Reason;
+use crate::model::plan::{Reason, Searched};
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
 
@@ -16,11 +16,17 @@ use crate::cli::layout::table;
 
 /// The most characters of the details that the table shows.
 const DETAIL: usize = 200;
+/// The code of an entry that is in the prompt.
+const ACTIVE: &str = "active";
 
 /// One entry and all reasons about it, in order.
 struct Entry<'a> {
     book: String,
     id: String,
+    /// Its title; empty if it has none.
+    title: String,
+    /// What was searched for it, if nothing was found.
+    searched: Option<&'a Searched>,
     /// The indexes of the book in the scene and of the entry in the book; `None` for an entry that only the build
     /// knows.
     place: Option<(usize, usize)>,
@@ -35,7 +41,24 @@ impl Entry<'_> {
     fn code(&self) -> Option<&str> {
         self.reasons.last().map(|r| r.because.as_str())
     }
+
+    /// Its title and its id.
+    fn name(&self) -> String {
+        if self.title.is_empty() || self.title == self.id { self.id.clone() } else { format!("{} ({})", self.title, self.id) }
+    }
+
+    /// Whether its title, id, book, code or one of its keys holds the text; case does not count.
+    fn fits(&self, filter: &str) -> bool {
+        let wanted = filter.to_lowercase();
+        let keys = self.searched.iter().flat_map(|s| &s.keys).map(String::as_str);
+        let found = self.reasons.iter().filter_map(|r| r.detail.get("key").and_then(Value::as_str));
+        let texts = [&*self.title, &self.id, &self.book, self.code().unwrap_or_default()];
+        texts.into_iter().chain(keys).chain(found).any(|text| text.to_lowercase().contains(&wanted))
+    }
 }
+
+/// The names of entries by book and id.
+type Names = HashMap<(String, String), String>;
 
 fn text(value: &Value, field: &str) -> String {
     value.get(field).map(|v| v.to_text().to_string()).unwrap_or_default()
@@ -73,8 +96,8 @@ fn left_out<'a>(plan: &'a Plan, books: &[Value]) -> Vec<Option<&'a Reason>> {
     out
 }
 
-/// The entries of the scene's books in their order, then those that only the build knows.
-fn entries(plan: &Plan) -> Vec<Entry<'_>> {
+/// The entries of the scene's books in their order, then those that only the build knows. With a filter, those that fit.
+fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<Entry<'a>>, Names) {
     let books = plan.scene.at("books").and_then(Value::as_list).unwrap_or_default();
     let (mut told, out) = (told(plan), left_out(plan, books));
     let mut all = Vec::new();
@@ -86,45 +109,55 @@ fn entries(plan: &Plan) -> Vec<Entry<'_>> {
                 Some(reason) => vec![reason],
                 None => told.get_mut(&(name.clone(), id.clone())).and_then(VecDeque::pop_front).unwrap_or_default(),
             };
-            all.push(Entry { book: name.clone(), id, place: Some((b, e)), reasons });
+            let title = Some(text(entry, "name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text(entry, "title"));
+            all.push(Entry { book: name.clone(), id, title, searched: None, place: Some((b, e)), reasons });
         }
     }
     for ((book, id), items) in told {
-        let unplaced = items.into_iter().map(|reasons| Entry { book: book.clone(), id: id.clone(), place: None, reasons });
-        all.extend(unplaced);
+        let of = |reasons| Entry { book: book.clone(), id: id.clone(), title: String::new(), searched: None, place: None, reasons };
+        all.extend(items.into_iter().map(of));
     }
-    all
+    let searched: HashMap<u32, &Searched> = plan.trace.iter().flat_map(|t| &t.searched).map(|s| (s.item, s)).collect();
+    for entry in all.iter_mut().filter(|entry| entry.code() != Some(ACTIVE)) {
+        entry.searched = entry.reasons.last().and_then(|reason| searched.get(&reason.item)).copied();
+    }
+    let names = all.iter().map(|e| ((e.book.clone(), e.id.clone()), e.name())).collect();
+    all.retain(|entry| filter.is_none_or(|filter| entry.fits(filter)));
+    (all, names)
 }
 
 /// The report for programs: every entry with its last code and all its reasons.
-pub(in crate::cli) fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
+pub(in crate::cli) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
     let reason = |r: &&Reason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
     let entry = |e: &Entry<'_>| {
         json!({
-            "book": e.book, "id": e.id, "book_index": e.place.map(|p| p.0), "index": e.place.map(|p| p.1), "code": e.code(),
+            "book": e.book, "id": e.id, "title": e.title, "book_index": e.place.map(|p| p.0), "index": e.place.map(|p| p.1), "code": e.code(),
             "reasons": e.reasons.iter().map(reason).collect::<Vec<_>>(),
+            "searched": e.searched.map(|s| json!({ "keys": s.keys, "sources": s.sources, "pass": s.pass })),
         })
     };
-    json!({ "pack": &*rules.pack().name, "entries": entries(plan).iter().map(entry).collect::<Vec<_>>() })
+    json!({ "pack": &*rules.pack().name, "entries": entries(plan, filter).0.iter().map(entry).collect::<Vec<_>>() })
 }
 
 /// The report for people: one row per entry.
-pub(in crate::cli) fn as_text(plan: &Plan, rules: &Ruleset) -> String {
-    let all = entries(plan);
+pub(in crate::cli) fn as_text(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> String {
+    let (all, names) = entries(plan, filter);
     let mut rows = vec![["book", "#", "entry", "code", "by way of", "rule", "detail"].map(str::to_owned).to_vec()];
-    rows.extend(all.iter().map(|e| row(e, rules)));
-    let active = all.iter().filter(|e| e.code() == Some("active")).count();
-    format!("{}\n{active} of {} entries are active\n", table(&rows), all.len())
+    rows.extend(all.iter().map(|e| row(e, &names, rules)));
+    let active = all.iter().filter(|e| e.code() == Some(ACTIVE)).count();
+    let shown = if filter.is_some() { format!("the {} entries that are shown", all.len()) } else { format!("{} entries", all.len()) };
+    format!("{}\n{active} of {shown} are active\n", table(&rows))
 }
 
-fn row(entry: &Entry<'_>, rules: &Ruleset) -> Vec<String> {
+fn row(entry: &Entry<'_>, names: &Names, rules: &Ruleset) -> Vec<String> {
     let way: Vec<&str> = entry.reasons.iter().map(|r| r.because.as_str()).collect();
     let rule = entry.reasons.last().and_then(|r| place_of(rules, &r.pass)).unwrap_or_default();
-    let details: Vec<String> = entry.reasons.iter().filter(|r| !r.detail.is_null()).map(|r| detail(r)).collect();
+    let mut details: Vec<String> = entry.reasons.iter().filter(|r| !r.detail.is_null()).map(|r| detail(r, names)).collect();
+    details.extend(entry.searched.map(searched));
     vec![
         one_line(&entry.book),
         entry.place.map(|p| p.1.to_string()).unwrap_or_default(),
-        one_line(&entry.id),
+        one_line(&entry.name()),
         one_line(entry.code().unwrap_or("-")),
         one_line(&way.join(", ")),
         rule,
@@ -132,9 +165,26 @@ fn row(entry: &Entry<'_>, rules: &Ruleset) -> Vec<String> {
     ]
 }
 
-/// `code: name value, name value …`
-fn detail(reason: &Reason) -> String {
+/// `searched chat (2 texts), recursion (1 text) for "road", "river"`; sources without a text are left out.
+fn searched(searched: &Searched) -> String {
+    let used = searched.sources.iter().filter(|(_, n)| *n > 0);
+    let sources: Vec<String> = used.map(|(name, n)| format!("{name} ({n} text{})", if *n == 1 { "" } else { "s" })).collect();
+    let keys: Vec<String> = searched.keys.iter().map(|key| format!("{key:?}")).collect();
+    match (keys.is_empty(), sources.is_empty()) {
+        (true, _) => "it has no keys".to_owned(),
+        (false, true) => format!("searched nothing for {}", keys.join(", ")),
+        (false, false) => format!("searched {} for {}", sources.join(", "), keys.join(", ")),
+    }
+}
+
+/// `code: name value, name value …`; an entry is shown by its title.
+fn detail(reason: &Reason, names: &Names) -> String {
+    let shown = |value: &Value| {
+        let known = || names.get(&(text(value, "book"), text(value, "id")));
+        let entry = value.as_map().filter(|map| map.keys().all(|key| matches!(&**key, "book" | "id"))).and_then(|_| known());
+        entry.map_or_else(|| serde_json::to_string(value).unwrap_or_default(), |name| format!("{name:?}"))
+    };
     let facts = reason.detail.as_map().into_iter().flat_map(|m| m.iter());
-    let facts: Vec<String> = facts.map(|(name, value)| format!("{name} {}", serde_json::to_string(value).unwrap_or_default())).collect();
+    let facts: Vec<String> = facts.map(|(name, value)| format!("{name} {}", shown(value))).collect();
     format!("{}: {}", reason.because, facts.join(", "))
 }

@@ -21,7 +21,7 @@ use crate::cli::layout::table;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
-use crate::cli::verbs::build::planned;
+use crate::cli::verbs::build::{dialect, planned, waiting};
 
 /// The most characters that are shown of a block's text.
 const TEXT: usize = 60;
@@ -40,6 +40,7 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
   tapster explain examples/hello --rules lore           the rules that an example is built with
   tapster explain examples/hello --lore                 why each lore entry is in the prompt, or is not
   tapster explain examples/hello --lore --format json   the same with every reason, its rule and its details
+  tapster explain examples/hello --lore --filter ledger   only what holds this text
   tapster explain examples/hello --cache --previous plan.json   what a provider's cache can serve, and who broke it
   tapster explain examples/hello --format json")]
 pub(in crate::cli) struct Explain {
@@ -53,6 +54,9 @@ pub(in crate::cli) struct Explain {
     /// Show what happened to every lore entry, and why; the codes are in docs/reference/lore.md.
     #[arg(long, conflicts_with = "rules")]
     lore: bool,
+    /// With `--lore`: only entries whose title, id, book, code or keys hold this text.
+    #[arg(long, value_name = "TEXT", requires = "lore")]
+    filter: Option<String>,
     /// Show how much of the request is the same as in the previous one, the first block that differs, and the rule or
     /// macro that caused the difference.
     #[arg(long, requires = "previous", conflicts_with_all = ["rules", "lore"])]
@@ -65,9 +69,11 @@ impl Explain {
             let rules = self.inputs.open_rules(show)?;
             return rules::show(&rules, name.as_deref(), show);
         }
+        self.inputs.require_scene()?;
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = true;
-        let plan = planned(&rules, &scene)?;
+        let mut plan = planned(&rules, &scene)?;
+        self.tell(&mut plan, &rules, &dialect(&scene), show);
         if self.cache {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
             let Some(found) = found.map_err(|e| Stop::build(&e, &rules))?.flatten() else {
@@ -79,15 +85,32 @@ impl Explain {
                 show.result(&cache::as_text(&found, &plan, &rules));
             }
         } else if self.lore && show.is_json() {
-            show.json(&lore::as_json(&plan, &rules));
+            show.json(&lore::as_json(&plan, &rules, self.filter.as_deref()));
         } else if self.lore {
-            show.result(&lore::as_text(&plan, &rules));
+            show.result(&lore::as_text(&plan, &rules, self.filter.as_deref()));
         } else if show.is_json() {
             show.json(&as_json(&plan, &rules));
         } else {
             show.result(&as_text(&plan, &rules));
         }
         Ok(Exit::Done)
+    }
+}
+
+impl Explain {
+    /// Adds what the dialect warns of to the warnings of the plan, so that `explain` tells what `build` tells. The reports
+    /// that have no part for warnings get them as diagnostics.
+    fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut Show<'_, '_>) {
+        match crate::emit(rules, plan, dialect) {
+            Ok(emitted) => plan.warnings.extend(emitted.warnings),
+            // a pack may have programs and lists alone
+            Err(_) if crate::emit::dialects(rules).is_empty() => {}
+            Err(error) => show.report(&error.diagnostic(rules).into(), rules.sources()),
+        }
+        waiting(plan, show);
+        if self.cache || self.lore {
+            show.warnings(&plan.warnings, rules.sources());
+        }
     }
 }
 

@@ -254,7 +254,7 @@ impl Fitting {
         if self.pack.is_some() {
             return Ok(opened);
         }
-        match pack_of(Some(&opened.template.task), &library::shelf(show.io)) {
+        match pack_of(Some(&opened.template.task), &library::shelf(show)) {
             Ok(start) => fits(&start, file, &opened.template, show),
             Err(complaint) => {
                 let message = format!("{}: the template's sources are not checked", complaint.message);

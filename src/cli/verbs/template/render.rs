@@ -57,7 +57,7 @@ impl Render {
         templated::read_in(&mut parts, show)?;
         // its warnings were shown when it was added
         let start = parts.pack.clone().unwrap_or_else(|| Start::Name(library::DEFAULT_PACK.to_owned()));
-        let rules = Ruleset::load(&start, &parts.overlays, &library::shelf(show.io)).map_err(Stop::rejected)?;
+        let rules = Ruleset::load(&start, &parts.overlays, &library::shelf(show)).map_err(Stop::rejected)?;
         let scene = scene::of(&parts, &rules, show)?;
         let plan = planned(&rules, &scene)?;
         show.warnings(&plan.warnings, rules.sources());

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::model::plan::Searched;
 use crate::model::{Map, Value};
 use crate::terms::expr::Root;
-use crate::terms::{Expr, Fault};
+use crate::terms::{Env, Expr, Fault};
 use crate::text::keys::{Hit, Key};
 
-use super::super::{Ready, Sought, Texts};
+use super::super::{Asks, Ready, Sought, Texts, Wanted};
 use super::{Asked, Scan};
+
+/// The most keys of one list that a trace holds.
+const MOST_KEYS: usize = 100;
 
 impl Scan<'_> {
     /// The detail of a hit of a key of an item, which was `written` so.
@@ -30,6 +34,25 @@ impl Scan<'_> {
             out.insert(field.into(), number(n));
         }
         Ok(Value::map(out))
+    }
+
+    /// What an item has searched: its keys, and how many texts of each source.
+    pub(in crate::verbs::matching) fn searched(&self, asked: &Asked, env: &Env<'_>) -> Result<Searched, Fault> {
+        let mut keys = Vec::new();
+        let mut add = |value: &Value| keys.extend(value.elements().iter().take(MOST_KEYS).map(|key| key.to_text().to_string()));
+        match (&self.of.wanted, &asked.asks) {
+            (_, Asks::Queries(queries)) => queries.iter().for_each(|query| add(&query.written)),
+            (Wanted::Keys(own, more), _) => {
+                for expr in std::iter::once(own).chain(more) {
+                    add(&env.eval(expr)?);
+                }
+            }
+            (Wanted::Queries(_), Asks::Keys(..)) => {}
+        }
+        let count = |n: usize| asked.windows.get(n).copied().unwrap_or(0);
+        let active = self.of.sources.iter().enumerate().filter(|(n, _)| self.active.get(*n).copied().unwrap_or(false));
+        let sources = active.map(|(n, source)| (source.name.to_string(), count(n))).collect();
+        Ok(Searched { keys, sources, ..Searched::default() })
     }
 
     /// Which element of the list of a source a text was made from, counted from the list's beginning.

@@ -1,26 +1,29 @@
-//! `tapster check`: reports every mistake of packs, overlays and single rule files in one run.
+//! `tapster check`: reports every mistake of packs, overlays, single rule files and scenes in one run.
+
+mod foreign;
+mod scene;
 
 use std::path::Path;
 
 use clap::Args;
 use serde_json::json;
 
-use crate::diag::{Code, Diagnostic, Node, Report, SourceId, Sources, render};
-use crate::pack::files::is_folder;
-use crate::pack::{Library, Overlay, PackFiles, Ruleset, Schemas, Start, load_cases, load_file};
+use crate::diag::{Code, Diagnostic, Node, Report, SourceId, Sources, render, suggest};
+use crate::pack::files::{is_folder, is_pack, parent};
+use crate::pack::{Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_cases, load_file, load_read};
 use crate::template::KIND;
 
-use crate::cli::inputs::library::shelf;
-use crate::cli::inputs::templated::pack_around;
-use crate::cli::inputs::templated::pack_of;
+use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::library::{beside_scene, shelf};
+use crate::cli::inputs::templated::{name_of, pack_around, pack_of};
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 use crate::cli::stop::only_missing;
 
-/// Check packs (a folder or a name), overlays and single rule files: syntax, schema, layers, names, terms.
+/// Check packs (a folder or a name), overlays, single rule files and scenes: syntax, schema, layers, names, terms.
 ///
-/// A single file is checked with the pack that contains it; an overlay over the pack that it extends, or over `--pack`;
+/// A scene is built, and what the build warns of is reported too. A single file is checked with the pack that contains it; an overlay over the pack that it extends, or over `--pack`;
 /// a template with the pack that has its task. If no pack is known, names that a pack may define are not checked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -29,12 +32,19 @@ use crate::cli::stop::only_missing;
   tapster check rules/base/lore.toml
   tapster check tweak.toml --pack base
   tapster check turn.json                        a template, against the sources of its task
+  tapster check examples/hello                   a scene, with its pack and all files that it names
+  tapster check - --pack base < tweak.toml       a rule file from standard input
+  tapster check --explain name.unknown           what a code means
   tapster check my-pack --error-format plain     one line a mistake, for editors
   tapster check my-pack --format json            counts and mistakes as JSON")]
 pub(in crate::cli) struct Check {
-    /// A pack's folder or name, or a rule file.
-    #[arg(required = true, value_name = "PATH")]
+    /// A pack's folder or name, a rule file, a scene (`scene.toml` or its folder), or `-`: a rule file from standard
+    /// input.
+    #[arg(required_unless_present = "explain", value_name = "PATH")]
     paths: Vec<String>,
+    /// Say what the code of a diagnostic means.
+    #[arg(long, value_name = "CODE", conflicts_with = "paths")]
+    explain: Option<String>,
     /// Merge the named files over this pack: a folder or a name.
     #[arg(long, visible_alias = "against", value_name = "PACK")]
     pack: Option<String>,
@@ -48,8 +58,13 @@ struct Found {
 
 impl Check {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let shelf = shelf(show.io);
-        let found: Vec<Found> = self.paths.iter().flat_map(|path| self.path(path, &shelf)).collect();
+        if let Some(code) = &self.explain {
+            return explain(code, show);
+        }
+        let mut found: Vec<Found> = Vec::new();
+        for path in &self.paths {
+            found.extend(self.path(path, show)?);
+        }
         let counts = |f: &Found| f.report.counts();
         let (errors, warnings) = found.iter().map(counts).fold((0, 0), |(e, w), (de, dw)| (e + de, w + dw));
         if show.is_json() {
@@ -72,29 +87,48 @@ impl Check {
         })
     }
 
-    /// Checks a rule file, or a pack with the rule tests in its `cases/`.
-    fn path(&self, path: &str, library: &dyn Library) -> Vec<Found> {
+    /// Checks a rule file, a scene, or a pack with the rule tests in its `cases/`.
+    fn path(&self, path: &str, show: &mut Show<'_, '_>) -> Result<Vec<Found>, Stop> {
         let file = Path::new(path);
-        let is_rule_file = file.extension().is_some_and(|e| e == "toml" || e == "json") && !is_folder(file);
-        if is_rule_file {
-            return vec![self.file(file, library)];
-        }
-        let start = Start::typed(path);
-        let (report, sources) = load_cases(&start, library, Schemas::shipped());
-        vec![compiled(&start, &[], library), Found { report, sources }]
+        let (folder, near) = (is_folder(file), show.near.len());
+        let found = if path == "-" {
+            let bytes = bytes_of(file, show)?;
+            let read = RuleFile { name: shown(file), path_in_pack: name_of(file, &bytes), bytes };
+            vec![self.file(file, &Overlay::File(read), show)]
+        } else if let Some(scene) = scene::of(file, folder) {
+            scene::check(&scene, show)
+        } else if !folder && let Some(said) = foreign::of(file, show) {
+            vec![said]
+        } else if !folder && is_rule_file(file) {
+            show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
+            vec![self.file(file, &Overlay::Path(file.to_owned()), show)]
+        } else {
+            let start = Start::typed(path);
+            show.near.extend(Some(file).filter(|_| folder && is_pack(file)).and_then(parent));
+            let library = shelf(show);
+            let (report, sources) = load_cases(&start, &library, Schemas::shipped());
+            vec![compiled(&start, &[], &library), Found { report, sources }]
+        };
+        show.near.truncate(near);
+        Ok(found)
     }
 
-    fn file(&self, path: &Path, library: &dyn Library) -> Found {
-        let (doc, report, sources) = load_file(path, Schemas::shipped());
+    fn file(&self, path: &Path, file: &Overlay, show: &Show<'_, '_>) -> Found {
+        let library = &shelf(show);
+        let (doc, report, sources) = match file {
+            Overlay::Path(path) => load_file(path, Schemas::shipped()),
+            Overlay::File(file) => load_read(file, Schemas::shipped()),
+        };
         let mut alone = Found { report, sources };
         // nothing more can be checked in a file that cannot be read; manifests and rule tests have no rows
         let Some(doc) = doc.filter(|d| !matches!(&*d.kind, "pack" | "case")) else { return alone };
-        let overlay = [Overlay::Path(path.to_owned())];
+        let overlay = [file.clone()];
         let extends = doc.root.get("extends").and_then(Node::as_text).filter(|_| &*doc.kind == "overlay");
         if let Some(pack) = self.pack.as_deref().or(extends) {
             return compiled(&Start::typed(pack), &overlay, library);
         }
-        if let Some(folder) = pack_around(path)
+        if path != Path::new("-")
+            && let Some(folder) = pack_around(path)
             && let Some(found) = compiled(&Start::Folder(folder), &[], library).of_file(path)
         {
             return found;
@@ -119,6 +153,31 @@ impl Check {
     }
 }
 
+fn is_rule_file(file: &Path) -> bool {
+    file.extension().is_some_and(|e| e == "toml" || e == "json")
+}
+
+/// Says what a code means.
+fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    let asked = asked.trim().trim_matches(['[', ']']);
+    let Some(code) = Code::ALL.iter().find(|code| code.as_str() == asked) else {
+        let help = suggest::help(asked, Code::ALL.iter().map(|code| code.as_str()));
+        let help =
+            help.unwrap_or_else(|| "docs/reference/codes.md lists all codes of the program; other codes are those of a pack".to_owned());
+        return Err(Stop::could_not(Code::NameUnknown, format!("there is no code `{asked}`"), help));
+    };
+    let severity = code.severity().as_str();
+    if show.is_json() {
+        show.json(&json!({ "code": code.as_str(), "severity": severity, "means": code.doc() }));
+        return Ok(Exit::Done);
+    }
+    show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
+    if code.severity() == crate::diag::Severity::Warning {
+        show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
+    }
+    Ok(Exit::Done)
+}
+
 /// A library whose only pack has no rules.
 struct Nothing;
 
@@ -141,11 +200,18 @@ impl Found {
         self.report.retain(|d| d.span.is_none_or(|span| own.contains(&span.source)));
         (!own.is_empty()).then_some(self)
     }
+
+    /// What was kept while something ran.
+    fn kept(kept: Vec<(Report, Sources)>) -> Vec<Self> {
+        kept.into_iter().map(|(report, sources)| Self { report, sources }).collect()
+    }
 }
 
 /// Whether two paths are the same file.
 fn is_same(a: &Path, b: &Path) -> bool {
-    a == b || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+    a == b
+        || a == Path::new(&shown(b))
+        || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
 /// Loads, merges and compiles, and returns all diagnostics.

@@ -1,0 +1,155 @@
+//! `tapster serve --stdio`: prompts for a program that runs `tapster` once and asks many times. Each line of standard input
+//! is a scene as JSON, and each is answered by one line of JSON.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use clap::Args;
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json, json};
+
+use crate::diag::{Code, Diagnostic, Report, Sources, render};
+use crate::import::MAX_FILE;
+use crate::pack::Ruleset;
+
+use crate::cli::inputs::parts::{Named, Parts};
+use crate::cli::inputs::{library, rules_of, scene, scene_file, templated};
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+
+/// The most packs that are kept ready.
+const MAX_READY: usize = 32;
+
+/// Answer scenes with prompts, line by line: JSON in, JSON out.
+///
+/// A line is what a scene file holds (`pack`, `overlays`, `character`, `message`, `scene` …), as one JSON object, and
+/// besides `id`, which is returned, `trace`, and `reload`, which reads the rule files again. The answer has `id`, `ok`,
+/// `diagnostics`, and if `ok` is true `dialect`, `payload`, `request` (`url`, `headers`), `patch`, and `trace`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  echo '{\"id\":1,\"pack\":\"base\",\"message\":\"Hello.\"}' | tapster serve --stdio
+  tapster serve --stdio < scenes.jsonl > prompts.jsonl")]
+pub(in crate::cli) struct Serve {
+    /// Read lines from standard input and write lines to standard output.
+    #[arg(long, required = true)]
+    stdio: bool,
+}
+
+/// Packs with their overlays, ready for builds.
+type Ready = IndexMap<String, Ruleset>;
+
+impl Serve {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let mut ready = Ready::default();
+        while let Some(line) = next_line(show)? {
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let answer = answer(&line, &mut ready, show);
+            show.result(&format!("{answer}\n"));
+            show.flush();
+            if show.is_closed() {
+                break;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// The next line of standard input; `None` at its end.
+fn next_line(show: &mut Show<'_, '_>) -> Result<Option<Vec<u8>>, Stop> {
+    let mut line = Vec::new();
+    // one byte of buffer, so that nothing behind the line is taken from the stream
+    let most = MAX_FILE as u64 + 1;
+    let read = BufReader::with_capacity(1, (&mut *show.io.input).take(most)).read_until(b'\n', &mut line);
+    let failed = |error: std::io::Error| Stop::could_not(Code::FileMissing, format!("standard input cannot be read: {error}"), "");
+    read.map_err(failed)?;
+    if line.len() > MAX_FILE {
+        let message = format!("a line is longer than {} MiB", MAX_FILE >> 20);
+        return Err(Stop::could_not(Code::FileTooLarge, message, "name large files by their paths"));
+    }
+    Ok(Some(line).filter(|line| !line.is_empty()))
+}
+
+/// The answer to one line.
+fn answer(line: &[u8], ready: &mut Ready, show: &mut Show<'_, '_>) -> Json {
+    let (asked, id) = match serde_json::from_slice::<Json>(line) {
+        Ok(Json::Object(mut asked)) => {
+            let id = asked.shift_remove("id").unwrap_or(Json::Null);
+            (Ok(asked), id)
+        }
+        Ok(_) => (Err("a line must be a JSON object".to_owned()), Json::Null),
+        Err(error) => (Err(format!("the line is not valid JSON: {error}")), Json::Null),
+    };
+    let near = show.near.len();
+    let (result, mut kept) = show.keeping(|show| match asked {
+        Ok(asked) => prompt(asked, ready, show),
+        Err(message) => Err(Stop::new(Exit::No, Diagnostic::new(Code::SyntaxJson, message).help("write one object on each line"))),
+    });
+    show.near.truncate(near);
+    let mut out = Map::new();
+    out.insert("id".to_owned(), id);
+    out.insert("ok".to_owned(), result.is_ok().into());
+    if let Err(stop) = &result {
+        kept.push((stop.report.clone(), stop.sources.clone()));
+    }
+    let told = |(report, sources): &(Report, Sources)| render::json(report, sources).as_array().cloned().unwrap_or_default();
+    out.insert("diagnostics".to_owned(), kept.iter().flat_map(told).collect());
+    if let Ok(Json::Object(prompt)) = result {
+        out.extend(prompt);
+    }
+    Json::Object(out)
+}
+
+/// Builds what a line asks for.
+fn prompt(mut asked: Map<String, Json>, ready: &mut Ready, show: &mut Show<'_, '_>) -> Result<Json, Stop> {
+    let mut flag = |key: &str| match asked.shift_remove(key) {
+        None => Ok(false),
+        Some(Json::Bool(flag)) => Ok(flag),
+        Some(_) => Err(Stop::new(Exit::No, Diagnostic::new(Code::SchemaType, format!("`{key}` must be `true` or `false`")))),
+    };
+    let (trace, reload) = (flag("trace")?, flag("reload")?);
+    if reload {
+        ready.clear();
+    }
+    let text = Json::Object(asked).to_string();
+    let mut parts = scene_file::parse("standard input", text.as_bytes(), Path::new(""), show)?;
+    own_input(&parts)?;
+    templated::read_in(&mut parts, show)?;
+    let rules = rules(&parts, ready, show)?;
+    let mut scene = scene::of(&parts, &rules, show)?;
+    scene.trace = trace;
+    let prompt = crate::prompt(&rules, &scene).map_err(|error| Stop::build(&error, &rules))?;
+    show.warnings(&prompt.warnings, rules.sources());
+    let mut answer = json!({ "dialect": prompt.dialect, "payload": prompt.payload, "request": prompt.request, "patch": prompt.patch });
+    if let (Some(trace), Json::Object(answer)) = (prompt.trace, &mut answer) {
+        answer.insert("trace".to_owned(), serde_json::to_value(trace).unwrap_or_default());
+    }
+    Ok(answer)
+}
+
+/// Refuses `-` as a file: standard input has the lines.
+fn own_input(parts: &Parts) -> Result<(), Stop> {
+    let template = if let Some(Named::File(file)) = &parts.template { Some(file) } else { None };
+    let one = [&parts.character, &parts.chat, &parts.persona_file, &parts.data];
+    let mut files = one.into_iter().flatten().chain(&parts.presets).chain(&parts.lorebooks).chain(template);
+    if files.any(|file| file == Path::new("-")) {
+        let message = "standard input has the scenes, and cannot be a file of one";
+        return Err(Stop::could_not(Code::FileMissing, message, "write the file to disk, or its contents into `scene`"));
+    }
+    Ok(())
+}
+
+/// The rules of a scene, compiled once for each pack with its overlays.
+fn rules(parts: &Parts, ready: &mut Ready, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    let key = format!("{:?} {:?} {:?}", parts.pack, parts.overlays, library::shelf(show).folders);
+    if let Some(rules) = ready.get(&key) {
+        return Ok(rules.clone());
+    }
+    let rules = rules_of(parts, show)?;
+    if ready.len() >= MAX_READY {
+        ready.shift_remove_index(0);
+    }
+    ready.insert(key, rules.clone());
+    Ok(rules)
+}

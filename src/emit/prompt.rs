@@ -1,0 +1,52 @@
+//! A prompt at once: the build and the payload, with everything that an application needs to send it and to keep what
+//! has changed.
+
+use crate::assemble::build;
+use crate::diag::Diagnostic;
+use crate::engine::BuildError;
+use crate::model::plan::Trace;
+use crate::model::{Scene, Value};
+use crate::pack::Ruleset;
+
+use super::emit;
+
+/// The dialect of a scene that names none, as in the shipped packs.
+pub(crate) const DEFAULT: &str = "openai";
+
+/// A prompt that is ready to be sent: the result of [`prompt`].
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct Prompt {
+    /// The dialect that the payload is written in.
+    pub dialect: String,
+    /// The JSON body to send to the provider.
+    pub payload: serde_json::Value,
+    /// Where to send it: `url` and `headers`; `null` if the dialect does not say.
+    pub request: serde_json::Value,
+    /// What the build changed in the state of the chat; merge it over the state once the prompt is used.
+    pub patch: Value,
+    /// The warnings of the build, then those of the dialect.
+    pub warnings: Vec<Diagnostic>,
+    /// What was recorded during the build; only present if the scene asks for a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+}
+
+/// Builds a scene and makes its payload in the dialect that the scene names (`openai` without one): [`build`] and
+/// [`emit`] in one call.
+///
+/// # Errors
+/// Those of [`build`] and [`emit`].
+pub fn prompt(rules: &Ruleset, scene: &Scene) -> Result<Prompt, BuildError> {
+    let dialect = dialect_of(scene);
+    let plan = build(rules, scene)?;
+    let emitted = emit(rules, &plan, &dialect)?;
+    let warnings = plan.warnings.into_iter().chain(emitted.warnings).collect();
+    let (payload, request) = (emitted.payload, emitted.request);
+    Ok(Prompt { dialect, payload, request, patch: plan.patch, warnings, trace: plan.trace })
+}
+
+/// The dialect that a scene names.
+pub(crate) fn dialect_of(scene: &Scene) -> String {
+    let named = scene.get("dialect").to_text();
+    if named.is_empty() { DEFAULT.to_owned() } else { named.to_string() }
+}

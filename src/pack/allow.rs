@@ -1,0 +1,94 @@
+//! `[[allow]]`: warnings that a rule file accepts, each with a reason. An error cannot be allowed, and an `allow` that
+//! matches nothing is a warning itself.
+
+use std::sync::Arc;
+
+use super::extends::LayerDocs;
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources, Span, suggest};
+use crate::model::Pack;
+
+/// The most rows that are read.
+const MAX_ROWS: usize = 1_000;
+
+/// One accepted warning.
+#[derive(Debug, Clone)]
+pub(crate) struct Allow {
+    code: Arc<str>,
+    /// The row, pass or name that it is limited to.
+    within: Option<Arc<str>>,
+    /// Where its code is written.
+    span: Span,
+}
+
+/// The `allow` rows of all layers. A row without a code or reason has been reported by the schema.
+pub(super) fn collect(layers: &[LayerDocs]) -> Vec<Allow> {
+    let lists = layers.iter().flat_map(|layer| &layer.docs).filter_map(|doc| doc.root.get("allow")?.as_list());
+    let row = |node: &Node| {
+        let code = node.get("code")?;
+        Some(Allow { code: code.as_text()?.into(), within: node.get("in").and_then(Node::as_text).map(Arc::from), span: code.span })
+    };
+    lists.flatten().take(MAX_ROWS).filter_map(row).collect()
+}
+
+impl Allow {
+    /// Whether it accepts a diagnostic.
+    pub(crate) fn accepts(&self, found: &Diagnostic, pack: &Pack) -> bool {
+        found.severity != Severity::Error
+            && found.code == *self.code
+            && self.within.as_deref().is_none_or(|name| concerns(found, name, pack))
+    }
+}
+
+/// Removes what is allowed from a report of loading, and adds a warning for each `allow` that accepts nothing.
+pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) {
+    let mut used = vec![false; allowed.len()];
+    report.retain(|found| {
+        let by = allowed.iter().position(|allow| allow.accepts(found, pack));
+        by.and_then(|n| used.get_mut(n)).is_none_or(|used| {
+            *used = true;
+            false
+        })
+    });
+    for allow in allowed.iter().zip(&used).filter(|(_, used)| !**used).map(|(allow, _)| allow) {
+        let code = Code::ALL.iter().find(|code| code.as_str() == &*allow.code);
+        let is_error = report.items().iter().any(|d| d.severity == Severity::Error && d.code == *allow.code);
+        let help = match code {
+            Some(code) if code.is_of_builds() => continue,
+            Some(_) if is_error => "an error cannot be allowed; correct it".to_owned(),
+            Some(_) => "take the row away, or correct its `in`".to_owned(),
+            None if is_written(&allow.code, &pack.sources) => continue,
+            None => suggest::help(&allow.code, Code::ALL.iter().map(|code| code.as_str()))
+                .unwrap_or_else(|| "docs/reference/codes.md lists the codes".to_owned()),
+        };
+        let what = if code.is_some() { "accepts no warning" } else { "names a code that nothing here has" };
+        let complaint = Diagnostic::new(Code::AllowUnused, format!("this `allow` of `{}` {what}", allow.code));
+        report.push(complaint.at(allow.span).help(help));
+    }
+}
+
+/// Whether a rule file or script writes this text more than once: a code that the pack itself gives is written where it is
+/// given, and where it is allowed.
+fn is_written(code: &str, sources: &Sources) -> bool {
+    let texts = sources.ids().filter_map(|id| sources.get(id));
+    texts.flat_map(|source| source.text.matches(code)).nth(1).is_some()
+}
+
+/// Whether a diagnostic is about the row, pass or name.
+fn concerns(found: &Diagnostic, name: &str, pack: &Pack) -> bool {
+    let is = |text: &str| text == name || text.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
+    let quoted = format!("`{name}`");
+    found.missing.as_deref() == Some(name)
+        || is(&found.pass)
+        || found.row.as_deref().is_some_and(is)
+        || found.rule.as_deref().is_some_and(|rule| rule.split([' ', ',']).any(is))
+        || found.message.contains(&quoted)
+        || found.span.and_then(|span| row_at(span, pack)).is_some_and(|row| is(&row))
+}
+
+/// The name of the row that a place lies in: the last one of the file that begins in front of it.
+fn row_at(span: Span, pack: &Pack) -> Option<Arc<str>> {
+    let rows = pack.tables.values().flat_map(|rows| rows.values());
+    let spans = rows.flat_map(|row| std::iter::once(row.span).chain(row.patched.iter().copied()).map(move |at| (at, &row.name)));
+    let before = spans.filter(|(at, _)| at.source == span.source && at.start <= span.start);
+    before.max_by_key(|(at, _)| at.start).map(|(_, name)| name.clone())
+}

@@ -1,0 +1,38 @@
+//! What overlays decide about rows, so that rules can tell where data has the last word: `$table.overlaid`.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::extends::LayerDocs;
+use super::rows;
+use crate::model::pack::{Overlaid, Rows};
+
+/// The most decisions that are kept.
+const MAX_DECISIONS: usize = 2_000;
+/// The key of a decision about the place of a row.
+const PLACE: &str = "place";
+/// The key of a decision that a row exists.
+const ROW: &str = "row";
+
+/// What the overlays among the layers decide about the rows that are left, lowest first.
+pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>) -> Vec<Overlaid> {
+    let mut out = Vec::new();
+    for layer in layers.iter().filter(|layer| layer.overlay) {
+        let by: Arc<str> = layer.name.as_str().into();
+        for doc in &layer.docs {
+            let Some(table) = doc.table() else { continue };
+            let mut incoming = Vec::new();
+            // mistakes have been reported when the layers were merged
+            rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |_| {});
+            for row in incoming {
+                let Some(merged) = tables.get(&row.table).and_then(|rows| rows.get(&row.name)) else { continue };
+                let is_new = merged.span == row.span;
+                let keys = row.fields.keys().cloned().chain(row.place.map(|_| PLACE.into())).chain(is_new.then(|| ROW.into()));
+                out.extend(keys.map(|key| Overlaid { table: row.table.clone(), row: row.name.clone(), key, by: by.clone() }));
+            }
+        }
+    }
+    out.truncate(MAX_DECISIONS);
+    out
+}
