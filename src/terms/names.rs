@@ -135,7 +135,7 @@ impl Type {
             Type::Boolean => matches!(value, Value::Bool(_)),
             Type::Table => matches!(value, Value::Map(_)),
             Type::Language => value.as_str().is_some_and(|tag| tag.is_empty() || LanguageTag::parse_lenient(tag).is_ok()),
-            Type::Time => Moment::of_value(value, 0).is_some() || value.as_str().is_some_and(|text| Moment::parse_stamp(text, 0).is_some()),
+            Type::Time => Moment::of_value(value, 0).is_some(),
         }
     }
 

@@ -146,7 +146,7 @@ pub(in crate::cli) fn opened(
 ) -> Result<Opened, Stop> {
     let first = open_template(file, asked);
     let rules = match (&first, pack) {
-        (Err(_), Some(start)) => Ruleset::load(start, overlays, &library::shelf(show.io)).ok(),
+        (Err(_), Some(start)) => Ruleset::load(start, overlays, &library::shelf(show)).ok(),
         _ => None,
     };
     let opened = match &rules {

@@ -21,7 +21,7 @@ pub(super) fn of(path: &Path, show: &mut Show<'_, '_>) -> Option<Found> {
     }
     let bytes = bytes_of(path, show).ok()?;
     let contents = import::read(&shown(path), &bytes).ok()?;
-    let document = document(&contents);
+    let document = document(&contents, None);
     // a rule file says what kind it is, and a template has a layout
     if document.get("kind").is_some() || document.get("layout").is_some() {
         return None;
