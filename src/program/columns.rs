@@ -5,16 +5,14 @@ use crate::model::pack::Row;
 use crate::syntax::CompileContext;
 use crate::terms::names::TABLES;
 
-use super::compile::ENGINE_TABLES;
-
-/// Checks the columns that a pack declares, and that literals in them are of their type.
-pub(super) fn check(cx: &mut CompileContext<'_>) {
+/// Checks the columns that a pack declares, and that literals in them are of their type. No pass can read `engine_tables`.
+pub(super) fn check(cx: &mut CompileContext<'_>, engine_tables: &[&str]) {
     let pack = cx.pack;
     for column in pack.tables.get("column").into_iter().flat_map(|rows| rows.values()) {
         // the schema says how a column is named
         let Some((table, key)) = column.name.split_once('/') else { continue };
         cx.rule = format!("column {}", column.name);
-        if ENGINE_TABLES.contains(&table) {
+        if engine_tables.contains(&table) {
             let message = format!("no pass can read a column of table `{table}`, which the engine reads itself");
             let help = "give the key to a table that passes read as `$table.NAME`";
             cx.fail(Code::SchemaValue, column.name_span, message, Some(help.into()));

@@ -23,7 +23,7 @@ use super::{Program, Programs, cells};
 
 /// Tables that are compiled by other rooms and are not data for `$table`.
 /// Tables that the engine reads, and passes do not.
-pub(super) const ENGINE_TABLES: &[&str] = &[
+const ENGINE_TABLES: &[&str] = &[
     "program",
     "pass",
     "round",
@@ -77,7 +77,7 @@ pub fn compile(pack: &Pack, conditions: &[Apart]) -> (Programs, Report) {
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
     check_rounds(&mut cx);
-    super::columns::check(&mut cx);
+    super::columns::check(&mut cx, ENGINE_TABLES);
     let formats = super::foreign::compile(&mut cx);
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
