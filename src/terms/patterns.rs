@@ -6,7 +6,6 @@
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Code, short};
@@ -14,7 +13,6 @@ use crate::model::{Item, Map, Value, item::core};
 use crate::text::functions::{Function, Refusal};
 use crate::text::pattern::{Bound, Pattern, PatternError};
 
-use super::rules::TableRows;
 use super::{Fault, State};
 
 /// So many elements of a list that a function gives count as a step of the macro that calls it.
@@ -41,7 +39,7 @@ impl RowPatterns {
     }
 
     /// Keeps a pattern if it stands in a row.
-    fn keep(&self, text: &str, pattern: &Pattern, tables: &IndexMap<Arc<str>, TableRows>) {
+    fn keep<'v>(&self, text: &str, pattern: &Pattern, tables: impl Iterator<Item = &'v Value>) {
         if let Some(text) = self.texts.get_or_init(|| texts(tables)).get(text) {
             self.made.write().unwrap_or_else(PoisonError::into_inner).insert(text.clone(), pattern.clone());
         }
@@ -49,9 +47,9 @@ impl RowPatterns {
 }
 
 /// The texts in the cells of all rows.
-fn texts(tables: &IndexMap<Arc<str>, TableRows>) -> FxHashSet<Arc<str>> {
+fn texts<'v>(tables: impl Iterator<Item = &'v Value>) -> FxHashSet<Arc<str>> {
     let mut all = FxHashSet::default();
-    let mut open: Vec<&Value> = tables.values().map(|table| &table.all).collect();
+    let mut open: Vec<&Value> = tables.collect();
     while let Some(value) = open.pop() {
         match value {
             Value::Text(text) if text.len() <= LONGEST => _ = all.insert(text.clone()),
@@ -88,7 +86,7 @@ impl State {
             None => flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags)),
         };
         if let (Ok(pattern), None) = (&made, flags) {
-            self.rules.row_patterns.keep(text, pattern, &self.rules.tables);
+            self.rules.row_patterns.keep(text, pattern, self.rules.tables.values().map(|table| &table.all));
         }
         self.patterns.borrow_mut().known.insert(key, made.clone());
         made

@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("engine", &["diag", "model", "text", "terms", "verbs", "program", "macros", "template", "pack"]),
     ("assemble", &["diag", "model", "terms", "verbs", "program", "macros", "pack", "engine"]),
     // a dialect is a program, run over the finished plan by the same runner and state as a build
-    ("emit", &["diag", "model", "terms", "verbs", "program", "pack", "engine"]),
+    ("emit", &["diag", "model", "terms", "verbs", "program", "pack", "engine", "assemble"]),
     ("session", &["diag", "model", "store", "artifact", "pack", "engine", "assemble"]),
     ("run", &["diag", "model", "text", "reading", "pack", "engine", "assemble", "emit", "session"]),
     ("import", &["diag"]),
