@@ -36,7 +36,7 @@ for c in cases:
     expected["random_calls"] = len(r["random_log"])
     if first.get("activated"): expected["world_info"] = dict(activated=[dict(world=e["world"], uid=e["uid"]) for e in first["activated"]])
     suite = "groups" if "group" in given else "text" if "text" in c["kind"] else "chat"
-    if c["name"].startswith("pu-"): suite = "more_" + suite
+    if c["name"].startswith("pu-"): suite = ("third_" if c["name"].startswith("pu-q-") else "more_") + suite
     suites.setdefault(suite, []).append(dict(name=c["name"], about=c["about"], source=c["source"], kind=c["kind"], input=given, expected=expected))
 for name, suite in suites.items():
     with open(os.path.join(HERE, f"{name}.json"), "w") as f:

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import scenes
+import third
 from styles import cards2, foreign, masters2, positions, presets2
 from texts import Words, bestiary, cards, harbour, houserules, presets
 
@@ -20,9 +21,9 @@ def save(folder, name, value):
         f.write("\n")
 
 
-GROUPS.update(scenes.GROUPS)
-CARDS, PRESETS = cards() | cards2(), presets() | presets2()
-BOOKS = {"TR Harbour": harbour(), "TR Bestiary": bestiary(), "TR House Rules": houserules(), "PU Positions": positions(), "PU Foreign": foreign()}
+GROUPS.update(scenes.GROUPS | third.GROUPS)
+CARDS, PRESETS = cards() | cards2() | third.cards3(), presets() | presets2() | third.presets3()
+BOOKS = {"TR Harbour": harbour(), "TR Bestiary": bestiary(), "TR House Rules": houserules(), "PU Positions": positions(), "PU Foreign": foreign(), "PU Odd Lore": third.book3()}
 MASTERS = {
     "TR Master": dict(
         instruct=dict(name="TR Master", input_sequence="<<{{user}}>>", output_sequence="<<{{char}}>>", last_output_sequence="<<{{char}}, {{random::softly::loudly}}>>", system_sequence="<<note>>", stop_sequence="<<end>>", wrap=True, macro=True,
@@ -36,7 +37,7 @@ MASTERS = {
                       user_alignment_message="", system_same_as_user=True, last_system_sequence=""),
         context=dict(name="TR Legacy", story_string="{{#if system}}{{system}}\n{{/if}}{{description}}\n{{personality}}\n{{scenario}}\n{{#if mesExamples}}{{mesExamples}}\n{{/if}}{{#if persona}}{{persona}}{{/if}}", example_separator="***", chat_start="***", use_stop_strings=False, allow_jailbreak=False, always_force_name2=False, trim_sentences=False, include_newline=False, single_line=False)),
 }
-MASTERS |= masters2()
+MASTERS |= masters2() | third.masters3()
 PERSONA = dict(name="Rook", description="{{user}} is a courier with a bad knee and a good memory.", position=0, depth=2, role=0)
 
 
@@ -209,6 +210,7 @@ def main():
     for k, v in MASTERS.items(): save("templates", k, v)
     chats(), groups(), texts()
     scenes.add(case, CARDS)
+    third.add(case)
     for c in CASES:
         i = c["input"]
         name, own = i.pop("shipped", None), i.pop("own", None)
