@@ -155,6 +155,8 @@ pub type MacroFn = fn(&Call<'_>) -> MacroResult;
 pub struct MacroFunction {
     /// Its name in rule files.
     pub name: &'static str,
+    /// The arguments that a row can give it with `with`.
+    pub takes: &'static [&'static str],
     /// What it gives, in one line; arguments in backticks.
     pub doc: &'static str,
     /// It writes or draws.

@@ -1,5 +1,6 @@
 //! Rows of macros as they are written, read into what a call needs of them.
 
+use crate::diag::short::listed;
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::model::{Pack, Value};
 use crate::text::macros::Shape;
@@ -53,6 +54,9 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
         raw,
     };
     let with = cells.get("with").and_then(Value::as_map);
+    if let Gives::Function(function) = &gives {
+        with.into_iter().flat_map(|with| with.keys()).try_for_each(|key| taken(function, key))?;
+    }
     Ok(Row {
         name,
         id,
@@ -86,6 +90,20 @@ fn function_named(name: &str) -> Result<&'static MacroFunction, Wrong> {
         message: format!("there is no macro function `{name}`"),
         help: suggest::help(name, MACRO_FUNCTIONS.iter().map(|f| f.name))
             .or_else(|| Some("see docs/reference/macros.md for every one".into())),
+    })
+}
+
+/// Refuses an argument in `with` that a function does not take.
+fn taken(function: &MacroFunction, key: &str) -> Result<(), Wrong> {
+    if function.takes.contains(&key) {
+        return Ok(());
+    }
+    let known = function.takes.iter().copied();
+    Err(Wrong {
+        cell: "with",
+        code: Code::SchemaUnknownKey,
+        message: format!("`{key}` is no argument of the macro function `{}`", function.name),
+        help: suggest::help(key, known.clone()).or_else(|| Some(format!("known here: {}", listed(known)))),
     })
 }
 

@@ -324,7 +324,7 @@ impl Names {
     /// names accepts those that are like none of its own.
     #[must_use]
     pub fn near_sibling(&self, path: &str) -> Option<&str> {
-        self.sibling(path, suggest::is_misspelt)
+        self.sibling(path, suggest::is_misspelt_key)
     }
 
     /// The same for a path of the data of a scene.

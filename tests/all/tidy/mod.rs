@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("macros", &["diag", "model", "text", "terms"]),
     ("template", &["diag", "model", "text", "terms"]),
     ("reading", &["diag", "model"]),
-    ("pack", &["diag", "model", "text", "artifact", "program", "macros", "template", "reading"]),
+    ("pack", &["diag", "model", "text", "terms", "artifact", "program", "macros", "template", "reading"]),
     ("engine", &["diag", "model", "text", "terms", "verbs", "program", "macros", "template", "pack"]),
     ("assemble", &["diag", "model", "terms", "verbs", "program", "macros", "pack", "engine"]),
     // a dialect is a program, run over the finished plan by the same runner and state as a build
