@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::diag::Code;
 use crate::model::Value;
 use crate::text::halves;
-use crate::text::pattern::{Captures, Pattern};
+use crate::text::pattern::{Captures, Pattern, Searched};
 
 use super::steps::{self, Step};
 use super::{Env, Expr, Fault};
@@ -59,8 +59,8 @@ impl Scripts {
         };
         let mut fault = None;
         let names = pattern.names();
-        let done = pattern.rewrite(text, None, |text, found, out| {
-            let filled = script.filled(&Found { text, found, names });
+        let done = pattern.rewrite(text, None, |searched, found, out| {
+            let filled = script.filled(&Found { searched, found, names });
             if self.then.is_empty() {
                 return out.push_str(&filled);
             }
@@ -113,9 +113,9 @@ impl Script {
         while let Some((at, mark)) = next_mark(rest) {
             out.push_str(rest.get(..at).unwrap_or_default());
             match mark {
-                Mark::Number(digits) => out.push_str(&self.trimmed(found.numbered(digits))),
-                Mark::Name(name) => out.push_str(&self.trimmed(found.named(name))),
-                Mark::Whole => out.push_str(&self.trimmed(found.numbered("0"))),
+                Mark::Number(digits) => out.push_str(&self.trimmed(found, &found.numbered(digits))),
+                Mark::Name(name) => out.push_str(&self.trimmed(found, &found.named(name))),
+                Mark::Whole => out.push_str(&self.trimmed(found, &found.numbered("0"))),
             }
             rest = rest.get(at + mark.len()..).unwrap_or_default();
         }
@@ -124,8 +124,8 @@ impl Script {
     }
 
     /// A captured text without what the script removes from it. The text can be one of halves.
-    fn trimmed(&self, text: String) -> String {
-        let text = halves::joined(&text).into_owned();
+    fn trimmed(&self, found: &Found<'_>, text: &str) -> String {
+        let text = if found.searched.apart { halves::joined(text) } else { text.into() }.into_owned();
         self.trim.iter().fold(text, |text, piece| if text.contains(piece.as_ref()) { text.replace(piece.as_ref(), "") } else { text })
     }
 }
@@ -171,7 +171,7 @@ fn mark(text: &str) -> Option<Mark<'_>> {
 
 /// A match, as JavaScript passes it to a replacement function.
 struct Found<'t> {
-    text: &'t str,
+    searched: &'t Searched<'t>,
     found: &'t Captures,
     names: &'t [Option<Arc<str>>],
 }
@@ -181,13 +181,13 @@ impl Found<'_> {
     fn numbered(&self, digits: &str) -> String {
         let groups = self.found.groups.len();
         match digits.parse::<usize>() {
-            Ok(0) => self.found.whole.of(self.text).to_owned(),
+            Ok(0) => self.found.whole.of(self.searched.text).to_owned(),
             Ok(n) if n <= groups => self.group(n - 1),
-            Ok(n) if n == groups + 1 => match self.text.get(..self.found.whole.start).map_or(0, |before| before.encode_utf16().count()) {
+            Ok(n) if n == groups + 1 => match self.searched.text.get(..self.found.whole.start).map_or(0, |before| before.encode_utf16().count()) {
                 0 => String::new(),
                 offset => offset.to_string(),
             },
-            Ok(n) if n == groups + 2 => self.text.to_owned(),
+            Ok(n) if n == groups + 2 => self.searched.text.to_owned(),
             _ => String::new(),
         }
     }
@@ -198,6 +198,6 @@ impl Found<'_> {
     }
 
     fn group(&self, n: usize) -> String {
-        self.found.groups.get(n).and_then(|g| *g).map_or_else(String::new, |m| m.of(self.text).to_owned())
+        self.found.groups.get(n).and_then(|g| *g).map_or_else(String::new, |m| m.of(self.searched.text).to_owned())
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
-use crate::text::{Language, halves, js};
+use crate::text::{Language, js};
 
 use super::eval::{Current, Env, Fault};
 use super::rewrite::Scripts;
@@ -335,11 +335,12 @@ fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &
     let own = env.whole();
     let names = find.names();
     let mut fault = None;
-    let done = find.rewrite(text, times, |text, found, out| {
+    let done = find.rewrite(text, times, |searched, found, out| {
+        let text = searched.text;
         let mut groups = Map::default();
-        groups.insert("0".into(), Value::text(halves::joined(found.whole.of(text))));
+        groups.insert("0".into(), Value::text(searched.whole(found.whole.of(text))));
         for (n, group) in found.groups.iter().enumerate() {
-            let value = Value::text(halves::joined(group.map_or("", |m| m.of(text))));
+            let value = Value::text(searched.whole(group.map_or("", |m| m.of(text))));
             if let Some(name) = names.get(n).cloned().flatten() {
                 groups.insert(name, value.clone());
             }

@@ -11,7 +11,7 @@ use super::encoding::Encoding;
 const RANKS: &[u8] = include_bytes!("tables/claude.ranks.gz");
 /// What a piece of a text is.
 const PIECES: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+";
-/// Texts that are one token each, wherever they stand.
+/// Texts that are one token each, wherever they stand. None begins with another one.
 const SPECIAL: &[&str] = &["<EOT>", "<META>", "<META_START>", "<META_END>", "<SOS>"];
 
 static ENCODING: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(RANKS, PIECES, false));
@@ -30,7 +30,11 @@ pub(crate) fn count(text: &str) -> usize {
     total + encoding.count(rest)
 }
 
-/// The first special token of a text, and where it stands.
+/// The first special token of a text, and where it stands. All of them begin with `<`, so that nothing after the token
+/// that is found is looked at, and a text full of them takes one walk.
 fn next(text: &str) -> Option<(usize, &'static str)> {
-    SPECIAL.iter().filter_map(|special| text.find(special).map(|at| (at, *special))).min()
+    text.match_indices('<').find_map(|(at, _)| {
+        let rest = text.get(at..)?;
+        SPECIAL.iter().find(|special| rest.starts_with(**special)).map(|special| (at, *special))
+    })
 }

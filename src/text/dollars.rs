@@ -27,7 +27,7 @@ fn substitute(args: &Args) -> Result<Value, Refusal> {
         };
     }
     let find = pattern::cached(&find).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
-    let replaced = find.rewrite(&of, None, |of, found, out| fill(out, &with, of, found, find.names()));
+    let replaced = find.rewrite(&of, None, |searched, found, out| fill(out, &with, searched.text, found, find.names()));
     match replaced {
         Ok(replaced) => Ok(replaced.map_or_else(|| Value::Text(of.clone()), Value::text)),
         Err(bound) => Err(Refusal::Bound { why: bound.to_string(), instead: Value::Text(of) }),

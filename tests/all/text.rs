@@ -219,6 +219,15 @@ mod tokens {
             }
         }
     }
+
+    /// Special tokens are found in one walk: a search for each of them behind each hit would take minutes here.
+    #[test]
+    fn a_text_full_of_special_tokens_is_counted_in_one_walk() {
+        let claude = Estimator::parse("claude").unwrap();
+        assert_eq!(claude.count(&"<EOT>".repeat(200_000)), 200_000);
+        assert_eq!(claude.count(&"<META_START><".repeat(50_000)), 100_000);
+        assert!(claude.count(&"<".repeat(500_000)) <= 500_000);
+    }
 }
 
 mod functions {

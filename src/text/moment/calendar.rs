@@ -78,7 +78,9 @@ impl<'v> Calendar<'v> {
                     let Some((_, length)) = LISTS.iter().find(|(name, _)| *name == list) else {
                         let known =
                             LISTS.iter().map(|(name, _)| *name).chain(["first_day", "first_week", "ordinal", "formats", "relative"]);
-                        let help = crate::diag::suggest::help(list, known).map(|help| format!("; {help}")).unwrap_or_default();
+                        // the key is a stranger's: it can be of any length
+                        let list = crate::diag::short::word(list);
+                        let help = crate::diag::suggest::help(&list, known).map(|help| format!("; {help}")).unwrap_or_default();
                         return Err(format!("a calendar has no `{list}`{help}"));
                     };
                     value.as_list().is_some_and(|list| list.len() == *length && list.iter().all(is_word))

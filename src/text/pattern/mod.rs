@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use engine::Engines;
 pub use tree::Flags;
+pub use units::Searched;
 
 /// What is wrong with a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

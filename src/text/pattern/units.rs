@@ -3,12 +3,30 @@
 //! The engines read whole characters. Where that can make a difference, the text is taken apart into halves, the
 //! pattern is compiled for halves, and the result is put together again.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use super::check::nullable;
 use super::tree::{Node, Tree};
 use super::{Bound, Captures, Pattern, PatternError};
 use crate::text::halves;
+
+/// A text in which a pattern has matched.
+#[derive(Debug, Clone, Copy)]
+pub struct Searched<'t> {
+    /// The text that the places of matches are in.
+    pub text: &'t str,
+    /// Its characters beyond U+FFFF are taken apart into halves.
+    pub apart: bool,
+}
+
+impl<'t> Searched<'t> {
+    /// A part of the text, with matching halves joined if it was taken apart.
+    #[must_use]
+    pub fn whole(&self, part: &'t str) -> Cow<'t, str> {
+        if self.apart { halves::joined(part) } else { Cow::Borrowed(part) }
+    }
+}
 
 /// The same pattern for texts of halves.
 #[derive(Debug)]
@@ -68,7 +86,8 @@ impl Pattern {
         halved.clone().map(|halved| (halved, halves::apart(text).into_owned()))
     }
 
-    /// [`Pattern::replace`] by units. `with` gets the text that the places of the match are in, too.
+    /// [`Pattern::replace`] by units. `with` gets the text that the places of the match are in, too, and whether that is
+    /// one of halves.
     ///
     /// # Errors
     /// A bound that was reached.
@@ -76,12 +95,16 @@ impl Pattern {
         &self,
         text: &str,
         times: Option<usize>,
-        mut with: impl FnMut(&str, &Captures, &mut String),
+        mut with: impl FnMut(&Searched<'_>, &Captures, &mut String),
     ) -> Result<Option<String>, Bound> {
         match self.by_units(text) {
-            None => self.replace(text, times, |found, out| with(text, found, out)),
+            None => {
+                let searched = Searched { text, apart: false };
+                self.replace(text, times, |found, out| with(&searched, found, out))
+            }
             Some((halved, apart)) => {
-                let made = halved.replace(&apart, times, |found, out| with(&apart, found, out))?;
+                let searched = Searched { text: &apart, apart: true };
+                let made = halved.replace(&apart, times, |found, out| with(&searched, found, out))?;
                 Ok(made.map(|made| halves::together(&made)))
             }
         }
