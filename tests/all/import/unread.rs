@@ -57,7 +57,7 @@ fn fields_that_no_rule_reads_have_a_reason() {
             needed.insert(("files".to_owned(), row.to_owned()));
             continue;
         }
-        let contents = read(&name, &std::fs::read(path).unwrap()).unwrap_or_else(|report| panic!("{name}: {report}"));
+        let contents = read(&name, &std::fs::read(path).unwrap()).unwrap_or_else(|report| panic!("{name}: {report:?}"));
         let document = contents.main().unwrap();
         let brought = match import_document(&EXACT, None, &document.json) {
             Ok(brought) => brought,
