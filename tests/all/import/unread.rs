@@ -28,9 +28,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether a field is one that a row means: the same text, but for one `*`.
 fn means(row: &str, field: &str) -> bool {
-    row.split_once('*').map_or(row == field, |(head, tail)| {
-        field.len() >= head.len() + tail.len() && field.starts_with(head) && field.ends_with(tail)
-    })
+    row.split_once('*')
+        .map_or(row == field, |(head, tail)| field.len() >= head.len() + tail.len() && field.starts_with(head) && field.ends_with(tail))
 }
 
 /// The row that gives a reason for a field of a format.
