@@ -26,6 +26,7 @@ fn each_format_brings_what_its_sample_says() {
     let rules = &*EXACT;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/foreign");
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|e| e == "json"));
     files.sort();
     assert!(!files.is_empty());
     for file in files {

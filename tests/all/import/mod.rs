@@ -6,6 +6,7 @@ mod charx;
 mod png;
 mod risu;
 mod text;
+mod unread;
 
 use std::path::PathBuf;
 
