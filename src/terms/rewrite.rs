@@ -183,10 +183,12 @@ impl Found<'_> {
         match digits.parse::<usize>() {
             Ok(0) => self.found.whole.of(self.searched.text).to_owned(),
             Ok(n) if n <= groups => self.group(n - 1),
-            Ok(n) if n == groups + 1 => match self.searched.text.get(..self.found.whole.start).map_or(0, |before| before.encode_utf16().count()) {
-                0 => String::new(),
-                offset => offset.to_string(),
-            },
+            Ok(n) if n == groups + 1 => {
+                match self.searched.text.get(..self.found.whole.start).map_or(0, |before| before.encode_utf16().count()) {
+                    0 => String::new(),
+                    offset => offset.to_string(),
+                }
+            }
             Ok(n) if n == groups + 2 => self.searched.text.to_owned(),
             _ => String::new(),
         }

@@ -3,7 +3,7 @@
 //! The editors' own checkers are taken from the folder of npm packages that `TAPSTER_EDITORS` names
 //! (`npm install vscode-json-languageservice @taplo/cli` in it); without them that part is skipped.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
