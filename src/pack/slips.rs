@@ -26,7 +26,7 @@ const MOST_TOLD: usize = 20;
 /// Names of properties that the engine itself gives, which no schema lists.
 const PROPERTIES: &[&str] = &["spent", "left", "size", "count", "last", "index", "outer", "element", "so_far", "hits", "done"];
 /// Keys whose texts are prose, or words that are compared with nothing.
-const PROSE: &[&str] = &["about", "doc", "message", "help", "because", "admitted", "aliases", "text"];
+const PROSE: &[&str] = &["about", "doc", "message", "help", "because", "admitted", "aliases", "text", "default"];
 /// Tables that speak of another program's documents.
 const FOREIGN: &[&str] = &["map", "format", "code", "reply", "reply_part", "template"];
 
