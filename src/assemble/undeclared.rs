@@ -39,7 +39,7 @@ fn undeclared(rules: &Ruleset, data: &Value) -> Vec<String> {
             // a table that is declared as such may hold anything but a misspelt name of its own
             Value::Map(map) if names.paths.contains_key(path.as_str()) => {
                 let paths = map.keys().map(|key| format!("{path}.{key}"));
-                found.extend(paths.filter(|path| names.near_key(path).is_some()));
+                found.extend(paths.filter(|path| names.near_sibling(path).is_some()));
             }
             _ if names.paths.contains_key(path.as_str()) => {}
             Value::Map(map) if path.is_empty() || names.knows_path(&path) => {

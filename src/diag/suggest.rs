@@ -53,16 +53,15 @@ pub fn is_slip_of_one(written: &str, known: &str) -> bool {
     distance(written, known) == 1 && bare(written) != bare(known) && (swapped || (ends && (!same_length || long)))
 }
 
-/// Whether a name that is defined nowhere is a known one with a slip: as [`is_slip`] says for long names, or
-/// [`is_slip_of_one`] for those of three letters and more.
-#[must_use]
-pub fn is_misspelt(written: &str, known: &str) -> bool {
+/// As [`is_slip`] says for long names, or [`is_slip_of_one`] for those of three letters and more.
+fn is_misspelt(written: &str, known: &str) -> bool {
     let long = |name: &str| name.chars().count() >= 3;
     let digits = |name: &str| name.chars().any(|c| c.is_ascii_digit());
     is_slip(written, known) || (long(written) && long(known) && !digits(written) && !digits(known) && is_slip_of_one(written, known))
 }
 
-/// The same for names of data, where there are fewer names that are alike: four letters and more, one of them changed.
+/// Whether a name that is defined nowhere is a known one with a slip: two edits in a long name, one in a name of three
+/// letters and more, or one changed letter of four and more.
 #[must_use]
 pub fn is_misspelt_key(written: &str, known: &str) -> bool {
     let fits = |name: &str| name.chars().count() >= 4 && !name.chars().any(|c| c.is_ascii_digit());

@@ -10,9 +10,6 @@ use crate::pack::Ruleset;
 
 use super::emit;
 
-/// The dialect of a scene that names none, as in the shipped packs.
-pub(crate) const DEFAULT: &str = "openai";
-
 /// A prompt that is ready to be sent: the result of [`prompt`].
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Prompt {
@@ -31,13 +28,13 @@ pub struct Prompt {
     pub trace: Option<Trace>,
 }
 
-/// Builds a scene and makes its payload in the dialect that the scene names (`openai` without one): [`build`] and
-/// [`emit`] in one call.
+/// Builds a scene and makes its payload in the dialect that the scene names, or else the pack: [`build`] and [`emit`] in
+/// one call.
 ///
 /// # Errors
 /// Those of [`build`] and [`emit`].
 pub fn prompt(rules: &Ruleset, scene: &Scene) -> Result<Prompt, BuildError> {
-    let dialect = dialect_of(scene);
+    let dialect = dialect_of(rules, scene);
     let plan = build(rules, scene)?;
     let emitted = emit(rules, &plan, &dialect)?;
     let warnings = plan.warnings.into_iter().chain(emitted.warnings).collect();
@@ -45,8 +42,11 @@ pub fn prompt(rules: &Ruleset, scene: &Scene) -> Result<Prompt, BuildError> {
     Ok(Prompt { dialect, payload, request, patch: plan.patch, warnings, trace: plan.trace })
 }
 
-/// The dialect that a scene names.
-pub(crate) fn dialect_of(scene: &Scene) -> String {
-    let named = scene.get("dialect").to_text();
-    if named.is_empty() { DEFAULT.to_owned() } else { named.to_string() }
+/// The dialect that a scene names; else the default that the pack declares for the path `dialect`, or its first dialect.
+pub(crate) fn dialect_of(rules: &Ruleset, scene: &Scene) -> String {
+    let named = |value: Option<&Value>| value.map(Value::to_text).filter(|name| !name.is_empty()).map(|name| name.to_string());
+    named(Some(&scene.get("dialect")))
+        .or_else(|| named(rules.programs().rules.values.at("dialect")))
+        .or_else(|| super::dialects(rules).into_iter().next())
+        .unwrap_or_default()
 }

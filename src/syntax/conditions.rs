@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Table, inside, suggest};
+use crate::diag::{Code, Data, Diagnostic, Node, Span, Table, inside, suggest};
 use crate::text::script::Script;
 
 use crate::model::Value;
@@ -78,7 +78,7 @@ impl CompileContext<'_> {
         if all.len() == 1 { all.pop().unwrap_or(Cond::Const(true)) } else { Cond::All(all.into()) }
     }
 
-    fn cond_key(&mut self, key: &str, key_span: crate::diag::Span, node: &Node, mode: Mode) -> Cond {
+    fn cond_key(&mut self, key: &str, key_span: Span, node: &Node, mode: Mode) -> Cond {
         let list = |cx: &mut Self| -> Box<[Cond]> {
             match node.as_list() {
                 Some(l) => l.iter().map(|n| cx.cond(n, mode)).collect(),
@@ -125,7 +125,7 @@ impl CompileContext<'_> {
         }
     }
 
-    fn subject(&mut self, key: &str, span: crate::diag::Span, mode: Mode) -> (Expr, bool) {
+    fn subject(&mut self, key: &str, span: Span, mode: Mode) -> (Expr, bool) {
         let node = Node { span, data: Data::Text(key.into()) };
         let item = match (key.chars().next(), mode) {
             (Some('$'), _) => return (self.path(key.get(1..).unwrap_or(""), span, &node, 0), false),
@@ -137,7 +137,7 @@ impl CompileContext<'_> {
         (self.field(item, span, &node, 0), condition)
     }
 
-    fn path_test(&mut self, key: &str, key_span: crate::diag::Span, node: &Node, mode: Mode) -> Cond {
+    fn path_test(&mut self, key: &str, key_span: Span, node: &Node, mode: Mode) -> Cond {
         if let Some(table) = node.as_table() {
             // an unquoted dotted key in TOML, `a.b = x`, is the path `a.b`
             let deeper: Vec<_> = table.iter().filter(|(k, _)| !TESTS.contains(&k.as_ref())).collect();
@@ -170,32 +170,43 @@ impl CompileContext<'_> {
         {
             self.check_words(&name, node);
         }
+        if let Expr::Path(path) = &subject {
+            self.literals(node, &mut |cx, word, at| {
+                let near = cx.names.near_path_word(&path.text, word).map(str::to_owned);
+                cx.seldom(&path.text, word, near, "path", at);
+            });
+        }
         let test = self.test(node, kind);
         Cond::test(subject, test, condition)
     }
 
     /// Warns of a literal that is nearly one of the usual words of a field.
     pub fn check_words(&mut self, field: &str, node: &Node) {
+        self.literals(node, &mut |cx, word, at| {
+            let near = cx.names.near_word(field, word).map(str::to_owned);
+            cx.seldom(field, word, near, "field", at);
+        });
+    }
+
+    /// Visits the texts that a value is compared with.
+    fn literals(&mut self, node: &Node, visit: &mut dyn FnMut(&mut Self, &str, Span)) {
         match &node.data {
-            Data::Text(word) => {
-                if let Some(near) = self.names.near_word(field, word).map(str::to_owned) {
-                    let complaint = Diagnostic::new(Code::NameNearly, format!("`{field}` is seldom `{word}`"));
-                    self.warn(
-                        complaint
-                            .at(node.span)
-                            .help(format!("did you mean `{near}`? other words belong into `values` of its [[field]] row")),
-                    );
-                }
-            }
-            Data::List(list) => list.iter().for_each(|node| self.check_words(field, node)),
-            Data::Table(table) => table.get("ne").into_iter().for_each(|f| self.check_words(field, &f.node)),
+            Data::Text(word) => visit(self, word, node.span),
+            Data::List(list) => list.iter().for_each(|node| self.literals(node, visit)),
+            Data::Table(table) => table.get("ne").into_iter().for_each(|f| self.literals(&f.node, visit)),
             _ => {}
         }
     }
 
+    fn seldom(&mut self, name: &str, word: &str, near: Option<String>, table: &str, at: Span) {
+        let Some(near) = near else { return };
+        let complaint = Diagnostic::new(Code::NameNearly, format!("`{name}` is seldom `{word}`"));
+        self.warn(complaint.at(at).help(format!("did you mean `{near}`? other words belong into `values` of its [[{table}]] row")));
+    }
+
     /// Reports a bare name that is a list of the pack and also a field of the items at hand: `when = { candidate = true }`
     /// holds because there is such a list, whatever the field of an item says.
-    fn check_list_test(&mut self, key: &str, span: crate::diag::Span, node: &Node) {
+    fn check_list_test(&mut self, key: &str, span: Span, node: &Node) {
         let is_list = self.lists.iter().any(|list| list.name.as_ref() == key);
         if !is_list || node.as_bool().is_none() || self.names.paths.contains_key(key) {
             return;
@@ -284,7 +295,7 @@ impl CompileContext<'_> {
         }
     }
 
-    fn test_word(&mut self, word: &str, span: crate::diag::Span, node: &Node, kind: Option<Type>) -> Test {
+    fn test_word(&mut self, word: &str, span: Span, node: &Node, kind: Option<Type>) -> Test {
         let flag = |cx: &mut Self| match node.as_bool() {
             Some(b) => b,
             None => {

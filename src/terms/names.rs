@@ -324,16 +324,6 @@ impl Names {
     /// names accepts those that are like none of its own.
     #[must_use]
     pub fn near_sibling(&self, path: &str) -> Option<&str> {
-        self.sibling(path, suggest::is_misspelt_key)
-    }
-
-    /// The same for a path of the data of a scene.
-    #[must_use]
-    pub fn near_key(&self, path: &str) -> Option<&str> {
-        self.sibling(path, suggest::is_misspelt_key)
-    }
-
-    fn sibling(&self, path: &str, is_slip: fn(&str, &str) -> bool) -> Option<&str> {
         if self.paths.contains_key(path) || self.prefixes.contains(path) {
             return None;
         }
@@ -341,7 +331,7 @@ impl Names {
         let below = |known: &&str| known.rsplit_once('.').is_some_and(|(parent, _)| parent == above);
         let described = self.paths.iter().filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
         let siblings = described.filter(below);
-        siblings.into_iter().find(|known| known.rsplit_once('.').is_some_and(|(_, name)| is_slip(last, name)))
+        siblings.into_iter().find(|known| known.rsplit_once('.').is_some_and(|(_, name)| suggest::is_misspelt_key(last, name)))
     }
 
     /// The field of these row types, or of any if none are given, that an unknown key of an item is with a slip.
@@ -356,12 +346,16 @@ impl Names {
         self.field_names(types).find(near).or_else(|| columns().filter(near).min())
     }
 
+    /// The declared word of a path that another word is with a slip.
+    #[must_use]
+    pub fn near_path_word(&self, path: &str, word: &str) -> Option<&str> {
+        near_in(self.words.get(path)?, word)
+    }
+
     /// The usual word of a field that another word is with a slip. A field may hold other words too.
     #[must_use]
     pub fn near_word(&self, field: &str, word: &str) -> Option<&str> {
-        let words = self.field_words.get(field)?;
-        let known = words.iter().any(|known| **known == *word);
-        words.iter().map(AsRef::as_ref).find(|usual| !known && suggest::is_misspelt_key(word, usual))
+        near_in(self.field_words.get(field)?, word)
     }
 
     /// Whether a field is known: declared for one of these row types; if none are given, for any row type or table.
@@ -397,6 +391,12 @@ impl Names {
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
         self.paths.keys().map(AsRef::as_ref)
     }
+}
+
+/// The word of a list that another word, which is none of them, is with a slip.
+fn near_in<'w>(words: &'w [Arc<str>], word: &str) -> Option<&'w str> {
+    let known = words.iter().any(|known| **known == *word);
+    words.iter().map(AsRef::as_ref).find(|usual| !known && suggest::is_misspelt_key(word, usual))
 }
 
 /// The words that a path may be: a list of them, or the names of the rows of a table, as `$table.NAME`. With an ending, as

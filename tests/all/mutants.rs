@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::edits::copy;
 use serde_json::{Value as Json, json};
 use tapster::diag::{Data, Diagnostic, Node, Report, Sources};
 use tapster::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
@@ -354,19 +355,6 @@ fn mutants_of_overlays() -> Vec<(Mutant, bool)> {
         is_told(mutant, &said(&Start::Name(pack.clone()), &changed, &Shelf::default()), quiet)
     });
     mutants.into_iter().zip(told).collect()
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            std::fs::copy(&path, &target).unwrap();
-        }
-    }
 }
 
 /// What the command line writes to standard error for a scene, with its exit code.

@@ -66,7 +66,7 @@ impl Build {
         waiting(&plan, show);
         let json = match &self.dump {
             Link::Payload => {
-                let dialect = dialect(&scene);
+                let dialect = dialect(&rules, &scene);
                 let emitted = crate::emit(&rules, &plan, &dialect).map_err(|e| Stop::build(&e, &rules))?;
                 show.warnings(&emitted.warnings, rules.sources());
                 let of_payload = previous.as_ref().map(|p| p.payload(&rules, &plan, &dialect, &emitted.payload)).transpose();

@@ -165,7 +165,7 @@ impl Trial<'_> {
 
     /// The configuration of the run: that of the preset, with the model and the mode.
     fn context(&self) -> Json {
-        let mut context = context(&self.subject.scene, self.candidate, self.preset);
+        let mut context = context(&self.subject.rules, &self.subject.scene, self.candidate, self.preset);
         if !self.candidate.capabilities.is_empty() {
             context.insert("capabilities".to_owned(), json!(self.candidate.capabilities));
         }
@@ -235,10 +235,10 @@ impl Reply {
 }
 
 /// The configuration of a preset for a model.
-fn context(scene: &Scene, candidate: &Candidate, preset: &Preset) -> Map<String, Json> {
+fn context(rules: &Ruleset, scene: &Scene, candidate: &Candidate, preset: &Preset) -> Map<String, Json> {
     let mut context = preset.config.clone();
     let provider = candidate.provider.clone().or_else(|| candidate.dialect.clone());
-    let provider = provider.unwrap_or_else(|| text_at(scene, "dialect").unwrap_or_else(|| "openai".to_owned()));
+    let provider = provider.unwrap_or_else(|| crate::emit::prompt::dialect_of(rules, scene));
     context.insert("provider".to_owned(), json!(provider));
     context.insert("model".to_owned(), json!(candidate.id()));
     context
@@ -253,7 +253,7 @@ pub fn dialect_of(subject: &Subject, candidate: &Candidate, preset: &Preset) -> 
     if let Some(dialect) = candidate.dialect.clone().or_else(|| text_at(&subject.scene, "dialect")) {
         return Ok(dialect);
     }
-    let config = RunnerConfig::parse(&subject.rules, &Json::Object(context(&subject.scene, candidate, preset)))?;
+    let config = RunnerConfig::parse(&subject.rules, &Json::Object(context(&subject.rules, &subject.scene, candidate, preset)))?;
     Ok(config.values.get("dialect").and_then(Json::as_str).unwrap_or_default().to_owned())
 }
 

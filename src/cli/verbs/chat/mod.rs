@@ -175,7 +175,7 @@ impl Chat {
         put("provider", text("provider.source"));
         put("provider", self.endpoint.provider.clone());
         if !context.contains_key("provider") {
-            let dialect = context.get("dialect").cloned().unwrap_or_else(|| Json::String("openai".to_owned()));
+            let dialect = context.get("dialect").cloned().unwrap_or_else(|| Json::String(crate::emit::prompt::dialect_of(rules, scene)));
             context.insert("provider".to_owned(), dialect);
         }
         if context.get("model").and_then(Json::as_str).is_none_or(|model| model.trim().is_empty()) {

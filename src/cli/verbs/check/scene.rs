@@ -52,7 +52,7 @@ fn built(path: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
     let (rules, scene) = inputs.open(show)?;
     let plan = planned(&rules, &scene)?;
     show.warnings(&plan.warnings, rules.sources());
-    let emitted = crate::emit(&rules, &plan, &dialect(&scene)).map_err(|error| Stop::build(&error, &rules))?;
+    let emitted = crate::emit(&rules, &plan, &dialect(&rules, &scene)).map_err(|error| Stop::build(&error, &rules))?;
     show.warnings(&emitted.warnings, rules.sources());
     Ok(())
 }

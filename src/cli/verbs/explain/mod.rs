@@ -73,7 +73,7 @@ impl Explain {
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = true;
         let mut plan = planned(&rules, &scene)?;
-        self.tell(&mut plan, &rules, &dialect(&scene), show);
+        self.tell(&mut plan, &rules, &dialect(&rules, &scene), show);
         if self.cache {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
             let Some(found) = found.map_err(|e| Stop::build(&e, &rules))?.flatten() else {
