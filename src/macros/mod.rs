@@ -16,6 +16,7 @@ pub mod text;
 pub mod time;
 pub mod vars;
 
+mod arguments;
 mod blocks;
 mod ordered;
 mod outlet;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::arguments;
 use super::blocks::Blocks;
 use super::call::Row;
 use super::engine::Engine;
@@ -55,7 +56,10 @@ impl Table {
         for cells in rows.as_list().unwrap_or(&[]) {
             let id = u32::try_from(table.rows.len()).unwrap_or(u32::MAX);
             match row(cells, id) {
-                Ok(row) => table.rows.push(row),
+                Ok(row) => {
+                    arguments::check(&row, pack, &mut report);
+                    table.rows.push(row);
+                }
                 Err(wrong) => report.push(complaint(&wrong, "macro", cells, pack)),
             }
         }

@@ -29,6 +29,8 @@ pub struct Set {
     /// The field that is set to the index of each selected item in visiting order, from 0.
     number: Option<FieldId>,
     globals: Vec<(Vec<Step>, Expr)>,
+    /// `$name` keys have an item at hand: the first of a part.
+    parts: bool,
 }
 
 /// A step of a `$name` key: a name or a computed one.
@@ -45,7 +47,7 @@ impl Set {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
             cx.fields.intern(name)
         });
-        let mut set = Self { fields: Vec::new(), number, globals: Vec::new() };
+        let mut set = Self { fields: Vec::new(), number, globals: Vec::new(), parts: fields.contains_key("per") };
         let alike = set.alike(cx, fields, scope);
         match fields.get("set").map(|f| &f.node) {
             Some(node) if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) => {}
@@ -81,9 +83,9 @@ impl Set {
         true
     }
 
-    /// Reads a table of fields and `$name` keys.
+    /// Reads a table of fields and `$name` keys, which are set for a part.
     pub fn of(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Self {
-        let mut set = Self { fields: Vec::new(), number: None, globals: Vec::new() };
+        let mut set = Self { fields: Vec::new(), number: None, globals: Vec::new(), parts: true };
         set.table(cx, node, scope);
         set
     }
@@ -111,9 +113,10 @@ impl Set {
     fn key(&mut self, cx: &mut CompileContext<'_>, key: &str, span: Span, value: &Node) {
         match key.strip_prefix('$') {
             Some(path) => {
-                let steps = steps(cx, path, value);
-                let value = cx.expr(value);
-                self.globals.push((steps, value));
+                let read = |cx: &mut CompileContext<'_>| (steps(cx, path, value), cx.expr(value));
+                // without `per` the key is set once for all items, so that none of them is `@`
+                let global = if self.parts { read(cx) } else { cx.within(Scope::None, read) };
+                self.globals.push(global);
             }
             None => {
                 let (name, rest) = key.split_once('.').unwrap_or((key, ""));
