@@ -50,10 +50,22 @@ pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
             return found;
         }
     }
+    for (path, value) in names.prefixes().filter_map(|path| Some((path, data.at(path)?))) {
+        if matches!(value, Value::Text(_) | Value::Int(_) | Value::Num(_) | Value::Bool(_)) && !names.paths.contains_key(path) {
+            found.push(wrong_type(path, Type::Table, value));
+        }
+    }
     for list in &rules.programs().rules.lists {
-        let from = list.from.as_ref().unwrap_or(&list.name);
-        let Some(elements) = data.at(from).and_then(Value::as_list) else { continue };
-        items(names, &list.rows, from, elements, 0, &mut found);
+        let Some(from) = &list.from else { continue };
+        let value = data.at(from).cloned().unwrap_or_default();
+        let rows = !list.rows.is_empty();
+        for (n, element) in value.elements().iter().enumerate().take(MOST_ELEMENTS) {
+            if rows && element.as_map().is_none() && !element.is_null() && found.len() < MOST {
+                let path = if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
+                found.push(wrong_type(&path, Type::Table, element));
+            }
+        }
+        items(names, &list.rows, from, value.elements(), 0, &mut found);
     }
     // lists that rules read without a list of the pack
     let filled = |path: &str| rules.programs().rules.lists.iter().any(|list| list.from.as_deref().unwrap_or(&list.name) == path);

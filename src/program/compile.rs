@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Data, Node, Report, Span, Table};
+use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value};
 use crate::syntax::conditions::Mode;
@@ -147,6 +147,11 @@ fn check_types(cx: &mut CompileContext<'_>, prefix: &str, table: &Table, depth: 
                 check_types(cx, &path, inner, depth + 1);
             }
             continue;
+        }
+        if let Some(near) = cx.names.near_described(&path).map(str::to_owned) {
+            let complaint = Diagnostic::new(Code::NameNearly, format!("`{path}` is described nowhere, and is nearly `{near}`"));
+            let help = format!("write `{near}` if that is meant; otherwise describe `{path}` with a [[path]] row");
+            cx.warn(complaint.at(field.key).help(help));
         }
         let Some(kind) = cx.names.paths.get(path.as_str()).map(|declared| declared.kind) else { continue };
         if !kind.accepts(&field.node.data) {

@@ -3,7 +3,7 @@
 //! Paths come from `[[path]]` and `[[state]]` rows, from the pack's values, and from passes that set them; fields
 //! come from `[[field]]` rows (`rowtype/field`). A reference to any other name is an error with a suggestion.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -125,11 +125,15 @@ impl Type {
         }
     }
 
-    /// Whether a value of the scene may be of this type. A single value counts as a list of one.
+    /// Whether a value of the scene may be of this type. A single value counts as a list of one, and a text may be a list of
+    /// parts, each with its `type`.
     #[must_use]
     pub fn holds(self, value: &Value) -> bool {
         match self {
             Type::Any | Type::List | Type::Condition => true,
+            Type::Text if value.as_list().is_some_and(|parts| !parts.is_empty()) => {
+                value.elements().iter().all(|part| part.get("type").is_some_and(|kind| kind.as_str().is_some()))
+            }
             Type::Text | Type::Slot | Type::Group => matches!(value, Value::Text(_)),
             Type::Number => matches!(value, Value::Int(_) | Value::Num(_)),
             Type::Boolean => matches!(value, Value::Bool(_)),
@@ -180,7 +184,7 @@ pub struct Names {
     pub words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// By the name of a field, the words that its value usually is.
     pub field_words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
-    prefixes: FxHashSet<String>,
+    prefixes: BTreeSet<String>,
     /// Fields by row type.
     pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
     columns: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
@@ -324,14 +328,21 @@ impl Names {
     /// names accepts those that are like none of its own.
     #[must_use]
     pub fn near_sibling(&self, path: &str) -> Option<&str> {
-        if self.paths.contains_key(path) || self.prefixes.contains(path) {
+        if self.paths.contains_key(path) { None } else { self.near_described(path) }
+    }
+
+    /// The path that an undescribed one is with a slip, as [`near_sibling`](Self::near_sibling); a value of the pack may
+    /// declare the undescribed one.
+    #[must_use]
+    pub fn near_described(&self, path: &str) -> Option<&str> {
+        if self.paths.get(path).is_some_and(|declared| !declared.doc.is_empty()) || self.prefixes.contains(path) {
             return None;
         }
         let (above, last) = path.rsplit_once('.')?;
         let below = |known: &&str| known.rsplit_once('.').is_some_and(|(parent, _)| parent == above);
         let described = self.paths.iter().filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
-        let siblings = described.filter(below);
-        siblings.into_iter().find(|known| known.rsplit_once('.').is_some_and(|(_, name)| suggest::is_misspelt_key(last, name)))
+        let mut siblings = described.filter(below);
+        siblings.find(|known| known.rsplit_once('.').is_some_and(|(_, name)| suggest::is_misspelt_key(last, name)))
     }
 
     /// The field of these row types, or of any if none are given, that an unknown key of an item is with a slip.
@@ -356,6 +367,11 @@ impl Names {
     #[must_use]
     pub fn near_word(&self, field: &str, word: &str) -> Option<&str> {
         near_in(self.field_words.get(field)?, word)
+    }
+
+    /// The paths that declared paths are below, such as `names` for `names.char`.
+    pub fn prefixes(&self) -> impl Iterator<Item = &str> {
+        self.prefixes.iter().map(String::as_str)
     }
 
     /// Whether a field is known: declared for one of these row types; if none are given, for any row type or table.

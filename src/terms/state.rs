@@ -241,7 +241,12 @@ impl State {
             return;
         }
         let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
-        if let Value::List(source) = self.lookup(&names, None) {
+        let source = match self.lookup(&names, None) {
+            Value::List(source) => Some(source),
+            item @ Value::Map(_) => Some(Arc::new(vec![item])),
+            _ => None,
+        };
+        if let Some(source) = source {
             let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
             let shape = Shape { open: true, ..Shape::default() };
             let remaining = source.len();

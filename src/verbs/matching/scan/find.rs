@@ -80,7 +80,7 @@ impl Scan<'_> {
                 (None, Wanted::Keys(keys, _)) => env.eval(keys)?,
                 (written, _) => written.unwrap_or_default(),
             };
-            let written = written.as_list().and_then(|l| l.get(n)).cloned().unwrap_or_default();
+            let written = written.elements().get(n).cloned().unwrap_or_default();
             let told = self.told(written, keys.get(n), at, asked)?;
             self.env.st.explain(item, told);
         }

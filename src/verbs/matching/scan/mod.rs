@@ -193,10 +193,15 @@ impl<'a> Scan<'a> {
 
     /// An item's prepared keys; `stays` becomes false if the next run may prepare them differently.
     fn keys(&mut self, value: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Keys, Fault> {
-        let Value::List(list) = value else { return Ok(self.none.clone()) };
-        if list.is_empty() {
-            return Ok(self.none.clone());
-        }
+        let single;
+        let (value, list) = match value {
+            value if value.is_empty() => return Ok(self.none.clone()),
+            Value::List(list) => (value, list),
+            key => {
+                single = Arc::new(vec![key.clone()]);
+                (&Value::List(single.clone()), &single)
+            }
+        };
         let profile = self.profile(env)?;
         // the list of an item stays at its address while the item exists; a temporary list is kept alive for its
         // address
@@ -351,7 +356,7 @@ impl<'a> Scan<'a> {
         if held.is_none() && newest.is_none() {
             *held = Some(self.env.eval(each)?);
         }
-        let rows = newest.as_deref().or_else(|| held.as_ref().and_then(Value::as_list)).unwrap_or(&[]);
+        let rows = newest.as_deref().or_else(|| held.as_ref().map(Value::elements)).unwrap_or(&[]);
         let seq = Seq::Values(rows);
         for k in made.len()..window.min(rows.len()) {
             let place = if source.newest_first { rows.len() - 1 - k } else { k };

@@ -62,7 +62,7 @@ impl Scan<'_> {
         if !of.newest_first {
             return Some(text);
         }
-        let count = match (self.rows.get(source)?.as_ref().and_then(Value::as_list), each) {
+        let count = match (self.rows.get(source)?.as_ref().map(Value::elements), each) {
             (Some(rows), _) => rows.len(),
             // a long history that has not been read to its end
             (None, Expr::Path(path)) => match path.root {
