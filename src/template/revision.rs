@@ -128,11 +128,15 @@ impl Revision {
         let node = |key: &str| fields.get(key).map(|field| &field.node);
         let flag = |key: &str| node(key).and_then(Node::as_bool).unwrap_or(false);
         let role = |node: &Node| node.as_text().map(|text| Role(Arc::from(text)));
-        let roles = |key: &str, default: &[&str]| -> Arc<[Role]> {
-            let written = node(key).and_then(Node::as_list).map(|list| list.iter().filter_map(role).collect());
-            written.unwrap_or_else(|| default.iter().map(|name| Role(Arc::from(*name))).collect())
+        let listed = |key: &str| node(key).and_then(Node::as_list).map(|list| list.iter().filter_map(role).collect::<Arc<[Role]>>());
+        let usual = |names: &[&str]| names.iter().map(|name| Role(Arc::from(*name))).collect::<Arc<[Role]>>();
+        let roles = listed("roles").unwrap_or_else(|| usual(&["system", "user", "assistant"]));
+        // a default that is none of the roles gives way to the first of them
+        let known = |name: &str| roles.iter().find(|role| *role.0 == *name).cloned();
+        let one = |key: &str, default: &str| {
+            let first = || roles.first().cloned().unwrap_or_else(|| Role(Arc::from(default)));
+            node(key).and_then(role).or_else(|| known(default)).unwrap_or_else(first)
         };
-        let one = |key: &str, default: &str| node(key).and_then(role).unwrap_or_else(|| Role(Arc::from(default)));
         let spellings = node("spellings").and_then(Node::as_table).into_iter().flatten();
         let made = Self {
             name: name.clone(),
@@ -144,10 +148,10 @@ impl Revision {
             frame_stops: flag("frame_stops"),
             joins_shared: flag("joins_shared"),
             joint: Arc::from(node("joint").and_then(Node::as_text).unwrap_or("\n")),
-            roles: roles("roles", &["system", "user", "assistant"]),
-            prefix_roles: roles("prefix_roles", &["assistant"]),
+            prefix_roles: listed("prefix_roles").unwrap_or_else(|| known("assistant").into_iter().collect()),
             separator_role: one("separator_role", "user"),
             lane_role: one("lane_role", "system"),
+            roles: roles.clone(),
             spellings: spellings.filter_map(|(written, word)| Some((written.clone(), Arc::from(word.node.as_text()?)))).collect(),
         };
         made.check(fields, report);

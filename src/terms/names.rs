@@ -71,6 +71,8 @@ pub enum Type {
     Text,
     /// Number, whole or not.
     Number,
+    /// Whole number.
+    Integer,
     /// Truth value.
     Boolean,
     /// List.
@@ -95,7 +97,8 @@ impl Type {
     fn parse(word: &str) -> Self {
         match word {
             "text" => Type::Text,
-            "number" | "integer" => Type::Number,
+            "number" => Type::Number,
+            "integer" => Type::Integer,
             "boolean" => Type::Boolean,
             "list" => Type::List,
             "table" => Type::Table,
@@ -114,6 +117,7 @@ impl Type {
         match self {
             Type::Text => "text",
             Type::Number => "number",
+            Type::Integer => "integer",
             Type::Boolean => "boolean",
             Type::List => "list",
             Type::Table => "table",
@@ -137,6 +141,7 @@ impl Type {
             }
             Type::Text | Type::Slot | Type::Group => matches!(value, Value::Text(_)),
             Type::Number => matches!(value, Value::Int(_) | Value::Num(_)),
+            Type::Integer => value.as_f64().is_some_and(|number| number.fract() == 0.0) && !matches!(value, Value::Text(_)),
             Type::Boolean => matches!(value, Value::Bool(_)),
             Type::Table => matches!(value, Value::Map(_)),
             Type::Language => value.as_str().is_some_and(|tag| tag.is_empty() || LanguageTag::parse_lenient(tag).is_ok()),
@@ -152,12 +157,13 @@ impl Type {
             (_, Type::Any) | (Data::Null, _) => true,
             (Data::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
             (Data::Table(table), _) if is_form(table) => true,
-            (Data::Text(_), Type::Number | Type::Boolean | Type::List | Type::Table | Type::Condition) => false,
+            (Data::Text(_), Type::Number | Type::Integer | Type::Boolean | Type::List | Type::Table | Type::Condition) => false,
             (Data::Int(_) | Data::Float(_), Type::Text | Type::Slot | Type::Group | Type::Boolean | Type::List | Type::Table) => false,
-            (Data::Bool(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::List | Type::Table) => false,
+            (Data::Bool(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Integer | Type::List | Type::Table) => false,
+            (Data::Float(number), Type::Integer) => number.fract() == 0.0,
             // a text may be a list of parts
-            (Data::List(_), Type::Slot | Type::Group | Type::Number | Type::Boolean | Type::Table) => false,
-            (Data::Table(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Boolean | Type::List) => false,
+            (Data::List(_), Type::Slot | Type::Group | Type::Number | Type::Integer | Type::Boolean | Type::Table) => false,
+            (Data::Table(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Integer | Type::Boolean | Type::List) => false,
             _ => true,
         }
     }

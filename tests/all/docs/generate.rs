@@ -136,7 +136,7 @@ fn kind_page(kind: &str) -> String {
         .find_map(|v| Some((v, std::fs::read_to_string(super::root().join(format!("schemas/{kind}.v{v}.json"))).ok()?)))
         .unwrap_or_else(|| panic!("kind `{kind}` has no schema"));
     let schema: Value = serde_json::from_str(&schema).expect("a schema is JSON");
-    let mut out = format!("Schema: `schemas/{kind}.v{version}.json`. {}\n", doc(&schema));
+    let mut out = format!("Schema: [`editors/{kind}.v{version}.json`](../../editors/{kind}.v{version}.json). {}\n", doc(&schema));
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut plain = Vec::new();
     let mut elsewhere = Vec::new();
