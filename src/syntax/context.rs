@@ -97,6 +97,10 @@ pub struct CompileContext<'p> {
     pub(super) depth: usize,
     /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
+    /// Finds the places of references in texts.
+    places: inside::Finder,
+    /// How many diagnostics were left out, because there are too many.
+    unsaid: usize,
 }
 
 impl<'p> CompileContext<'p> {
@@ -138,6 +142,8 @@ impl<'p> CompileContext<'p> {
             spent: 0,
             depth: 0,
             branches: 0,
+            places: inside::Finder::default(),
+            unsaid: 0,
             pack,
         }
     }
@@ -256,7 +262,7 @@ impl<'p> CompileContext<'p> {
 
     /// A reference `$…` or `@…`; `node` and `offset` say its position.
     pub fn reference(&mut self, word: &str, node: &Node, offset: usize) -> Expr {
-        let span = inside::place_in_text(&self.pack.sources, node, offset);
+        let span = self.places.place(&self.pack.sources, node, offset);
         let span =
             Span { end: span.end.max(span.start + u32::try_from(word.len()).unwrap_or(0)).min(node.span.end.max(span.start)), ..span };
         match word.strip_prefix('$') {
