@@ -77,7 +77,7 @@ pub(super) fn check(pack: &Pack, report: &mut Report) {
                     _ => OFTEN,
                 }
         })
-        .map(|(word, seen)| (&**word, seen.times))
+        .map(|(word, seen)| (&***word, seen.times))
         .collect();
     let often: Vec<(&str, usize, u64)> = often.into_iter().take(MOST).map(|(word, times)| (word, times, letters(word))).collect();
     let once = words.iter().filter(|(word, seen)| {

@@ -316,7 +316,7 @@ fn check_facts(cx: &mut CompileContext<'_>) {
             continue;
         };
         // `@outer` in it means the item around the place of use, which is checked there
-        cx.within(Scope::Any, |cx| cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &fact)));
+        cx.within(Scope::Any, |cx| cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &fact, row.span)));
     }
 }
 
@@ -334,7 +334,7 @@ fn check_values(cx: &mut CompileContext<'_>) {
         let over = row.fields.get("over").and_then(|f| f.node.as_text()).filter(|over| cx.names.fields.contains_key(*over));
         let any = row.fields.get("over").is_some_and(|f| f.node.as_text() == Some(ANYTHING));
         let scope = if any { Scope::Any } else { over.map_or(Scope::Open, |over| Scope::Rows(vec![over.into()])) };
-        cx.within(Scope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value)));
+        cx.within(Scope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value, row.span)));
     }
 }
 

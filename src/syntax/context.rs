@@ -17,10 +17,13 @@ use crate::terms::rules::ListInfo;
 use crate::terms::{Cond, Library, Select};
 
 use super::dependencies::Dependencies;
-use super::named::{self, Named, OpenName};
+use super::named::{self, Named, Naming};
+
+/// The most mistakes that compiling one pack reports.
+const MOST_SAID: usize = 2_000;
 
 /// What `@` means at a position.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     /// There is no item.
     None,
@@ -90,17 +93,17 @@ pub struct CompileContext<'p> {
     pub tails: Vec<Tail>,
     /// What the memo cells of the current pass hold.
     pub cells: Vec<Cell>,
-    /// The facts and values that are being compiled, each inside the previous one.
-    pub(super) open: Vec<OpenName>,
-    /// How many values and conditions were compiled inside facts and named values.
-    pub(super) spent: usize,
+    /// The facts and values that are being compiled, each inside the previous one, and those that are compiled.
+    pub(super) naming: Naming,
     pub(super) depth: usize,
+    /// The greatest depth since this was last set.
+    pub(super) deepest: usize,
     /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
     /// Finds the places of references in texts.
     places: inside::Finder,
-    /// How many diagnostics were left out, because there are too many.
-    unsaid: usize,
+    /// How many diagnostics were reported.
+    said: usize,
 }
 
 impl<'p> CompileContext<'p> {
@@ -138,12 +141,12 @@ impl<'p> CompileContext<'p> {
             reads_index: false,
             tails: Vec::new(),
             cells: Vec::new(),
-            open: Vec::new(),
-            spent: 0,
+            naming: Naming::default(),
             depth: 0,
+            deepest: 0,
             branches: 0,
             places: inside::Finder::default(),
-            unsaid: 0,
+            said: 0,
             pack,
         }
     }
@@ -171,8 +174,17 @@ impl<'p> CompileContext<'p> {
             d = d.help(help);
         }
         // an error inside a named row is reported at the row, and not again for each use
+        if self.said >= MOST_SAID {
+            if self.said == MOST_SAID {
+                let help = "correct what is reported above, and check again";
+                self.report.push(Diagnostic::new(Code::BoundExceeded, format!("more than {MOST_SAID} mistakes; the others are not reported")).help(help));
+            }
+            self.said += 1;
+            return;
+        }
         let same = |told: &Diagnostic| told.code == d.code && told.span == d.span && told.message == d.message;
-        if self.open.is_empty() || !self.report.items().iter().any(same) {
+        if !self.naming.is_inside() || !self.report.items().iter().any(same) {
+            self.said += 1;
             self.report.push(d);
         }
     }

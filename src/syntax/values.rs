@@ -47,8 +47,7 @@ pub(super) fn is_pipe(table: &Table) -> bool {
 impl CompileContext<'_> {
     /// A value.
     pub fn expr(&mut self, node: &Node) -> Expr {
-        self.depth += 1;
-        self.spend();
+        self.deeper();
         let expr = if self.depth > MAX_DEPTH {
             self.fail(
                 Code::FileTooDeep,

@@ -12,6 +12,7 @@ use crate::text::script::Script;
 
 use super::eval::{Env, Fault};
 use super::expr::{Expr, Query};
+use super::shared::Shared;
 
 /// A compiled condition.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub enum Cond {
     Host(Arc<str>),
     /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Cond>),
+    /// A large condition of the table `fact`, which several places hold.
+    Shared(Arc<Shared<Cond>>),
 }
 
 /// A compiled test.
@@ -298,6 +301,7 @@ impl Cond {
             Cond::Query(query, test) => test.holds(&query.run(env)?, env)?,
             Cond::Rhai(script) => env.script(script)?,
             Cond::Host(name) => env.host(name)?,
+            Cond::Shared(shared) => env.shared(shared, |cond| cond.holds(env).map(Value::Bool))?.truthy(),
             Cond::Memo(slot, cond) => match env.memo.get(*slot) {
                 Some(v) => v.truthy(),
                 None => {

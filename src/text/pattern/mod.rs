@@ -11,13 +11,16 @@ mod check;
 mod engine;
 mod pattern_parser;
 mod print;
+mod size;
 mod tree;
 mod units;
+mod wary;
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use crate::text::work;
 use engine::Engines;
 pub use tree::Flags;
 pub use units::Searched;
@@ -81,6 +84,9 @@ pub enum Bound {
     },
 }
 
+/// What compiling one part of a pattern takes, in steps of the work of a build.
+const STEPS_PER_PART: u64 = 10;
+
 /// Longest text that [`Pattern::replace`] makes, in bytes.
 pub const MOST_OUTPUT: usize = 64 << 20;
 
@@ -140,6 +146,7 @@ struct Inner {
     names: Vec<Option<Arc<str>>>,
     engines: Engines,
     units: units::Units,
+    parts: u64,
 }
 
 impl Pattern {
@@ -180,9 +187,12 @@ impl Pattern {
     fn made(source: &str, flags: &str, by_units: bool) -> Result<Self, PatternError> {
         let parsed = read_flags(flags, source.len())?;
         let tree = pattern_parser::parse(source, parsed)?;
-        let engines = engine::choose(&tree, source, parsed)?;
+        let size = size::of(&tree)?;
+        let paid = work::read(source.len()).and_then(|()| work::spend(size.parts.saturating_mul(STEPS_PER_PART)));
+        paid.map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+        let engines = engine::choose(&tree, size, source, parsed)?;
         let units = if by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
-        Ok(Self(Arc::new(Inner { text: format!("/{source}/{flags}").into(), flags: parsed, names: tree.names, engines, units })))
+        Ok(Self(Arc::new(Inner { text: format!("/{source}/{flags}").into(), flags: parsed, names: tree.names, engines, units, parts: size.parts })))
     }
 
     /// A pattern that matches all occurrences of `text` itself.
@@ -190,7 +200,7 @@ impl Pattern {
     pub fn literal(text: &str) -> Self {
         let flags = Flags { global: true, ..Flags::default() };
         let engines = Engines::literal(text);
-        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines, units: units::Units::Same }))
+        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines, units: units::Units::Same, parts: 1 }))
     }
 
     /// The text that it was made from.
@@ -220,7 +230,13 @@ impl Pattern {
     /// Whether its engine may need more than one look at each character.
     #[must_use]
     pub fn may_run_away(&self) -> bool {
-        matches!(self.engine(), "bounded" | "javascript")
+        matches!(self.engine(), "bounded" | "javascript") || self.0.engines.is_wary()
+    }
+
+    /// How large it is, with counts written out: what compiling it costs.
+    #[must_use]
+    pub fn parts(&self) -> u64 {
+        self.0.parts
     }
 
     /// Whether the text holds a match, by units.
