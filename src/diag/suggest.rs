@@ -47,7 +47,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         // words whose lengths differ by more letters are at least as many edits apart
-        .filter(|c| c.len() >= length.saturating_sub(limit) && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit))
+        .filter(|c| {
+            c.len() >= length.saturating_sub(limit) && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit)
+        })
         .map(|c| (distance(word, c), c))
         .filter(|(d, _)| *d <= limit)
         .min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)))

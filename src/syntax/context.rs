@@ -177,7 +177,9 @@ impl<'p> CompileContext<'p> {
         if self.said >= MOST_SAID {
             if self.said == MOST_SAID {
                 let help = "correct what is reported above, and check again";
-                self.report.push(Diagnostic::new(Code::BoundExceeded, format!("more than {MOST_SAID} mistakes; the others are not reported")).help(help));
+                self.report.push(
+                    Diagnostic::new(Code::BoundExceeded, format!("more than {MOST_SAID} mistakes; the others are not reported")).help(help),
+                );
             }
             self.said += 1;
             return;

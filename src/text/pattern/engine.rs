@@ -9,11 +9,11 @@ use super::{Bound, Captures, Match, PatternError};
 use crate::text::work;
 
 /// Most attempts of the bounded engine in a thorough search. Each place where a match may begin takes one.
-const STEPS: usize = 1_000_000;
+const STEPS: usize = 300_000;
 /// Most attempts in a quick search.
 const QUICK_STEPS: usize = 2_000;
 /// What a thorough search takes, in steps of the work of a build.
-const STEPS_OF_WORK: u64 = 1_000_000;
+const STEPS_OF_WORK: u64 = 600_000;
 /// Longest text it is given, in bytes.
 const TEXT: usize = 400_000;
 /// The same where a look-around may read the whole text at each attempt.
@@ -74,7 +74,9 @@ pub(super) fn choose(tree: &Tree, size: Size, source: &str, flags: Flags) -> Res
             Err(error) => Some(error),
         }
     };
-    javascript(tree, source.len(), flags).map(|exact| Engines { plain: None, wary: None, exact }).map_err(|error| first_reason.unwrap_or(error))
+    javascript(tree, source.len(), flags)
+        .map(|exact| Engines { plain: None, wary: None, exact })
+        .map_err(|error| first_reason.unwrap_or(error))
 }
 
 fn automaton(tree: &Tree, size: Size, flags: Flags) -> Result<(regex::Regex, Option<Box<Wary>>), PatternError> {

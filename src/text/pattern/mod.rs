@@ -192,7 +192,14 @@ impl Pattern {
         paid.map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
         let engines = engine::choose(&tree, size, source, parsed)?;
         let units = if by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
-        Ok(Self(Arc::new(Inner { text: format!("/{source}/{flags}").into(), flags: parsed, names: tree.names, engines, units, parts: size.parts })))
+        Ok(Self(Arc::new(Inner {
+            text: format!("/{source}/{flags}").into(),
+            flags: parsed,
+            names: tree.names,
+            engines,
+            units,
+            parts: size.parts,
+        })))
     }
 
     /// A pattern that matches all occurrences of `text` itself.

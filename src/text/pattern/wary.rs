@@ -42,10 +42,8 @@ impl std::fmt::Debug for Wary {
 impl Wary {
     /// For a pattern in the syntax of the engine.
     pub(super) fn new(pattern: &str, parts: u64) -> Self {
-        let config = Config::new()
-            .cache_capacity(MEMORY)
-            .minimum_cache_clear_count(Some(CLEARED))
-            .minimum_bytes_per_state(Some(BYTES_PER_STATE));
+        let config =
+            Config::new().cache_capacity(MEMORY).minimum_cache_clear_count(Some(CLEARED)).minimum_bytes_per_state(Some(BYTES_PER_STATE));
         let nfa = thompson::Config::new().nfa_size_limit(Some(SIZE)).which_captures(thompson::WhichCaptures::None);
         let automaton = DFA::builder().configure(config).thompson(nfa).build(pattern).ok().map(|dfa| {
             let own = dfa.clone();
