@@ -44,6 +44,8 @@ pub struct Env<'a> {
     pub part: Option<Seq<'a>>,
 }
 
+/// What evaluating a cell takes, which is found by its path first.
+const STEPS_PER_CELL: u64 = 16;
 /// The most characters of an item's title in messages.
 const TITLE: usize = 40;
 
@@ -153,7 +155,7 @@ impl<'a> Env<'a> {
 
     /// Evaluates a compiled cell, which may refer to other cells, and so to itself.
     pub(super) fn cell<T>(&self, eval: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-        work::spend(1).map_err(|e| Fault::bound(e.to_string()))?;
+        work::spend(STEPS_PER_CELL).map_err(|e| Fault::bound(e.to_string()))?;
         if !self.st.nesting.deeper() {
             return Err(Fault::bound("values refer to each other too deeply"));
         }

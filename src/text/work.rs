@@ -199,7 +199,13 @@ pub fn spend(steps: u64) -> Result<(), Exceeded> {
 /// The bound of steps is reached.
 #[inline]
 pub fn read(bytes: usize) -> Result<(), Exceeded> {
-    spend((bytes / BYTES_PER_STEP) as u64 + 1)
+    spend(steps_of(bytes))
+}
+
+/// The steps of reading so many bytes.
+#[must_use]
+pub const fn steps_of(bytes: usize) -> u64 {
+    (bytes / BYTES_PER_STEP) as u64 + 1
 }
 
 /// Pays for making a text, a list or a table of this many bytes.

@@ -174,7 +174,8 @@ impl Engines {
             }
             (_, Engine::JavaScript { regex, limit }) => {
                 within(text, *limit)?;
-                How::JavaScript(regex, check::steps(text.len(), *limit))
+                work::spend(check::steps(text.len(), *limit)).map_err(|_| Bound::Steps)?;
+                How::JavaScript(regex)
             }
         };
         Ok(Search { text, how })
@@ -191,7 +192,7 @@ enum How<'a> {
     Text(&'a str),
     Automaton(&'a regex::Regex, Option<&'a Wary>),
     Bounded { bounded: &'a Bounded, full: usize },
-    JavaScript(&'a regress::Regex, u64),
+    JavaScript(&'a regress::Regex),
 }
 
 impl Search<'_> {
@@ -219,8 +220,8 @@ impl Search<'_> {
                 let hit = hit.map_err(|_| Bound::Steps)?;
                 hit.and_then(|c| collect(groups, |n| c.get(n).map(|m| Match { start: m.start(), end: m.end() })))
             }
-            How::JavaScript(regex, steps) => {
-                work::spend(*steps).map_err(|_| Bound::Steps)?;
+            How::JavaScript(regex) => {
+                work::read(text.len().saturating_sub(at)).map_err(|_| Bound::Steps)?;
                 let hit = regex.find_from(text, at).next();
                 hit.and_then(|m| collect(groups, |n| m.group(n).map(|r| Match { start: r.start, end: r.end })))
             }

@@ -188,8 +188,9 @@ impl Pattern {
         let parsed = read_flags(flags, source.len())?;
         let tree = pattern_parser::parse(source, parsed)?;
         let size = size::of(&tree)?;
-        let paid = work::read(source.len()).and_then(|()| work::spend(size.parts.saturating_mul(STEPS_PER_PART)));
-        paid.map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+        if by_units {
+            pay(source.len(), size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+        }
         let engines = engine::choose(&tree, size, source, parsed)?;
         let units = if by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
         Ok(Self(Arc::new(Inner {
@@ -238,6 +239,14 @@ impl Pattern {
     #[must_use]
     pub fn may_run_away(&self) -> bool {
         matches!(self.engine(), "bounded" | "javascript") || self.0.engines.is_wary()
+    }
+
+    /// Pays for compiling it, where it was compiled before: every build takes the same work.
+    ///
+    /// # Errors
+    /// A bound of the work is reached.
+    pub fn pay(&self) -> Result<(), work::Exceeded> {
+        pay(self.0.text.len(), self.0.parts)
     }
 
     /// How large it is, with counts written out: what compiling it costs.
@@ -329,6 +338,10 @@ impl Pattern {
     }
 }
 
+fn pay(bytes: usize, parts: u64) -> Result<(), work::Exceeded> {
+    work::read(bytes).and_then(|()| work::spend(parts.saturating_mul(STEPS_PER_PART)))
+}
+
 /// The text with the matches of several patterns replaced in one walk from left to right, or nothing if there is no
 /// match. Where several match at one place, the first of them counts. `with` gets the number of the pattern and pushes
 /// what its match is replaced by. All matches are replaced, with or without the flag `g`.
@@ -390,6 +403,8 @@ const MOST_CACHED: usize = 512;
 pub fn cached(text: &str) -> Result<Pattern, PatternError> {
     static KNOWN: LazyLock<Mutex<FxHashMap<Arc<str>, Pattern>>> = LazyLock::new(Mutex::default);
     if let Some(pattern) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+        // if no work is left, the next step fails
+        let _ = pattern.pay();
         return Ok(pattern.clone());
     }
     let pattern = Pattern::parse(text)?;

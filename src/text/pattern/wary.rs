@@ -21,6 +21,8 @@ const STEPS_OF_MATCH: u64 = 64;
 /// Memory of the automaton's states, in bytes, and how often it may be emptied.
 const MEMORY: usize = 2 << 20;
 const CLEARED: usize = 3;
+/// The bytes of states that are made in a step of the work of a build.
+const BYTES_PER_STEP: u64 = 4;
 /// Bytes of the text that each state must serve at least once the memory has been emptied so often.
 const BYTES_PER_STATE: usize = 10;
 /// The most memory that the pattern itself may take, in bytes.
@@ -58,14 +60,26 @@ impl Wary {
     /// # Errors
     /// The engine would take too many steps.
     pub(super) fn look(&self, text: &str, at: usize) -> Result<bool, Bound> {
-        let found = self.automaton.as_ref().map(|(dfa, pool)| dfa.try_search_fwd(&mut pool.get(), &Input::new(text).range(at..text.len())));
+        let Some((dfa, pool)) = &self.automaton else {
+            self.pay(text.len().saturating_sub(at), STEPS_OF_WORK)?;
+            return Ok(true);
+        };
+        let mut cache = pool.get();
+        // from the beginning, so that a search takes the same work whatever was searched before
+        cache.reset(dfa);
+        let before = cache.memory_usage();
+        let found = dfa.try_search_fwd(&mut cache, &Input::new(text).range(at..text.len()));
+        // each new state is a list of parts that is made and compared
+        let kept = cache.memory_usage().saturating_sub(before);
+        let made = cache.clear_count().saturating_mul(MEMORY).saturating_add(kept);
+        work::spend(made as u64 / BYTES_PER_STEP).map_err(|_| Bound::Steps)?;
         match found {
-            Some(Ok(None)) => Ok(false),
-            Some(Ok(Some(end))) => {
+            Ok(None) => Ok(false),
+            Ok(Some(end)) => {
                 self.pay(end.offset().saturating_sub(at), STEPS_OF_MATCH)?;
                 Ok(true)
             }
-            Some(Err(_)) | None => {
+            Err(_) => {
                 self.pay(text.len().saturating_sub(at), STEPS_OF_WORK)?;
                 Ok(true)
             }

@@ -147,12 +147,10 @@ fn defaults_and_values_that_hold_the_next_one_twice_reach_a_bound() {
 
 #[test]
 fn a_row_whose_condition_asks_for_itself_reaches_a_bound() {
-    let slots = "kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"own\"\nwhen = { \"$table.slot.own.when\" = true }\n";
-    let rules = first("do = \"set\"\nset = { text = { table = \"slot\", value = \"name\" } }", "");
-    match loaded(&[("pipeline.toml", &rules), ("slots.toml", slots)]) {
-        Ok(rules) => is_bounded(build(&rules, &Scene::new(&json!({})))),
-        Err(told) => panic!("{told}"),
-    };
+    let asks = "{ of = \"$table.slot\", where = { when = true } }";
+    let slots = format!("kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"own\"\nwhen = {asks}\n");
+    let rules = first(&format!("do = \"set\"\nwhen = {asks}\nset = {{ text = \"x\" }}"), "");
+    is_bounded(built(&[("pipeline.toml", &rules), ("slots.toml", &slots)]).0);
 }
 
 #[test]
