@@ -278,9 +278,8 @@ fn accounts(cx: &mut CompileContext<'_>) -> Vec<Account> {
             Expr::Const(Value::Null)
         });
         let (cap, window, reserve) = (value(cx, "cap"), value(cx, "window"), value(cx, "reserve"));
-        let rulers = cx.rulers.clone();
         let ruler = match row.fields.get("ruler") {
-            Some(f) => cx.named("ruler", &rulers, f.node.as_text().unwrap_or(""), f.node.span),
+            Some(f) => cx.row_number("ruler", f.node.as_text().unwrap_or(""), f.node.span),
             None => 0,
         };
         out.push(Account { name: row.name.clone(), size, cap, ruler, window, reserve });

@@ -174,3 +174,11 @@ fn programs_that_run_programs_twice_reach_a_bound() {
     let rules = first("do = \"run\"\nprogram = \"p0\"", &((0..30).map(program).collect::<String>() + last));
     is_bounded(built(&[("pipeline.toml", &rules)]).0);
 }
+
+#[test]
+fn macros_that_hold_the_next_one_twice_are_bounded() {
+    let rows = chain("macro", "m", 40, "text = \"{{#}}{{#}}\"", "text = \"x\"");
+    let rules = loaded(&[("macros.toml", &format!("kind = \"macros\"\nversion = 1\n{rows}"))]).unwrap();
+    let made = tapster::expand_texts(&rules, &Scene::new(&json!({})), &[("{{m0}}", tapster::Value::Null)]);
+    assert!(made.map_or(0, |texts| texts.texts[0].len()) < 9_000_000);
+}
