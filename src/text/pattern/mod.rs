@@ -187,7 +187,7 @@ impl Pattern {
     fn made(source: &str, flags: &str, by_units: bool) -> Result<Self, PatternError> {
         let parsed = read_flags(flags, source.len())?;
         let tree = pattern_parser::parse(source, parsed)?;
-        let size = size::of(&tree)?;
+        let size = size::of(&tree, parsed)?;
         if by_units {
             pay(source.len(), size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
         }

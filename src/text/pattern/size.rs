@@ -3,7 +3,7 @@
 
 use super::PatternError;
 use super::check::nullable;
-use super::tree::{Node, Set, Tree};
+use super::tree::{Flags, Node, Set, Tree};
 
 /// Parts of an automaton, whose engine takes linear time.
 const AUTOMATON: u64 = 50_000;
@@ -30,10 +30,10 @@ pub(super) struct Size {
 ///
 /// # Errors
 /// It is too large for every engine.
-pub(super) fn of(tree: &Tree) -> Result<Size, PatternError> {
+pub(super) fn of(tree: &Tree, flags: Flags) -> Result<Size, PatternError> {
     let parts = parts(&tree.root);
     within(parts, AUTOMATON)?;
-    Ok(Size { parts, wary: wide(&tree.root) > WIDE })
+    Ok(Size { parts, wary: wide(&tree.root, flags.ignore_case) > WIDE })
 }
 
 /// Checks a tree for the engines that backtrack.
@@ -73,24 +73,30 @@ fn parts(node: &Node) -> u64 {
 
 fn of_set(set: &Set) -> u64 {
     // a range beyond ASCII is several sequences of bytes
-    let ranges: u64 = set.ranges.iter().map(|(_, last)| if *last < 0x80 { 1 } else { 4 }).sum();
-    ranges.max(1).saturating_add(PROPERTY.saturating_mul(set.props.len() as u64))
+    let beyond = set.ranges.iter().filter(|(_, last)| *last >= 0x80).count() as u64;
+    beyond.saturating_mul(4).saturating_add(PROPERTY.saturating_mul(set.props.len() as u64)).saturating_add(1)
 }
 
 /// How many sets of several characters there are with counts written out; a loop without an end counts once.
-fn wide(node: &Node) -> u64 {
-    let sum = |items: &[Node]| items.iter().fold(0_u64, |sum, item| sum.saturating_add(wide(item)));
+fn wide(node: &Node, ignore_case: bool) -> u64 {
+    let sum = |items: &[Node]| items.iter().fold(0_u64, |sum, item| sum.saturating_add(wide(item, ignore_case)));
     match node {
-        Node::Set(set) => u64::from(set.characters().is_none_or(|ranges| !matches!(ranges.as_slice(), [] | [(_, _)] if alone(&ranges)))),
+        Node::Set(set) => u64::from(set.characters().is_none_or(|ranges| !alone(&ranges, ignore_case))),
         Node::Concat(items) | Node::Alt(items) => sum(items),
-        Node::Capture(_, node) | Node::Look { node, .. } => wide(node),
-        Node::Repeat { node, min, max, .. } => wide(node).saturating_mul(copies(*min, *max)),
+        Node::Capture(_, node) | Node::Look { node, .. } => wide(node, ignore_case),
+        Node::Repeat { node, min, max, .. } => wide(node, ignore_case).saturating_mul(copies(*min, *max)),
         Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 0,
     }
 }
 
-fn alone(ranges: &[(u32, u32)]) -> bool {
-    ranges.iter().all(|(first, last)| first == last)
+/// Whether a set holds one character, or one letter in both cases where case does not matter.
+fn alone(ranges: &[(u32, u32)], ignore_case: bool) -> bool {
+    let folded = |c: u32| char::from_u32(c).map(|c| c.to_uppercase().flat_map(char::to_lowercase).collect::<String>());
+    match ranges {
+        [] => true,
+        [(first, last)] => first == last,
+        [(one, _), ..] => ignore_case && ranges.iter().all(|(first, last)| first == last && folded(*first) == folded(*one)),
+    }
 }
 
 /// Whether a look-behind of bounded width reaches back further than is allowed; one without bound is for another engine.

@@ -28,10 +28,13 @@ const BYTES_PER_STATE: usize = 10;
 /// The most memory that the pattern itself may take, in bytes.
 const SIZE: usize = 20 << 20;
 
+/// Makes the memory of an automaton's states.
+type Make = Box<dyn Fn() -> Cache + Send + Sync>;
+
 /// The automaton that is run first.
 pub(super) struct Wary {
     /// Nothing if it is too large: then every search is a simulation.
-    automaton: Option<(DFA, Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync>>)>,
+    automaton: Option<(DFA, Pool<Cache, Make>)>,
     parts: u64,
 }
 
@@ -49,7 +52,7 @@ impl Wary {
         let nfa = thompson::Config::new().nfa_size_limit(Some(SIZE)).which_captures(thompson::WhichCaptures::None);
         let automaton = DFA::builder().configure(config).thompson(nfa).build(pattern).ok().map(|dfa| {
             let own = dfa.clone();
-            let make: Box<dyn Fn() -> Cache + Send + Sync> = Box::new(move || own.create_cache());
+            let make: Make = Box::new(move || own.create_cache());
             (dfa, Pool::new(make))
         });
         Self { automaton, parts }

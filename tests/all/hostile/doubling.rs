@@ -147,7 +147,7 @@ fn defaults_and_values_that_hold_the_next_one_twice_reach_a_bound() {
 
 #[test]
 fn a_row_whose_condition_asks_for_itself_reaches_a_bound() {
-    let asks = "{ of = \"$table.slot\", where = { when = true } }";
+    let asks = "{ of = \"$table.slot\", where = { when = true }, is = { nonempty = true } }";
     let slots = format!("kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"own\"\nwhen = {asks}\n");
     let rules = first(&format!("do = \"set\"\nwhen = {asks}\nset = {{ text = \"x\" }}"), "");
     is_bounded(built(&[("pipeline.toml", &rules), ("slots.toml", &slots)]).0);
