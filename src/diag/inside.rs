@@ -24,12 +24,47 @@ pub fn range_in_text(sources: &Sources, node: &Node, range: Range<usize>) -> Spa
     Span::new(node.span.source, base + raw.start, base + raw.end)
 }
 
-/// Walks the raw text `raw`, which includes its quotes, in step with the decoded `text`. Returns bytes relative to the
-/// start of `raw`.
+/// Finds places in texts and remembers the last one: the places of one text are mostly asked for from front to back, and
+/// a long text with many of them is then walked only once.
+#[derive(Debug, Default)]
+pub struct Finder {
+    /// The text of the last place.
+    of: Option<Span>,
+    /// The last place in it.
+    seen: Seen,
+}
+
+/// A place that a walk has reached: bytes of the raw text, and bytes of the decoded one.
+#[derive(Debug, Default, Clone, Copy)]
+struct Seen {
+    raw: usize,
+    decoded: usize,
+}
+
+impl Finder {
+    /// As [`place_in_text`].
+    pub fn place(&mut self, sources: &Sources, node: &Node, offset: usize) -> Span {
+        if self.of != Some(node.span) || self.seen.decoded > offset {
+            *self = Self { of: Some(node.span), seen: Seen::default() };
+        }
+        let raw = sources.snippet(node.span);
+        let found = node.as_text().and_then(|text| walked(raw, text, &(offset..offset), &mut self.seen));
+        let Some(raw) = found else { return node.span };
+        let base = node.span.start as usize;
+        Span::new(node.span.source, base + raw.start, base + raw.end)
+    }
+}
+
 fn raw_range(raw: &str, text: &str, wanted: &Range<usize>) -> Option<Range<usize>> {
+    walked(raw, text, wanted, &mut Seen::default())
+}
+
+/// Walks the raw text `raw`, which includes its quotes, in step with the decoded `text`, from the place `seen` on, which is
+/// set to that of the start of the range. Returns bytes relative to the start of `raw`.
+fn walked(raw: &str, text: &str, wanted: &Range<usize>, seen: &mut Seen) -> Option<Range<usize>> {
     let quotes = Quotes::of(raw)?;
-    let (mut at, end) = (quotes.open, raw.len().checked_sub(quotes.close)?);
-    let mut decoded = 0;
+    let (mut at, end) = (quotes.open.max(seen.raw), raw.len().checked_sub(quotes.close)?);
+    let mut decoded = seen.decoded;
     let mut start = None;
     while at < end {
         let rest = raw.get(at..end)?;
@@ -37,6 +72,7 @@ fn raw_range(raw: &str, text: &str, wanted: &Range<usize>) -> Option<Range<usize
         let after = decoded + unit.decoded;
         if after > wanted.start && start.is_none() && unit.decoded > 0 {
             start = Some(at);
+            *seen = Seen { raw: at, decoded };
         }
         if start.is_some() && after >= wanted.end.max(wanted.start + 1) {
             return Some(start?..at + unit.raw);

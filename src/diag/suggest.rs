@@ -1,11 +1,55 @@
 //! "Did you mean": the nearest known word, if it is near enough to be likely.
+//!
+//! A rule file may hold thousands of unknown words, each of which is compared with thousands of known ones. So the work of
+//! all comparisons of one load is bounded; words beyond it are reported without a suggestion.
+
+use std::cell::Cell;
+
+/// The most pairs of letters that the suggestions of one load may compare.
+pub const MOST_LETTERS: u64 = 50_000_000;
+
+thread_local! {
+    /// How many pairs of letters may still be compared; `None` outside of [`bounded`], where each word is counted alone.
+    static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Counts the work of all suggestions together until it is dropped.
+#[must_use]
+pub struct Bounded(Option<u64>);
+
+/// Begins to count the work of suggestions; inside of another such scope, that one goes on.
+pub fn bounded() -> Bounded {
+    let before = LEFT.get();
+    LEFT.set(Some(before.unwrap_or(MOST_LETTERS)));
+    Bounded(before)
+}
+
+impl Drop for Bounded {
+    fn drop(&mut self) {
+        LEFT.set(self.0.and(LEFT.get()));
+    }
+}
+
+/// Pays for comparing two words of so many letters; false if the bound has been reached.
+fn pay(a: usize, b: usize) -> bool {
+    let Some(left) = LEFT.get() else { return true };
+    // a word that is refused by its length alone costs something too
+    let rest = left.checked_sub((a as u64).saturating_mul(b as u64).max(1));
+    LEFT.set(Some(rest.unwrap_or(0)));
+    rest.is_some()
+}
 
 /// The candidate nearest to `word`; `None` if its edit distance is more than a third of the word's length (at least 1).
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (word.chars().count() / 3).max(1);
+    let length = word.chars().count();
+    let limit = (length / 3).max(1);
     candidates
         .into_iter()
+        // words whose lengths differ by more letters are at least as many edits apart
+        .filter(|c| {
+            c.len() >= length.saturating_sub(limit) && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit)
+        })
         .map(|c| (distance(word, c), c))
         .filter(|(d, _)| *d <= limit)
         .min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)))
@@ -92,10 +136,17 @@ pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     }
 }
 
-/// The edit distance, where swapping two neighbours counts as one edit (optimal string alignment).
+/// How many letters of two words are compared.
+const LETTERS: usize = 64;
+
+/// The edit distance, where swapping two neighbours counts as one edit (optimal string alignment); beyond the bound of a
+/// load, all words are far from each other.
 fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().flat_map(char::to_lowercase).take(64).collect();
-    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).take(64).collect();
+    let a: Vec<char> = a.chars().flat_map(char::to_lowercase).take(LETTERS).collect();
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).take(LETTERS).collect();
+    if !pay(a.len(), b.len()) {
+        return usize::MAX;
+    }
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {

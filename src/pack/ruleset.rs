@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::artifact::Declarations;
-use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
 use crate::macros::Table;
 use crate::model::Pack;
 use crate::program::{Apart, Programs, compile};
@@ -68,6 +68,7 @@ impl Ruleset {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, PackError> {
+        let _bounded = suggest::bounded();
         let Loaded { pack, allowed, unread, mut report, sources, removed } = super::load(start, overlays, library);
         let Some(pack) = pack else {
             causes::wrong_pack(&mut report);

@@ -42,11 +42,12 @@ struct Count<'p> {
     words: HashMap<Arc<str>, Seen>,
     /// Words are only counted: they may be anything.
     foreign: bool,
+    places: inside::Finder,
 }
 
 /// Warns of words that are probably slips.
 pub(super) fn check(pack: &Pack, report: &mut Report) {
-    let mut count = Count { pack, words: HashMap::new(), foreign: false };
+    let mut count = Count { pack, words: HashMap::new(), foreign: false, places: inside::Finder::default() };
     for (table, rows) in &pack.tables {
         for row in rows.values() {
             // files about another program's documents use its words in rows of any table
@@ -63,8 +64,10 @@ pub(super) fn check(pack: &Pack, report: &mut Report) {
         count.field(key, field.key, &field.node);
     }
     let known = vocabulary();
-    let often: Vec<(&str, usize)> = count
-        .words
+    // in order, so that every run of a very large pack compares the same words
+    let mut words: Vec<(&Arc<str>, &Seen)> = count.words.iter().collect();
+    words.sort_unstable_by_key(|(word, _)| *word);
+    let often: Vec<(&str, usize)> = words
         .iter()
         .filter(|(word, seen)| {
             seen.times
@@ -74,10 +77,10 @@ pub(super) fn check(pack: &Pack, report: &mut Report) {
                     _ => OFTEN,
                 }
         })
-        .map(|(word, seen)| (&**word, seen.times))
+        .map(|(word, seen)| (&***word, seen.times))
         .collect();
     let often: Vec<(&str, usize, u64)> = often.into_iter().take(MOST).map(|(word, times)| (word, times, letters(word))).collect();
-    let once = count.words.iter().filter(|(word, seen)| {
+    let once = words.iter().filter(|(word, seen)| {
         seen.times == 1 && word.len() >= SHORTEST[0] && !known.contains(&***word) && !PROPERTIES.contains(&&***word)
     });
     let mut told: Vec<(Span, &str, &str, usize)> = Vec::new();
@@ -142,7 +145,7 @@ impl Count<'_> {
         for (at, _) in text.char_indices().filter(|(_, c)| matches!(c, '$' | '@')) {
             let rest = text.get(at + 1..).unwrap_or_default();
             let len = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_.".contains(c))).unwrap_or(rest.len());
-            let place = may_be_slips.map(|()| inside::place_in_text(&self.pack.sources, node, at));
+            let place = may_be_slips.map(|()| self.places.place(&self.pack.sources, node, at));
             self.words_of(rest.get(..len).unwrap_or_default(), place);
         }
     }

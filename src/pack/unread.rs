@@ -4,7 +4,12 @@
 //! that the broken file defines. The rest of the pack is therefore checked as usual, and a diagnostic about a missing
 //! name is held back if the text of an unreadable file mentions that name.
 
+use std::collections::HashMap;
+
 use crate::diag::{Diagnostic, Report};
+
+/// The most bytes that are searched for missing names.
+const MOST: usize = 256 << 20;
 
 /// The texts of files that could not be read.
 #[derive(Debug, Default)]
@@ -24,15 +29,33 @@ impl Unread {
     /// Removes the diagnostics from a report that an unreadable file may have caused.
     pub fn excuse(&self, report: &mut Report) {
         if !self.is_empty() {
-            report.retain(|complaint| !self.explains(complaint));
+            let mut search = Search { texts: &self.0, known: HashMap::new(), read: 0 };
+            report.retain(|complaint| !search.explains(complaint));
         }
     }
+}
 
-    /// Whether one of the texts holds the missing name, or its last part, as a word.
-    fn explains(&self, complaint: &Diagnostic) -> bool {
+/// A search for many names.
+struct Search<'t> {
+    texts: &'t [String],
+    known: HashMap<String, bool>,
+    /// The bytes that were searched.
+    read: usize,
+}
+
+impl Search<'_> {
+    /// Whether one of the texts holds the missing name, or its last part, as a word. Once too much has been read, any
+    /// name may stand there: the diagnostics of the unreadable files remain, and the others come once these can be read.
+    fn explains(&mut self, complaint: &Diagnostic) -> bool {
         let Some(name) = complaint.missing.as_deref().filter(|n| !n.is_empty()) else { return false };
+        if let Some(known) = self.known.get(name) {
+            return *known;
+        }
         let last = name.rsplit(['/', '.']).next().unwrap_or(name);
-        self.0.iter().any(|text| mentions(text, name) || mentions(text, last))
+        self.read = self.read.saturating_add(self.texts.iter().map(String::len).sum());
+        let found = self.read > MOST || self.texts.iter().any(|text| mentions(text, name) || mentions(text, last));
+        self.known.insert(name.to_owned(), found);
+        found
     }
 }
 

@@ -282,9 +282,8 @@ fn accounts(cx: &mut CompileContext<'_>) -> Vec<Account> {
             Expr::Const(Value::Null)
         });
         let (cap, window, reserve) = (value(cx, "cap"), value(cx, "window"), value(cx, "reserve"));
-        let rulers = cx.rulers.clone();
         let ruler = match row.fields.get("ruler") {
-            Some(f) => cx.named("ruler", &rulers, f.node.as_text().unwrap_or(""), f.node.span),
+            Some(f) => cx.row_number("ruler", f.node.as_text().unwrap_or(""), f.node.span),
             None => 0,
         };
         out.push(Account { name: row.name.clone(), size, cap, ruler, window, reserve });
@@ -320,7 +319,7 @@ fn check_facts(cx: &mut CompileContext<'_>) {
             continue;
         };
         // `@outer` in it means the item around the place of use, which is checked there
-        cx.within(Scope::Any, |cx| cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &fact)));
+        cx.within(Scope::Any, |cx| cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &fact, row.span)));
     }
 }
 
@@ -338,7 +337,7 @@ fn check_values(cx: &mut CompileContext<'_>) {
         let over = row.fields.get("over").and_then(|f| f.node.as_text()).filter(|over| cx.names.fields.contains_key(*over));
         let any = row.fields.get("over").is_some_and(|f| f.node.as_text() == Some(ANYTHING));
         let scope = if any { Scope::Any } else { over.map_or(Scope::Open, |over| Scope::Rows(vec![over.into()])) };
-        cx.within(Scope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value)));
+        cx.within(Scope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value, row.span)));
     }
 }
 

@@ -25,9 +25,7 @@ impl CompileContext<'_> {
         for (key, rows) in [("of", "template"), ("ruler", "ruler")] {
             let Some(node) = table.get(key).map(|f| &f.node) else { continue };
             if let Some(name) = literal(node) {
-                let known: Vec<_> = self.pack.tables.get(rows).map(|rows| rows.keys().cloned().collect()).unwrap_or_default();
-                let name = name.to_owned();
-                self.named(rows, &known, &name, node.span);
+                self.row_number(rows, name, node.span);
             }
         }
     }

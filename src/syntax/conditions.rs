@@ -31,8 +31,7 @@ impl CompileContext<'_> {
         match &node.data {
             Data::Bool(b) => Cond::Const(*b),
             Data::Table(table) => {
-                self.depth += 1;
-                self.spend();
+                self.deeper();
                 let cond = if self.depth > 64 {
                     self.fail(Code::FileTooDeep, node.span, "conditions are nested too deeply", Some("name a part as a fact".into()));
                     Cond::Const(false)

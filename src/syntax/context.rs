@@ -17,10 +17,13 @@ use crate::terms::rules::ListInfo;
 use crate::terms::{Cond, Library, Select};
 
 use super::dependencies::Dependencies;
-use super::named::{self, Named, OpenName};
+use super::named::{self, Named, Naming};
+
+/// The most mistakes that compiling one pack reports.
+const MOST_SAID: usize = 2_000;
 
 /// What `@` means at a position.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     /// There is no item.
     None,
@@ -58,12 +61,6 @@ pub struct CompileContext<'p> {
     pub dependencies: Dependencies,
     /// The lists.
     pub lists: Vec<ListInfo>,
-    /// Accounts, rulers and forms by name, in the order of their numbers.
-    pub accounts: Vec<Arc<str>>,
-    /// Rulers by name.
-    pub rulers: Vec<Arc<str>>,
-    /// Forms by name.
-    pub forms: Vec<Arc<str>>,
     /// Facts, as written.
     pub facts: IndexMap<Arc<str>, Named>,
     /// Named values, as written.
@@ -90,13 +87,17 @@ pub struct CompileContext<'p> {
     pub tails: Vec<Tail>,
     /// What the memo cells of the current pass hold.
     pub cells: Vec<Cell>,
-    /// The facts and values that are being compiled, each inside the previous one.
-    pub(super) open: Vec<OpenName>,
-    /// How many values and conditions were compiled inside facts and named values.
-    pub(super) spent: usize,
+    /// The facts and values that are being compiled, each inside the previous one, and those that are compiled.
+    pub(super) naming: Naming,
     pub(super) depth: usize,
+    /// The greatest depth since this was last set.
+    pub(super) deepest: usize,
     /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
+    /// Finds the places of references in texts.
+    places: inside::Finder,
+    /// How many diagnostics were reported.
+    said: usize,
 }
 
 impl<'p> CompileContext<'p> {
@@ -104,7 +105,6 @@ impl<'p> CompileContext<'p> {
     #[must_use]
     pub fn new(pack: &'p Pack) -> Self {
         let names = Names::of(pack);
-        let rows = |table: &str| pack.tables.get(table).map(|r| r.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
         let mut fields = Fields::default();
         for field in names.fields.values().flat_map(|f| f.keys()) {
             fields.intern(field);
@@ -118,9 +118,6 @@ impl<'p> CompileContext<'p> {
             names,
             dependencies: Dependencies::of(pack),
             lists: lists(pack),
-            accounts: rows("account"),
-            rulers: rows("ruler"),
-            forms: rows("form"),
             facts: named::rows(pack, "fact"),
             values: named::rows(pack, "value"),
             scripts: Library::default(),
@@ -134,10 +131,12 @@ impl<'p> CompileContext<'p> {
             reads_index: false,
             tails: Vec::new(),
             cells: Vec::new(),
-            open: Vec::new(),
-            spent: 0,
+            naming: Naming::default(),
             depth: 0,
+            deepest: 0,
             branches: 0,
+            places: inside::Finder::default(),
+            said: 0,
             pack,
         }
     }
@@ -165,8 +164,19 @@ impl<'p> CompileContext<'p> {
             d = d.help(help);
         }
         // an error inside a named row is reported at the row, and not again for each use
+        if self.said >= MOST_SAID {
+            if self.said == MOST_SAID {
+                let help = "correct what is reported above, and check again";
+                self.report.push(
+                    Diagnostic::new(Code::BoundExceeded, format!("more than {MOST_SAID} mistakes; the others are not reported")).help(help),
+                );
+            }
+            self.said += 1;
+            return;
+        }
         let same = |told: &Diagnostic| told.code == d.code && told.span == d.span && told.message == d.message;
-        if self.open.is_empty() || !self.report.items().iter().any(same) {
+        if !self.naming.is_inside() || !self.report.items().iter().any(same) {
+            self.said += 1;
             self.report.push(d);
         }
     }
@@ -180,13 +190,31 @@ impl<'p> CompileContext<'p> {
     /// The number of a list. If there is none, reports an error and returns a number that no list has, so that
     /// nothing about its items is checked.
     pub fn list(&mut self, name: &str, span: Span) -> usize {
-        if let Some(n) = self.lists.iter().position(|l| l.name.as_ref() == name) {
+        if let Some(n) = self.list_number(name) {
             return n;
         }
         let known: Vec<Arc<str>> = self.lists.iter().map(|l| l.name.clone()).collect();
         self.unknown("list", name, span, known.iter().map(AsRef::as_ref));
         // not the first list: its rows would cause further errors about this one
         self.lists.len()
+    }
+
+    /// The number of a list, if there is one of this name.
+    pub(super) fn list_number(&self, name: &str) -> Option<usize> {
+        match self.pack.tables.get("list").filter(|rows| !rows.is_empty()) {
+            Some(rows) => rows.get_index_of(name),
+            None => self.lists.iter().position(|list| list.name.as_ref() == name),
+        }
+    }
+
+    /// The number of a row in its table; reports an error if there is none of this name.
+    pub fn row_number(&mut self, table: &str, name: &str, span: Span) -> usize {
+        let rows = self.pack.tables.get(table);
+        if let Some(n) = rows.and_then(|rows| rows.get_index_of(name)) {
+            return n;
+        }
+        self.unknown(table, name, span, rows.into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref));
+        0
     }
 
     /// The index of a name in a list of names; reports an error if it is missing.
@@ -256,7 +284,7 @@ impl<'p> CompileContext<'p> {
 
     /// A reference `$…` or `@…`; `node` and `offset` say its position.
     pub fn reference(&mut self, word: &str, node: &Node, offset: usize) -> Expr {
-        let span = inside::place_in_text(&self.pack.sources, node, offset);
+        let span = self.places.place(&self.pack.sources, node, offset);
         let span =
             Span { end: span.end.max(span.start + u32::try_from(word.len()).unwrap_or(0)).min(node.span.end.max(span.start)), ..span };
         match word.strip_prefix('$') {
@@ -281,15 +309,13 @@ impl<'p> CompileContext<'p> {
                 (Root::Table(second.into()), 2)
             }
             "code" => {
-                let codes: Vec<Arc<str>> = self.pack.tables.get("code").map(|r| r.keys().cloned().collect()).unwrap_or_default();
-                self.named("code", &codes, second, span);
+                self.row_number("code", second, span);
                 (Root::Code(second.into()), 2)
             }
             "given" => (Root::Given, 1),
             "account" => {
-                let accounts = self.accounts.clone();
                 self.reads_account |= !matches!(names.get(2).map(AsRef::as_ref), Some("size" | "spent"));
-                (Root::Account(self.named("account", &accounts, second, span)), 2)
+                (Root::Account(self.row_number("account", second, span)), 2)
             }
             _ => {
                 let list = self.list_prefix(&names);
@@ -342,7 +368,7 @@ impl<'p> CompileContext<'p> {
     fn list_prefix(&self, names: &[Arc<str>]) -> Option<(usize, usize)> {
         (1..=names.len()).rev().find_map(|n| {
             let name = names.get(..n)?.join(".");
-            self.lists.iter().position(|l| l.name.as_ref() == name).map(|id| (id, n))
+            self.list_number(&name).map(|id| (id, n))
         })
     }
 

@@ -24,6 +24,7 @@ const MAX_ROUNDS: usize = 48;
 /// The maximum dependency level of a cell: 1 for the current item, 2 for the item around it.
 #[derive(Debug, Default)]
 pub struct Dependencies {
+    /// By the path of a value, and by each path above it, the highest level there.
     values: FxHashMap<String, u8>,
     tables: FxHashMap<Arc<str>, u8>,
     /// Named conditions and values: rows of `fact` and `value`.
@@ -77,7 +78,7 @@ impl Dependencies {
             let mut more = false;
             for (path, cell) in &values {
                 let far = found.far(cell);
-                more |= far > 0 && found.values.insert(path.clone(), far) != Some(far);
+                more |= far > 0 && found.raise(path, far);
             }
             for (name, cell) in &tables {
                 let far = found.far(cell);
@@ -97,8 +98,23 @@ impl Dependencies {
     /// The dependency level of a scene path: that of the value there, or the highest of those below.
     #[must_use]
     pub fn path(&self, path: &str) -> u8 {
-        let below = |value: &str| path.is_empty() || value.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        self.values.iter().filter(|(value, _)| below(value)).map(|(_, far)| *far).max().unwrap_or(0)
+        self.values.get(path).copied().unwrap_or(0)
+    }
+
+    /// Records the level of the value at a path, for all paths above it too; whether that is news.
+    fn raise(&mut self, path: &str, far: u8) -> bool {
+        let mut at = Some(path);
+        let mut more = false;
+        while let Some(name) = at {
+            match self.values.get_mut(name) {
+                Some(known) if *known >= far => break,
+                Some(known) => *known = far,
+                None => drop(self.values.insert(name.to_owned(), far)),
+            }
+            more = true;
+            at = if name.is_empty() { None } else { Some(name.rsplit_once('.').map_or("", |(above, _)| above)) };
+        }
+        more
     }
 
     /// The dependency level of the rows of a table.

@@ -1,6 +1,8 @@
-//! Facts and values: conditions and values that a row names once, and that are compiled at each use.
+//! Facts and values: conditions and values that a row names once.
 //!
-//! The meaning of `@` in them depends on the place of use, so each use is compiled separately. Rows that refer to
+//! The meaning of `@` in them depends on the place of use, so they are compiled for each meaning, and once for all places
+//! that give them the same one. A small one is then written out in each place; a large one is shared
+//! ([`crate::terms::shared`]), so that names which name each other twice do not double what is compiled. Rows that refer to
 //! each other in a circle are reported once, and the total size of nested uses is bounded.
 
 use std::sync::Arc;
@@ -10,14 +12,25 @@ use crate::model::Pack;
 use crate::model::Value;
 use crate::terms::cond::Cond;
 use crate::terms::expr::Expr;
+use crate::terms::shared::Shared;
 
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 
 use super::conditions::Mode;
 use super::context::{CompileContext, Scope};
 
 /// Maximum number of values and conditions that all uses of names in one pack may expand to.
-const MOST: usize = 1_000_000;
+const MOST: usize = 200_000;
+
+/// A name of more parts is shared by the places that use it, instead of being written out in each.
+const SHARED_FROM: usize = 256;
+
+/// Values nested deeper than this are refused, also where a shared one stands in another.
+const MAX_DEPTH: usize = 96;
+
+/// For so many meanings of `@` a compiled name is kept.
+const MOST_MEANINGS: usize = 32;
 
 /// The content of a row of table `fact` or `value`.
 #[derive(Debug, Clone)]
@@ -29,12 +42,56 @@ pub struct Named {
 }
 
 /// A name that is being compiled.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum OpenName {
     /// A row of table `fact`.
     Fact(Arc<str>),
     /// A row of table `value`.
     Value(Arc<str>),
+}
+
+/// The facts and values of a pack, as far as they are compiled.
+#[derive(Debug, Default)]
+pub(super) struct Naming {
+    /// Those that are being compiled, each inside the previous one.
+    open: Vec<OpenName>,
+    /// How many values and conditions were compiled inside facts and named values.
+    spent: usize,
+    /// How many the current one has that are written out.
+    size: usize,
+    /// What is being compiled names itself: it is complete only where it begins with another row.
+    circle: bool,
+    known: FxHashMap<OpenName, Vec<Known>>,
+    /// Shared ones whose parts that depend on no item are in memo cells, outside and inside of branches.
+    sealed: FxHashMap<(u32, bool), Made>,
+    shared: u32,
+}
+
+/// A compiled fact or value.
+#[derive(Debug, Clone)]
+enum Made {
+    Fact(Cond),
+    Value(Expr),
+}
+
+/// A compiled fact or value, and the meaning of `@` that it is compiled for.
+#[derive(Debug, Clone)]
+struct Known {
+    scopes: Vec<Scope>,
+    made: Made,
+    /// Its parts, as far as they are written out in the place of use.
+    size: usize,
+    /// How deep its parts are nested.
+    height: usize,
+    /// It asks for the index of an item.
+    index: bool,
+}
+
+impl Naming {
+    /// Whether a fact or value is being compiled.
+    pub(super) fn is_inside(&self) -> bool {
+        !self.open.is_empty()
+    }
 }
 
 /// The rows of a table of names.
@@ -63,19 +120,21 @@ impl CompileContext<'_> {
                 continue;
             }
             if fact.is.is_some() {
-                all.push(self.named_fact(&name, &fact));
+                all.push(self.named_fact(&name, &fact, span));
             }
         }
         Cond::All(all.into())
     }
 
-    /// The condition of the fact `name`. A bare path in it is a field of the item if the fact has `over`.
-    pub fn named_fact(&mut self, name: &Arc<str>, fact: &Named) -> Cond {
+    /// The condition of the fact `name`, which is used at `span`. A bare path in it is a field of the item if the fact has
+    /// `over`.
+    pub fn named_fact(&mut self, name: &Arc<str>, fact: &Named, span: Span) -> Cond {
         let Some(is) = &fact.is else { return Cond::Const(false) };
-        self.open.push(OpenName::Fact(name.clone()));
-        let cond = self.cond(is, if fact.over { Mode::Item } else { Mode::Scene });
-        self.open.pop();
-        cond
+        let mode = if fact.over { Mode::Item } else { Mode::Scene };
+        match self.used(OpenName::Fact(name.clone()), span, |cx| Made::Fact(cx.cond(is, mode))) {
+            Made::Fact(cond) => cond,
+            Made::Value(_) => Cond::Const(false),
+        }
     }
 
     /// `{ value = "name" }`: the value that the row names.
@@ -99,37 +158,130 @@ impl CompileContext<'_> {
             self.fail(Code::ReferenceBad, node.span, format!("value `{name}` is about an item, but there is none here"), help);
             return nothing;
         }
-        self.named_value(&name, &value)
+        self.named_value(&name, &value, node.span)
     }
 
-    /// The value of the row `name`. Without `over` it is about the scene, and there is no current item in it.
-    pub fn named_value(&mut self, name: &Arc<str>, value: &Named) -> Expr {
+    /// The value of the row `name`, which is used at `span`. Without `over` it is about the scene, and there is no current
+    /// item in it.
+    pub fn named_value(&mut self, name: &Arc<str>, value: &Named, span: Span) -> Expr {
         let Some(is) = &value.is else { return Expr::Const(Value::Null) };
-        self.open.push(OpenName::Value(name.clone()));
-        let expr = if value.over { self.expr(is) } else { self.within(Scope::None, |cx| cx.expr(is)) };
-        self.open.pop();
-        expr
+        let compile = |cx: &mut Self| Made::Value(if value.over { cx.expr(is) } else { cx.within(Scope::None, |cx| cx.expr(is)) });
+        match self.used(OpenName::Value(name.clone()), span, compile) {
+            Made::Value(expr) => expr,
+            Made::Fact(_) => Expr::Const(Value::Null),
+        }
     }
 
-    /// Counts one more value or condition inside a name.
-    pub(super) fn spend(&mut self) {
-        self.spent += usize::from(!self.open.is_empty());
+    /// A fact or value for the meaning that `@` has here: compiled now, or before.
+    fn used(&mut self, name: OpenName, span: Span, compile: impl FnOnce(&mut Self) -> Made) -> Made {
+        let known = self.naming.known.get(&name).and_then(|all| all.iter().find(|known| known.scopes == self.scopes)).cloned();
+        let known = match known {
+            Some(known) => {
+                self.naming.spent += known.size;
+                self.naming.size += known.size;
+                known
+            }
+            None => self.compiled(name, compile),
+        };
+        self.reads_index |= known.index;
+        self.deepest = self.deepest.max(self.depth + known.height);
+        if self.depth + known.height > MAX_DEPTH {
+            let help = Some("let fewer facts and values stand in each other".into());
+            self.fail(Code::FileTooDeep, span, "values are nested too deeply", help);
+        }
+        known.made
+    }
+
+    /// Compiles a fact or value, and keeps it.
+    fn compiled(&mut self, name: OpenName, compile: impl FnOnce(&mut Self) -> Made) -> Known {
+        let (index, deepest, size) = (std::mem::take(&mut self.reads_index), self.deepest, self.naming.size);
+        self.deepest = self.depth;
+        self.naming.open.push(name.clone());
+        let mut made = compile(self);
+        self.naming.open.pop();
+        let mut own = self.naming.size - size;
+        if own > SHARED_FROM {
+            let id = self.naming.shared;
+            made = match made {
+                // a literal may be written out in each place, so its parts count in each
+                Made::Value(Expr::Const(_)) | Made::Fact(Cond::Const(_)) => made,
+                Made::Value(expr) => Made::Value(Shared::expr(id, expr)),
+                Made::Fact(cond) => Made::Fact(Shared::cond(id, cond)),
+            };
+            if !matches!(made, Made::Value(Expr::Const(_)) | Made::Fact(Cond::Const(_))) {
+                self.naming.shared += 1;
+                own = 1;
+            }
+        }
+        self.naming.size = size + own;
+        let height = std::mem::replace(&mut self.deepest, deepest) - self.depth;
+        let known = Known { scopes: self.scopes.clone(), made, size: own, height, index: std::mem::replace(&mut self.reads_index, index) };
+        if self.naming.circle {
+            self.naming.circle = self.naming.is_inside();
+        } else {
+            let meanings = self.naming.known.entry(name).or_default();
+            if meanings.len() < MOST_MEANINGS {
+                meanings.push(known.clone());
+            }
+        }
+        known
+    }
+
+    /// Forgets the compiled names, because what they read belongs to another part of a pass.
+    pub fn forget_names(&mut self) {
+        self.naming.known.clear();
+        self.naming.sealed.clear();
+    }
+
+    /// Enters a value or condition; inside a name it is counted.
+    pub(super) fn deeper(&mut self) {
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        if self.naming.is_inside() {
+            self.naming.spent += 1;
+            self.naming.size += 1;
+        }
+    }
+
+    /// A shared value with its parts that depend on no item in memo cells.
+    pub(super) fn sealed_share(&mut self, shared: &Shared<Expr>) -> Expr {
+        let key = (shared.id, self.branches > 0);
+        if let Some(Made::Value(known)) = self.naming.sealed.get(&key) {
+            return known.clone();
+        }
+        let of = self.sealed(shared.of.clone());
+        let sealed = Expr::Shared(Arc::new(Shared { of, ..*shared }));
+        self.naming.sealed.insert(key, Made::Value(sealed.clone()));
+        sealed
+    }
+
+    /// The same for a condition.
+    pub(super) fn sealed_shared_cond(&mut self, shared: &Shared<Cond>) -> Cond {
+        let key = (shared.id, self.branches > 0);
+        if let Some(Made::Fact(known)) = self.naming.sealed.get(&key) {
+            return known.clone();
+        }
+        let of = self.sealed_cond(shared.of.clone());
+        let sealed = Cond::Shared(Arc::new(Shared { of, ..*shared }));
+        self.naming.sealed.insert(key, Made::Fact(sealed.clone()));
+        sealed
     }
 
     fn is_too_much(&mut self, span: Span) -> bool {
         let told = |d: &Diagnostic| d.code == Code::BoundExceeded;
-        if self.spent > MOST && !self.report.items().iter().any(told) {
+        if self.naming.spent > MOST && !self.report.items().iter().any(told) {
             let message = format!("facts and values that name each other come to more than {MOST} parts");
             self.fail(Code::BoundExceeded, span, message, Some("name fewer of them in each other".into()));
         }
-        self.spent > MOST
+        self.naming.spent > MOST
     }
 
     /// Whether a name is being compiled already: then rows refer to each other in a circle, which `span` closes. Each
     /// circle is found from all of its rows and reported once, from the first by name.
     fn is_open(&mut self, name: &OpenName, span: Span) -> bool {
-        let Some(at) = self.open.iter().position(|open| open == name) else { return false };
-        let chain = self.open.get(at..).unwrap_or(&[]);
+        let Some(at) = self.naming.open.iter().position(|open| open == name) else { return false };
+        self.naming.circle = true;
+        let chain = self.naming.open.get(at..).unwrap_or(&[]);
         if chain.iter().any(|other| other < name) {
             return true;
         }

@@ -24,6 +24,9 @@ impl CompileContext<'_> {
             let (then, other) = self.in_branch(|cx| (cx.sealed(then), cx.sealed(other)));
             return Expr::If(Box::new(Choice { cond, then, other }));
         }
+        if let Expr::Shared(shared) = expr {
+            return self.sealed_share(&shared);
+        }
         if let Expr::Try(inner) = expr {
             return Expr::Try(Box::new(self.in_branch(|cx| cx.sealed(*inner))));
         }
@@ -87,6 +90,9 @@ impl CompileContext<'_> {
         }
         if !cond.refers(0) && !cond.draws() {
             return self.remember_cond(cond);
+        }
+        if let Cond::Shared(shared) = cond {
+            return self.sealed_shared_cond(&shared);
         }
         match cond {
             Cond::All(l) => Cond::All(l.into_vec().into_iter().map(|c| self.sealed_cond(c)).collect()),

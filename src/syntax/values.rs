@@ -47,8 +47,7 @@ pub(super) fn is_pipe(table: &Table) -> bool {
 impl CompileContext<'_> {
     /// A value.
     pub fn expr(&mut self, node: &Node) -> Expr {
-        self.depth += 1;
-        self.spend();
+        self.deeper();
         let expr = if self.depth > MAX_DEPTH {
             self.fail(
                 Code::FileTooDeep,
@@ -156,9 +155,8 @@ impl CompileContext<'_> {
             return self.query(table).map_or(Expr::Const(Value::Null), |q| Expr::Query(Box::new(q)));
         }
         if let (Some(form), true) = (table.get("form"), table.len() == 1) {
-            let forms = self.forms.clone();
             let name = form.node.as_text().unwrap_or("");
-            return Expr::Form(self.named("form", &forms, name, form.node.span));
+            return Expr::Form(self.row_number("form", name, form.node.span));
         }
         let Some((word, others)) = FORMS.iter().find(|(word, _)| table.contains_key(*word)) else { return Expr::Const(Value::Null) };
         for (key, field) in table {
@@ -232,7 +230,7 @@ impl CompileContext<'_> {
         let (Some(of), Some(steps)) = (table.get("of").map(|f| &f.node), table.get("steps").map(|f| &f.node)) else {
             return Expr::Const(Value::Null);
         };
-        if let Some(list) = of.as_text().filter(|name| *name == "part" || self.lists.iter().any(|l| l.name.as_ref() == *name)) {
+        if let Some(list) = of.as_text().filter(|name| *name == "part" || self.list_number(name).is_some()) {
             let help = format!("for each item of the list write `{{ of = \"{list}\", get = \"@text\", steps = … }}`");
             self.fail(Code::TermType, of.span, format!("with `steps` alone `of` is a text, but `{list}` is a list"), Some(help));
         }
@@ -352,8 +350,7 @@ impl CompileContext<'_> {
         }
         let before = std::mem::take(&mut self.reads_index);
         let select = self.select(table, scope.clone());
-        let forms = self.forms.clone();
-        let form = table.get("form").map(|f| self.named("form", &forms, f.node.as_text().unwrap_or(""), f.node.span));
+        let form = table.get("form").map(|f| self.row_number("form", f.node.as_text().unwrap_or(""), f.node.span));
         let after = table.get("after").map(|f| self.expr(&f.node));
         let join = table.get("join").map(|f| self.expr(&f.node));
         let (get, steps) = self.within(scope, |cx| {

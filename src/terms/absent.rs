@@ -24,6 +24,7 @@ impl Env<'_> {
             Expr::Field(field) => self.field_is_null(field),
             Expr::Lookup(lookup) => self.lookup_is_null(lookup)?,
             Expr::Memo(_, inner) => return self.present(inner),
+            Expr::Shared(shared) => return self.present(&shared.of),
             _ => false,
         };
         Ok(said.then_some(Value::Null))

@@ -12,6 +12,7 @@ use crate::text::script::Script;
 
 use super::eval::{Env, Fault};
 use super::expr::{Expr, Query};
+use super::shared::Shared;
 
 /// A compiled condition.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub enum Cond {
     Host(Arc<str>),
     /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Cond>),
+    /// A large condition of the table `fact`, which several places hold.
+    Shared(Arc<Shared<Cond>>),
 }
 
 /// A compiled test.
@@ -288,8 +291,8 @@ impl Cond {
                 }
                 let value = subject.eval(env)?;
                 let value = match value {
-                    Value::Rule(RuleRef::Cond(n)) => Value::Bool(env.st.rules.cond(n).holds(env)?),
-                    Value::Rule(RuleRef::Expr(n)) if !test.presence() => env.st.rules.expr(n).eval(env)?,
+                    Value::Rule(RuleRef::Cond(n)) => Value::Bool(env.cell(|| env.st.rules.cond(n).holds(env))?),
+                    Value::Rule(RuleRef::Expr(n)) if !test.presence() => env.cell(|| env.st.rules.expr(n).eval(env))?,
                     Value::Map(_) | Value::Text(_) if *condition => Value::Bool(env.foreign_condition(&value)?),
                     other => other,
                 };
@@ -298,6 +301,7 @@ impl Cond {
             Cond::Query(query, test) => test.holds(&query.run(env)?, env)?,
             Cond::Rhai(script) => env.script(script)?,
             Cond::Host(name) => env.host(name)?,
+            Cond::Shared(shared) => env.shared(shared, |cond| cond.holds(env).map(Value::Bool))?.truthy(),
             Cond::Memo(slot, cond) => match env.memo.get(*slot) {
                 Some(v) => v.truthy(),
                 None => {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::model::{Item, Map, RuleRef, Value, item::core};
 use crate::text::script::Script;
-use crate::text::{functions, js};
+use crate::text::{functions, js, work};
 
 use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
 use super::fault::tried;
@@ -44,6 +44,8 @@ pub struct Env<'a> {
     pub part: Option<Seq<'a>>,
 }
 
+/// What evaluating a cell takes, which is found by its path first.
+const STEPS_PER_CELL: u64 = 16;
 /// The most characters of an item's title in messages.
 const TITLE: usize = 40;
 
@@ -146,14 +148,20 @@ impl<'a> Env<'a> {
     /// A compiled cell of the pack's own values, evaluated; any other value as it is.
     pub fn settle(&self, value: Value) -> Result<Value, Fault> {
         match value {
-            Value::Rule(RuleRef::Expr(n)) if self.st.nesting.deeper() => {
-                let result = self.st.rules.expr(n).eval(self);
-                self.st.nesting.shallower();
-                result
-            }
-            Value::Rule(RuleRef::Expr(_)) => Err(Fault::bound("values refer to each other too deeply")),
+            Value::Rule(RuleRef::Expr(n)) => self.cell(|| self.st.rules.expr(n).eval(self)),
             other => Ok(other),
         }
+    }
+
+    /// Evaluates a compiled cell, which may refer to other cells, and so to itself.
+    pub(super) fn cell<T>(&self, eval: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+        work::spend(STEPS_PER_CELL).map_err(|e| Fault::bound(e.to_string()))?;
+        if !self.st.nesting.deeper() {
+            return Err(Fault::bound("values refer to each other too deeply"));
+        }
+        let result = eval();
+        self.st.nesting.shallower();
+        result
     }
 
     fn seg(&self, seg: &Seg) -> Result<Arc<str>, Fault> {
@@ -289,7 +297,7 @@ impl Expr {
             Expr::Over(list) => over(list, env)?,
             Expr::Calc(c) => c.eval(env)?,
             Expr::Read(e) => match e.eval(env)? {
-                Value::Rule(RuleRef::Expr(n)) => env.st.rules.expr(n).eval(env)?,
+                Value::Rule(RuleRef::Expr(n)) => env.cell(|| env.st.rules.expr(n).eval(env))?,
                 other => other,
             },
             Expr::If(choice) => match choice.cond.holds(env)? {
@@ -314,6 +322,7 @@ impl Expr {
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,
             Expr::Cells(table, cell, _) => cells(table, cell, env)?,
+            Expr::Shared(shared) => env.shared(shared, |expr| expr.eval(env))?,
             Expr::Memo(slot, inner) => match env.memo.get(*slot) {
                 Some(v) => v,
                 None => {
@@ -331,7 +340,7 @@ fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for row in env.st.rules.table(table).as_list().unwrap_or(&[]) {
         let held = match row.get("when") {
-            Some(Value::Rule(RuleRef::Cond(n))) => env.st.rules.cond(*n).holds(env)?,
+            Some(Value::Rule(RuleRef::Cond(n))) => env.cell(|| env.st.rules.cond(*n).holds(env))?,
             Some(other) => other.truthy(),
             None => true,
         };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::model::{FieldId, Value};
 use crate::text::Language;
 
+use super::shared::Shared;
 use super::steps::{Pipe, Step};
 use super::{Cond, Select, calc::Calc};
 
@@ -57,6 +58,8 @@ pub enum Expr {
     Cells(Arc<str>, Arc<str>, u8),
     /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Expr>),
+    /// A large value of the table `value`, which several places hold.
+    Shared(Arc<Shared<Expr>>),
 }
 
 /// A `$path`.
@@ -251,6 +254,7 @@ impl Expr {
         let any = |list: &[Expr]| list.iter().any(|e| e.refers(depth));
         match self {
             Expr::Const(_) | Expr::Memo(..) => false,
+            Expr::Shared(shared) => shared.depends > depth,
             Expr::Cells(_, _, depends) => *depends > depth,
             Expr::Path(p) => p.depends > depth || p.segs.iter().any(|s| s.refers(depth)),
             Expr::Field(f) => f.up >= depth || f.rest.iter().any(|s| s.refers(depth)),
@@ -274,6 +278,7 @@ impl Expr {
     pub fn draws(&self) -> bool {
         match self {
             Expr::Query(q) => q.draws(),
+            Expr::Shared(shared) => shared.draws,
             Expr::If(c) => c.cond.draws() || c.then.draws() || c.other.draws(),
             Expr::Is(c) => c.draws(),
             Expr::Try(e) => e.draws(),
@@ -356,6 +361,7 @@ impl Cond {
     pub fn refers(&self, depth: u8) -> bool {
         match self {
             Cond::Const(_) | Cond::Memo(..) => false,
+            Cond::Shared(shared) => shared.depends > depth,
             Cond::All(l) | Cond::Any(l) => l.iter().any(|c| c.refers(depth)),
             Cond::Not(c) => c.refers(depth),
             Cond::Test { subject, test, .. } => subject.refers(depth) || test.operands().iter().any(|e| e.refers(depth)),
@@ -369,6 +375,7 @@ impl Cond {
     pub fn draws(&self) -> bool {
         match self {
             Cond::Const(_) | Cond::Memo(..) | Cond::Rhai(_) | Cond::Host(_) => false,
+            Cond::Shared(shared) => shared.draws,
             Cond::All(l) | Cond::Any(l) => l.iter().any(Cond::draws),
             Cond::Not(c) => c.draws(),
             Cond::Test { subject, test, .. } => subject.draws() || test.operands().iter().any(|e| e.draws()),

@@ -12,6 +12,8 @@ use crate::model::Value;
 pub struct Memo {
     cells: RefCell<Vec<Option<Value>>>,
     pub(super) sets: RefCell<Vec<Option<Arc<FxHashSet<String>>>>>,
+    /// Large facts and values in the evaluations that are going on.
+    pub(super) shares: super::shared::Shares,
 }
 
 impl Memo {

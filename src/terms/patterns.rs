@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::diag::{Code, short};
 use crate::model::{Item, Map, Value, item::core};
 use crate::text::functions::{Function, Refusal};
-use crate::text::pattern::{Bound, Pattern, PatternError};
+use crate::text::pattern::{self, Bound, Pattern, PatternError};
 
 use super::{Fault, State};
 
@@ -20,6 +20,12 @@ const ELEMENTS_OF_STEP: usize = 16;
 
 /// Maximum number of patterns that may exceed their bound in one build.
 const MOST_GIVEN_UP: usize = 50;
+
+/// How large all patterns from data may be together, with their counts written out.
+const MOST_PARTS: u64 = 2_000_000;
+
+/// What reading a pattern that is refused counts as.
+const PARTS_OF_REFUSED: u64 = 10;
 
 /// The longest text of a row that may be a pattern.
 const LONGEST: usize = 4096;
@@ -65,6 +71,8 @@ fn texts<'v>(tables: impl Iterator<Item = &'v Value>) -> FxHashSet<Arc<str>> {
 #[derive(Default)]
 pub(super) struct Patterns {
     known: FxHashMap<String, Result<Pattern, PatternError>>,
+    /// The parts of all of them.
+    parts: u64,
     given_up: FxHashSet<String>,
     told: FxHashSet<(Code, String)>,
 }
@@ -81,14 +89,25 @@ impl State {
             return found.clone();
         }
         let shared = if flags.is_none() { self.rules.row_patterns.find(text) } else { None };
+        let spent = self.patterns.borrow().parts >= MOST_PARTS;
         let made = match shared {
-            Some(pattern) => Ok(pattern),
+            Some(pattern) => {
+                // if no work is left, the next step of the build fails
+                let _ = pattern.pay();
+                Ok(pattern)
+            }
+            None if spent => {
+                let reason = format!("the patterns of this build come to more than {MOST_PARTS} parts");
+                Err(PatternError { fault: pattern::Fault::Unsafe, offset: 0, reason })
+            }
             None => flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags)),
         };
         if let (Ok(pattern), None) = (&made, flags) {
             self.rules.row_patterns.keep(text, pattern, self.rules.tables.values().map(|table| &table.all));
         }
-        self.patterns.borrow_mut().known.insert(key, made.clone());
+        let mut patterns = self.patterns.borrow_mut();
+        patterns.parts = patterns.parts.saturating_add(made.as_ref().map_or(PARTS_OF_REFUSED, Pattern::parts));
+        patterns.known.insert(key, made.clone());
         made
     }
 

@@ -12,12 +12,16 @@ use crate::diag::Span;
 use crate::model::{Fields, Map, Value};
 use crate::text::script::ScriptLimits;
 use crate::text::tokens::{Counter, Estimator};
+use crate::text::work;
 
 use super::Cond;
 use super::eval::{Env, Fault};
 use super::expr::Expr;
 use super::ledger::{Account, Ruler};
 use super::names::Names;
+
+/// The bytes that a key of a form takes besides its value.
+const BYTES_PER_KEY: usize = 64;
 
 /// Compiled tables and values.
 #[derive(Debug, Default)]
@@ -209,19 +213,32 @@ impl Rules {
         self.lists.iter().position(|l| l.name.as_ref() == name)
     }
 
-    /// The current item in a form: keys with an empty value are omitted unless they must stay.
+    /// The current item in a form: keys with an empty value are omitted unless they must stay. A form may hold other forms,
+    /// and itself where the data nests.
     pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, Fault> {
         let Some(form) = self.forms.get(n) else { return Ok(Value::Null) };
+        if !env.st.nesting.deeper() {
+            return Err(Fault::bound(format!("form `{}` holds forms too deeply", form.name)));
+        }
+        let made = form.of_item(env);
+        env.st.nesting.shallower();
+        made
+    }
+}
+
+impl Form {
+    fn of_item(&self, env: &Env<'_>) -> Result<Value, Fault> {
+        work::make(self.keys.len().saturating_mul(BYTES_PER_KEY)).map_err(|e| Fault::bound(e.to_string()))?;
         let mut out = Map::default();
-        for (key, value) in &form.keys {
-            let (value, given) = if form.given.contains(key) {
+        for (key, value) in &self.keys {
+            let (value, given) = if self.given.contains(key) {
                 let said = env.present(value)?;
                 let given = said.is_some();
                 (said.unwrap_or_default(), given)
             } else {
                 (env.eval(value)?, false)
             };
-            if given || !value.is_empty() || form.keep.contains(key) || !value.is_null() && form.present.contains(key) {
+            if given || !value.is_empty() || self.keep.contains(key) || !value.is_null() && self.present.contains(key) {
                 out.insert(key.clone(), value);
             }
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::pattern::{self, MOST_OUTPUT};
+use crate::diag::short;
 use crate::model::{Map, Value};
 
 /// A function's arguments, evaluated, by name.
@@ -38,7 +39,8 @@ impl Refusal {
 
 impl From<String> for Refusal {
     fn from(why: String) -> Self {
-        Self::Failed(why)
+        // it may quote an argument, which can be of any length
+        Self::Failed(short::cut(why))
     }
 }
 

@@ -37,9 +37,8 @@ pub struct Evict {
 
 /// The account that a pass names; reports an error if it names none.
 pub(super) fn account(cx: &mut CompileContext<'_>, fields: &Table, span: Span, verb: &str) -> usize {
-    let accounts = cx.accounts.clone();
     match fields.get("account") {
-        Some(f) => cx.named("account", &accounts, f.node.as_text().unwrap_or(""), f.node.span),
+        Some(f) => cx.row_number("account", f.node.as_text().unwrap_or(""), f.node.span),
         None => {
             cx.fail(crate::diag::Code::TermMissing, span, format!("`{verb}` needs `account`"), Some("name an [[account]] row".into()));
             0

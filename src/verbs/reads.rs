@@ -21,6 +21,8 @@ pub struct Reads {
 
 impl Reads {
     pub(super) fn take(cx: &mut CompileContext<'_>) -> Self {
+        // a name that is compiled once and used again reports what it reads only once
+        cx.forget_names();
         Self {
             whole: std::mem::take(&mut cx.reads),
             account: std::mem::take(&mut cx.reads_account),

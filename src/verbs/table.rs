@@ -49,6 +49,7 @@ impl Pass {
         };
         check_terms(cx, info, fields);
         cx.memo = Some(0);
+        cx.forget_names();
         cx.cells.clear();
         cx.reads.clear();
         cx.tails.clear();
@@ -77,6 +78,7 @@ impl Pass {
         let (reads, cells) = (Reads::take(cx), std::mem::take(&mut cx.cells));
         let reason = Reason::parse(cx, fields, &scope);
         cx.memo = None;
+        cx.forget_names();
         Some(Self { id: id.clone(), span, info, when, select, list: own, stop, failing, reason, gate_reads, reads, cells, verb })
     }
 }

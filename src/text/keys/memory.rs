@@ -32,6 +32,8 @@ pub(super) struct Finds {
     pub(super) first: Box<[Find]>,
     /// The text was searched to its end.
     pub(super) whole: bool,
+    /// What the search took, in steps of the work of a build: a build pays it also if the search was made before.
+    pub(super) steps: u64,
 }
 
 /// The cache, shared by the builds of a ruleset.

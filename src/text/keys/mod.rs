@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aho_corasick::AhoCorasick;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::work;
+
 mod memory;
 
 use memory::{Find, Finds, Memory};
@@ -53,7 +55,11 @@ pub struct Hit {
 }
 
 /// The most overlapping finds per byte of a text; more end the search of that text.
-const MOST_FINDS: usize = 256;
+const MOST_FINDS: usize = 64;
+/// So many finds take as long as a step of the work of a build.
+const FINDS_PER_STEP: u64 = 4;
+/// The bytes that a byte of a key takes in an automaton, about.
+const BYTES_PER_BYTE: usize = 16;
 /// The most compiled sets that are kept.
 const MOST_SETS: usize = 64;
 
@@ -126,12 +132,15 @@ impl KeySet {
     fn first(&self, text: &str) -> Finds {
         let mut first = Vec::new();
         let mut seen = FxHashSet::default();
+        let mut finds = 0_u64;
         let whole = self.search(text, |key, start, end| {
+            finds += 1;
             if seen.insert(key) {
                 first.push(Find { key, start, end });
             }
         });
-        Finds { first: first.into(), whole }
+        let steps = finds / FINDS_PER_STEP + work::steps_of(text.len());
+        Finds { first: first.into(), whole, steps }
     }
 
     /// Calls `found` for every key in the text. False if there were so many finds that the rest was left out.
@@ -273,6 +282,9 @@ impl Lookup {
         if new.is_empty() {
             return Ok(());
         }
+        // also if another build has compiled them before, so that every build takes the same work
+        let bytes: usize = new.iter().map(|key| key.text.len().saturating_add(BYTES_PER_BYTE)).sum();
+        work::make(bytes.saturating_mul(BYTES_PER_BYTE))?;
         let set = (u32::try_from(self.compiled).unwrap_or(u32::MAX), sets.get(new)?);
         self.compiled = self.keys.len();
         self.anywhere.resize(self.compiled, false);
@@ -335,7 +347,7 @@ impl Read {
         let texts = self.texts.get(from..).unwrap_or_default();
         for (base, Numbered { number, set }) in sets {
             for (n, finds) in all.memory.get(*number, texts, |text| set.first(text)).iter().enumerate() {
-                whole &= finds.whole;
+                whole &= finds.whole && work::spend(finds.steps).is_ok();
                 for Find { key, start, end } in finds.first.iter().copied() {
                     self.first.entry(base + key).or_insert(Hit { text: from + n, start, end });
                     if let Some(found) = anywhere.get_mut((base + key) as usize) {

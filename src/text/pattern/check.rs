@@ -136,6 +136,22 @@ fn backrefs_certain(node: &Node, done: &mut Vec<usize>) -> bool {
     }
 }
 
+/// The longest texts for patterns whose time grows with the length of the text, with its square and with its cube.
+const LINEAR: usize = 1 << 20;
+const SQUARE: usize = 8_000;
+const CUBE: usize = 400;
+
+/// What a search may take in the engine without any bound of its own, in steps of the work of a build: a part of the
+/// worst case, which few texts come near to. `limit` is what [`bounded_length`] gave.
+pub(super) fn steps(length: usize, limit: usize) -> u64 {
+    let length = length as u64;
+    match limit {
+        LINEAR => length / 8,
+        SQUARE => length.saturating_mul(length) / 8,
+        _ => length.saturating_mul(length).saturating_mul(length) / 8,
+    }
+}
+
 /// How many characters of text the pattern may be given in an engine without any bound of its own, so that a
 /// search stays below about 10^8 steps; or why it may be given none.
 pub(super) fn bounded_length(tree: &Tree) -> Result<usize, &'static str> {
@@ -143,9 +159,9 @@ pub(super) fn bounded_length(tree: &Tree) -> Result<usize, &'static str> {
         return Err("a repeated part can itself match in several ways");
     }
     match degree(&tree.root) {
-        Degree { overlapping: 0, scans: false } => Ok(1 << 20),
-        Degree { overlapping: 0 | 1, .. } => Ok(8_000),
-        Degree { overlapping: 2, .. } => Ok(400),
+        Degree { overlapping: 0, scans: false } => Ok(LINEAR),
+        Degree { overlapping: 0 | 1, .. } => Ok(SQUARE),
+        Degree { overlapping: 2, .. } => Ok(CUBE),
         _ => Err("several repeated parts can match the same text"),
     }
 }

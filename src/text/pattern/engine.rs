@@ -2,13 +2,18 @@
 
 use super::check::{self, Facts};
 use super::print::{Reader, print};
+use super::size::{self, Size};
 use super::tree::{Flags, Node, Tree};
+use super::wary::Wary;
 use super::{Bound, Captures, Match, PatternError};
+use crate::text::work;
 
 /// Most attempts of the bounded engine in a thorough search. Each place where a match may begin takes one.
-const STEPS: usize = 1_000_000;
+const STEPS: usize = 300_000;
 /// Most attempts in a quick search.
 const QUICK_STEPS: usize = 2_000;
+/// What a thorough search takes, in steps of the work of a build.
+const STEPS_OF_WORK: u64 = 600_000;
 /// Longest text it is given, in bytes.
 const TEXT: usize = 400_000;
 /// The same where a look-around may read the whole text at each attempt.
@@ -26,6 +31,8 @@ const LONGEST_JAVASCRIPT: usize = 10_000;
 pub(super) struct Engines {
     /// For texts whose only line ends are `\n`, where the exact engine is slower.
     plain: Option<regex::Regex>,
+    /// Run before an automaton that may come to have very many states.
+    wary: Option<Box<Wary>>,
     exact: Engine,
 }
 
@@ -47,30 +54,36 @@ struct Bounded {
 }
 
 /// The engine for a tree; `source` is what it was parsed from.
-pub(super) fn choose(tree: &Tree, source: &str, flags: Flags) -> Result<Engines, PatternError> {
+pub(super) fn choose(tree: &Tree, size: Size, source: &str, flags: Flags) -> Result<Engines, PatternError> {
     let facts = check::facts(tree, flags.ignore_case, flags.unicode);
     let needs_backtracking = facts.needs_backtracking || (flags.ignore_case && flags.unicode && has_boundary(&tree.root));
     if !facts.javascript_only && !needs_backtracking {
-        let regex = automaton(tree, flags)?;
+        let (regex, wary) = automaton(tree, size, flags)?;
         if !(flags.multiline && has_line_anchor(&tree.root)) {
-            return Ok(Engines { plain: None, exact: Engine::Automaton(regex) });
+            return Ok(Engines { plain: None, wary, exact: Engine::Automaton(regex) });
         }
-        return bounded(tree, flags, facts).map(|exact| Engines { plain: Some(regex), exact });
+        size::backtracks(tree, size)?;
+        return bounded(tree, flags, facts).map(|exact| Engines { plain: Some(regex), wary, exact });
     }
+    size::backtracks(tree, size)?;
     let first_reason = if facts.javascript_only {
         None
     } else {
         match bounded(tree, flags, facts) {
-            Ok(exact) => return Ok(Engines { plain: None, exact }),
+            Ok(exact) => return Ok(Engines { plain: None, wary: None, exact }),
             Err(error) => Some(error),
         }
     };
-    javascript(tree, source.len(), flags).map(|exact| Engines { plain: None, exact }).map_err(|error| first_reason.unwrap_or(error))
+    javascript(tree, source.len(), flags)
+        .map(|exact| Engines { plain: None, wary: None, exact })
+        .map_err(|error| first_reason.unwrap_or(error))
 }
 
-fn automaton(tree: &Tree, flags: Flags) -> Result<regex::Regex, PatternError> {
+fn automaton(tree: &Tree, size: Size, flags: Flags) -> Result<(regex::Regex, Option<Box<Wary>>), PatternError> {
     let text = print(tree, flags, Reader::Automaton);
-    regex::RegexBuilder::new(&text).size_limit(SIZE).nest_limit(1_000).build().map_err(|error| match error {
+    let made = regex::RegexBuilder::new(&text).size_limit(SIZE).nest_limit(1_000).build();
+    let wary = || size.wary.then(|| Box::new(Wary::new(&text, size.parts)));
+    made.map(|regex| (regex, wary())).map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => PatternError::too_costly(0, "the pattern is too large when its counts are written out"),
         _ => PatternError::bad(0, "the pattern names a Unicode property that does not exist"),
     })
@@ -130,7 +143,12 @@ fn has_plain_lines(text: &str) -> bool {
 
 impl Engines {
     pub(super) fn literal(text: &str) -> Self {
-        Self { plain: None, exact: Engine::Text(text.into()) }
+        Self { plain: None, wary: None, exact: Engine::Text(text.into()) }
+    }
+
+    /// Whether a search may give up although an automaton makes it.
+    pub(super) fn is_wary(&self) -> bool {
+        self.wary.is_some()
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -144,9 +162,11 @@ impl Engines {
 
     /// Prepares a search of `text`; checks of the whole text are made once.
     pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<Search<'a>, Bound> {
+        work::read(text.len()).map_err(|_| Bound::Steps)?;
+        let wary = self.wary.as_deref();
         let how = match (&self.plain, &self.exact) {
-            (Some(regex), _) if has_plain_lines(text) => How::Automaton(regex),
-            (_, Engine::Automaton(regex)) => How::Automaton(regex),
+            (Some(regex), _) if has_plain_lines(text) => How::Automaton(regex, wary),
+            (_, Engine::Automaton(regex)) => How::Automaton(regex, wary),
             (_, Engine::Text(find)) => How::Text(find),
             (_, Engine::Bounded(bounded)) => {
                 within(text, bounded.limit)?;
@@ -154,6 +174,7 @@ impl Engines {
             }
             (_, Engine::JavaScript { regex, limit }) => {
                 within(text, *limit)?;
+                work::spend(check::steps(text.len(), *limit)).map_err(|_| Bound::Steps)?;
                 How::JavaScript(regex)
             }
         };
@@ -169,7 +190,7 @@ pub(super) struct Search<'a> {
 
 enum How<'a> {
     Text(&'a str),
-    Automaton(&'a regex::Regex),
+    Automaton(&'a regex::Regex, Option<&'a Wary>),
     Bounded { bounded: &'a Bounded, full: usize },
     JavaScript(&'a regress::Regex),
 }
@@ -183,8 +204,9 @@ impl Search<'_> {
                 let start = at + start;
                 alone(Match { start, end: start + find.len() })
             }),
-            How::Automaton(regex) if groups == 0 => regex.find_at(text, at).map(|m| alone(Match { start: m.start(), end: m.end() })),
-            How::Automaton(regex) => {
+            How::Automaton(_, Some(wary)) if !wary.look(text, at)? => None,
+            How::Automaton(regex, _) if groups == 0 => regex.find_at(text, at).map(|m| alone(Match { start: m.start(), end: m.end() })),
+            How::Automaton(regex, _) => {
                 let hit = regex.captures_at(text, at);
                 hit.and_then(|c| collect(groups, |n| c.get(n).map(|m| Match { start: m.start(), end: m.end() })))
             }
@@ -192,12 +214,14 @@ impl Search<'_> {
                 let mut hit = bounded.quick.captures_from_pos(text, at);
                 if hit.is_err() && *full > 0 {
                     *full -= 1;
+                    work::spend(STEPS_OF_WORK).map_err(|_| Bound::Steps)?;
                     hit = bounded.thorough.captures_from_pos(text, at);
                 }
                 let hit = hit.map_err(|_| Bound::Steps)?;
                 hit.and_then(|c| collect(groups, |n| c.get(n).map(|m| Match { start: m.start(), end: m.end() })))
             }
             How::JavaScript(regex) => {
+                work::read(text.len().saturating_sub(at)).map_err(|_| Bound::Steps)?;
                 let hit = regex.find_from(text, at).next();
                 hit.and_then(|m| collect(groups, |n| m.group(n).map(|r| Match { start: r.start, end: r.end })))
             }

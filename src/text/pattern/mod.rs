@@ -11,13 +11,16 @@ mod check;
 mod engine;
 mod pattern_parser;
 mod print;
+mod size;
 mod tree;
 mod units;
+mod wary;
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use crate::text::work;
 use engine::Engines;
 pub use tree::Flags;
 pub use units::Searched;
@@ -81,6 +84,9 @@ pub enum Bound {
     },
 }
 
+/// What compiling one part of a pattern takes, in steps of the work of a build.
+const STEPS_PER_PART: u64 = 10;
+
 /// Longest text that [`Pattern::replace`] makes, in bytes.
 pub const MOST_OUTPUT: usize = 64 << 20;
 
@@ -140,6 +146,7 @@ struct Inner {
     names: Vec<Option<Arc<str>>>,
     engines: Engines,
     units: units::Units,
+    parts: u64,
 }
 
 impl Pattern {
@@ -180,9 +187,20 @@ impl Pattern {
     fn made(source: &str, flags: &str, by_units: bool) -> Result<Self, PatternError> {
         let parsed = read_flags(flags, source.len())?;
         let tree = pattern_parser::parse(source, parsed)?;
-        let engines = engine::choose(&tree, source, parsed)?;
+        let size = size::of(&tree, parsed)?;
+        if by_units {
+            pay(source.len(), size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+        }
+        let engines = engine::choose(&tree, size, source, parsed)?;
         let units = if by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
-        Ok(Self(Arc::new(Inner { text: format!("/{source}/{flags}").into(), flags: parsed, names: tree.names, engines, units })))
+        Ok(Self(Arc::new(Inner {
+            text: format!("/{source}/{flags}").into(),
+            flags: parsed,
+            names: tree.names,
+            engines,
+            units,
+            parts: size.parts,
+        })))
     }
 
     /// A pattern that matches all occurrences of `text` itself.
@@ -190,7 +208,7 @@ impl Pattern {
     pub fn literal(text: &str) -> Self {
         let flags = Flags { global: true, ..Flags::default() };
         let engines = Engines::literal(text);
-        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines, units: units::Units::Same }))
+        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines, units: units::Units::Same, parts: 1 }))
     }
 
     /// The text that it was made from.
@@ -220,7 +238,21 @@ impl Pattern {
     /// Whether its engine may need more than one look at each character.
     #[must_use]
     pub fn may_run_away(&self) -> bool {
-        matches!(self.engine(), "bounded" | "javascript")
+        matches!(self.engine(), "bounded" | "javascript") || self.0.engines.is_wary()
+    }
+
+    /// Pays for compiling it, where it was compiled before: every build takes the same work.
+    ///
+    /// # Errors
+    /// A bound of the work is reached.
+    pub fn pay(&self) -> Result<(), work::Exceeded> {
+        pay(self.0.text.len(), self.0.parts)
+    }
+
+    /// How large it is, with counts written out: what compiling it costs.
+    #[must_use]
+    pub fn parts(&self) -> u64 {
+        self.0.parts
     }
 
     /// Whether the text holds a match, by units.
@@ -306,6 +338,10 @@ impl Pattern {
     }
 }
 
+fn pay(bytes: usize, parts: u64) -> Result<(), work::Exceeded> {
+    work::read(bytes).and_then(|()| work::spend(parts.saturating_mul(STEPS_PER_PART)))
+}
+
 /// The text with the matches of several patterns replaced in one walk from left to right, or nothing if there is no
 /// match. Where several match at one place, the first of them counts. `with` gets the number of the pattern and pushes
 /// what its match is replaced by. All matches are replaced, with or without the flag `g`.
@@ -367,6 +403,8 @@ const MOST_CACHED: usize = 512;
 pub fn cached(text: &str) -> Result<Pattern, PatternError> {
     static KNOWN: LazyLock<Mutex<FxHashMap<Arc<str>, Pattern>>> = LazyLock::new(Mutex::default);
     if let Some(pattern) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+        // if no work is left, the next step fails
+        let _ = pattern.pay();
         return Ok(pattern.clone());
     }
     let pattern = Pattern::parse(text)?;

@@ -4,7 +4,11 @@
 
 mod chats;
 mod dialects;
+mod doubling;
+mod functions;
+mod loading;
 mod lore;
+mod patterns;
 mod presets;
 mod wire;
 

@@ -310,7 +310,8 @@ impl<'a> Scan<'a> {
     fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
         let st = self.env.st;
         st.pattern(word, None).map_err(|error| {
-            st.warn_of_key(Code::RegexBad, item, word, &format!("is no usable pattern: {}", error.reason));
+            let code = if error.fault == crate::text::pattern::Fault::Bad { Code::RegexBad } else { Code::RegexUnsafe };
+            st.warn_of_key(code, item, word, &format!("is no usable pattern: {}", error.reason));
             error.fault == crate::text::pattern::Fault::Bad
         })
     }

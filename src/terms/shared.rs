@@ -1,0 +1,138 @@
+//! Large facts and values that several places name: compiled once, shared by all of them, and evaluated once within one
+//! evaluation of the outermost.
+//!
+//! Without that, forty values that each name the next one twice would be compiled and evaluated 2⁴⁰ times. A value that
+//! is used again is paid for by its size all the same, because it may be written out in each place.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::Value;
+use crate::text::work;
+
+use super::eval::{Env, Fault};
+use super::{Cond, Expr};
+
+/// What a value takes beside its text, about.
+const VALUE: usize = 16;
+
+/// A compiled fact or value that several places hold.
+#[derive(Debug)]
+pub struct Shared<T> {
+    /// What it holds.
+    pub of: T,
+    /// Which one it is; the numbers are those of one pack.
+    pub id: u32,
+    /// How many levels of items it depends on, as [`super::expr::Path::depends`].
+    pub depends: u8,
+    /// Whether evaluating it may take a draw.
+    pub draws: bool,
+}
+
+impl Shared<Expr> {
+    /// Shares a value.
+    #[must_use]
+    pub fn expr(id: u32, of: Expr) -> Expr {
+        let depends = level(|depth| of.refers(depth));
+        let draws = of.draws();
+        Expr::Shared(Arc::new(Self { of, id, depends, draws }))
+    }
+}
+
+impl Shared<Cond> {
+    /// Shares a condition.
+    #[must_use]
+    pub fn cond(id: u32, of: Cond) -> Cond {
+        let depends = level(|depth| of.refers(depth));
+        let draws = of.draws();
+        Cond::Shared(Arc::new(Self { of, id, depends, draws }))
+    }
+}
+
+fn level(refers: impl Fn(u8) -> bool) -> u8 {
+    (0..u8::MAX).find(|depth| !refers(*depth)).unwrap_or(u8::MAX)
+}
+
+/// What has been evaluated within the evaluations that are going on, outermost first.
+#[derive(Debug, Default)]
+pub(super) struct Shares(RefCell<Vec<Frame>>);
+
+/// One such evaluation.
+#[derive(Debug)]
+struct Frame {
+    /// The address of its environment, which lives as long as the evaluation.
+    env: usize,
+    /// The results, with what using them again costs.
+    known: FxHashMap<u32, (Value, usize)>,
+}
+
+impl Shares {
+    /// The frame that may hold the result: one that depends on no item is the same in all of them.
+    fn frame(&self, env: usize, depends: u8) -> Option<usize> {
+        let frames = self.0.borrow();
+        if depends == 0 {
+            return (!frames.is_empty()).then_some(0);
+        }
+        let last = frames.len().checked_sub(1)?;
+        frames.get(last).filter(|frame| frame.env == env).map(|_| last)
+    }
+
+    fn get(&self, frame: usize, id: u32) -> Option<(Value, usize)> {
+        self.0.borrow().get(frame)?.known.get(&id).cloned()
+    }
+
+    fn put(&self, frame: usize, id: u32, value: &Value, cost: usize) {
+        if let Some(frame) = self.0.borrow_mut().get_mut(frame) {
+            frame.known.insert(id, (value.clone(), cost));
+        }
+    }
+}
+
+impl Env<'_> {
+    /// Evaluates a shared fact or value, or takes its result from an evaluation that is going on.
+    pub(super) fn shared<T>(&self, shared: &Shared<T>, eval: impl FnOnce(&T) -> Result<Value, Fault>) -> Result<Value, Fault> {
+        pay(1)?;
+        if shared.draws {
+            return eval(&shared.of);
+        }
+        let shares = &self.memo.shares;
+        let here = std::ptr::from_ref(self).cast::<u8>().addr();
+        let Some(frame) = shares.frame(here, shared.depends) else {
+            shares.0.borrow_mut().push(Frame { env: here, known: FxHashMap::default() });
+            let value = eval(&shared.of);
+            shares.0.borrow_mut().pop();
+            return value;
+        };
+        if let Some((value, cost)) = shares.get(frame, shared.id) {
+            work::make(cost).map_err(|e| Fault::bound(e.to_string()))?;
+            return Ok(value);
+        }
+        let value = eval(&shared.of)?;
+        let cost = size(&value)?;
+        shares.put(frame, shared.id, &value, cost);
+        Ok(value)
+    }
+}
+
+fn pay(steps: u64) -> Result<(), Fault> {
+    work::spend(steps).map_err(|e| Fault::bound(e.to_string()))
+}
+
+/// The size of a value as it is when it is written out, where parts that it holds several times count each time.
+fn size(value: &Value) -> Result<usize, Fault> {
+    let mut bytes = 0_usize;
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        pay(1)?;
+        bytes = bytes.saturating_add(VALUE);
+        match value {
+            Value::Text(text) => bytes = bytes.saturating_add(text.len()),
+            Value::List(list) => open.extend(list.iter()),
+            Value::Map(map) => open.extend(map.values()),
+            _ => {}
+        }
+    }
+    Ok(bytes)
+}

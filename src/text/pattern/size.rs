@@ -1,0 +1,125 @@
+//! How large a pattern is once all its counts are written out, which is what an engine compiles; and how far its
+//! look-behinds reach.
+
+use super::PatternError;
+use super::check::nullable;
+use super::tree::{Flags, Node, Set, Tree};
+
+/// Parts of an automaton, whose engine takes linear time.
+const AUTOMATON: u64 = 50_000;
+/// Parts for the engines that backtrack.
+const BACKTRACKING: u64 = 10_000;
+/// Characters that a look-behind may reach back, if that is bounded at all.
+const BEHIND: u64 = 1_000;
+/// What a Unicode property adds to a set: its ranges, as sequences of bytes.
+const PROPERTY: u64 = 700;
+/// From so many written-out sets on, each of several characters, an automaton may come to have as many states as there
+/// are combinations of them.
+const WIDE: u64 = 24;
+
+/// The size of a pattern.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    /// Its parts, with counts written out.
+    pub parts: u64,
+    /// An automaton may come to have very many states.
+    pub wary: bool,
+}
+
+/// Measures a tree.
+///
+/// # Errors
+/// It is too large for every engine.
+pub(super) fn of(tree: &Tree, flags: Flags) -> Result<Size, PatternError> {
+    let parts = parts(&tree.root);
+    within(parts, AUTOMATON)?;
+    Ok(Size { parts, wary: wide(&tree.root, flags.ignore_case) > WIDE })
+}
+
+/// Checks a tree for the engines that backtrack.
+///
+/// # Errors
+/// It is too large for them.
+pub(super) fn backtracks(tree: &Tree, size: Size) -> Result<(), PatternError> {
+    within(size.parts, BACKTRACKING)?;
+    if reaches_far(&tree.root) {
+        return Err(PatternError::too_costly(0, format!("a look-behind reaches back more than {BEHIND} characters")));
+    }
+    Ok(())
+}
+
+fn within(parts: u64, most: u64) -> Result<(), PatternError> {
+    if parts <= most {
+        return Ok(());
+    }
+    Err(PatternError::too_costly(0, format!("the pattern is too large: with its counts written out it has more than {most} parts")))
+}
+
+/// How often an engine writes a repeated part out.
+fn copies(min: u32, max: Option<u32>) -> u64 {
+    u64::from(max.unwrap_or(min.saturating_add(1)).max(1))
+}
+
+fn parts(node: &Node) -> u64 {
+    let sum = |items: &[Node]| items.iter().fold(1_u64, |sum, item| sum.saturating_add(parts(item)));
+    match node {
+        Node::Set(set) => of_set(set),
+        Node::Concat(items) | Node::Alt(items) => sum(items),
+        Node::Capture(_, node) | Node::Look { node, .. } => parts(node).saturating_add(2),
+        Node::Repeat { node, min, max, .. } => parts(node).saturating_mul(copies(*min, *max)).saturating_add(1),
+        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 2,
+    }
+}
+
+fn of_set(set: &Set) -> u64 {
+    // a range beyond ASCII is several sequences of bytes
+    let beyond = set.ranges.iter().filter(|(_, last)| *last >= 0x80).count() as u64;
+    beyond.saturating_mul(4).saturating_add(PROPERTY.saturating_mul(set.props.len() as u64)).saturating_add(1)
+}
+
+/// How many sets of several characters there are with counts written out; a loop without an end counts once.
+fn wide(node: &Node, ignore_case: bool) -> u64 {
+    let sum = |items: &[Node]| items.iter().fold(0_u64, |sum, item| sum.saturating_add(wide(item, ignore_case)));
+    match node {
+        Node::Set(set) => u64::from(set.characters().is_none_or(|ranges| !alone(&ranges, ignore_case))),
+        Node::Concat(items) | Node::Alt(items) => sum(items),
+        Node::Capture(_, node) | Node::Look { node, .. } => wide(node, ignore_case),
+        Node::Repeat { node, min, max, .. } => wide(node, ignore_case).saturating_mul(copies(*min, *max)),
+        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 0,
+    }
+}
+
+/// Whether a set holds one character, or one letter in both cases where case does not matter.
+fn alone(ranges: &[(u32, u32)], ignore_case: bool) -> bool {
+    let folded = |c: u32| char::from_u32(c).map(|c| c.to_uppercase().flat_map(char::to_lowercase).collect::<String>());
+    match ranges {
+        [] => true,
+        [(first, last)] => first == last,
+        [(one, _), ..] => ignore_case && ranges.iter().all(|(first, last)| first == last && folded(*first) == folded(*one)),
+    }
+}
+
+/// Whether a look-behind of bounded width reaches back further than is allowed; one without bound is for another engine.
+fn reaches_far(node: &Node) -> bool {
+    match node {
+        Node::Look { ahead: false, node, .. } => reach(node) > BEHIND || reaches_far(node),
+        Node::Look { node, .. } | Node::Capture(_, node) | Node::Repeat { node, .. } => reaches_far(node),
+        Node::Concat(items) | Node::Alt(items) => items.iter().any(reaches_far),
+        _ => false,
+    }
+}
+
+/// The most characters that a node matches, as far as its counts are bounded.
+fn reach(node: &Node) -> u64 {
+    match node {
+        Node::Set(_) => 1,
+        Node::Concat(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(reach(item))),
+        Node::Alt(items) => items.iter().map(reach).max().unwrap_or(0),
+        Node::Capture(_, node) => reach(node),
+        Node::Repeat { node, min, max, .. } if !nullable(node) || max.is_some() => {
+            reach(node).saturating_mul(u64::from(max.unwrap_or(*min).max(1)))
+        }
+        Node::Repeat { node, .. } => reach(node),
+        _ => 0,
+    }
+}

@@ -1,0 +1,103 @@
+//! Packs that are costly to load: what the work of loading grows with is bounded.
+
+use std::cell::Cell;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tapster::Ruleset;
+use tapster::diag::Report;
+use tapster::pack::{Library, PackFiles, RuleFile, Shelf, Start};
+
+use crate::own;
+
+fn pipeline(rows: &str) -> String {
+    format!("kind = \"pipeline\"\nversion = 1\n{rows}")
+}
+
+fn told(files: &[(&str, &str)]) -> String {
+    own::pack("", files).err().map(|e| e.to_string()).unwrap_or_default()
+}
+
+/// A name of thirty letters that differs in its last ones.
+fn name(n: usize) -> String {
+    let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap_or(0));
+    format!("{}{}{}{}", "abcdefghijklmnopqrstuvwxyz", letter(n), letter(n / 26), letter(n / 676))
+}
+
+#[test]
+fn suggestions_for_thousands_of_unknown_names_end() {
+    let paths: String = (0..3_000).fold(String::new(), |mut out, n| {
+        let _ = write!(out, "[[path]]\nname = \"{}\"\ntype = \"text\"\n", name(n));
+        out
+    });
+    let unknown: Vec<String> = (0..1_500).map(|n| format!("\"$x{}\"", name(n))).collect();
+    let rules = pipeline(&format!("[[value]]\nname = \"v\"\nis = [{}]\n", unknown.join(", ")));
+    let scene = format!("kind = \"scene\"\nversion = 1\n{paths}");
+    let error = own::pack("", &[("scene.toml", &scene), ("pipeline.toml", &rules)]).err().unwrap();
+    let unknown = error.report.items().iter().filter(|d| d.message.contains("there is no scene path")).count();
+    let near = error.report.items().iter().filter(|d| d.help.as_ref().is_some_and(|help| help.contains("did you mean"))).count();
+    assert_eq!(unknown, 1_500);
+    assert!((1..200).contains(&near), "{near} suggestions");
+}
+
+#[test]
+fn more_mistakes_than_anyone_reads_are_counted_as_one() {
+    let unknown: Vec<String> = (0..5_000).map(|n| format!("\"$x{n}.y\"")).collect();
+    let told = told(&[("pipeline.toml", &pipeline(&format!("[[value]]\nname = \"v\"\nis = [{}]\n", unknown.join(", "))))]);
+    assert!(told.matches("there is no scene path").count() <= 2_000);
+    assert!(told.contains("the others are not reported"), "the rest is told");
+}
+
+#[test]
+fn a_text_of_very_many_references_is_walked_once() {
+    let rules = pipeline(&format!("[[value]]\nname = \"v\"\nis = \"{}\"\n", "é\\n{{$dialect}}".repeat(60_000)));
+    assert!(own::pack("", &[("pipeline.toml", &rules)]).is_ok());
+    // the place of a reference far behind is exact nevertheless
+    let rules = pipeline(&format!("[[value]]\nname = \"v\"\nis = \"{}{{{{$nowhere}}}}\"\n", "é\\n{{$dialect}}".repeat(100)));
+    let error = own::pack("", &[("pipeline.toml", &rules)]).err().unwrap();
+    let [mistake] = error.report.items() else { panic!("{error}") };
+    assert_eq!(error.sources.snippet(mistake.span.unwrap()), "$nowhere");
+}
+
+#[test]
+fn names_that_an_unreadable_file_may_define_are_looked_up_within_bounds() {
+    let unknown: Vec<String> = (0..1_900).map(|n| format!("\"$x{n}.y{n}\"")).collect();
+    let rules = pipeline(&format!("[[value]]\nname = \"v\"\nis = [{}]\n", unknown.join(", ")));
+    let broken = format!("x1.y1 = = \"{}\"", "word ".repeat(200_000));
+    let told = told(&[("a.toml", &broken), ("pipeline.toml", &rules)]);
+    assert!(told.contains("`x2.y2`") && !told.contains("`x1.y1`"), "{}", told.lines().take(20).collect::<Vec<_>>().join("\n"));
+}
+
+/// The shipped packs, counting how often each is asked for.
+struct Counted(AtomicUsize);
+
+impl Library for Counted {
+    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Shelf::default().find(name, report)
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn an_overlay_over_many_programs_loads_the_pack_below_once() {
+    let base = Ruleset::open("base", &[]).unwrap();
+    let made = Cell::new(0);
+    let programs = base.programs().list.iter().map(|program| {
+        made.set(made.get() + 1);
+        format!("[[pass]]\nname = \"{}/own\"\ndo = \"set\"\nset = {{ enabled = true }}\n", program.name)
+    });
+    let rules = programs.collect::<String>();
+    assert!(made.get() > 50, "{} programs", made.get());
+    let file = RuleFile {
+        name: "own.toml".into(),
+        path_in_pack: "own.toml".into(),
+        bytes: format!("kind = \"overlay\"\nversion = 1\nname = \"own\"\n{rules}").into_bytes(),
+    };
+    let counted = Counted(AtomicUsize::new(0));
+    let _ = Ruleset::load(&Start::Name("sillytavern".into()), &[tapster::pack::Overlay::File(file)], &counted);
+    assert!(counted.0.load(Ordering::Relaxed) < 10, "{} packs were read", counted.0.load(Ordering::Relaxed));
+}

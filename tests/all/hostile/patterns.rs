@@ -1,0 +1,96 @@
+//! Patterns that cost much to compile or to match: each is bounded, and all of a build together. Each test counts steps of
+//! work, never time.
+
+use super::*;
+use tapster::text::pattern::{Bound, Fault, Pattern};
+use tapster::text::work::Door;
+
+/// The steps that a build may take at most by default.
+const BUDGET: u64 = 100_000_000;
+
+fn refused(source: &str, flags: &str) -> String {
+    let door = Door::join();
+    let error = Pattern::new(source, flags).unwrap_err();
+    assert_eq!(error.fault, Fault::Unsafe, "{error}");
+    let (steps, _) = door.spent();
+    assert!(steps < 1_000_000, "{steps} steps for a pattern that is refused");
+    error.reason
+}
+
+#[test]
+fn a_look_behind_over_a_large_count_is_refused_and_told_with_its_entry() {
+    let source = r"(?<!\p{L}{0,65535}\W{2})";
+    assert!(refused(source, "u").contains("too large"));
+    let plan = built(&[book(&[entry(7, &json!({ "key": [format!("/{source}/u")] })), entry(2, &json!({}))])]);
+    assert!(prompt(&plan).contains("text 2") && !prompt(&plan).contains("text 7"));
+    assert!(plan.warnings.iter().any(|w| w.message.contains("`7`") && w.message.contains("too large")), "{:?}", plan.warnings);
+}
+
+#[test]
+fn a_look_behind_that_reaches_far_is_refused() {
+    assert!(refused("(?<=a[bc]{2000})d", "").contains("look-behind"));
+    assert!(Pattern::new("(?<=a[bc]{200})d", "").is_ok());
+}
+
+#[test]
+fn thousands_of_long_branches_are_refused() {
+    let branches: Vec<String> = (0..4_000).map(|n| format!("branch number {n:08}")).collect();
+    let source = branches.join("|");
+    refused(&format!("(?:{source})"), "");
+    refused(&format!("(?<!x)(?:{})", branches[..800].join("|")), "");
+    // as many words as a list of names has are no obstacle
+    let names = Pattern::new(&format!(r"\b(?:{})\b", branches[..2_000].join("|")), "i").unwrap();
+    assert_eq!(names.is_match("a BRANCH number 00001999."), Ok(true));
+}
+
+#[test]
+fn counts_in_counts_are_refused() {
+    refused("(?:(?:a{1000}){1000}){1000}", "");
+    refused("(?:[a-z]{999}){999}b(?=c)", "");
+}
+
+/// A text of two letters in which no part is like another one.
+fn noise(length: usize) -> String {
+    let mut state = 1_u32;
+    let letter = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if state >> 31 == 0 { 'a' } else { 'b' }
+    };
+    (0..length).map(letter).collect()
+}
+
+#[test]
+fn an_automaton_of_too_many_states_is_given_up() {
+    let text = noise(100_000);
+    let pattern = Pattern::new("a[ab]{400}q", "").unwrap();
+    assert!(pattern.may_run_away());
+    assert_eq!(pattern.is_match(&text), Err(Bound::Steps));
+    // where the text lets it be searched in linear time, it is
+    assert_eq!(pattern.is_match(&"c".repeat(100_000)), Ok(false));
+    let hit = format!("{}a{}q", "c".repeat(1_000), "ab".repeat(200));
+    assert_eq!(pattern.is_match(&hit), Ok(true));
+    assert_eq!(pattern.find_all(&hit, 1).map(|found| found.len()), Ok(1));
+}
+
+#[test]
+fn many_searches_that_are_not_linear_are_paid_for() {
+    let door = Door::join();
+    let text = noise(20_000);
+    let fails = |n: u32| Pattern::new(&format!("a[ab]{{400}}q{n}"), "").map_or(true, |pattern| pattern.is_match(&text).is_err());
+    let given_up = (0..200).filter(|n| fails(*n)).count();
+    assert!(given_up > 100, "{given_up}");
+    assert!(tapster::text::work::is_over());
+    assert!(door.spent().0 <= BUDGET);
+}
+
+#[test]
+fn large_patterns_of_many_entries_are_bounded_together() {
+    let entries: Vec<Value> = (0..2_000).map(|n| entry(n, &json!({ "key": [format!("/a[ab]{{9999}}q{n}/")] }))).collect();
+    let all: Vec<Value> = entries.into_iter().chain([entry(9_999, &json!({}))]).collect();
+    let door = Door::join();
+    let plan = built(&[book(&all)]);
+    assert!(prompt(&plan).contains("text 9999"));
+    assert!(door.spent().0 < BUDGET / 2, "{:?}", door.spent());
+    let refused = plan.warnings.iter().filter(|w| w.message.contains("the patterns of this build")).count();
+    assert!(refused > 1_500, "{refused} of {}", plan.warnings.len());
+}
