@@ -66,6 +66,8 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
         nearly: Vec::new(),
         complaints: 0,
         compared: 0,
+        compared_new: 0,
+        below: HashMap::new(),
     };
     for (number, layer) in layers.iter().enumerate() {
         merger.layer = &layer.name;
@@ -89,8 +91,13 @@ struct Merger<'a> {
     /// New rows of overlays with nearly the name of a row of a lower layer.
     nearly: Vec<fresh::Suspect>,
     complaints: usize,
-    /// Names compared so far.
+    /// Names compared so far for "did you mean".
     compared: usize,
+    /// Names of rows compared so far with names of new rows.
+    compared_new: usize,
+    /// How many rows each table had below the current layer. What the layer itself adds stands behind them until its
+    /// rows are moved.
+    below: HashMap<Arc<str>, usize>,
 }
 
 impl<'a> Merger<'a> {
@@ -116,6 +123,7 @@ impl<'a> Merger<'a> {
                 moves.entry(row.table.clone()).or_default().push((row.name.clone(), place.clone()));
             }
         }
+        self.below = self.merged.tables.iter().map(|(table, rows)| (table.clone(), rows.len())).collect();
         kept.into_iter().for_each(|row| self.put(row));
         moves.iter().for_each(|(table, moves)| self.moves(table, moves));
         removals.iter().for_each(|row| self.remove(row));

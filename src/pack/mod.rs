@@ -29,6 +29,7 @@ mod overlaid;
 mod rows;
 mod short_names;
 mod slips;
+mod times;
 mod unread;
 mod unused;
 mod upgrade;
@@ -127,7 +128,7 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     }
     overlay_files.iter().flatten().for_each(|file| resolver.overlay(file));
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
-    let allowed = allow::collect(&layers);
+    let allowed = allow::collect(&layers, &mut report);
     let mut merged = layer::merge(&layers, complete, &mut report);
     let removed = std::mem::take(&mut merged.removed);
     columns::settle(&merged, &mut report);

@@ -35,6 +35,28 @@ struct Inner {
     warnings: Report,
 }
 
+/// The most errors that a load reports, and the most other diagnostics.
+const MAX_REPORTED: usize = 300;
+
+/// Keeps the first errors and the first other diagnostics of a sorted report, and says how many more there are.
+fn bound(report: &mut Report) {
+    let (errors, others) = report.counts();
+    let mut kept = [0_usize; 2];
+    report.retain(|d| {
+        let of_kind = &mut kept[usize::from(d.severity == Severity::Error)];
+        *of_kind += 1;
+        *of_kind <= MAX_REPORTED
+    });
+    for (count, what, severity) in [(errors, "errors", Severity::Error), (others, "warnings", Severity::Warning)] {
+        if count > MAX_REPORTED {
+            let message = format!("{} more {what} are not shown", count - MAX_REPORTED);
+            let mut more = Diagnostic::new(Code::BoundExceeded, message).help("correct the others first");
+            more.severity = severity;
+            report.push(more);
+        }
+    }
+}
+
 /// Whether a code is about the shape of a single value, as a schema checks it.
 fn is_shape(code: &DiagnosticCode) -> bool {
     matches!(code.known(), Some(Code::SchemaUnknownKey | Code::SchemaType | Code::SchemaValue))
@@ -91,9 +113,10 @@ impl Ruleset {
         found.extend(wrong);
         super::directives::check(&pack, &mut found);
         super::operations::check(&pack, &mut found);
+        super::times::check(&pack, &mut found);
         unused::check(&pack, &programs, library, &mut found);
         unread.excuse(&mut found);
-        causes::removals(&removed, &mut found);
+        causes::removals(&removed, &pack, &mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error
         let errors = found.items().iter().filter(|d| d.severity == Severity::Error);
         let said: HashSet<Span> = errors.filter_map(|d| d.span).collect();
@@ -108,8 +131,10 @@ impl Ruleset {
         super::allow::apply(&allowed, &pack, &mut report);
         if report.has_errors() {
             report.sort();
+            bound(&mut report);
             return Err(PackError { report, sources: pack.sources });
         }
+        bound(&mut report);
         Ok(Self(Arc::new(Inner {
             pack,
             programs,

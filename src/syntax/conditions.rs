@@ -172,7 +172,8 @@ impl CompileContext<'_> {
         }
         if let Expr::Path(path) = &subject {
             self.literals(node, &mut |cx, word, at| {
-                let near = cx.names.near_path_word(&path.text, word).map(str::to_owned);
+                let words = cx.names.words.get(&*path.text).map_or(0, Vec::len);
+                let near = if cx.may_look(words, at) { cx.names.near_path_word(&path.text, word).map(str::to_owned) } else { None };
                 cx.seldom(&path.text, word, near, "path", at);
             });
         }
@@ -183,7 +184,8 @@ impl CompileContext<'_> {
     /// Warns of a literal that is nearly one of the usual words of a field.
     pub fn check_words(&mut self, field: &str, node: &Node) {
         self.literals(node, &mut |cx, word, at| {
-            let near = cx.names.near_word(field, word).map(str::to_owned);
+            let words = cx.names.field_words.get(field).map_or(0, Vec::len);
+            let near = if cx.may_look(words, at) { cx.names.near_word(field, word).map(str::to_owned) } else { None };
             cx.seldom(field, word, near, "field", at);
         });
     }
@@ -282,9 +284,9 @@ impl CompileContext<'_> {
                 let mut known: Vec<Arc<str>> = self.pack.tables.get("slot").into_iter().flat_map(|r| r.keys().cloned()).collect();
                 known.extend(self.names.regions.keys().cloned());
                 if !known.iter().any(|k| k.as_ref() == text) {
-                    let help = suggest::help(text, known.iter().map(AsRef::as_ref))
-                        .or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
-                    self.fail_for(text, Code::NoAnchorRow, node.span, format!("no slot or region is called `{text}`"), help);
+                    let near = if self.may_compare(known.len()) { suggest::help(text, known.iter().map(AsRef::as_ref)) } else { None };
+                    let help = near.or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
+                    self.fail_for_row((&["slot", "region"], text), Code::NoAnchorRow, node.span, format!("no slot or region is called `{text}`"), help);
                 }
             }
             Some(Type::Group) if !self.names.groups.is_empty() && !self.names.groups.contains_key(text) => {

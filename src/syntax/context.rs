@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, Node, Report, Span, inside, suggest};
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, Span, inside, suggest};
 use crate::model::{Fields, Pack};
 use crate::text::pattern::Pattern;
 
@@ -18,6 +18,13 @@ use crate::terms::{Cond, Library, Select};
 
 use super::dependencies::Dependencies;
 use super::named::{self, Named, OpenName};
+
+/// The most names that are compared for "did you mean" in total.
+const MAX_COMPARED: usize = 500_000;
+/// The most declared words that are compared with the words of rules in total.
+const MAX_LOOKED: usize = 2_000_000;
+/// The most errors that are kept, and the most other diagnostics. Fewer are shown.
+const MAX_FOUND: usize = 2_000;
 
 /// What `@` means at a position.
 #[derive(Debug, Clone)]
@@ -97,6 +104,12 @@ pub struct CompileContext<'p> {
     pub(super) depth: usize,
     /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
+    /// How many names were compared for "did you mean" so far.
+    compared: usize,
+    /// How many declared words were compared with words of rules so far.
+    looked: usize,
+    /// How many errors and how many other diagnostics were found so far.
+    found: [usize; 2],
 }
 
 impl<'p> CompileContext<'p> {
@@ -138,6 +151,9 @@ impl<'p> CompileContext<'p> {
             spent: 0,
             depth: 0,
             branches: 0,
+            compared: 0,
+            looked: 0,
+            found: [0; 2],
             pack,
         }
     }
@@ -152,12 +168,48 @@ impl<'p> CompileContext<'p> {
         self.push(Diagnostic::new(code, message).at(span).missing(missing), help);
     }
 
+    /// The same for the name of a row of one of these tables.
+    pub fn fail_for_row(
+        &mut self,
+        (tables, name): (&[&'static str], &str),
+        code: Code,
+        span: Span,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        self.push(Diagnostic::new(code, message).at(span).missing_row(tables, name), help);
+    }
+
     /// Adds a diagnostic about the current rule.
     pub fn warn(&mut self, d: Diagnostic) {
         self.push(d, None);
     }
 
+    /// Whether so many names may be compared with an unknown one. Comparing is slow, and a pack may have many names of
+    /// both kinds: after a while, unknown names are reported without a suggestion.
+    pub fn may_compare(&mut self, names: usize) -> bool {
+        self.compared = self.compared.saturating_add(names);
+        self.compared <= MAX_COMPARED
+    }
+
+    /// Whether so many words may be searched for one that a word is a slip of. Says once that they may not.
+    pub fn may_look(&mut self, words: usize, at: Span) -> bool {
+        let before = self.looked;
+        self.looked = before.saturating_add(words);
+        if before <= MAX_LOOKED && self.looked > MAX_LOOKED {
+            let message = "the rules compare so many words with so many declared ones that slips are not looked for from here on";
+            self.warn(Diagnostic::warning(Code::BoundExceeded, message).at(at).help("declare fewer `values`"));
+        }
+        self.looked <= MAX_LOOKED
+    }
+
     fn push(&mut self, mut d: Diagnostic, help: Option<String>) {
+        let [errors, others] = &mut self.found;
+        let found = if d.severity == Severity::Error { errors } else { others };
+        *found += 1;
+        if *found > MAX_FOUND {
+            return;
+        }
         if !self.rule.is_empty() {
             d = d.rule(self.rule.clone());
         }
@@ -173,8 +225,10 @@ impl<'p> CompileContext<'p> {
 
     /// Reports a name that nothing defines.
     pub fn unknown<'a>(&mut self, what: &str, name: &str, span: Span, known: impl IntoIterator<Item = &'a str>) {
-        let help = suggest::help(name, known).or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is")));
-        self.fail_for(name, Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
+        let known: Vec<&str> = known.into_iter().collect();
+        let near = if self.may_compare(known.len()) { suggest::help(name, known) } else { None };
+        let help = near.or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is")));
+        self.fail_for_row((tables_of(what), name), Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
     }
 
     /// The number of a list. If there is none, reports an error and returns a number that no list has, so that
@@ -299,7 +353,7 @@ impl<'p> CompileContext<'p> {
                     && let Some(near) = self.names.near_sibling(&fixed).map(str::to_owned)
                 {
                     let help = Some(format!("did you mean `{near}`? otherwise declare it as a [[path]] row"));
-                    self.fail_for(&fixed, Code::NameUnknown, span, format!("no row declares `{fixed}`"), help);
+                    self.fail_for_row((&["path"], &fixed), Code::NameUnknown, span, format!("no row declares `{fixed}`"), help);
                 }
                 (Root::Scene { list }, 0)
             }
@@ -314,8 +368,9 @@ impl<'p> CompileContext<'p> {
 
     /// Reports a path that nothing declares.
     fn unknown_path(&mut self, path: &str, span: Span) {
-        let known: Vec<String> = self.names.path_names().map(str::to_owned).collect();
-        let near = suggest::nearest(path, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+        let may_compare = self.may_compare(self.names.paths.len());
+        let known = self.names.path_names().filter(|_| may_compare);
+        let near = suggest::nearest(path, known).map(|near| format!("did you mean `{near}`?"));
         let head = path.split('.').next().unwrap_or(path);
         let name = path.strip_prefix("state.");
         let help = match (near, name) {
@@ -328,7 +383,8 @@ impl<'p> CompileContext<'p> {
         };
         let what = if name.is_some() { "state" } else { "scene path" };
         let shown = name.unwrap_or(path);
-        self.fail_for(path, Code::NameUnknown, span, format!("there is no {what} `{shown}`"), Some(help));
+        let rows: (&[&str], _) = if name.is_some() { (&["state"], shown) } else { (&["path"], path) };
+        self.fail_for_row(rows, Code::NameUnknown, span, format!("there is no {what} `{shown}`"), Some(help));
     }
 
     /// A row type that has a field of this name: that of the items at hand, or else the first one.
@@ -397,8 +453,10 @@ impl<'p> CompileContext<'p> {
         };
         if !self.names.knows_field(types.as_deref(), name) {
             let known: Vec<String> = self.names.field_names(types.as_deref()).map(str::to_owned).collect();
+            let may_compare = self.may_compare(known.len());
             let of = types.map(|t| format!("`{}` items have no", t.join("` or `")));
-            let help = suggest::help(name, known.iter().map(String::as_str)).or_else(|| Some("declare it as a [[field]] row".into()));
+            let near = suggest::help(name, known.iter().map(String::as_str).filter(|_| may_compare));
+            let help = near.or_else(|| Some("declare it as a [[field]] row".into()));
             let message = format!("{} field `{name}`", of.as_deref().unwrap_or("there is no"));
             self.fail_for(name, Code::NameUnknown, span, message, help);
         }
@@ -437,6 +495,29 @@ impl<'p> CompileContext<'p> {
             rest = after.strip_prefix('.').unwrap_or(after);
         }
         out
+    }
+}
+
+/// The tables whose rows are what a message calls so.
+fn tables_of(what: &str) -> &'static [&'static str] {
+    match what {
+        "account" => &["account"],
+        "budget group" => &["budget_group"],
+        "code" => &["code"],
+        "event" => &["event"],
+        "fact" => &["fact"],
+        "form" => &["form"],
+        "format" => &["format"],
+        "function" => &["function"],
+        "list" => &["list"],
+        "pass with `do = \"repeat\"`" => &["pass"],
+        "program" => &["program"],
+        "ruler" => &["ruler"],
+        "scene path" => &["path"],
+        "stream" => &["stream"],
+        "template" => &["template"],
+        "value" => &["value"],
+        _ => &[],
     }
 }
 

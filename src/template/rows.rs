@@ -104,7 +104,7 @@ fn unknown_task(pack: &Pack, task: &Node, revision: &str, report: &mut Report) {
     let of = if known.contains(&name) { format!(" for templates of revision `{revision}`") } else { String::new() };
     let help = suggest::help(name, known).filter(|_| of.is_empty());
     let message = format!("no row of the pack defines the task `{}`{of}: the template's sources are not checked", short::word(name));
-    let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing(name);
+    let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing_row(&["task"], name);
     report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".to_owned())));
 }
 

@@ -4,6 +4,7 @@
 //! come from `[[field]]` rows (`rowtype/field`). A reference to any other name is an error with a suggestion.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -339,10 +340,13 @@ impl Names {
             return None;
         }
         let (above, last) = path.rsplit_once('.')?;
-        let below = |known: &&str| known.rsplit_once('.').is_some_and(|(parent, _)| parent == above);
-        let described = self.paths.iter().filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
-        let mut siblings = described.filter(below);
-        siblings.find(|known| known.rsplit_once('.').is_some_and(|(_, name)| suggest::is_misspelt_key(last, name)))
+        let prefix = format!("{above}.");
+        let below = self.paths.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
+        let below = below.take_while(|(known, _)| known.starts_with(&prefix));
+        let mut described = below.filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
+        // a name with further dots is no sibling
+        let is_near = |known: &&str| known.get(prefix.len()..).is_some_and(|name| !name.contains('.') && suggest::is_misspelt_key(last, name));
+        described.find(is_near)
     }
 
     /// The field of these row types, or of any if none are given, that an unknown key of an item is with a slip.

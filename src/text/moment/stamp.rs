@@ -7,6 +7,11 @@ use super::{date_parser, free, millis_of};
 use crate::model::Value;
 use crate::text::pattern::{self, Captures, Pattern};
 
+/// The named groups that a pattern may have.
+pub(crate) const PARTS: &[&str] = &["epoch", "year", "month", "day", "hour", "minute", "second", "millisecond", "half"];
+/// Those of which a pattern needs one.
+pub(crate) const NEEDED: &[&str] = &["epoch", "year"];
+
 /// The milliseconds since 1970; `zone` is the local clock's distance from UTC in minutes. The first row whose pattern
 /// matches decides; without one, the text is a date in a usual notation.
 pub(super) fn parse(text: &str, zone: i64, stamps: &Value) -> Result<Option<i64>, String> {
