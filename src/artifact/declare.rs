@@ -151,7 +151,8 @@ impl Check<'_> {
             {
                 let near = suggest::help(writer, self.out.writers.keys().map(AsRef::as_ref));
                 let message = format!("artifact `{}` belongs to `{writer}`, which is neither a writer nor an operation", artifact.name);
-                let complaint = Diagnostic::new(Code::NameUnknown, message).at(place(row, "writer")).missing_row(&["writer", "operation"], &**writer);
+                let complaint =
+                    Diagnostic::new(Code::NameUnknown, message).at(place(row, "writer")).missing_row(&["writer", "operation"], &**writer);
                 self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]` or `[[operation]]`".to_owned())));
             }
         }

@@ -32,7 +32,9 @@ pub(super) fn collect(layers: &[LayerDocs], report: &mut Report) -> Vec<Allow> {
     let allowed = rows.by_ref().take(MAX_ROWS).filter_map(row).collect();
     if let Some(more) = rows.next() {
         let message = format!("a pack has at most {MAX_ROWS} rows `allow`; this row and those after it do not count");
-        report.push(Diagnostic::new(Code::BoundExceeded, message).at(more.span).help("leave out `in`, so that one row accepts a code everywhere"));
+        report.push(
+            Diagnostic::new(Code::BoundExceeded, message).at(more.span).help("leave out `in`, so that one row accepts a code everywhere"),
+        );
     }
     allowed
 }
@@ -44,10 +46,15 @@ impl Allow {
             && found.code == *self.code
             && self.within.as_deref().is_none_or(|name| concerns(found, name, pack))
     }
+
+    fn unused(&self, what: &str, help: String) -> Diagnostic {
+        let complaint = Diagnostic::new(Code::AllowUnused, format!("this `allow` of `{}` {what}", self.code));
+        complaint.at(self.span).help(help)
+    }
 }
 
-/// Removes what is allowed from a report of loading, and adds a warning for each `allow` that accepts nothing.
-pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) {
+/// Removes what is allowed from a report, and returns the rows that have accepted nothing.
+fn remove<'a>(allowed: &'a [Allow], pack: &Pack, report: &mut Report) -> impl Iterator<Item = &'a Allow> + use<'a> {
     let mut used = vec![false; allowed.len()];
     report.retain(|found| {
         let by = allowed.iter().position(|allow| allow.accepts(found, pack));
@@ -56,11 +63,32 @@ pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) {
             false
         })
     });
+    allowed.iter().zip(used).filter(|(_, used)| !used).map(|(allow, _)| allow)
+}
+
+/// The code of suspicions. Loading gives it too.
+const OF_SUSPICIONS: Code = Code::NameNearly;
+
+/// Removes what is allowed from a report of suspicions, and adds a warning for each row that has accepted nothing.
+pub(super) fn apply_to_suspicions(unsettled: &[Allow], pack: &Pack, report: &mut Report) {
+    for allow in remove(unsettled, pack, report) {
+        report.push(allow.unused("accepts no warning", "take the row away, or correct its `in`".to_owned()));
+    }
+}
+
+/// Removes what is allowed from a report of loading, and adds a warning for each `allow` that accepts nothing. The rows
+/// that may accept a suspicion are returned.
+pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) -> Vec<Allow> {
+    let mut unsettled = Vec::new();
     let own: BTreeSet<&str> = own_codes(pack).collect();
-    for allow in allowed.iter().zip(&used).filter(|(_, used)| !**used).map(|(allow, _)| allow) {
+    for allow in remove(allowed, pack, report) {
         let code = Code::of(&allow.code);
         let is_error = report.items().iter().any(|d| d.severity == Severity::Error && d.code == *allow.code);
         let help = match code.map(Code::raised) {
+            _ if code == Some(OF_SUSPICIONS) => {
+                unsettled.push(allow.clone());
+                continue;
+            }
             Some(Raised::Build | Raised::Either) => continue,
             None if own.contains(&*allow.code) => continue,
             Some(Raised::Elsewhere) => "it is not about rules, so no rule file can accept it; take the row away".to_owned(),
@@ -70,9 +98,9 @@ pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) {
                 .unwrap_or_else(|| "docs/reference/codes.md lists the codes".to_owned()),
         };
         let what = if code.is_some() { "accepts no warning" } else { "names a code that nothing here has" };
-        let complaint = Diagnostic::new(Code::AllowUnused, format!("this `allow` of `{}` {what}", allow.code));
-        report.push(complaint.at(allow.span).help(help));
+        report.push(allow.unused(what, help));
     }
+    unsettled
 }
 
 /// The codes that rows of the pack give to warnings and errors of their own.

@@ -16,8 +16,7 @@ const MOST: usize = 5;
 /// still higher layer has added again is not removed.
 pub(super) fn removals(removed: &[Removed], pack: &Pack, report: &mut Report) {
     let is_gone = |row: &&Removed| !pack.tables.get(&row.table).is_some_and(|rows| rows.contains_key(&row.name));
-    let gone: HashMap<(&str, &str), &Removed> =
-        removed.iter().filter(is_gone).map(|row| ((&*row.table, &*row.name), row)).collect();
+    let gone: HashMap<(&str, &str), &Removed> = removed.iter().filter(is_gone).map(|row| ((&*row.table, &*row.name), row)).collect();
     if gone.is_empty() {
         return;
     }

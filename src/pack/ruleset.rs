@@ -32,6 +32,8 @@ struct Inner {
     artifacts: Arc<Declarations>,
     readings: Readings,
     allowed: Vec<Allow>,
+    /// Those of them that accept a suspicion, or nothing.
+    unsettled: Vec<Allow>,
     warnings: Report,
 }
 
@@ -125,10 +127,7 @@ impl Ruleset {
         report.retain(|d| !(d.code == Code::SchemaMissingKey && d.span.is_some_and(|span| lacking.contains(&span))));
         report.extend(found);
         causes::wrong_pack(&mut report);
-        if !report.has_errors() {
-            slips::check(&pack, &mut report);
-        }
-        super::allow::apply(&allowed, &pack, &mut report);
+        let unsettled = super::allow::apply(&allowed, &pack, &mut report);
         if report.has_errors() {
             report.sort();
             bound(&mut report);
@@ -145,6 +144,7 @@ impl Ruleset {
             artifacts: Arc::new(artifacts),
             readings,
             allowed,
+            unsettled,
             warnings: report,
         })))
     }
@@ -221,6 +221,16 @@ impl Ruleset {
     #[must_use]
     pub fn warnings(&self) -> &Report {
         &self.0.warnings
+    }
+
+    /// What may be a mistake in rules that can be used as they are: words that are probably slips. `tapster check` reports
+    /// it beside the [`warnings`](Self::warnings).
+    #[must_use]
+    pub fn suspicions(&self) -> Report {
+        let mut report = Report::default();
+        slips::check(&self.0.pack, &mut report);
+        super::allow::apply_to_suspicions(&self.0.unsettled, &self.0.pack, &mut report);
+        report
     }
 
     /// Whether a rule file accepts this warning of a build with `[[allow]]`.

@@ -46,7 +46,8 @@ fn pattern(pack: &Pack, node: &Node, text: &str) -> Vec<Diagnostic> {
             let group = format!("(?<{name}>");
             let at = text.find(&group).map_or(node.span, |at| inside::place_in_text(&pack.sources, node, at + 3));
             let near = suggest::nearest(name, stamp::PARTS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            let help = near.unwrap_or_else(|| format!("the parts of a date are {}; write `(?:…)` for a group that is none", stamp::PARTS.join(", ")));
+            let help = near
+                .unwrap_or_else(|| format!("the parts of a date are {}; write `(?:…)` for a group that is none", stamp::PARTS.join(", ")));
             Diagnostic::new(Code::NameUnknown, format!("there is no part of a date `{name}`")).at(at).help(help)
         })
         .collect();

@@ -132,7 +132,11 @@ impl Compile<'_> {
             let dialects = self.forms.keys().filter_map(|name| name.strip_suffix("/payload"));
             let help = suggest::help(&row.name, dialects).unwrap_or_else(|| "the row has the name of a dialect".to_owned());
             let message = format!("there is no dialect `{}` that could {could}", row.name);
-            self.say(Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing_row(&["form"], format!("{}/payload", row.name)), row, &help);
+            self.say(
+                Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing_row(&["form"], format!("{}/payload", row.name)),
+                row,
+                &help,
+            );
         }
     }
 

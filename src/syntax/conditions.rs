@@ -286,7 +286,13 @@ impl CompileContext<'_> {
                 if !known.iter().any(|k| k.as_ref() == text) {
                     let near = if self.may_compare(known.len()) { suggest::help(text, known.iter().map(AsRef::as_ref)) } else { None };
                     let help = near.or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
-                    self.fail_for_row((&["slot", "region"], text), Code::NoAnchorRow, node.span, format!("no slot or region is called `{text}`"), help);
+                    self.fail_for_row(
+                        (&["slot", "region"], text),
+                        Code::NoAnchorRow,
+                        node.span,
+                        format!("no slot or region is called `{text}`"),
+                        help,
+                    );
                 }
             }
             Some(Type::Group) if !self.names.groups.is_empty() && !self.names.groups.contains_key(text) => {

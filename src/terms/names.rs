@@ -345,7 +345,8 @@ impl Names {
         let below = below.take_while(|(known, _)| known.starts_with(&prefix));
         let mut described = below.filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
         // a name with further dots is no sibling
-        let is_near = |known: &&str| known.get(prefix.len()..).is_some_and(|name| !name.contains('.') && suggest::is_misspelt_key(last, name));
+        let is_near =
+            |known: &&str| known.get(prefix.len()..).is_some_and(|name| !name.contains('.') && suggest::is_misspelt_key(last, name));
         described.find(is_near)
     }
 

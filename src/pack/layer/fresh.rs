@@ -64,8 +64,7 @@ impl Merger<'_> {
             let (known_of, known_last) = parts(known);
             // two passes of one verb are seldom told apart by an `s`
             let same_verb = || &*new.table == "pass" && verb(&new.fields).is_some_and(|own| verb(&row.fields) == Some(own));
-            known_of == of
-                && (suggest::is_slip(last, known_last) || suggest::differ_in_s(last, known_last) && same_verb())
+            known_of == of && (suggest::is_slip(last, known_last) || suggest::differ_in_s(last, known_last) && same_verb())
         });
         if let Some((near, _)) = near {
             let near = near.clone();

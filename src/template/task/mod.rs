@@ -173,6 +173,10 @@ fn homeless(table: &str, row: &Row, tasks: &[Task], report: &mut Report) {
     let help = help.unwrap_or_else(|| format!("name the row `TASK/NAME`, with a [[task]] row `TASK`, or name it in `{table}s` of a task"));
     let message = if task.is_empty() { format!("{table} `{}` belongs to no task", row.name) } else { format!("there is no task `{task}`") };
     report.push(
-        Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing_row(&["task"], &*task).rule(format!("{table} {}", row.name)).help(help),
+        Diagnostic::new(Code::NameUnknown, message)
+            .at(row.name_span)
+            .missing_row(&["task"], &*task)
+            .rule(format!("{table} {}", row.name))
+            .help(help),
     );
 }

@@ -217,7 +217,11 @@ fn is_same(a: &Path, b: &Path) -> bool {
 /// Loads, merges and compiles, and returns all diagnostics.
 fn compiled(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Found {
     match Ruleset::load(start, overlays, library) {
-        Ok(rules) => Found { report: rules.warnings().clone(), sources: rules.pack().sources.clone() },
+        Ok(rules) => {
+            let mut report = rules.warnings().clone();
+            report.extend(rules.suspicions());
+            Found { report, sources: rules.pack().sources.clone() }
+        }
         Err(rejected) => Found { report: rejected.report, sources: rejected.sources },
     }
 }
