@@ -228,7 +228,7 @@ impl Ruleset {
     #[must_use]
     pub fn suspicions(&self) -> Report {
         let mut report = Report::default();
-        slips::check(&self.0.pack, &mut report);
+        slips::check(&self.0.pack, &self.0.warnings, &mut report);
         super::allow::apply_to_suspicions(&self.0.unsettled, &self.0.pack, &mut report);
         report
     }

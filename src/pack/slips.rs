@@ -53,8 +53,11 @@ struct Count<'p> {
     foreign: bool,
 }
 
-/// Warns of words that are probably slips.
-pub(super) fn check(pack: &Pack, report: &mut Report) {
+/// Warns of words that are probably slips, except where something is told already.
+pub(super) fn check(pack: &Pack, told: &Report, report: &mut Report) {
+    let spans: HashSet<(SourceId, u32)> = told.items().iter().filter_map(|d| d.span).map(|span| (span.source, span.start)).collect();
+    // a reference is told with its `$`, a text with its quote
+    let is_told = |at: Span| (0..=1).any(|more| spans.contains(&(at.source, at.start.saturating_sub(more))));
     let language = Language::of_schemas();
     let mut count = Count { pack, words: BTreeMap::new(), foreign: false };
     let foreign_files = foreign_files(pack, language);
@@ -77,18 +80,18 @@ pub(super) fn check(pack: &Pack, report: &mut Report) {
         let is_rare = seen.times == 1 && word.len() >= SHORTEST_SLIP;
         is_rare && !language.words.contains(&***word) && !PROPERTIES.contains(&&***word)
     });
-    let mut told: Vec<(Span, &str, &str, usize)> = Vec::new();
+    let mut slips: Vec<(Span, &str, &str, usize)> = Vec::new();
     for (word, seen) in once.take(MOST) {
-        let Some(place) = seen.place else { continue };
+        let Some(place) = seen.place.filter(|at| !is_told(*at)) else { continue };
         let own = letters(word);
         let near = known.iter().filter(|(other, _, bits)| (bits ^ own).count_ones() <= 2 && suggest::is_slip_of_one(word, other));
         // the most frequent one, and of equals the first
         if let Some((other, times, _)) = near.max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(a.0))) {
-            told.push((place, word, other, *times));
+            slips.push((place, word, other, *times));
         }
     }
-    told.sort_unstable();
-    for (place, word, other, times) in told.into_iter().take(MOST_TOLD) {
+    slips.sort_unstable();
+    for (place, word, other, times) in slips.into_iter().take(MOST_TOLD) {
         let message = format!("`{word}` occurs nowhere else in the rules, and is nearly `{other}`, which occurs {times} times");
         let help = format!("write `{other}` if that is meant; otherwise choose a word that is less like it");
         report.push(Diagnostic::new(Code::NameNearly, message).at(place).help(help));

@@ -1,6 +1,7 @@
 //! Overlays that change a program which builds of the pack do not run, although those of a pack below do.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Report, suggest};
 use crate::model::Pack;
@@ -21,6 +22,7 @@ pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn Library, rep
     let layer = |span| pack.sources.place(span).map(|place| place.layer).unwrap_or_default();
     let run = running(pack, programs);
     let mut told: HashSet<&str> = HashSet::new();
+    let mut homes: HashMap<Arc<str>, HashSet<String>> = HashMap::new();
     for row in pack.tables.get("pass").into_iter().flat_map(|rows| rows.values()) {
         let Some((program, _)) = row.name.rsplit_once('/') else { continue };
         let span = row.patched.last().copied().unwrap_or(row.name_span);
@@ -29,7 +31,7 @@ pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn Library, rep
         }
         let declared = pack.tables.get("program").and_then(|rows| rows.get(program)).map(|row| layer(row.span));
         let Some(home) = declared.filter(|home| !overlays.contains(&**home) && **home != *pack.name) else { continue };
-        if !runs_at_home(program, &home, library) {
+        if !homes.entry(home).or_insert_with_key(|home| running_at_home(home, library)).contains(program) {
             continue;
         }
         let message =
@@ -40,10 +42,10 @@ pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn Library, rep
     }
 }
 
-/// Whether builds of the pack that declares a program run it.
-fn runs_at_home(program: &str, home: &str, library: &dyn Library) -> bool {
+/// The programs that builds of a pack alone run. What is wrong with that pack is reported where it is loaded.
+fn running_at_home(home: &str, library: &dyn Library) -> HashSet<String> {
     let rules = Ruleset::load(&Start::Name(home.to_owned()), &[], library);
-    rules.is_ok_and(|rules| running(rules.pack(), rules.programs()).contains(program))
+    rules.map(|rules| running(rules.pack(), rules.programs()).into_iter().map(str::to_owned).collect()).unwrap_or_default()
 }
 
 /// The programs that a build or a payload runs.

@@ -165,20 +165,26 @@ impl CompileContext<'_> {
             }
             _ => None,
         };
-        if let Expr::Field(f) = &subject
-            && let Some((_, name)) = f.field.clone().filter(|_| f.rest.is_empty())
-        {
-            self.check_words(&name, node);
-        }
-        if let Expr::Path(path) = &subject {
-            self.literals(node, &mut |cx, word, at| {
+        self.check_subject_words(&subject, node);
+        let test = self.test(node, kind);
+        Cond::test(subject, test, condition)
+    }
+
+    /// Warns of literals that are nearly one of the words of the path or the field that they are compared with.
+    fn check_subject_words(&mut self, subject: &Expr, node: &Node) {
+        match subject {
+            Expr::Field(f) => {
+                if let Some((_, name)) = f.field.clone().filter(|_| f.rest.is_empty()) {
+                    self.check_words(&name, node);
+                }
+            }
+            Expr::Path(path) => self.literals(node, &mut |cx, word, at| {
                 let words = cx.names.words.get(&*path.text).map_or(0, Vec::len);
                 let near = if cx.may_look(words, at) { cx.names.near_path_word(&path.text, word).map(str::to_owned) } else { None };
                 cx.seldom(&path.text, word, near, "path", at);
-            });
+            }),
+            _ => {}
         }
-        let test = self.test(node, kind);
-        Cond::test(subject, test, condition)
     }
 
     /// Warns of a literal that is nearly one of the usual words of a field.
@@ -195,14 +201,16 @@ impl CompileContext<'_> {
         match &node.data {
             Data::Text(word) => visit(self, word, node.span),
             Data::List(list) => list.iter().for_each(|node| self.literals(node, visit)),
-            Data::Table(table) => table.get("ne").into_iter().for_each(|f| self.literals(&f.node, visit)),
+            Data::Table(table) => {
+                ["ne", "in"].iter().filter_map(|test| table.get(*test)).for_each(|f| self.literals(&f.node, visit));
+            }
             _ => {}
         }
     }
 
     fn seldom(&mut self, name: &str, word: &str, near: Option<String>, table: &str, at: Span) {
         let Some(near) = near else { return };
-        let complaint = Diagnostic::new(Code::NameNearly, format!("`{name}` is seldom `{word}`"));
+        let complaint = Diagnostic::new(Code::NameNearly, format!("`{word}` is not one of the words that `{name}` usually is"));
         self.warn(complaint.at(at).help(format!("did you mean `{near}`? other words belong into `values` of its [[{table}]] row")));
     }
 
@@ -374,6 +382,9 @@ impl CompileContext<'_> {
         let (subject, condition) = self.subject(path.node.as_text().unwrap_or(""), path.node.span, mode);
         let value = table.get("value").map_or(Node { span: node.span, data: Data::Null }, |f| f.node.clone());
         let op_text = op.node.as_text().unwrap_or("").to_owned();
+        if matches!(op_text.as_str(), "eq" | "ne" | "in") {
+            self.check_subject_words(&subject, &value);
+        }
         let test = match op_text.as_str() {
             "eq" => self.test(&value, None),
             word => self.test_word(word, op.node.span, &value, None),

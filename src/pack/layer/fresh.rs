@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::rows::Incoming;
 use super::stale::changed_verb;
 use super::{MAX_COMPLAINTS, Merger};
-use crate::diag::{Code, Data, Diagnostic, Node, Span, Table, suggest};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, suggest};
 use crate::model::pack::Row;
 
 /// The most names of lower rows that names of new rows are compared with in total. The comparison is cheap for names of
@@ -46,6 +46,20 @@ impl Merger<'_> {
         let help = "if a new row is meant, choose another name and write `new = true`; for a patch, leave out what stays";
         let complaint = complaint.at(new.name_span).label("patches").related(old.name_span, "the row below").help(help);
         Some(complaint.rule(self.rule(&new.table, &new.name)))
+    }
+
+    /// What to say of a row of an overlay that says nothing but what the row of the lower layer says.
+    pub(super) fn unchanged(&self, new: &Incoming, old: &Row) -> Option<Diagnostic> {
+        let is_same =
+            |(key, field): (&Arc<str>, &Field)| old.fields.get(key).is_some_and(|below| below.node.to_json() == field.node.to_json());
+        let changes = new.replace || new.is_new || new.edit.is_some() || new.place.is_some() || !new.fields.iter().all(is_same);
+        if self.overlay.is_none() || changes {
+            return None;
+        }
+        let why = if new.fields.is_empty() { "it has no key besides its name" } else { "all its keys are as in the row below" };
+        let complaint = Diagnostic::new(Code::LayerUnchanged, format!("{} changes nothing: {why}", new.title()));
+        let complaint = complaint.at(new.name_span).related(old.name_span, "the row below").rule(self.rule(&new.table, &new.name));
+        Some(complaint.help("write what is to change, or take the row away"))
     }
 
     /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.

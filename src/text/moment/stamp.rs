@@ -61,7 +61,9 @@ impl<'a> Parts<'a> {
         let day = i8::try_from(self.number("day", 1)?).ok()?;
         let date = Date::new(year, i8::try_from(month).ok()?, day).ok()?;
         let hour = match self.part("half") {
-            Some(half) => self.number("hour", 0)? % 12 + if half.eq_ignore_ascii_case("pm") { 12 } else { 0 },
+            Some(half) => {
+                self.number("hour", 0).filter(|hour| (0..=12).contains(hour))? % 12 + if half.eq_ignore_ascii_case("pm") { 12 } else { 0 }
+            }
             None => self.number("hour", 0)?,
         };
         let (minute, second) = (self.number("minute", 0)?, self.number("second", 0)?);
