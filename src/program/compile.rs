@@ -21,7 +21,6 @@ use crate::verbs::Pass;
 use super::functions::{check_functions, origin};
 use super::{Program, Programs, cells};
 
-/// Tables that are compiled by other rooms and are not data for `$table`.
 /// Tables that the engine reads, and passes do not.
 const ENGINE_TABLES: &[&str] = &[
     "program",

@@ -3,7 +3,7 @@
 //!
 //! A slip is told if something new is said whose place, or another place that it names, is the line of the slip. So it is
 //! if something new is said that quotes the misspelt word and has a place elsewhere, such as that of a name which lost its
-//! row. The test prints how many there are of each.
+//! row, or, for a scene, the path of a value. The test prints how many there are of each.
 //!
 //! The mutants are chosen by a fixed hash of where the word stands, so an edit elsewhere does not change them. Words that
 //! may be anything, such as another program's keys or the names of new rows, are left out and counted. Slips that
@@ -33,6 +33,7 @@ const OF_OVERLAYS: usize = 80;
 const OF_SCENES: usize = 60;
 /// The share of them that is told, in percent.
 const TOLD: usize = 97;
+const SCENE: &str = "scene.toml";
 
 /// How a slip is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +108,7 @@ impl Said {
     fn of(d: &Diagnostic, sources: &Sources) -> Self {
         let spans = d.span.into_iter().chain(d.related.iter().map(|(span, _)| *span));
         let places = spans.filter_map(|span| sources.place(span)).map(|place| (place.file.to_string(), place.line as usize)).collect();
-        let texts = std::iter::once(d.message.clone()).chain(d.related.iter().map(|(_, text)| text.clone())).collect();
+        let texts = std::iter::once(&d.message).chain(&d.help).chain(d.related.iter().map(|(_, text)| text)).cloned().collect();
         Self { id: format!("{} {}", d.code, d.message), places, texts }
     }
 
@@ -121,12 +122,14 @@ impl Said {
 
     fn tells(&self, mutant: &Mutant, file: &str) -> Told {
         let line = mutant.text[..mutant.word.start].matches('\n').count() + 1;
+        // what a pack says of the data of a scene names the path of a value, which is its place there
+        let is_scene = file == SCENE;
         // every second piece stands between backticks
         let mut quoted = self.texts.iter().flat_map(|text| text.split('`').skip(1).step_by(2));
-        let is_whole = |text: &str| text.split(|c: char| !(c.is_alphanumeric() || "_-".contains(c))).any(|word| word == mutant.to);
+        let is_whole = |text: &str| text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == mutant.to);
         if self.places.iter().any(|(of, at)| of == file && *at == line) {
             Told::Place
-        } else if !self.places.is_empty() && quoted.any(is_whole) {
+        } else if (is_scene || !self.places.is_empty()) && quoted.any(is_whole) {
             Told::Word
         } else {
             Told::Silent
@@ -248,10 +251,10 @@ fn mutants_of_scenes() -> (Vec<(Mutant, Told)>, usize) {
     let told = on_all(&numbered, |(n, mutant)| {
         let folder = here.join(format!("mutant-{n}"));
         copy(Path::new(&mutant.word.file).parent().unwrap(), &folder);
-        std::fs::write(folder.join("scene.toml"), &mutant.text).unwrap();
+        std::fs::write(folder.join(SCENE), &mutant.text).unwrap();
         let found = lines(&folder);
         let _ = std::fs::remove_dir_all(&folder);
-        told(mutant, "scene.toml", &found, &before[&mutant.word.file])
+        told(mutant, SCENE, &found, &before[&mutant.word.file])
     });
     let _ = std::fs::remove_dir_all(&here);
     (mutants.into_iter().zip(told).collect(), all.left_out)
