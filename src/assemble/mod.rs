@@ -51,7 +51,7 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
     let plan = gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages)?;
     // what had not been read yet is read for the plan, and may also warn
     if st.refuses() {
-        let pass = st.warnings.borrow().first().map(|w| w.pass.clone()).unwrap_or_default();
+        let pass = st.refused().map(|w| w.pass).unwrap_or_default();
         return Err(BuildError::of(Halt::Warned, Some(short(&pass)), &st));
     }
     let given = Scene { data: Value::Null, draws: st.draws.borrow().rest(), ..scene.clone() };

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::diag::suggest;
 use crate::model::Value;
 use crate::pack::Ruleset;
@@ -14,6 +16,8 @@ use crate::terms::names::{Names, Type};
 const MOST: usize = 20;
 /// How many elements of a list are looked into: a chat is as long as it is.
 const MOST_ELEMENTS: usize = 64;
+/// How many different keys are compared with all fields of the pack.
+const MOST_COMPARED: usize = 300;
 /// How deep lists inside of items are looked into.
 const MOST_DEPTH: usize = 2;
 
@@ -32,74 +36,121 @@ pub(crate) struct Misfit {
 
 /// The values of a scene that do not fit.
 pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
-    let names = &rules.programs().rules.names;
-    let mut found = Vec::new();
-    for (path, declared) in &names.paths {
-        if declared.kind == Type::Any && !names.words.contains_key(path) {
-            continue;
+    let rules = &rules.programs().rules;
+    let names = &rules.names;
+    let mut search = Search { names, found: Vec::new(), near: FxHashMap::default(), compared: 0 };
+    search.paths(data);
+    let filled: Vec<&Arc<str>> = rules.lists.iter().map(|list| list.from.as_ref().unwrap_or(&list.name)).collect();
+    for list in &rules.lists {
+        let from = list.from.as_ref().unwrap_or(&list.name);
+        let Some(value) = data.at(from) else { continue };
+        let elements = value.elements();
+        if !list.rows.is_empty() {
+            let path = |n: usize| if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
+            let odd = elements.iter().enumerate().take(MOST_ELEMENTS).filter(|(_, element)| is_single(element));
+            search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), Type::Table, element)));
         }
-        let Some(value) = data.at(path).filter(|value| !value.is_null()) else { continue };
-        if !declared.kind.holds(value) {
-            found.push(wrong_type(path, declared.kind, value));
-        } else if let Some(words) = names.words.get(path)
-            && let Some(word) = value.as_str().filter(|word| !word.is_empty() && !words.iter().any(|known| **known == **word))
-        {
-            found.push(unknown_word(path, word, words));
-        }
-        if found.len() >= MOST {
-            return found;
-        }
-    }
-    for (path, value) in names.prefixes().filter_map(|path| Some((path, data.at(path)?))) {
-        if matches!(value, Value::Text(_) | Value::Int(_) | Value::Num(_) | Value::Bool(_)) && !names.paths.contains_key(path) {
-            found.push(wrong_type(path, Type::Table, value));
-        }
-    }
-    for list in &rules.programs().rules.lists {
-        let Some(from) = &list.from else { continue };
-        let value = data.at(from).cloned().unwrap_or_default();
-        let rows = !list.rows.is_empty();
-        for (n, element) in value.elements().iter().enumerate().take(MOST_ELEMENTS) {
-            if rows && element.as_map().is_none() && !element.is_null() && found.len() < MOST {
-                let path = if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
-                found.push(wrong_type(&path, Type::Table, element));
-            }
-        }
-        items(names, &list.rows, from, value.elements(), 0, &mut found);
+        search.items(&list.rows, from, elements, 0);
     }
     // lists that rules read without a list of the pack
-    let filled = |path: &str| rules.programs().rules.lists.iter().any(|list| list.from.as_deref().unwrap_or(&list.name) == path);
-    for path in names.paths.keys().filter(|path| !filled(path)) {
+    for path in names.paths.keys().filter(|path| !filled.contains(path)) {
         if let Some(elements) = data.at(path).and_then(Value::as_list) {
-            items(names, &[], path, elements, 1, &mut found);
+            search.items(&[], path, elements, 1);
         }
     }
-    found.truncate(MOST);
-    found
+    search.found.truncate(MOST);
+    search.found
 }
 
-/// Fields of items that are of another type, and keys that are a field with a slip. Lists inside of items are looked into
-/// for keys only, because their row types are not known.
-fn items(names: &Names, rows: &[Arc<str>], at: &str, elements: &[Value], depth: usize, found: &mut Vec<Misfit>) {
-    for (n, element) in elements.iter().enumerate().take(MOST_ELEMENTS) {
-        for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
-            if found.len() >= MOST {
+/// Whether a value is neither missing, a list nor a table.
+fn is_single(value: &Value) -> bool {
+    matches!(value, Value::Text(_) | Value::Int(_) | Value::Num(_) | Value::Bool(_))
+}
+
+/// A look through the values of a scene.
+struct Search<'r> {
+    names: &'r Names,
+    found: Vec<Misfit>,
+    /// By row types and key, the field that the key is with a slip: items of one list mostly have the same keys.
+    near: FxHashMap<(Vec<Arc<str>>, Arc<str>), Option<&'r str>>,
+    /// How many keys have been compared with the fields of the pack.
+    compared: usize,
+}
+
+impl<'r> Search<'r> {
+    /// Declared paths, and tables that declared paths are below.
+    fn paths(&mut self, data: &Value) {
+        let names = self.names;
+        for (path, declared) in &names.paths {
+            if declared.kind == Type::Any && !names.words.contains_key(path) {
+                continue;
+            }
+            let Some(value) = data.at(path).filter(|value| !value.is_null()) else { continue };
+            if !declared.kind.holds(value) {
+                self.found.push(wrong_type(path, declared.kind, value));
+            } else if let Some(words) = names.words.get(path)
+                && let Some(word) = value.as_str().filter(|word| !word.is_empty() && !words.iter().any(|known| **known == **word))
+            {
+                self.found.push(unknown_word(path, word, words));
+            }
+            if self.found.len() >= MOST {
                 return;
             }
-            let kind = if depth == 0 { names.field_type(Some(rows), field) } else { None };
-            let path = || format!("{at}.{n}.{field}");
-            if let Some(kind) = kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
-                found.push(wrong_type(&path(), kind, value));
-            } else if let Some(near) = names.near_field(rows, field) {
-                let message = format!("no rule reads `{}`", path());
-                found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
-            } else if let Some((word, near)) = value.as_str().and_then(|word| Some((word, names.near_word(field, word)?))) {
-                let message = format!("`{}` is seldom `{word}`", path());
-                found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
-            } else if let Some(inner) = value.as_list().filter(|_| depth < MOST_DEPTH) {
-                items(names, &[], &path(), inner, depth + 1, found);
+        }
+        for path in names.prefixes().filter(|path| !names.paths.contains_key(*path)) {
+            if let Some(value) = data.at(path).filter(|value| is_single(value)) {
+                self.found.push(wrong_type(path, Type::Table, value));
             }
         }
+    }
+
+    /// Fields of items that are of another type, and keys that are a field with a slip. Lists inside of items are looked
+    /// into for keys only, unless the pack declares the row types of their elements.
+    fn items(&mut self, rows: &[Arc<str>], at: &str, elements: &[Value], depth: usize) {
+        let names = self.names;
+        // of long lists the end counts, where the newest messages are
+        for (n, element) in elements.iter().enumerate().skip(elements.len().saturating_sub(MOST_ELEMENTS)) {
+            for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
+                if self.found.len() >= MOST {
+                    return;
+                }
+                let kind = match &**field {
+                    "enabled" => Some(Type::Boolean),
+                    _ if !rows.is_empty() => names.field_type(Some(rows), field),
+                    _ => None,
+                };
+                let path = || format!("{at}.{n}.{field}");
+                if let Some(kind) = kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
+                    self.found.push(wrong_type(&path(), kind, value));
+                } else if let Some(near) = self.near_field(rows, field) {
+                    let message = format!("no rule reads `{}`", path());
+                    self.found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
+                } else if let Some((word, near)) = value.as_str().and_then(|word| Some((word, names.near_word(field, word)?))) {
+                    let message = format!("`{}` is seldom `{word}`", path());
+                    self.found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
+                } else if let Some(inner) = value.as_list().filter(|_| depth < MOST_DEPTH) {
+                    let below = rows.iter().find_map(|row| names.element_rows.get(&(row.clone(), field.clone())));
+                    self.items(below.map_or(&[], Vec::as_slice), &path(), inner, depth + 1);
+                }
+            }
+        }
+    }
+
+    fn near_field(&mut self, rows: &[Arc<str>], field: &Arc<str>) -> Option<&'r str> {
+        let names = self.names;
+        if names.knows_field(None, field) {
+            return None;
+        }
+        if let Some(known) = self.near.get(&(rows.to_vec(), field.clone())) {
+            return *known;
+        }
+        if self.compared >= MOST_COMPARED {
+            return None;
+        }
+        self.compared += 1;
+        let near = names.near_field(rows, field);
+        self.near.insert((rows.to_vec(), field.clone()), near);
+        near
     }
 }
 

@@ -12,6 +12,8 @@ use super::typed::misfits;
 
 /// The most paths that one build warns of.
 const MOST: usize = 20;
+/// How many names of one table are compared with the declared ones.
+const MOST_KEYS: usize = 500;
 
 /// Warns of the scene's paths that no rule of the pack declares.
 pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
@@ -31,14 +33,14 @@ fn undeclared(rules: &Ruleset, data: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), data)];
     while let Some((path, value)) = open.pop() {
-        if found.len() == MOST {
+        if found.len() >= MOST {
             break;
         }
         match value {
             Value::Null => {}
             // a table that is declared as such may hold anything but a misspelt name of its own
             Value::Map(map) if names.paths.contains_key(path.as_str()) => {
-                let paths = map.keys().map(|key| format!("{path}.{key}"));
+                let paths = map.keys().take(MOST_KEYS).map(|key| format!("{path}.{key}"));
                 found.extend(paths.filter(|path| names.near_sibling(path).is_some()));
             }
             _ if names.paths.contains_key(path.as_str()) => {}
@@ -50,5 +52,6 @@ fn undeclared(rules: &Ruleset, data: &Value) -> Vec<String> {
             _ => found.push(path),
         }
     }
+    found.truncate(MOST);
     found
 }

@@ -1,7 +1,10 @@
 //! Settings that a payload does not have: what a scene or its preset asks for, and the dialect does not send.
 //!
-//! Which paths of the scene are settings is said by the rows of `option`. A setting counts as sent if the payload has its
-//! value, or a key of nearly its name, because dialects rename and limit what they send.
+//! The rows of `option` say which paths of the scene are settings, which of their values ask for nothing (`neutral`), and
+//! under which other keys dialects send them (`keys`). A setting counts as sent if the payload has a key that contains its
+//! name in any spelling, because dialects rename settings, or its whole text, list or table.
+
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -12,18 +15,27 @@ use crate::terms::State;
 
 /// The table whose rows name settings.
 const TABLE: &str = "option";
+/// The path of the pack's list of payload keys that hold no settings, such as messages.
+const CONTENT: &str = "payload.content_keys";
 
 /// Warns of each setting that the payload lacks.
 pub(super) fn warn(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, st: &State) {
     let Some(rows) = rules.pack().tables.get(TABLE) else { return };
+    let content = rules.programs().rules.values.at(CONTENT).cloned().unwrap_or_default();
+    let content: Vec<Arc<str>> = content.elements().iter().map(Value::to_text).collect();
     for row in rows.values() {
         let cell = |key: &str| row.fields.get(key).map(|field| &field.node);
+        let values = |key: &str| cell(key).map(Value::from).unwrap_or_default();
         let Some(path) = cell("path").and_then(|node| node.as_text()) else { continue };
-        if cell("told").and_then(|node| node.as_bool()) == Some(false) {
+        let given = plan.scene.at(path).unwrap_or(&Value::Null);
+        let neutral = values("neutral").elements().iter().any(|value| equal(value, given));
+        if cell("told").and_then(|node| node.as_bool()) == Some(false) || given.is_empty() || given == &Value::Bool(false) || neutral {
             continue;
         }
-        let given = plan.scene.at(path).unwrap_or(&Value::Null);
-        if !asks(given) || sent(path.rsplit('.').next().unwrap_or(path), &given.to_json(), payload) {
+        let last = path.rsplit('.').next().unwrap_or(path);
+        let names: Vec<String> =
+            values("keys").elements().iter().map(Value::to_text).chain([last.into()]).map(|name| plain(&name)).collect();
+        if sent(&names, &given.to_json(), payload, &content) {
             continue;
         }
         let message = format!("dialect `{dialect}` does not send `{path}` to this model");
@@ -32,34 +44,29 @@ pub(super) fn warn(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, 
     }
 }
 
-/// Whether a value asks for something: 0, 1 and negative numbers are what most settings have if they do nothing.
-fn asks(value: &Value) -> bool {
-    match value {
-        Value::Int(number) => *number > 1,
-        Value::Num(number) => number.abs() > f64::EPSILON && (number - 1.0).abs() > f64::EPSILON,
-        Value::Text(text) => !text.is_empty() && &**text != "auto",
-        Value::List(list) => !list.is_empty(),
-        _ => false,
-    }
+/// Whether two values are the same; 1 and 1.0 are.
+fn equal(a: &Value, b: &Value) -> bool {
+    a == b || a.as_f64().is_some_and(|number| b.as_f64() == Some(number))
 }
 
-/// Whether the payload has the value, or a key of this name in any spelling.
-fn sent(name: &str, value: &Json, payload: &Json) -> bool {
-    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
-    let name = plain(name);
-    let equal = |found: &Json| found == value || found.as_f64().is_some_and(|n| value.as_f64() == Some(n));
+/// A name without the marks and capitals in which spellings differ.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether the payload has a key of one of these names, or the value where that is more than a number.
+fn sent(names: &[String], value: &Json, payload: &Json, content: &[Arc<str>]) -> bool {
+    let whole = !value.is_number() && !value.is_boolean();
     let mut open = vec![payload];
     while let Some(found) = open.pop() {
-        if equal(found) {
-            return true;
-        }
         match found {
+            found if whole && found == value => return true,
             Json::Array(list) => open.extend(list),
             Json::Object(table) => {
-                // messages are not settings, and may be long
-                let settings = table.iter().filter(|(key, _)| !matches!(key.as_str(), "messages" | "contents" | "input" | "system"));
-                for (key, found) in settings {
-                    if plain(key).contains(&name) && !name.is_empty() && (name.len() > 1 || plain(key) == name) {
+                for (key, found) in table.iter().filter(|(key, _)| content.iter().all(|name| **name != ***key)) {
+                    let key = plain(key);
+                    let named = |name: &String| if name.len() > 1 { key.contains(name.as_str()) } else { key == *name };
+                    if !found.is_null() && names.iter().any(named) {
                         return true;
                     }
                     open.push(found);

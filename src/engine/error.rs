@@ -146,7 +146,7 @@ impl BuildError {
 
     /// The first warning, where warnings are errors.
     fn strict(st: &State, stage: Option<&str>) -> Self {
-        let warning = st.warnings.borrow().first().map(|w| format!("{} ({})", w.message, w.code)).unwrap_or_default();
+        let warning = st.refused().map(|w| format!("{} ({})", w.message, w.code)).unwrap_or_default();
         Self::plain(ErrorKind::StrictMode, stage, warning)
     }
 

@@ -62,6 +62,10 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
         st.trail = Some(std::cell::RefCell::default());
     }
     st.strict = scene.strict;
+    if st.strict {
+        let allowing = rules.clone();
+        st.accepts = Some(std::rc::Rc::new(move |warning| allowing.allows(warning)));
+    }
     let table = rules.macros().clone();
     let templates = TemplateCalls::new(rules.templates().clone(), rules.tasks().clone());
     st.set_renderer(std::rc::Rc::new(move |what, args, st| render::render(what, args, st, &table, &templates)));

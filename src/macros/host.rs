@@ -213,7 +213,7 @@ impl<'a> Macros<'a> {
                 let args = called.args.iter().cloned().map(Value::Text).collect();
                 match self.st.rules.scripts.call(function, &[Value::list(args), self.st.scene.clone()]) {
                     Ok(v) => MacroResult::Text(v.to_text()),
-                    Err(message) => MacroResult::Failed(format!("script `{function}`: {message}")),
+                    Err(message) => MacroResult::Failed(format!("macro `{}`: {message}", row.name)),
                 }
             }
             Gives::Function(function) => {

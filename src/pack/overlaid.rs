@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::extends::LayerDocs;
 use super::rows;
-use crate::diag::{Code, Diagnostic, Report};
+use crate::diag::{Code, Diagnostic, Node, Report, Table};
 use crate::model::pack::{Overlaid, Rows};
 
 /// The most decisions that are kept.
@@ -23,6 +23,7 @@ pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>, r
         let by: Arc<str> = layer.name.as_str().into();
         for doc in &layer.docs {
             let Some(table) = doc.table() else { continue };
+            out.extend(arranged(table, tables).map(|(table, row)| Overlaid { table, row, key: PLACE.into(), by: by.clone() }));
             let mut incoming = Vec::new();
             // mistakes have been reported when the layers were merged
             rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |_| {});
@@ -44,4 +45,18 @@ pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>, r
         }
     }
     out
+}
+
+/// The rows that `[arrange]` of a file puts into another order.
+fn arranged<'a>(doc: &'a Table, tables: &'a IndexMap<Arc<str>, Rows>) -> impl Iterator<Item = (Arc<str>, Arc<str>)> + 'a {
+    let arrange = doc.get("arrange").and_then(|field| field.node.as_table()).into_iter().flatten();
+    arrange.flat_map(move |(table, field)| {
+        let listed = field.node.as_list().into_iter().flatten().filter_map(Node::as_text).map(str::to_owned);
+        let within = field.node.as_table().into_iter().flatten().flat_map(|(program, order)| {
+            let names = order.node.as_list().into_iter().flatten().filter_map(Node::as_text);
+            names.map(move |name| format!("{program}/{name}"))
+        });
+        let known = move |name: String| tables.get(table)?.get_key_value(name.as_str()).map(|(name, _)| name.clone());
+        listed.chain(within).filter_map(known).map(|name| (table.clone(), name)).collect::<Vec<_>>()
+    })
 }

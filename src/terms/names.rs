@@ -188,6 +188,8 @@ pub struct Names {
     prefixes: BTreeSet<String>,
     /// Fields by row type.
     pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
+    /// By row type and field, the row types of the elements that a list in the field has.
+    pub element_rows: FxHashMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>,
     columns: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
     /// Draw streams.
     pub streams: BTreeMap<Arc<str>, Arc<str>>,
@@ -228,6 +230,10 @@ impl Names {
                                 fields.entry(head.into()).or_insert(Declared { kind: Type::Any, doc: "".into() });
                             }
                             fields.insert(field.into(), Declared { kind, doc: doc(&row.fields) });
+                            if let Some(rows) = row.fields.get("rows").and_then(|f| f.node.as_list()) {
+                                let rows = rows.iter().filter_map(Node::as_text).map(Arc::from).collect();
+                                names.element_rows.insert((row_type.into(), field.into()), rows);
+                            }
                             if let Some(usual) = row.fields.get("values").map(|f| words(pack, &f.node)) {
                                 names.field_words.entry(field.into()).or_default().extend(usual);
                             }
@@ -340,19 +346,16 @@ impl Names {
             return None;
         }
         let (above, last) = path.rsplit_once('.')?;
-        let prefix = format!("{above}.");
-        let below = self.paths.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
-        let below = below.take_while(|(known, _)| known.starts_with(&prefix));
-        let mut described = below.filter(|(_, declared)| !declared.doc.is_empty()).map(|(known, _)| known.as_ref());
-        // a name with further dots is no sibling
-        let is_near =
-            |known: &&str| known.get(prefix.len()..).is_some_and(|name| !name.contains('.') && suggest::is_misspelt_key(last, name));
-        described.find(is_near)
+        let first = format!("{above}.");
+        let below = self.paths.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
+        let below = below.take_while(|(known, _)| known.starts_with(&first)).filter(|(_, declared)| !declared.doc.is_empty());
+        let near = |known: &str| known.get(first.len()..).is_some_and(|name| !name.contains('.') && suggest::is_misspelt_key(last, name));
+        below.map(|(known, _)| known.as_ref()).find(|known| near(known))
     }
 
     /// The field of these row types, or of any if none are given, that an unknown key of an item is with a slip.
     #[must_use]
-    pub fn near_field<'a>(&'a self, types: &'a [Arc<str>], key: &str) -> Option<&'a str> {
+    pub fn near_field<'a>(&'a self, types: &[Arc<str>], key: &str) -> Option<&'a str> {
         if self.knows_field(None, key) {
             return None;
         }
@@ -404,7 +407,7 @@ impl Names {
     }
 
     /// The fields of these row types, or all fields, for suggestions.
-    pub fn field_names<'a>(&'a self, types: Option<&'a [Arc<str>]>) -> impl Iterator<Item = &'a str> {
+    pub fn field_names<'a>(&'a self, types: Option<&[Arc<str>]>) -> impl Iterator<Item = &'a str> {
         self.fields.iter().filter(move |(t, _)| types.is_none_or(|types| types.contains(t))).flat_map(|(_, f)| f.keys().map(AsRef::as_ref))
     }
 

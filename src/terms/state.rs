@@ -61,6 +61,8 @@ pub struct State {
     pub sparing: Cell<bool>,
     /// Warnings are treated as errors.
     pub strict: bool,
+    /// Whether a rule file accepts a warning, so that it is no error either.
+    pub accepts: Option<Rc<dyn Fn(&Diagnostic) -> bool>>,
     /// The running stage: the pass of the outermost program.
     pub stage: RefCell<Arc<str>>,
     /// Stages and hooks, in order, when tracing.
@@ -123,6 +125,7 @@ impl State {
             pass: RefCell::new(Arc::from("")),
             sparing: Cell::new(false),
             strict: false,
+            accepts: None,
             stage: RefCell::new(Arc::from("")),
             steps: RefCell::default(),
             notes: RefCell::default(),
@@ -242,20 +245,18 @@ impl State {
         }
         let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
         let source = match self.lookup(&names, None) {
-            Value::List(source) => Some(source),
-            item @ Value::Map(_) => Some(Arc::new(vec![item])),
-            _ => None,
+            Value::List(source) => source,
+            item @ Value::Map(_) => Arc::new(vec![item]),
+            _ => return,
         };
-        if let Some(source) = source {
-            let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
-            let shape = Shape { open: true, ..Shape::default() };
-            let remaining = source.len();
-            list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
-            drop(list);
-            if remaining < LAZY_FROM {
-                // unchanged elements cannot fail to load
-                let _ = self.force(id);
-            }
+        let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
+        let shape = Shape { open: true, ..Shape::default() };
+        let remaining = source.len();
+        list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
+        drop(list);
+        if remaining < LAZY_FROM {
+            // unchanged elements cannot fail to load
+            let _ = self.force(id);
         }
     }
 
@@ -282,15 +283,9 @@ impl State {
             let at = list.lazy_at().unwrap_or(0).min(list.items.len());
             list.items.insert(at, item);
             list.gap = at;
-            self.close(&mut list);
+            list.lazy = list.lazy.take().filter(|lazy| lazy.remaining > 0);
         }
         Ok(true)
-    }
-
-    fn close(&self, list: &mut List) {
-        if list.lazy.as_ref().is_some_and(|l| l.remaining == 0) {
-            list.lazy = None;
-        }
     }
 
     #[expect(clippy::type_complexity, reason = "a private pair of steps, named nowhere else")]

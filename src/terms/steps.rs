@@ -75,7 +75,7 @@ pub enum What {
 pub enum Sought {
     /// A pattern of the rule.
     Fixed(Arc<Pattern>),
-    /// A pattern or plain text that a reference gives.
+    /// A plain text that a reference gives: what a card or a message says is never a pattern.
     Of(Expr),
 }
 
@@ -89,8 +89,7 @@ impl Sought {
         if text.is_empty() {
             return Ok(None);
         }
-        let made = env.st.pattern(&text, None).map_err(|e| Fault::failed(format!("the pattern cannot be used: {}", e.reason)))?;
-        Ok(Some(Arc::new(made)))
+        Ok(Some(Arc::new(Pattern::literal(&text))))
     }
 
     fn refers(&self, depth: u8) -> bool {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::diag::Diagnostic;
 use crate::model::Value;
 use crate::model::plan::{Stat as Note, Step};
 
@@ -11,10 +12,17 @@ use super::lists::List;
 use super::state::{put, walk};
 
 impl State {
-    /// Whether a warning was raised while warnings are errors.
+    /// Whether a warning that no rule file accepts was raised while warnings are errors.
     #[must_use]
     pub fn refuses(&self) -> bool {
-        self.strict && !self.warnings.borrow().is_empty()
+        self.strict && self.refused().is_some()
+    }
+
+    /// The first warning that no rule file accepts.
+    #[must_use]
+    pub fn refused(&self) -> Option<Diagnostic> {
+        let accepted = |warning: &Diagnostic| self.accepts.as_ref().is_some_and(|accepts| accepts(warning));
+        self.warnings.borrow().iter().find(|warning| !accepted(warning)).cloned()
     }
 
     /// Records a value of the running stage for the trace; it is evaluated only when a trace is kept.

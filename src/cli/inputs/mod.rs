@@ -2,6 +2,7 @@
 
 pub(in crate::cli) mod endpoint;
 pub(in crate::cli) mod files;
+pub(in crate::cli) mod foreign;
 pub(in crate::cli) mod library;
 pub(in crate::cli) mod lines;
 pub(in crate::cli) mod parts;
@@ -30,7 +31,7 @@ use crate::cli::inputs::previous::Previous;
 use crate::cli::inputs::templated::Templated;
 use crate::cli::layout::head;
 use crate::cli::output::Show;
-use crate::cli::stop::Stop;
+use crate::cli::stop::{Exit, Stop};
 
 /// The most parts of a path that `--set` accepts.
 const MAX_PATH: usize = 32;
@@ -231,7 +232,11 @@ impl Inputs {
 /// Loads the pack and the overlays of a build.
 pub(in crate::cli) fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
     let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
-    library::open(&start, &parts.overlays, show)
+    library::open(&start, &parts.overlays, show).map_err(|stop| {
+        let paths = parts.overlays.iter().filter_map(|overlay| if let Overlay::Path(path) = overlay { Some(path) } else { None });
+        let said = paths.into_iter().find_map(|path| foreign::of(path, "an overlay", show));
+        said.map_or(stop, |said| Stop::new(Exit::No, said))
+    })
 }
 
 fn put<T>(old: &mut Option<T>, new: Option<T>) {

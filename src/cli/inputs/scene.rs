@@ -67,7 +67,15 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
 /// of, by the build.
 fn check(parts: &Parts, rules: &Ruleset, scene: &Scene) -> Result<(), Stop> {
     let mut report = Report::default();
-    for misfit in misfits(rules, &scene.data).into_iter().filter(|misfit| misfit.is_type) {
+    let mut found = misfits(rules, &scene.data);
+    // a value of the file that is no table gives way to the tables of other parts
+    found.extend(misfits(rules, &parts.scene));
+    let mut told: Vec<String> = Vec::new();
+    for misfit in found.into_iter().filter(|misfit| misfit.is_type) {
+        if told.contains(&misfit.path) {
+            continue;
+        }
+        told.push(misfit.path.clone());
         let written = parts.written.as_ref().and_then(|(node, _)| node_at(node, &misfit.path));
         let by_set = parts.set.iter().any(|(path, _)| *path == misfit.path);
         let by_now = misfit.path == "now" && parts.now.is_some();

@@ -8,6 +8,7 @@ use crate::pack::files::is_folder;
 use crate::pack::{Overlay, Start, json, toml};
 
 use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::foreign;
 use crate::cli::inputs::library;
 use crate::cli::inputs::parts::Named;
 use crate::cli::inputs::parts::Parts;
@@ -48,12 +49,27 @@ pub(in crate::cli) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts
     let bytes = bytes_of(&file, show)?;
     let base = file.parent().unwrap_or(Path::new("")).to_owned();
     let shown = if path == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
-    parse(&shown, &bytes, &base, show)
+    parse(&shown, &bytes, &base, show).map_err(|stop| match foreign::of(&file, "a scene file", show) {
+        Some(said) => Stop::new(Exit::No, said),
+        None => stop,
+    })
 }
 
 /// Reads the text of a scene file; paths in it begin at `base`.
 pub(in crate::cli) fn parse(shown: &str, bytes: &[u8], base: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
-    let mut reader = SceneReader { base: base.to_owned(), sources: Sources::default(), report: Report::default(), parts: Parts::default() };
+    parse_beside(shown, bytes, base, &[], show)
+}
+
+/// As [`parse`], with keys that the caller reads itself.
+pub(in crate::cli) fn parse_beside(
+    shown: &str,
+    bytes: &[u8],
+    base: &Path,
+    beside: &'static [&'static str],
+    show: &mut Show<'_, '_>,
+) -> Result<Parts, Stop> {
+    let (sources, report) = (Sources::default(), Report::default());
+    let mut reader = SceneReader { base: base.to_owned(), sources, report, parts: Parts::default(), beside };
     reader.document(shown, bytes);
     if reader.report.has_errors() {
         return Err(Stop::report(Exit::No, reader.report, reader.sources));
@@ -68,6 +84,8 @@ struct SceneReader {
     sources: Sources,
     report: Report,
     parts: Parts,
+    /// Keys that the caller reads itself.
+    beside: &'static [&'static str],
 }
 
 impl SceneReader {
@@ -96,6 +114,7 @@ impl SceneReader {
         let node = &field.node;
         match key {
             "about" => {}
+            _ if self.beside.contains(&key) => {}
             "pack" => self.parts.pack = self.text(node).map(|t| self.pack(&t)),
             "overlays" => self.parts.overlays = self.files(node).into_iter().map(Overlay::Path).collect(),
             "character" => self.parts.character = self.file(node),

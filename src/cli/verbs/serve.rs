@@ -9,7 +9,6 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
-use crate::import::MAX_FILE;
 use crate::pack::Ruleset;
 
 use crate::cli::inputs::parts::{Named, Parts};
@@ -19,6 +18,10 @@ use crate::cli::stop::{Exit, Stop};
 
 /// The most packs that are kept ready.
 const MAX_READY: usize = 32;
+/// The longest line, in bytes.
+const MAX_LINE: usize = 64 << 20;
+/// The keys of a line that are not those of a scene file.
+const OWN: &[&str] = &["id", "trace", "reload"];
 
 /// Answer scenes with prompts, line by line: JSON in, JSON out.
 ///
@@ -45,7 +48,7 @@ impl Serve {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let answer = answer(&line, &mut ready, show);
+            let answer = if line.len() > MAX_LINE { too_long() } else { answer(&line, &mut ready, show) };
             show.result(&format!("{answer}\n"));
             show.flush();
             if show.is_closed() {
@@ -56,19 +59,26 @@ impl Serve {
     }
 }
 
-/// The next line of standard input; `None` at its end.
+/// The next line of standard input; `None` at its end. Of a line that is longer than [`MAX_LINE`], the rest is skipped.
 fn next_line(show: &mut Show<'_, '_>) -> Result<Option<Vec<u8>>, Stop> {
+    let failed = |error: std::io::Error| Stop::could_not(Code::FileMissing, format!("standard input cannot be read: {error}"), "");
     let mut line = Vec::new();
     // one byte of buffer, so that nothing behind the line is taken from the stream
-    let most = MAX_FILE as u64 + 1;
-    let read = BufReader::with_capacity(1, (&mut *show.io.input).take(most)).read_until(b'\n', &mut line);
-    let failed = |error: std::io::Error| Stop::could_not(Code::FileMissing, format!("standard input cannot be read: {error}"), "");
-    read.map_err(failed)?;
-    if line.len() > MAX_FILE {
-        let message = format!("a line is longer than {} MiB", MAX_FILE >> 20);
-        return Err(Stop::could_not(Code::FileTooLarge, message, "name large files by their paths"));
+    let mut input = BufReader::with_capacity(1, &mut *show.io.input);
+    input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line).map_err(failed)?;
+    if line.len() > MAX_LINE && line.last() != Some(&b'\n') {
+        input.skip_until(b'\n').map_err(failed)?;
     }
     Ok(Some(line).filter(|line| !line.is_empty()))
+}
+
+/// The answer to a line that is too long to be read.
+fn too_long() -> Json {
+    let message = format!("a line is longer than {} MiB", MAX_LINE >> 20);
+    let complaint = Diagnostic::error(Code::FileTooLarge, message).help("name large files by their paths");
+    let mut report = Report::default();
+    report.push(complaint);
+    json!({ "id": null, "ok": false, "diagnostics": render::json(&report, &Sources::default()) })
 }
 
 /// The answer to one line.
@@ -76,6 +86,7 @@ fn answer(line: &[u8], ready: &mut Ready, show: &mut Show<'_, '_>) -> Json {
     let (asked, id) = match serde_json::from_slice::<Json>(line) {
         Ok(Json::Object(mut asked)) => {
             let id = asked.shift_remove("id").unwrap_or(Json::Null);
+            asked.retain(|key, _| OWN.contains(&key.as_str()));
             (Ok(asked), id)
         }
         Ok(_) => (Err("a line must be a JSON object".to_owned()), Json::Null),
@@ -83,7 +94,7 @@ fn answer(line: &[u8], ready: &mut Ready, show: &mut Show<'_, '_>) -> Json {
     };
     let near = show.near.len();
     let (result, mut kept) = show.keeping(|show| match asked {
-        Ok(asked) => prompt(asked, ready, show),
+        Ok(asked) => prompt(line, &asked, ready, show),
         Err(message) => Err(Stop::new(Exit::No, Diagnostic::new(Code::SyntaxJson, message).help("write one object on each line"))),
     });
     show.near.truncate(near);
@@ -101,19 +112,21 @@ fn answer(line: &[u8], ready: &mut Ready, show: &mut Show<'_, '_>) -> Json {
     Json::Object(out)
 }
 
-/// Builds what a line asks for.
-fn prompt(mut asked: Map<String, Json>, ready: &mut Ready, show: &mut Show<'_, '_>) -> Result<Json, Stop> {
-    let mut flag = |key: &str| match asked.shift_remove(key) {
+/// Builds what a line asks for; `own` has the keys that are not those of a scene file.
+fn prompt(line: &[u8], own: &Map<String, Json>, ready: &mut Ready, show: &mut Show<'_, '_>) -> Result<Json, Stop> {
+    let flag = |key: &str| match own.get(key) {
         None => Ok(false),
-        Some(Json::Bool(flag)) => Ok(flag),
-        Some(_) => Err(Stop::new(Exit::No, Diagnostic::new(Code::SchemaType, format!("`{key}` must be `true` or `false`")))),
+        Some(Json::Bool(flag)) => Ok(*flag),
+        Some(_) => {
+            let complaint = Diagnostic::new(Code::SchemaType, format!("`{key}` must be `true` or `false`"));
+            Err(Stop::new(Exit::No, complaint.help(format!("leave `{key}` out where it is not wanted"))))
+        }
     };
     let (trace, reload) = (flag("trace")?, flag("reload")?);
     if reload {
         ready.clear();
     }
-    let text = Json::Object(asked).to_string();
-    let mut parts = scene_file::parse("standard input", text.as_bytes(), Path::new(""), show)?;
+    let mut parts = scene_file::parse_beside("standard input", line, Path::new(""), OWN, show)?;
     own_input(&parts)?;
     templated::read_in(&mut parts, show)?;
     let rules = rules(&parts, ready, show)?;

@@ -1,6 +1,5 @@
 //! `tapster check`: reports every mistake of packs, overlays, single rule files and scenes in one run.
 
-mod foreign;
 mod scene;
 
 use std::path::Path;
@@ -14,6 +13,7 @@ use crate::pack::{Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start
 use crate::template::KIND;
 
 use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::foreign;
 use crate::cli::inputs::library::{beside_scene, shelf};
 use crate::cli::inputs::templated::{name_of, pack_around, pack_of};
 use crate::cli::output::Show;
@@ -97,8 +97,8 @@ impl Check {
             vec![self.file(file, &Overlay::File(read), show)]
         } else if let Some(scene) = scene::of(file, folder) {
             scene::check(&scene, show)
-        } else if !folder && let Some(said) = foreign::of(file, show) {
-            vec![said]
+        } else if !folder && let Some(said) = foreign::of(file, "a rule file", show) {
+            vec![Found { report: Report::from(said), sources: Sources::default() }]
         } else if !folder && is_rule_file(file) {
             show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
             vec![self.file(file, &Overlay::Path(file.to_owned()), show)]

@@ -8,7 +8,7 @@ mod rules;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic};
 use crate::model::plan::{Event, EvictionRecord};
 use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
@@ -157,9 +157,15 @@ pub(in crate::cli) fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     });
     part(&mut out, "trimmed", plan.evicted().iter().map(|r| evicted(r, rules)).collect());
     part(&mut out, "lost their place", plan.lost.iter().map(|(id, pass)| vec![one_line(id), by(pass, rules)]).collect());
-    let warnings = plan.warnings.iter().map(|w| vec![w.code.to_string(), one_line(&w.message), by(&w.pass, rules)]);
+    let warnings = plan.warnings.iter().map(|w| vec![w.code.to_string(), advised(w), by(&w.pass, rules)]);
     part(&mut out, "warnings", warnings.collect());
     out
+}
+
+/// What a warning says, and what to do.
+fn advised(warning: &Diagnostic) -> String {
+    let help = warning.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+    one_line(&format!("{}{help}", warning.message))
 }
 
 fn part(out: &mut String, title: &str, rows: Vec<Vec<String>>) {

@@ -93,8 +93,12 @@ struct Add {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster template list
-  tapster template list --store prompts --json")]
+  tapster template list --store prompts --json
+  tapster template list --pack ./my-pack            templates in revisions of this pack")]
 struct List {
+    /// A pack whose revisions the templates may be written in [default: the shipped ones].
+    #[arg(long, value_name = "PACK")]
+    pack: Option<String>,
     #[command(flatten)]
     place: Place,
 }
@@ -174,17 +178,17 @@ impl List {
     fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let shelf = self.place.open(show)?;
         let listing = wait(shelf.store.list()).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))?;
+        let start = self.pack.as_deref().map(Start::typed);
         let mut rows = Vec::new();
         for id in &listing.ids {
-            rows.push(
-                match shelf.read(id).and_then(|stored| own(id, &stored, &Asked::default(), None, show).map(|opened| (stored, opened))) {
-                    Ok((stored, opened)) => about(&opened.template, &stored),
-                    Err(stop) => {
-                        show.stop(stop);
-                        json!({ "id": id, "broken": true })
-                    }
-                },
-            );
+            let opened = |stored| own(id, &stored, &Asked::default(), start.as_ref(), show).map(|opened| (stored, opened));
+            rows.push(match shelf.read(id).and_then(opened) {
+                Ok((stored, opened)) => about(&opened.template, &stored),
+                Err(stop) => {
+                    show.stop(stop);
+                    json!({ "id": id, "broken": true })
+                }
+            });
         }
         for stranger in &listing.strangers {
             let message = format!("`{}` was not stored here and is passed over; `tapster template add` stores it", head(stranger, 200));
