@@ -43,11 +43,11 @@ const MAX_REPORTED: usize = 300;
 /// Keeps the first errors and the first other diagnostics of a sorted report, and says how many more there are.
 fn bound(report: &mut Report) {
     let (errors, others) = report.counts();
-    let mut kept = [0_usize; 2];
+    let (mut kept_errors, mut kept_others) = (0, 0);
     report.retain(|d| {
-        let of_kind = &mut kept[usize::from(d.severity == Severity::Error)];
-        *of_kind += 1;
-        *of_kind <= MAX_REPORTED
+        let kept = if d.severity == Severity::Error { &mut kept_errors } else { &mut kept_others };
+        *kept += 1;
+        *kept <= MAX_REPORTED
     });
     for (count, what, severity) in [(errors, "errors", Severity::Error), (others, "warnings", Severity::Warning)] {
         if count > MAX_REPORTED {

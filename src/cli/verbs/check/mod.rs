@@ -207,7 +207,7 @@ fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         return Ok(Exit::Done);
     }
     show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
-    if code.severity() == crate::diag::Severity::Warning {
+    if code.severity() == crate::diag::Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
         show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
     }
     Ok(Exit::Done)
