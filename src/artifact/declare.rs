@@ -151,7 +151,8 @@ impl Check<'_> {
             {
                 let near = suggest::help(writer, self.out.writers.keys().map(AsRef::as_ref));
                 let message = format!("artifact `{}` belongs to `{writer}`, which is neither a writer nor an operation", artifact.name);
-                let complaint = Diagnostic::new(Code::NameUnknown, message).at(place(row, "writer")).missing(&**writer);
+                let complaint =
+                    Diagnostic::new(Code::NameUnknown, message).at(place(row, "writer")).missing_row(&["writer", "operation"], &**writer);
                 self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]` or `[[operation]]`".to_owned())));
             }
         }
@@ -242,7 +243,7 @@ impl Check<'_> {
                 None => {
                     let near = suggest::help(name, self.out.artifacts.iter().map(|a| &*a.name));
                     let message = format!("operation `{}` writes artifact `{name}`, which no row declares", row.name);
-                    let complaint = Diagnostic::new(Code::ArtifactUndeclared, message).at(span).missing(name);
+                    let complaint = Diagnostic::new(Code::ArtifactUndeclared, message).at(span).missing_row(&["artifact"], name);
                     self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[artifact]]`".to_owned())));
                 }
             }

@@ -119,7 +119,7 @@ pub(super) fn effect(row: &Row, vocabulary: Vocabulary<'_>) -> Vec<Diagnostic> {
     let Some(fitting) = vocabulary.type_of(row) else {
         let near = suggest::help(what, plain(vocabulary.types));
         let message = format!("effect `{}` is of type `{what}`, which no row of `effect_type` is called", row.name);
-        let complaint = Diagnostic::new(Code::NameUnknown, message).at(place(row, "type")).missing(what);
+        let complaint = Diagnostic::new(Code::NameUnknown, message).at(place(row, "type")).missing_row(&["effect_type"], what);
         return vec![complaint.help(near.unwrap_or_else(known))];
     };
     let why = format!("the effect is of type `{what}`");

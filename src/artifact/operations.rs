@@ -68,7 +68,7 @@ impl<'a> Check<'a> {
         let Some(name) = text(row, "writer").filter(|name| !self.writers.contains_key(*name)) else { return };
         let near = suggest::help(name, self.writers.keys().map(AsRef::as_ref));
         let message = format!("operation `{}` writes in the name of `{name}`, which is neither a writer nor an operation", row.name);
-        let complaint = Diagnostic::new(Code::NameUnknown, message).at(place(row, "writer")).missing(name);
+        let complaint = Diagnostic::new(Code::NameUnknown, message).at(place(row, "writer")).missing_row(&["writer", "operation"], name);
         self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]`".to_owned())));
     }
 
@@ -150,7 +150,7 @@ impl<'a> Check<'a> {
 
     fn unknown(&mut self, row: &Row, name: &str, span: Span, message: String) {
         let near = suggest::help(name, self.operations.keys().map(AsRef::as_ref));
-        let complaint = Diagnostic::new(Code::NameUnknown, message).at(span).missing(name);
+        let complaint = Diagnostic::new(Code::NameUnknown, message).at(span).missing_row(&["operation"], name);
         self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[operation]]`".to_owned())));
     }
 

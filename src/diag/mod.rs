@@ -25,7 +25,7 @@ pub(crate) mod suggest;
 
 use std::collections::HashSet;
 
-pub use codes::{Code, DiagnosticCode};
+pub use codes::{Code, DiagnosticCode, Raised};
 pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
 
 /// How bad a diagnostic is, in ascending order.
@@ -83,6 +83,9 @@ pub struct Diagnostic {
     /// The name that is defined nowhere, if that is the mistake.
     #[serde(skip)]
     pub missing: Option<String>,
+    /// The tables of which one would have a row of that name; empty where the name is none of a row.
+    #[serde(skip)]
+    pub missing_in: Vec<&'static str>,
     /// The pass that was running, as `program/pass`; empty outside of a build.
     pub pass: String,
     /// The row of a table of the pack that it follows from, as `table/name`.
@@ -129,6 +132,7 @@ impl Diagnostic {
             help: None,
             related: Vec::new(),
             missing: None,
+            missing_in: Vec::new(),
             pass: String::new(),
             row: None,
             details: serde_json::Map::new(),
@@ -168,6 +172,13 @@ impl Diagnostic {
     pub fn missing(mut self, name: impl Into<String>) -> Self {
         self.missing = Some(name.into());
         self
+    }
+
+    /// Sets the name that is defined nowhere, and the tables of which one would have a row of that name.
+    #[must_use]
+    pub fn missing_row(mut self, tables: &[&'static str], name: impl Into<String>) -> Self {
+        self.missing_in = tables.to_vec();
+        self.missing(name)
     }
 
     /// Adds another place that belongs to it.

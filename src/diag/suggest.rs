@@ -63,6 +63,9 @@ const SHORTEST: usize = 6;
 /// (the slip may have lost one of them), and not only differing in digits or in an ending `s`.
 #[must_use]
 pub fn is_slip(written: &str, known: &str) -> bool {
+    if !may_be_near(written, known, 2) {
+        return false;
+    }
     // a letter may be lost
     let long = |name: &str, least: usize| name.chars().count() >= least;
     let stem = |name: &str| name.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
@@ -71,8 +74,7 @@ pub fn is_slip(written: &str, known: &str) -> bool {
         && long(written, SHORTEST - 1)
         && long(known, SHORTEST)
         && !(numbered && stem(written) == stem(known))
-        && written.strip_suffix('s') != Some(known)
-        && known.strip_suffix('s') != Some(written)
+        && !differ_in_s(written, known)
         && distance(written, known) <= 2
 }
 
@@ -80,6 +82,9 @@ pub fn is_slip(written: &str, known: &str) -> bool {
 /// letter must be the same, because words end differently on purpose; nor may they differ in letter case or `_` alone.
 #[must_use]
 pub fn is_slip_of_one(written: &str, known: &str) -> bool {
+    if !may_be_near(written, known, 1) {
+        return false;
+    }
     let bare = |word: &str| word.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect::<String>();
     let same_length = written.chars().count() == known.chars().count();
     let sorted = |word: &str| {
@@ -108,16 +113,30 @@ fn is_misspelt(written: &str, known: &str) -> bool {
 /// letters and more, or one changed letter of four and more.
 #[must_use]
 pub fn is_misspelt_key(written: &str, known: &str) -> bool {
+    if !may_be_near(written, known, 2) {
+        return false;
+    }
     let fits = |name: &str| name.chars().count() >= 4 && !name.chars().any(|c| c.is_ascii_digit());
     let ends = written.chars().count() != known.chars().count() || written.chars().last() == known.chars().last();
-    let plural = written.strip_suffix('s') == Some(known) || known.strip_suffix('s') == Some(written);
-    is_misspelt(written, known) || (fits(written) && fits(known) && ends && !plural && distance(written, known) == 1)
+    is_misspelt(written, known) || (fits(written) && fits(known) && ends && !differ_in_s(written, known) && distance(written, known) == 1)
+}
+
+/// Whether one word is the other one with an `s` behind it.
+#[must_use]
+pub fn differ_in_s(a: &str, b: &str) -> bool {
+    a.strip_suffix('s') == Some(b) || b.strip_suffix('s') == Some(a)
+}
+
+/// Whether the lengths of two words allow so many edits between them.
+fn may_be_near(a: &str, b: &str, edits: usize) -> bool {
+    // a letter takes up to four bytes
+    a.len().abs_diff(b.len()) <= edits * 4 && a.chars().count().abs_diff(b.chars().count()) <= edits
 }
 
 /// Whether a word is one edit away from another one.
 #[must_use]
 pub fn is_one_off(written: &str, known: &str) -> bool {
-    distance(written, known) == 1
+    may_be_near(written, known, 1) && distance(written, known) == 1
 }
 
 /// What to do about an unknown word: the nearest candidate, or all candidates if there are at most 8.

@@ -23,7 +23,13 @@ pub(super) fn complaint(wrong: &Wrong, table: &str, cells: &Value, pack: &Pack) 
         d = d.at(row.fields.get(wrong.cell).map_or(row.name_span, |f| f.node.span));
     }
     if wrong.code == Code::NameUnknown {
-        d = d.missing(cells.get(wrong.cell).map(Value::to_text).unwrap_or_default().as_ref());
+        let table = match wrong.cell {
+            "as" | "name" => "macro",
+            "beside" => "macro_pass",
+            "of" => "macro_block",
+            _ => "",
+        };
+        d = d.missing_row(&[table], cells.get(wrong.cell).map(Value::to_text).unwrap_or_default().as_ref());
     }
     match &wrong.help {
         Some(help) => d.help(help.clone()),

@@ -1,10 +1,11 @@
 //! `[[allow]]`: warnings that a rule file accepts, each with a reason. An error cannot be allowed, and an `allow` that
 //! matches nothing is a warning itself.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::extends::LayerDocs;
-use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources, Span, suggest};
+use crate::diag::{Code, Diagnostic, Node, Raised, Report, Severity, Span, suggest};
 use crate::model::Pack;
 
 /// The most rows that are read.
@@ -21,13 +22,21 @@ pub(crate) struct Allow {
 }
 
 /// The `allow` rows of all layers. A row without a code or reason has been reported by the schema.
-pub(super) fn collect(layers: &[LayerDocs]) -> Vec<Allow> {
+pub(super) fn collect(layers: &[LayerDocs], report: &mut Report) -> Vec<Allow> {
     let lists = layers.iter().flat_map(|layer| &layer.docs).filter_map(|doc| doc.root.get("allow")?.as_list());
     let row = |node: &Node| {
         let code = node.get("code")?;
         Some(Allow { code: code.as_text()?.into(), within: node.get("in").and_then(Node::as_text).map(Arc::from), span: code.span })
     };
-    lists.flatten().take(MAX_ROWS).filter_map(row).collect()
+    let mut rows = lists.flatten();
+    let allowed = rows.by_ref().take(MAX_ROWS).filter_map(row).collect();
+    if let Some(more) = rows.next() {
+        let message = format!("a pack has at most {MAX_ROWS} rows `allow`; this row and those after it do not count");
+        report.push(
+            Diagnostic::new(Code::BoundExceeded, message).at(more.span).help("leave out `in`, so that one row accepts a code everywhere"),
+        );
+    }
+    allowed
 }
 
 impl Allow {
@@ -37,10 +46,15 @@ impl Allow {
             && found.code == *self.code
             && self.within.as_deref().is_none_or(|name| concerns(found, name, pack))
     }
+
+    fn unused(&self, what: &str, help: String) -> Diagnostic {
+        let complaint = Diagnostic::new(Code::AllowUnused, format!("this `allow` of `{}` {what}", self.code));
+        complaint.at(self.span).help(help)
+    }
 }
 
-/// Removes what is allowed from a report of loading, and adds a warning for each `allow` that accepts nothing.
-pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) {
+/// Removes what is allowed from a report, and returns the rows that have accepted nothing.
+fn remove<'a>(allowed: &'a [Allow], pack: &Pack, report: &mut Report) -> impl Iterator<Item = &'a Allow> + use<'a> {
     let mut used = vec![false; allowed.len()];
     report.retain(|found| {
         let by = allowed.iter().position(|allow| allow.accepts(found, pack));
@@ -49,28 +63,50 @@ pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) {
             false
         })
     });
-    for allow in allowed.iter().zip(&used).filter(|(_, used)| !**used).map(|(allow, _)| allow) {
-        let code = Code::ALL.iter().find(|code| code.as_str() == &*allow.code);
-        let is_error = report.items().iter().any(|d| d.severity == Severity::Error && d.code == *allow.code);
-        let help = match code {
-            Some(code) if code.is_of_builds() => continue,
-            Some(_) if is_error => "an error cannot be allowed; correct it".to_owned(),
-            Some(_) => "take the row away, or correct its `in`".to_owned(),
-            None if is_written(&allow.code, &pack.sources) => continue,
-            None => suggest::help(&allow.code, Code::ALL.iter().map(|code| code.as_str()))
-                .unwrap_or_else(|| "docs/reference/codes.md lists the codes".to_owned()),
-        };
-        let what = if code.is_some() { "accepts no warning" } else { "names a code that nothing here has" };
-        let complaint = Diagnostic::new(Code::AllowUnused, format!("this `allow` of `{}` {what}", allow.code));
-        report.push(complaint.at(allow.span).help(help));
+    allowed.iter().zip(used).filter(|(_, used)| !used).map(|(allow, _)| allow)
+}
+
+/// The code of suspicions. Loading gives it too.
+const OF_SUSPICIONS: Code = Code::NameNearly;
+
+/// Removes what is allowed from a report of suspicions, and adds a warning for each row that has accepted nothing.
+pub(super) fn apply_to_suspicions(unsettled: &[Allow], pack: &Pack, report: &mut Report) {
+    for allow in remove(unsettled, pack, report) {
+        report.push(allow.unused("accepts no warning", "take the row away, or correct its `in`".to_owned()));
     }
 }
 
-/// Whether a rule file or script writes this text more than once: a code that the pack itself gives is written where it is
-/// given, and where it is allowed.
-fn is_written(code: &str, sources: &Sources) -> bool {
-    let texts = sources.ids().filter_map(|id| sources.get(id));
-    texts.flat_map(|source| source.text.matches(code)).nth(1).is_some()
+/// Removes what is allowed from a report of loading, and adds a warning for each `allow` that accepts nothing. The rows
+/// that may accept a suspicion are returned.
+pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) -> Vec<Allow> {
+    let mut unsettled = Vec::new();
+    let own: BTreeSet<&str> = own_codes(pack).collect();
+    for allow in remove(allowed, pack, report) {
+        let code = Code::of(&allow.code);
+        let is_error = report.items().iter().any(|d| d.severity == Severity::Error && d.code == *allow.code);
+        let help = match code.map(Code::raised) {
+            _ if code == Some(OF_SUSPICIONS) => {
+                unsettled.push(allow.clone());
+                continue;
+            }
+            Some(Raised::Build | Raised::Either) => continue,
+            None if own.contains(&*allow.code) => continue,
+            Some(Raised::Elsewhere) => "it is not about rules, so no rule file can accept it; take the row away".to_owned(),
+            Some(Raised::Load) if is_error => "an error cannot be allowed; correct it".to_owned(),
+            Some(Raised::Load) => "take the row away, or correct its `in`".to_owned(),
+            None => suggest::help(&allow.code, Code::ALL.iter().map(|code| code.as_str()).chain(own.iter().copied().take(MAX_ROWS)))
+                .unwrap_or_else(|| "docs/reference/codes.md lists the codes".to_owned()),
+        };
+        let what = if code.is_some() { "accepts no warning" } else { "names a code that nothing here has" };
+        report.push(allow.unused(what, help));
+    }
+    unsettled
+}
+
+/// The codes that rows of the pack give to warnings and errors of their own.
+fn own_codes(pack: &Pack) -> impl Iterator<Item = &str> {
+    let rows = pack.tables.values().flat_map(|rows| rows.values());
+    rows.filter_map(|row| row.fields.get("error")?.node.as_text())
 }
 
 /// Whether a diagnostic is about the row, pass or name.

@@ -1,31 +1,36 @@
 //! Causes: where one mistake makes several diagnostics, the one about its cause is reported first, or alone.
 
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+
 use crate::diag::{Code, Diagnostic, Report, Severity, Span};
+use crate::model::Pack;
 
 use super::layer::Removed;
 
 /// The most places that a diagnostic about a removal lists.
 const MOST: usize = 5;
 
-/// A name that is defined nowhere because a higher layer has removed its row is a mistake of the removal.
-pub(super) fn removals(removed: &[Removed], report: &mut Report) {
-    if removed.is_empty() {
+/// A name that is defined nowhere because a higher layer has removed its row is a mistake of the removal. A row that a
+/// still higher layer has added again is not removed.
+pub(super) fn removals(removed: &[Removed], pack: &Pack, report: &mut Report) {
+    let is_gone = |row: &&Removed| !pack.tables.get(&row.table).is_some_and(|rows| rows.contains_key(&row.name));
+    let gone: HashMap<(&str, &str), &Removed> = removed.iter().filter(is_gone).map(|row| ((&*row.table, &*row.name), row)).collect();
+    if gone.is_empty() {
         return;
     }
     let by = |d: &Diagnostic| {
         let missing = d.missing.as_deref()?;
-        removed.iter().find(|row| *row.name == *missing)
+        d.missing_in.iter().find_map(|table| gone.get(&(*table, missing)).copied())
     };
-    let mut told: Vec<(&Removed, Vec<Span>, Code)> = Vec::new();
+    let mut told: IndexMap<Span, (&Removed, Vec<Span>, Code)> = IndexMap::new();
     for d in report.items() {
         let (Some(row), Some(span), Some(code)) = (by(d), d.span, d.code.known()) else { continue };
-        match told.iter_mut().find(|(known, ..)| known.by == row.by) {
-            Some((_, spans, _)) => spans.push(span),
-            None => told.push((row, vec![span], code)),
-        }
+        told.entry(row.by).or_insert_with(|| (row, Vec::new(), code)).1.push(span);
     }
     report.retain(|d| by(d).is_none() || d.span.is_none());
-    for (row, spans, code) in told {
+    for (row, spans, code) in told.into_values() {
         let message = format!("{} `{}` is removed, but {} named", row.table, row.name, still(spans.len()));
         let mut complaint = Diagnostic::new(code, message).at(row.by).label("removed here").missing(&*row.name);
         for span in spans.into_iter().take(MOST) {

@@ -19,6 +19,8 @@ pub(super) struct LayerDocs {
     pub(super) name: String,
     pub(super) release: Version,
     pub(super) overlay: bool,
+    /// The folder that a pack was read from, if any.
+    pub(super) folder: Option<PathBuf>,
     /// The pack or overlay that an overlay says it is written for.
     pub(super) extends: Option<String>,
     /// The documents that hold rules, in the order of their paths.
@@ -39,6 +41,8 @@ pub(super) struct Resolver<'a> {
     pub(super) complete: bool,
     /// Rule files that could not be read.
     pub(super) unread: Unread,
+    /// The names of all overlays, also of those that are not read yet.
+    pub(super) overlays: Vec<String>,
     /// The packs being read: each extends the next.
     chain: Vec<OpenPack>,
 }
@@ -61,7 +65,17 @@ struct Extends {
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(library: &'a dyn Library, schemas: &'a Schemas, sources: &'a mut Sources, report: &'a mut Report) -> Self {
-        Resolver { library, schemas, sources, report, done: Vec::new(), complete: true, unread: Unread::default(), chain: Vec::new() }
+        Resolver {
+            library,
+            schemas,
+            sources,
+            report,
+            done: Vec::new(),
+            complete: true,
+            unread: Unread::default(),
+            overlays: Vec::new(),
+            chain: Vec::new(),
+        }
     }
 
     /// Reads everything that a pack extends, then the pack itself. Recursion is bounded by [`MAX_PACKS`].
@@ -117,13 +131,12 @@ impl<'a> Resolver<'a> {
                 None => self.complete = false,
             }
         }
-        LayerDocs { name, release, overlay: false, extends: None, docs, assets }
+        LayerDocs { name, release, overlay: false, folder: pack.folder, extends: None, docs, assets }
     }
 
     /// Reads one overlay: a single file of rows.
     pub(super) fn overlay(&mut self, file: &RuleFile) {
-        let stem = || file.path_in_pack.rsplit('/').next().and_then(|n| n.rsplit_once('.')).map(|(stem, _)| stem.to_owned());
-        let name = read::peek(file, "name").or_else(stem).unwrap_or_else(|| file.name.clone());
+        let name = overlay_name(file);
         let Some(doc) = self.read(file, &name) else { return };
         if matches!(&*doc.kind, "pack" | "case") {
             let message = format!("a file of kind `{}` cannot be laid over a pack", doc.kind);
@@ -133,16 +146,20 @@ impl<'a> Resolver<'a> {
         if let Some((wanted, span)) = doc.root.get("extends").and_then(|n| Some((n.as_text()?, n.span)))
             && !self.done.iter().any(|layer| layer.name == wanted)
         {
-            let mut complaint =
-                Diagnostic::new(Code::PackMissing, format!("the overlay is written for pack `{wanted}`, which is not loaded"));
+            let is_later = self.overlays.iter().any(|overlay| overlay == wanted) && name != wanted;
+            let what = if is_later { "overlay" } else { "pack" };
+            let why = if is_later { "is loaded after it" } else { "is not loaded" };
+            let mut complaint = Diagnostic::new(Code::PackMissing, format!("the overlay is written for {what} `{wanted}`, which {why}"));
             complaint.severity = Severity::Warning;
             let names: Vec<&str> = self.done.iter().filter(|l| !l.overlay).map(|l| l.name.as_str()).collect();
-            self.report.push(complaint.at(span).help(format!("it is laid over {}", names.join(", "))));
+            let help =
+                if is_later { format!("name overlay `{wanted}` before this one") } else { format!("it is laid over {}", names.join(", ")) };
+            self.report.push(complaint.at(span).help(help));
         }
         let release = doc.root.get("release").and_then(Node::as_text).and_then(|t| Version::parse(t).ok());
         let release = release.unwrap_or_else(|| Version::new(0, 0, 0));
         let extends = doc.root.get("extends").and_then(Node::as_text).map(str::to_owned);
-        self.done.push(LayerDocs { name, release, overlay: true, extends, docs: vec![doc], assets: Vec::new() });
+        self.done.push(LayerDocs { name, release, overlay: true, folder: None, extends, docs: vec![doc], assets: Vec::new() });
     }
 
     fn read(&mut self, file: &RuleFile, layer: &str) -> Option<Document> {
@@ -174,6 +191,16 @@ impl<'a> Resolver<'a> {
         }
         if let Some(at) = self.chain.iter().position(|open| open.name == entry.name) {
             self.circle(entry, at);
+            return;
+        }
+        if let Some(pack) = &found
+            && let Some(other) = self.done.iter().find(|layer| layer.name == entry.name)
+            && !is_same_folder(pack.folder.as_deref(), other.folder.as_deref())
+        {
+            let from = other.folder.as_ref().map_or_else(|| "with the program".to_owned(), |folder| format!("from `{}`", folder.display()));
+            let message = format!("another pack called `{}` is loaded already, {from}", entry.name);
+            let complaint = Diagnostic::new(Code::PackManifest, message).at(entry.span).label("a second pack of this name");
+            self.fail(complaint.help("give one of them another name, or extend only one"));
             return;
         }
         if !self.done.iter().any(|layer| layer.name == entry.name) {
@@ -329,6 +356,18 @@ impl<'a> Resolver<'a> {
         }
         out
     }
+}
+
+/// What an overlay is called: its `name`, or else the name of its file without the ending.
+pub(super) fn overlay_name(file: &RuleFile) -> String {
+    let stem = || file.path_in_pack.rsplit('/').next().and_then(|n| n.rsplit_once('.')).map(|(stem, _)| stem.to_owned());
+    read::peek(file, "name").or_else(stem).unwrap_or_else(|| file.name.clone())
+}
+
+/// Whether two packs were read from one folder. Packs that are not on disk come from the program itself.
+fn is_same_folder(a: Option<&Path>, b: Option<&Path>) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    a.map(real) == b.map(real)
 }
 
 fn is_manifest(path: &str) -> bool {

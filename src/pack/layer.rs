@@ -66,6 +66,8 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
         nearly: Vec::new(),
         complaints: 0,
         compared: 0,
+        compared_new: 0,
+        below: HashMap::new(),
     };
     for (number, layer) in layers.iter().enumerate() {
         merger.layer = &layer.name;
@@ -80,8 +82,8 @@ struct Merger<'a> {
     merged: Merged,
     report: &'a mut Report,
     complete: bool,
-    /// What overlays have set: from table, row and key (or the path of a value) to the overlay and the place.
-    decided: HashMap<[Arc<str>; 3], (usize, Field)>,
+    /// What overlays have set: from table and row, then from key (or the path of a value), to the overlay and the place.
+    decided: HashMap<[Arc<str>; 2], HashMap<Arc<str>, (usize, Field)>>,
     layer: &'a str,
     /// The number of the current layer, if it is an overlay.
     overlay: Option<usize>,
@@ -89,8 +91,13 @@ struct Merger<'a> {
     /// New rows of overlays with nearly the name of a row of a lower layer.
     nearly: Vec<fresh::Suspect>,
     complaints: usize,
-    /// Names compared so far.
+    /// Names compared so far for "did you mean".
     compared: usize,
+    /// Names of rows compared so far with names of new rows.
+    compared_new: usize,
+    /// How many rows each table had below the current layer. What the layer itself adds stands behind them until its
+    /// rows are moved.
+    below: HashMap<Arc<str>, usize>,
 }
 
 impl<'a> Merger<'a> {
@@ -116,6 +123,7 @@ impl<'a> Merger<'a> {
                 moves.entry(row.table.clone()).or_default().push((row.name.clone(), place.clone()));
             }
         }
+        self.below = self.merged.tables.iter().map(|(table, rows)| (table.clone(), rows.len())).collect();
         kept.into_iter().for_each(|row| self.put(row));
         moves.iter().for_each(|(table, moves)| self.moves(table, moves));
         removals.iter().for_each(|row| self.remove(row));
@@ -173,10 +181,11 @@ impl<'a> Merger<'a> {
         let stale = new.expects.as_ref().and_then(|expects| stale(expects, &new, old));
         let verb = changed_verb(&new, old);
         let taken = self.taken(&new, old);
+        let unchanged = self.unchanged(&new, old).filter(|_| stale.is_none() && verb.is_none() && taken.is_none());
         let old_span = old.span;
         // a pass keeps its verb, so that its terms are not reported too
         let keeps_verb = verb.is_some();
-        stale.into_iter().chain(verb).chain(taken).for_each(|complaint| self.complain(complaint));
+        stale.into_iter().chain(verb).chain(taken).chain(unchanged).for_each(|complaint| self.complain(complaint));
         self.conflicts(&new);
         self.check_edit(&new);
         let Some(row) = self.merged.tables.get_mut(&new.table).and_then(|rows| rows.get_mut(&new.name)) else { return };
@@ -367,12 +376,25 @@ impl<'a> Merger<'a> {
     fn arrange(&mut self, arrange: &Table) {
         for (table, field) in arrange {
             if let Some(order) = field.node.as_list() {
+                if order.is_empty() {
+                    self.orders_nothing(field, &format!("table `{table}`"));
+                }
                 self.reorder(table, "", order);
             }
             for (program, order) in field.node.as_table().into_iter().flatten() {
+                if order.node.as_list().is_some_and(<[Node]>::is_empty) {
+                    self.orders_nothing(order, &format!("program `{program}`"));
+                }
                 self.reorder(table, &format!("{program}/"), order.node.as_list().unwrap_or(&[]));
             }
         }
+    }
+
+    /// Warns of an order that names no row.
+    fn orders_nothing(&mut self, field: &Field, what: &str) {
+        let message = format!("the order of {what} names no row, and changes nothing");
+        let complaint = Diagnostic::new(Code::LayerUnchanged, message).at(field.key);
+        self.complain(complaint.help("name rows in the order that is meant, or take the key away"));
     }
 
     fn reorder(&mut self, table: &str, prefix: &str, order: &[Node]) {
@@ -416,15 +438,15 @@ impl<'a> Merger<'a> {
             // an edit keeps what other overlays have set, but is lost if a later overlay sets the whole term
             for (term, field) in new.edit.iter().filter_map(|f| f.node.as_table()).flat_map(edits::terms) {
                 let number = self.overlay.unwrap_or_default();
-                self.decided.insert([new.table.clone(), new.name.clone(), term], (number, field.clone()));
+                self.decided.entry([new.table.clone(), new.name.clone()]).or_default().insert(term, (number, field.clone()));
             }
         }
     }
 
     fn removal_conflict(&mut self, row: &Incoming) {
         let Some(number) = self.overlay else { return };
-        let same_row = |key: &&[Arc<str>; 3]| matches!(key, [table, name, _] if *table == row.table && *name == row.name);
-        let earlier = self.decided.iter().filter(|(key, (by, _))| same_row(key) && *by != number).map(|(_, (_, field))| field.key).min();
+        let decided = self.decided.get(&[row.table.clone(), row.name.clone()]).into_iter().flat_map(HashMap::values);
+        let earlier = decided.filter(|(by, _)| *by != number).map(|(_, field)| field.key).min();
         if let Some(earlier) = earlier {
             let message = format!("overlay `{}` removes {}, which an earlier overlay patches", self.layer, row.title());
             let complaint = Diagnostic::new(Code::LayerConflict, message).at(row.name_span).label("this wins");
@@ -434,9 +456,9 @@ impl<'a> Merger<'a> {
 
     fn decide(&mut self, key: [Arc<str>; 3], field: Field) {
         let Some(number) = self.overlay else { return };
-        let [table, name, last] = &key;
+        let [table, name, last] = key;
         let what = if table.is_empty() { format!("value `{last}`") } else { format!("`{last}` of {table} `{name}`") };
-        let Some((before, old)) = self.decided.insert(key.clone(), (number, field.clone())) else { return };
+        let Some((before, old)) = self.decided.entry([table, name]).or_default().insert(last, (number, field.clone())) else { return };
         let meant =
             self.layers.get(number).zip(self.layers.get(before)).is_some_and(|(now, below)| now.extends.as_ref() == Some(&below.name));
         if before != number && !meant && old.node.to_json() != field.node.to_json() {

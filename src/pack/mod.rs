@@ -29,6 +29,7 @@ mod overlaid;
 mod rows;
 mod short_names;
 mod slips;
+mod times;
 mod unread;
 mod unused;
 mod upgrade;
@@ -125,15 +126,16 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     if let Some(files) = files {
         resolver.visit(files);
     }
+    resolver.overlays = overlay_files.iter().flatten().map(extends::overlay_name).collect();
     overlay_files.iter().flatten().for_each(|file| resolver.overlay(file));
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
-    let allowed = allow::collect(&layers);
+    let allowed = allow::collect(&layers, &mut report);
     let mut merged = layer::merge(&layers, complete, &mut report);
     let removed = std::mem::take(&mut merged.removed);
     columns::settle(&merged, &mut report);
     unread.excuse(&mut report);
+    let pack = complete.then(|| pack_of(&layers, merged, sources.clone(), &mut report));
     report.sort();
-    let pack = complete.then(|| pack_of(&layers, merged, sources.clone()));
     Loaded { pack, allowed, unread, report, sources, removed }
 }
 
@@ -202,11 +204,11 @@ fn overlay_file(overlay: &Overlay, report: &mut Report) -> Option<RuleFile> {
     }
 }
 
-fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources) -> Pack {
+fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report: &mut Report) -> Pack {
     let layer = |l: &LayerDocs| Layer { name: Arc::from(l.name.as_str()), release: l.release.clone(), overlay: l.overlay };
     let assets: IndexMap<_, _> = layers.iter().flat_map(|l| &l.assets).map(|(path, id)| (Arc::from(path.as_str()), *id)).collect();
     let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets, &sources);
-    let overlaid = overlaid::collect(layers, &merged.tables);
+    let overlaid = overlaid::collect(layers, &merged.tables, report);
     Pack {
         name: layers.iter().rfind(|l| !l.overlay).map(|l| Arc::from(l.name.as_str())).unwrap_or_default(),
         layers: layers.iter().map(layer).collect(),

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::extends::LayerDocs;
 use super::rows;
-use crate::diag::{Node, Table};
+use crate::diag::{Code, Diagnostic, Node, Report, Table};
 use crate::model::pack::{Overlaid, Rows};
 
 /// The most decisions that are kept.
@@ -17,7 +17,7 @@ const PLACE: &str = "place";
 const ROW: &str = "row";
 
 /// What the overlays among the layers decide about the rows that are left, lowest first.
-pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>) -> Vec<Overlaid> {
+pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>, report: &mut Report) -> Vec<Overlaid> {
     let mut out = Vec::new();
     for layer in layers.iter().filter(|layer| layer.overlay) {
         let by: Arc<str> = layer.name.as_str().into();
@@ -28,6 +28,15 @@ pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>) -
             // mistakes have been reported when the layers were merged
             rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |_| {});
             for row in incoming {
+                if out.len() > MAX_DECISIONS {
+                    let message = format!(
+                        "rules see the first {MAX_DECISIONS} decisions of overlays in `$table.overlaid`, and not those from here on"
+                    );
+                    let complaint = Diagnostic::warning(Code::BoundExceeded, message).at(row.name_span);
+                    report.push(complaint.help("make a pack of the overlay: a pack has no such limit"));
+                    out.truncate(MAX_DECISIONS);
+                    return out;
+                }
                 let Some(merged) = tables.get(&row.table).and_then(|rows| rows.get(&row.name)) else { continue };
                 let is_new = merged.span == row.span;
                 let keys = row.fields.keys().cloned().chain(row.place.map(|_| PLACE.into())).chain(is_new.then(|| ROW.into()));
@@ -35,7 +44,6 @@ pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>) -
             }
         }
     }
-    out.truncate(MAX_DECISIONS);
     out
 }
 

@@ -7,7 +7,7 @@ use super::kinds::KINDS;
 use super::schemas::Schemas;
 use super::validate::{self, Names};
 use super::{json, short_names, toml, upgrade};
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, suggest};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, short, suggest};
 use crate::template;
 
 /// One rule file, read and checked. It may violate its schema; the report says so.
@@ -131,8 +131,11 @@ pub(super) fn decode(file: &RuleFile, layer: &str, sources: &mut Sources, report
 /// The kind that a document names, as the word of the table of kinds.
 fn kind_of(table: &Table, root: Span, report: &mut Report) -> Option<&'static str> {
     let Some(field) = table.get("kind") else {
-        let complaint = Diagnostic::new(Code::SchemaKind, "the file has no `kind`").at(root);
-        report.push(complaint.help("begin it with `kind = \"…\"` and `version = 1`"));
+        let complaint = Diagnostic::new(Code::SchemaKind, "the file has no `kind`");
+        report.push(match table.iter().find(|(key, _)| suggest::is_misspelt_key(key, "kind")) {
+            Some((key, field)) => complaint.at(field.key).help(format!("did you mean `kind` by `{}`?", short::word(key))),
+            None => complaint.at(root).help("begin it with `kind = \"…\"` and `version = 1`"),
+        });
         return None;
     };
     let word = field.node.as_text().unwrap_or("");

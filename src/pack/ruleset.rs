@@ -32,7 +32,31 @@ struct Inner {
     artifacts: Arc<Declarations>,
     readings: Readings,
     allowed: Vec<Allow>,
+    /// Those of them that accept a suspicion, or nothing.
+    unsettled: Vec<Allow>,
     warnings: Report,
+}
+
+/// The most errors that a load reports, and the most other diagnostics.
+const MAX_REPORTED: usize = 300;
+
+/// Keeps the first errors and the first other diagnostics of a sorted report, and says how many more there are.
+fn bound(report: &mut Report) {
+    let (errors, others) = report.counts();
+    let (mut kept_errors, mut kept_others) = (0, 0);
+    report.retain(|d| {
+        let kept = if d.severity == Severity::Error { &mut kept_errors } else { &mut kept_others };
+        *kept += 1;
+        *kept <= MAX_REPORTED
+    });
+    for (count, what, severity) in [(errors, "errors", Severity::Error), (others, "warnings", Severity::Warning)] {
+        if count > MAX_REPORTED {
+            let message = format!("{} more {what} are not shown", count - MAX_REPORTED);
+            let mut more = Diagnostic::new(Code::BoundExceeded, message).help("correct the others first");
+            more.severity = severity;
+            report.push(more);
+        }
+    }
 }
 
 /// Whether a code is about the shape of a single value, as a schema checks it.
@@ -92,9 +116,10 @@ impl Ruleset {
         found.extend(wrong);
         super::directives::check(&pack, &mut found);
         super::operations::check(&pack, &mut found);
+        super::times::check(&pack, &mut found);
         unused::check(&pack, &programs, library, &mut found);
         unread.excuse(&mut found);
-        causes::removals(&removed, &mut found);
+        causes::removals(&removed, &pack, &mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error
         let errors = found.items().iter().filter(|d| d.severity == Severity::Error);
         let said: HashSet<Span> = errors.filter_map(|d| d.span).collect();
@@ -103,14 +128,13 @@ impl Ruleset {
         report.retain(|d| !(d.code == Code::SchemaMissingKey && d.span.is_some_and(|span| lacking.contains(&span))));
         report.extend(found);
         causes::wrong_pack(&mut report);
-        if !report.has_errors() {
-            slips::check(&pack, &mut report);
-        }
-        super::allow::apply(&allowed, &pack, &mut report);
+        let unsettled = super::allow::apply(&allowed, &pack, &mut report);
         if report.has_errors() {
             report.sort();
+            bound(&mut report);
             return Err(PackError { report, sources: pack.sources });
         }
+        bound(&mut report);
         Ok(Self(Arc::new(Inner {
             pack,
             programs,
@@ -121,6 +145,7 @@ impl Ruleset {
             artifacts: Arc::new(artifacts),
             readings,
             allowed,
+            unsettled,
             warnings: report,
         })))
     }
@@ -197,6 +222,16 @@ impl Ruleset {
     #[must_use]
     pub fn warnings(&self) -> &Report {
         &self.0.warnings
+    }
+
+    /// What may be a mistake in rules that can be used as they are: words that are probably slips. `tapster check` reports
+    /// it beside the [`warnings`](Self::warnings).
+    #[must_use]
+    pub fn suspicions(&self) -> Report {
+        let mut report = Report::default();
+        slips::check(&self.0.pack, &self.0.warnings, &mut report);
+        super::allow::apply_to_suspicions(&self.0.unsettled, &self.0.pack, &mut report);
+        report
     }
 
     /// Whether a rule file accepts this warning of a build with `[[allow]]`.

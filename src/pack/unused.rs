@@ -1,6 +1,7 @@
 //! Overlays that change a program which builds of the pack do not run, although those of a pack below do.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Report, suggest};
 use crate::model::Pack;
@@ -21,7 +22,7 @@ pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn Library, rep
     let layer = |span| pack.sources.place(span).map(|place| place.layer).unwrap_or_default();
     let run = running(pack, programs);
     let mut told: HashSet<&str> = HashSet::new();
-    let mut homes = HashMap::new();
+    let mut homes: HashMap<Arc<str>, HashSet<String>> = HashMap::new();
     for row in pack.tables.get("pass").into_iter().flat_map(|rows| rows.values()) {
         let Some((program, _)) = row.name.rsplit_once('/') else { continue };
         let span = row.patched.last().copied().unwrap_or(row.name_span);
@@ -30,8 +31,7 @@ pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn Library, rep
         }
         let declared = pack.tables.get("program").and_then(|rows| rows.get(program)).map(|row| layer(row.span));
         let Some(home) = declared.filter(|home| !overlays.contains(&**home) && **home != *pack.name) else { continue };
-        // each home is loaded once, however many of its programs are changed
-        if !homes.entry(home.clone()).or_insert_with(|| running_at_home(&home, library)).contains(program) {
+        if !homes.entry(home).or_insert_with_key(|home| running_at_home(home, library)).contains(program) {
             continue;
         }
         let message =
@@ -42,7 +42,7 @@ pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn Library, rep
     }
 }
 
-/// The programs that builds of a pack run; none if it cannot be loaded.
+/// The programs that builds of a pack alone run. What is wrong with that pack is reported where it is loaded.
 fn running_at_home(home: &str, library: &dyn Library) -> HashSet<String> {
     let rules = Ruleset::load(&Start::Name(home.to_owned()), &[], library);
     rules.map(|rules| running(rules.pack(), rules.programs()).into_iter().map(str::to_owned).collect()).unwrap_or_default()

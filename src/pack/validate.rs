@@ -211,7 +211,13 @@ impl Check<'_> {
                     Names::Rows => format!("{name} has no `{key}`"),
                     Names::Paths => format!("`{}` is missing", dotted(&format!("{pointer}/{key}"))),
                 };
-                let help = format!("add `{key} = …`");
+                let known = target.node.as_table().into_iter().flatten().map(|(key, _)| &**key);
+                let near = known.filter(|known| suggest::is_misspelt_key(known, key)).min();
+                let help = match (near, self.names) {
+                    (Some(near), _) => format!("did you mean `{key}` by `{near}`?"),
+                    (None, Names::Paths) => format!("add the key `{key}`"),
+                    (None, Names::Rows) => format!("add `{key} = …`"),
+                };
                 Diagnostic::new(Code::SchemaMissingKey, message).label(format!("needs `{key}`")).help(help)
             }
             ValidationErrorKind::Enum { options } => self.not_allowed(&target, &texts(options)),

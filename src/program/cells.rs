@@ -24,6 +24,10 @@ const DATA: &[(&str, &str)] = &[("directive", "payload"), ("tool", "parameters")
 pub fn row(cx: &mut CompileContext<'_>, table: &str, fields: &Table) -> Map {
     let made = |(key, field): (&std::sync::Arc<str>, &Field)| {
         let data = DATA.contains(&(table, key.as_ref()));
+        if cx.names.fields.get(table).is_some_and(|fields| fields.contains_key(key)) {
+            // the rows become items with this field
+            cx.check_words(key, &field.node);
+        }
         (key.clone(), if data { Value::from(&field.node) } else { cell(cx, key, field, true) })
     };
     fields.iter().map(made).collect()

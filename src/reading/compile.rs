@@ -132,7 +132,11 @@ impl Compile<'_> {
             let dialects = self.forms.keys().filter_map(|name| name.strip_suffix("/payload"));
             let help = suggest::help(&row.name, dialects).unwrap_or_else(|| "the row has the name of a dialect".to_owned());
             let message = format!("there is no dialect `{}` that could {could}", row.name);
-            self.say(Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(format!("{}/payload", row.name)), row, &help);
+            self.say(
+                Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing_row(&["form"], format!("{}/payload", row.name)),
+                row,
+                &help,
+            );
         }
     }
 
@@ -315,7 +319,7 @@ impl Compile<'_> {
         let help = suggest::help(dialect, self.replies.keys().map(AsRef::as_ref));
         let help = help.unwrap_or_else(|| format!("add a row `[[reply]]` with `name = \"{dialect}\"`"));
         let message = format!("no row of `reply` is called `{dialect}`");
-        self.say(Diagnostic::new(Code::NameUnknown, message).at(span).missing(dialect), row, &help);
+        self.say(Diagnostic::new(Code::NameUnknown, message).at(span).missing_row(&["reply"], dialect), row, &help);
     }
 
     fn say(&mut self, mut complaint: Diagnostic, row: &Row, help: &str) {

@@ -164,25 +164,33 @@ impl CompileContext<'_> {
             }
             _ => None,
         };
-        if let Expr::Field(f) = &subject
-            && let Some((_, name)) = f.field.clone().filter(|_| f.rest.is_empty())
-        {
-            self.check_words(&name, node);
-        }
-        if let Expr::Path(path) = &subject {
-            self.literals(node, &mut |cx, word, at| {
-                let near = cx.names.near_path_word(&path.text, word).map(str::to_owned);
-                cx.seldom(&path.text, word, near, "path", at);
-            });
-        }
+        self.check_subject_words(&subject, node);
         let test = self.test(node, kind);
         Cond::test(subject, test, condition)
+    }
+
+    /// Warns of literals that are nearly one of the words of the path or the field that they are compared with.
+    fn check_subject_words(&mut self, subject: &Expr, node: &Node) {
+        match subject {
+            Expr::Field(f) => {
+                if let Some((_, name)) = f.field.clone().filter(|_| f.rest.is_empty()) {
+                    self.check_words(&name, node);
+                }
+            }
+            Expr::Path(path) => self.literals(node, &mut |cx, word, at| {
+                let words = cx.names.words.get(&*path.text).map_or(0, Vec::len);
+                let near = if cx.may_look(words, at) { cx.names.near_path_word(&path.text, word).map(str::to_owned) } else { None };
+                cx.seldom(&path.text, word, near, "path", at);
+            }),
+            _ => {}
+        }
     }
 
     /// Warns of a literal that is nearly one of the usual words of a field.
     pub fn check_words(&mut self, field: &str, node: &Node) {
         self.literals(node, &mut |cx, word, at| {
-            let near = cx.names.near_word(field, word).map(str::to_owned);
+            let words = cx.names.field_words.get(field).map_or(0, Vec::len);
+            let near = if cx.may_look(words, at) { cx.names.near_word(field, word).map(str::to_owned) } else { None };
             cx.seldom(field, word, near, "field", at);
         });
     }
@@ -192,14 +200,16 @@ impl CompileContext<'_> {
         match &node.data {
             Data::Text(word) => visit(self, word, node.span),
             Data::List(list) => list.iter().for_each(|node| self.literals(node, visit)),
-            Data::Table(table) => table.get("ne").into_iter().for_each(|f| self.literals(&f.node, visit)),
+            Data::Table(table) => {
+                ["ne", "in"].iter().filter_map(|test| table.get(*test)).for_each(|f| self.literals(&f.node, visit));
+            }
             _ => {}
         }
     }
 
     fn seldom(&mut self, name: &str, word: &str, near: Option<String>, table: &str, at: Span) {
         let Some(near) = near else { return };
-        let complaint = Diagnostic::new(Code::NameNearly, format!("`{name}` is seldom `{word}`"));
+        let complaint = Diagnostic::new(Code::NameNearly, format!("`{word}` is not one of the words that `{name}` usually is"));
         self.warn(complaint.at(at).help(format!("did you mean `{near}`? other words belong into `values` of its [[{table}]] row")));
     }
 
@@ -281,9 +291,15 @@ impl CompileContext<'_> {
                 let mut known: Vec<Arc<str>> = self.pack.tables.get("slot").into_iter().flat_map(|r| r.keys().cloned()).collect();
                 known.extend(self.names.regions.keys().cloned());
                 if !known.iter().any(|k| k.as_ref() == text) {
-                    let help = suggest::help(text, known.iter().map(AsRef::as_ref))
-                        .or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
-                    self.fail_for(text, Code::NoAnchorRow, node.span, format!("no slot or region is called `{text}`"), help);
+                    let near = if self.may_compare(known.len()) { suggest::help(text, known.iter().map(AsRef::as_ref)) } else { None };
+                    let help = near.or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
+                    self.fail_for_row(
+                        (&["slot", "region"], text),
+                        Code::NoAnchorRow,
+                        node.span,
+                        format!("no slot or region is called `{text}`"),
+                        help,
+                    );
                 }
             }
             Some(Type::Group) if !self.names.groups.is_empty() && !self.names.groups.contains_key(text) => {
@@ -365,6 +381,9 @@ impl CompileContext<'_> {
         let (subject, condition) = self.subject(path.node.as_text().unwrap_or(""), path.node.span, mode);
         let value = table.get("value").map_or(Node { span: node.span, data: Data::Null }, |f| f.node.clone());
         let op_text = op.node.as_text().unwrap_or("").to_owned();
+        if matches!(op_text.as_str(), "eq" | "ne" | "in") {
+            self.check_subject_words(&subject, &value);
+        }
         let test = match op_text.as_str() {
             "eq" => self.test(&value, None),
             word => self.test_word(word, op.node.span, &value, None),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, Node, Report, Span, inside, suggest};
+use crate::diag::{Code, Node, Report, Span, inside, suggest};
 use crate::model::{Fields, Pack};
 use crate::text::pattern::Pattern;
 
@@ -18,9 +18,6 @@ use crate::terms::{Cond, Library, Select};
 
 use super::dependencies::Dependencies;
 use super::named::{self, Named, Naming};
-
-/// The most mistakes that compiling one pack reports.
-const MOST_SAID: usize = 2_000;
 
 /// What `@` means at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +93,12 @@ pub struct CompileContext<'p> {
     pub(super) branches: usize,
     /// Finds the places of references in texts.
     places: inside::Finder,
-    /// How many diagnostics were reported.
-    said: usize,
+    /// How many names were compared for "did you mean" so far.
+    pub(super) compared: usize,
+    /// How many declared words were compared with words of rules so far.
+    pub(super) looked: usize,
+    /// How many errors and how many other diagnostics were found so far.
+    pub(super) found: [usize; 2],
 }
 
 impl<'p> CompileContext<'p> {
@@ -136,94 +137,11 @@ impl<'p> CompileContext<'p> {
             deepest: 0,
             branches: 0,
             places: inside::Finder::default(),
-            said: 0,
+            compared: 0,
+            looked: 0,
+            found: [0; 2],
             pack,
         }
-    }
-
-    /// Reports an error at a position.
-    pub fn fail(&mut self, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
-        self.push(Diagnostic::new(code, message).at(span), help);
-    }
-
-    /// The same for a name that an unreadable file may define.
-    pub fn fail_for(&mut self, missing: &str, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
-        self.push(Diagnostic::new(code, message).at(span).missing(missing), help);
-    }
-
-    /// Adds a diagnostic about the current rule.
-    pub fn warn(&mut self, d: Diagnostic) {
-        self.push(d, None);
-    }
-
-    fn push(&mut self, mut d: Diagnostic, help: Option<String>) {
-        if !self.rule.is_empty() {
-            d = d.rule(self.rule.clone());
-        }
-        if let Some(help) = help {
-            d = d.help(help);
-        }
-        // an error inside a named row is reported at the row, and not again for each use
-        if self.said >= MOST_SAID {
-            if self.said == MOST_SAID {
-                let help = "correct what is reported above, and check again";
-                self.report.push(
-                    Diagnostic::new(Code::BoundExceeded, format!("more than {MOST_SAID} mistakes; the others are not reported")).help(help),
-                );
-            }
-            self.said += 1;
-            return;
-        }
-        let same = |told: &Diagnostic| told.code == d.code && told.span == d.span && told.message == d.message;
-        if !self.naming.is_inside() || !self.report.items().iter().any(same) {
-            self.said += 1;
-            self.report.push(d);
-        }
-    }
-
-    /// Reports a name that nothing defines.
-    pub fn unknown<'a>(&mut self, what: &str, name: &str, span: Span, known: impl IntoIterator<Item = &'a str>) {
-        let help = suggest::help(name, known).or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is")));
-        self.fail_for(name, Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
-    }
-
-    /// The number of a list. If there is none, reports an error and returns a number that no list has, so that
-    /// nothing about its items is checked.
-    pub fn list(&mut self, name: &str, span: Span) -> usize {
-        if let Some(n) = self.list_number(name) {
-            return n;
-        }
-        let known: Vec<Arc<str>> = self.lists.iter().map(|l| l.name.clone()).collect();
-        self.unknown("list", name, span, known.iter().map(AsRef::as_ref));
-        // not the first list: its rows would cause further errors about this one
-        self.lists.len()
-    }
-
-    /// The number of a list, if there is one of this name.
-    pub(super) fn list_number(&self, name: &str) -> Option<usize> {
-        match self.pack.tables.get("list").filter(|rows| !rows.is_empty()) {
-            Some(rows) => rows.get_index_of(name),
-            None => self.lists.iter().position(|list| list.name.as_ref() == name),
-        }
-    }
-
-    /// The number of a row in its table; reports an error if there is none of this name.
-    pub fn row_number(&mut self, table: &str, name: &str, span: Span) -> usize {
-        let rows = self.pack.tables.get(table);
-        if let Some(n) = rows.and_then(|rows| rows.get_index_of(name)) {
-            return n;
-        }
-        self.unknown(table, name, span, rows.into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref));
-        0
-    }
-
-    /// The index of a name in a list of names; reports an error if it is missing.
-    pub fn named(&mut self, what: &str, names: &[Arc<str>], name: &str, span: Span) -> usize {
-        if let Some(n) = names.iter().position(|a| a.as_ref() == name) {
-            return n;
-        }
-        self.unknown(what, name, span, names.iter().map(AsRef::as_ref));
-        0
     }
 
     /// The row types of the items of a list.
@@ -325,7 +243,7 @@ impl<'p> CompileContext<'p> {
                     && let Some(near) = self.names.near_sibling(&fixed).map(str::to_owned)
                 {
                     let help = Some(format!("did you mean `{near}`? otherwise declare it as a [[path]] row"));
-                    self.fail_for(&fixed, Code::NameUnknown, span, format!("no row declares `{fixed}`"), help);
+                    self.fail_for_row((&["path"], &fixed), Code::NameUnknown, span, format!("no row declares `{fixed}`"), help);
                 }
                 (Root::Scene { list }, 0)
             }
@@ -336,25 +254,6 @@ impl<'p> CompileContext<'p> {
         };
         let segs = segs.into_iter().skip(used).collect();
         Expr::Path(Arc::new(Path::new(text.into(), root, segs, depends)))
-    }
-
-    /// Reports a path that nothing declares.
-    fn unknown_path(&mut self, path: &str, span: Span) {
-        let known: Vec<String> = self.names.path_names().map(str::to_owned).collect();
-        let near = suggest::nearest(path, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
-        let head = path.split('.').next().unwrap_or(path);
-        let name = path.strip_prefix("state.");
-        let help = match (near, name) {
-            (Some(near), _) => near,
-            (None, Some(name)) => format!("declare it: `[[state]]` with `name = \"{name}\"`"),
-            (None, None) => match self.row_type_of_field(head) {
-                Some(of) => format!("`{head}` is a field of `{of}`: test it in `where`, or write `@{head}` where an item is at hand"),
-                None => "declare it as a [[path]] row, or see `tapster ops --scene` for the paths that there are".to_owned(),
-            },
-        };
-        let what = if name.is_some() { "state" } else { "scene path" };
-        let shown = name.unwrap_or(path);
-        self.fail_for(path, Code::NameUnknown, span, format!("there is no {what} `{shown}`"), Some(help));
     }
 
     /// A row type that has a field of this name: that of the items at hand, or else the first one.
@@ -423,8 +322,10 @@ impl<'p> CompileContext<'p> {
         };
         if !self.names.knows_field(types.as_deref(), name) {
             let known: Vec<String> = self.names.field_names(types.as_deref()).map(str::to_owned).collect();
+            let may_compare = self.may_compare(known.len());
             let of = types.map(|t| format!("`{}` items have no", t.join("` or `")));
-            let help = suggest::help(name, known.iter().map(String::as_str)).or_else(|| Some("declare it as a [[field]] row".into()));
+            let near = suggest::help(name, known.iter().map(String::as_str).filter(|_| may_compare));
+            let help = near.or_else(|| Some("declare it as a [[field]] row".into()));
             let message = format!("{} field `{name}`", of.as_deref().unwrap_or("there is no"));
             self.fail_for(name, Code::NameUnknown, span, message, help);
         }

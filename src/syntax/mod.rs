@@ -9,6 +9,7 @@ pub mod context;
 pub mod dependencies;
 pub mod languages;
 pub mod named;
+mod reporting;
 pub mod scripts;
 mod sealing;
 pub mod selections;

@@ -338,6 +338,15 @@ impl CompileContext<'_> {
         }
     }
 
+    /// Warns of a word that is the same for every item, although the items have a field of this name.
+    fn check_bare_field(&mut self, get: Option<&Node>) {
+        let Some((name, span)) = get.and_then(|node| Some((node.as_text()?, node.span))) else { return };
+        if !names::is_reference(name) && self.types().is_some_and(|types| self.names.knows_field(Some(&types), name)) {
+            let complaint = Diagnostic::new(Code::NameNearly, format!("this gives the word `{name}` for each item, and not its field"));
+            self.warn(complaint.at(span).help(format!("write `get = \"@{name}\"` for the field")));
+        }
+    }
+
     /// A query `{ of = … }`; `None` after a reported error.
     pub fn query(&mut self, table: &Table) -> Option<Query> {
         let of = &table.get("of")?.node;
@@ -355,6 +364,7 @@ impl CompileContext<'_> {
         let join = table.get("join").map(|f| self.expr(&f.node));
         let (get, steps) = self.within(scope, |cx| {
             let get = table.get("get").map(|f| cx.expr(&f.node));
+            cx.check_bare_field(table.get("get").map(|f| &f.node));
             (get, table.get("steps").map(|f| cx.steps(&f.node)).unwrap_or_default())
         });
         let index = self.reads_index;

@@ -118,7 +118,7 @@ impl Revisions {
     pub(super) fn unknown(&self, name: &str, at: &Node) -> Diagnostic {
         let complaint = Diagnostic::new(Code::SchemaValue, format!("`revision` cannot be `{}`", short::word(name))).at(at.span);
         let help = suggest::help(name, self.names()).unwrap_or_else(|| "name a [[revision]] row, or add one".to_owned());
-        complaint.missing(name).help(help)
+        complaint.missing_row(&[TABLE], name).help(help)
     }
 }
 

@@ -83,9 +83,10 @@ pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaChec
     for row in pack.tables.get(KIND).into_iter().flat_map(IndexMap::values) {
         let root = whole(row);
         let task = root.get("task").and_then(Node::as_text);
-        let revision = revisions.of_file(&root, None).map_or("", |revision| &revision.name);
-        let offers = task.and_then(|task| offers(pack, task, revision));
-        if let (None, Some(task)) = (&offers, root.get("task")) {
+        let revision = revisions.of_file(&root, None).map(|revision| &*revision.name);
+        let offers = task.zip(revision.as_ref().ok()).and_then(|(task, revision)| offers(pack, task, revision));
+        // an unknown revision is reported by the check of the file
+        if let (None, Some(task), Ok(revision)) = (&offers, root.get("task"), revision) {
             unknown_task(pack, task, revision, report);
         }
         let names: Option<Vec<&str>> = offers.as_ref().map(|all| all.iter().map(|offer| offer.name).collect());
@@ -104,7 +105,7 @@ fn unknown_task(pack: &Pack, task: &Node, revision: &str, report: &mut Report) {
     let of = if known.contains(&name) { format!(" for templates of revision `{revision}`") } else { String::new() };
     let help = suggest::help(name, known).filter(|_| of.is_empty());
     let message = format!("no row of the pack defines the task `{}`{of}: the template's sources are not checked", short::word(name));
-    let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing(name);
+    let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing_row(&["task"], name);
     report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".to_owned())));
 }
 

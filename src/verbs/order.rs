@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use crate::diag::Code;
 use crate::model::Item;
 use crate::terms::select::in_list_order;
 use crate::terms::{Memo, State};
@@ -14,7 +15,13 @@ pub const INFO: Info = Info {
     terms: &[],
     cost: "n log n of the selected",
     did: "placed",
-    parse: |_, _| Some(Box::new(Order)),
+    parse: |cx, written| {
+        if !["by", "draw", "from"].iter().any(|key| written.fields.contains_key(*key)) {
+            let help = "add `by = [\"field\"]`, or `draw = \"shuffle\"`";
+            cx.fail(Code::TermMissing, written.span, "`order` says no order, so every item stays where it is", Some(help.into()));
+        }
+        Some(Box::new(Order))
+    },
 };
 
 /// The verb, which has no terms of its own.

@@ -116,7 +116,9 @@ fn answer(case: &Json) -> String {
         Ok(rules) => rules,
         Err(rejected) => return render::human(&rejected.report, &rejected.sources, false),
     };
-    let mut out = render::human(rules.warnings(), &rules.pack().sources, false);
+    let mut warnings = rules.warnings().clone();
+    warnings.extend(rules.suspicions());
+    let mut out = render::human(&warnings, &rules.pack().sources, false);
     if case.get("scene").is_some() {
         out.push_str(&built(&rules, case));
     }

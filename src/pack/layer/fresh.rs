@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use super::super::rows::Incoming;
 use super::stale::changed_verb;
-use super::{MAX_COMPARED, MAX_COMPLAINTS, Merger};
-use crate::diag::{Code, Data, Diagnostic, Node, Span, suggest};
+use super::{MAX_COMPLAINTS, Merger};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, suggest};
 use crate::model::pack::Row;
 
+/// The most names of lower rows that names of new rows are compared with in total. The comparison is cheap for names of
+/// different lengths, so this is enough for a thousand new rows over the largest packs.
+const MAX_COMPARED_NEW: usize = 2_000_000;
 /// The most names of rows that a diagnostic lists.
 const MAX_NAMED: usize = 12;
 /// By table, the keys that a new row needs. A row of an overlay that has all of them is probably meant as a new one.
@@ -45,24 +48,40 @@ impl Merger<'_> {
         Some(complaint.rule(self.rule(&new.table, &new.name)))
     }
 
+    /// What to say of a row of an overlay that says nothing but what the row of the lower layer says.
+    pub(super) fn unchanged(&self, new: &Incoming, old: &Row) -> Option<Diagnostic> {
+        let is_same =
+            |(key, field): (&Arc<str>, &Field)| old.fields.get(key).is_some_and(|below| below.node.to_json() == field.node.to_json());
+        let changes = new.replace || new.is_new || new.edit.is_some() || new.place.is_some() || !new.fields.iter().all(is_same);
+        if self.overlay.is_none() || changes {
+            return None;
+        }
+        let why = if new.fields.is_empty() { "it has no key besides its name" } else { "all its keys are as in the row below" };
+        let complaint = Diagnostic::new(Code::LayerUnchanged, format!("{} changes nothing: {why}", new.title()));
+        let complaint = complaint.at(new.name_span).related(old.name_span, "the row below").rule(self.rule(&new.table, &new.name));
+        Some(complaint.help("write what is to change, or take the row away"))
+    }
+
     /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.
     pub(super) fn suspect(&mut self, new: &Incoming) {
         if self.overlay.is_none() || new.is_new || self.nearly.len() >= MAX_COMPLAINTS {
             return;
         }
         let Some(rows) = self.merged.tables.get(&new.table) else { return };
-        self.compared += rows.len();
-        if self.compared > MAX_COMPARED {
+        let below = self.below.get(&new.table).copied().unwrap_or_default();
+        self.compared_new += below;
+        if self.compared_new > MAX_COMPARED_NEW {
             return;
         }
-        let split =
-            |name: &str| name.rsplit_once('/').map_or((String::new(), name.to_owned()), |(of, last)| (of.to_owned(), last.to_owned()));
-        let (of, last) = split(&new.name);
-        let near = rows.keys().find(|known| {
-            let (known_of, known_last) = split(known);
-            known_of == of && suggest::is_slip(&last, &known_last)
+        let (of, last) = parts(&new.name);
+        let near = rows.iter().take(below).find(|(known, row)| {
+            let (known_of, known_last) = parts(known);
+            // two passes of one verb are seldom told apart by an `s`
+            let same_verb = || &*new.table == "pass" && verb(&new.fields).is_some_and(|own| verb(&row.fields) == Some(own));
+            known_of == of && (suggest::is_slip(last, known_last) || suggest::differ_in_s(last, known_last) && same_verb())
         });
-        if let Some(near) = near.cloned() {
+        if let Some((near, _)) = near {
+            let near = near.clone();
             self.nearly.push(Suspect { table: new.table.clone(), name: new.name.clone(), span: new.name_span, near });
         }
     }
@@ -104,6 +123,15 @@ impl Merger<'_> {
         let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label(format!("of another {what}")).missing(anchor);
         self.complain(complaint.rule(self.rule(table, name)).help(help));
     }
+}
+
+/// What stands in front of the last `/` of a name, and what stands behind it.
+fn parts(name: &str) -> (&str, &str) {
+    name.rsplit_once('/').unwrap_or(("", name))
+}
+
+fn verb(fields: &Table) -> Option<&str> {
+    fields.get("do").and_then(|field| field.node.as_text())
 }
 
 /// Whether a name occurs in a text of a value, or as a key.

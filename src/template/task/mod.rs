@@ -141,7 +141,7 @@ fn halves(row: &Row) -> (Arc<str>, Arc<str>) {
 /// The rows of a table that belong to a task: its own, and those that its cell `sources` or `lanes` names.
 fn own_and_lent<T>(
     task: &Row,
-    table: &str,
+    table: &'static str,
     all: &[Arc<T>],
     names: impl Fn(&T) -> (&Arc<str>, &Arc<str>),
     report: &mut Report,
@@ -161,8 +161,8 @@ fn own_and_lent<T>(
     has
 }
 
-fn unknown(what: &str, name: &str, node: &Node, row: &Row) -> Diagnostic {
-    let complaint = Diagnostic::new(Code::NameUnknown, format!("there is no {what} `{name}`")).at(node.span).missing(name);
+fn unknown(what: &'static str, name: &str, node: &Node, row: &Row) -> Diagnostic {
+    let complaint = Diagnostic::new(Code::NameUnknown, format!("there is no {what} `{name}`")).at(node.span).missing_row(&[what], name);
     complaint.rule(format!("task {}", row.name))
 }
 
@@ -173,6 +173,10 @@ fn homeless(table: &str, row: &Row, tasks: &[Task], report: &mut Report) {
     let help = help.unwrap_or_else(|| format!("name the row `TASK/NAME`, with a [[task]] row `TASK`, or name it in `{table}s` of a task"));
     let message = if task.is_empty() { format!("{table} `{}` belongs to no task", row.name) } else { format!("there is no task `{task}`") };
     report.push(
-        Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing(&*task).rule(format!("{table} {}", row.name)).help(help),
+        Diagnostic::new(Code::NameUnknown, message)
+            .at(row.name_span)
+            .missing_row(&["task"], &*task)
+            .rule(format!("{table} {}", row.name))
+            .help(help),
     );
 }

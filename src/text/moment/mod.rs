@@ -8,7 +8,7 @@ mod calendar;
 mod date_parser;
 mod format;
 mod free;
-mod stamp;
+pub(crate) mod stamp;
 
 use jiff::civil::{Date, DateTime};
 

@@ -7,6 +7,11 @@ use super::{date_parser, free, millis_of};
 use crate::model::Value;
 use crate::text::pattern::{self, Captures, Pattern};
 
+/// The named groups that a pattern may have.
+pub(crate) const PARTS: &[&str] = &["epoch", "year", "month", "day", "hour", "minute", "second", "millisecond", "half"];
+/// Those of which a pattern needs one.
+pub(crate) const NEEDED: &[&str] = &["epoch", "year"];
+
 /// The milliseconds since 1970; `zone` is the local clock's distance from UTC in minutes. The first row whose pattern
 /// matches decides; without one, the text is a date in a usual notation.
 pub(super) fn parse(text: &str, zone: i64, stamps: &Value) -> Result<Option<i64>, String> {
@@ -56,7 +61,9 @@ impl<'a> Parts<'a> {
         let day = i8::try_from(self.number("day", 1)?).ok()?;
         let date = Date::new(year, i8::try_from(month).ok()?, day).ok()?;
         let hour = match self.part("half") {
-            Some(half) => self.number("hour", 0)? % 12 + if half.eq_ignore_ascii_case("pm") { 12 } else { 0 },
+            Some(half) => {
+                self.number("hour", 0).filter(|hour| (0..=12).contains(hour))? % 12 + if half.eq_ignore_ascii_case("pm") { 12 } else { 0 }
+            }
             None => self.number("hour", 0)?,
         };
         let (minute, second) = (self.number("minute", 0)?, self.number("second", 0)?);

@@ -14,6 +14,7 @@ use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
+use crate::terms::names::Type;
 use crate::terms::select::pass_env;
 use crate::terms::steps::Step;
 use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State, Test};
@@ -415,6 +416,10 @@ fn sealed(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Op
 fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matcher {
     let node = |key: &str| fields.get(key).map(|f| &f.node);
     let word = |key: &str| node(key).and_then(Node::as_text);
+    if let Some(case) = node("case").filter(|case| !Type::Boolean.accepts(&case.data)) {
+        let help = "write `case = true` if upper and lower case differ, or a reference such as `\"$lore.case\"`";
+        cx.fail(Code::TermType, case.span, format!("`case` is true or false, not {}", case.kind()), Some(help.into()));
+    }
     Matcher {
         when: node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene))),
         filter: filter(cx, node("where"), scope),

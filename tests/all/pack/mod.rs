@@ -12,6 +12,7 @@
 )]
 
 mod bad_input;
+mod bounds;
 mod edits;
 mod layering;
 mod places;

@@ -113,6 +113,22 @@ impl Check {
         Ok(found)
     }
 
+    /// The overlays among the checked files that an overlay is written for, lowest first, and what the lowest extends.
+    fn below(&self, extends: Option<&str>) -> (Vec<Overlay>, Option<String>) {
+        let (mut all, mut wanted) = (Vec::new(), extends.map(str::to_owned));
+        if wanted.is_none() {
+            return (all, wanted);
+        }
+        let mut given: Vec<_> = self.paths.iter().filter_map(|path| overlay_at(path)).collect();
+        // each is taken once, so a circle ends
+        while let Some(at) = given.iter().position(|(name, ..)| Some(name) == wanted.as_ref()) {
+            let (_, extends, overlay) = given.swap_remove(at);
+            all.insert(0, overlay);
+            wanted = extends;
+        }
+        (all, wanted)
+    }
+
     fn file(&self, path: &Path, file: &Overlay, show: &Show<'_, '_>) -> Found {
         let library = &shelf(show);
         let (doc, report, sources) = match file {
@@ -122,8 +138,15 @@ impl Check {
         let mut alone = Found { report, sources };
         // nothing more can be checked in a file that cannot be read; manifests and rule tests have no rows
         let Some(doc) = doc.filter(|d| !matches!(&*d.kind, "pack" | "case")) else { return alone };
-        let overlay = [file.clone()];
         let extends = doc.root.get("extends").and_then(Node::as_text).filter(|_| &*doc.kind == "overlay");
+        let (below, bottom) = self.below(extends);
+        if !below.is_empty()
+            && let Some(pack) = self.pack.as_deref().or(bottom.as_deref())
+        {
+            let found = compiled(&Start::typed(pack), &[below, vec![file.clone()]].concat(), library);
+            return found.of_file(path).unwrap_or(alone);
+        }
+        let overlay = [file.clone()];
         if let Some(pack) = self.pack.as_deref().or(extends) {
             return compiled(&Start::typed(pack), &overlay, library);
         }
@@ -153,6 +176,18 @@ impl Check {
     }
 }
 
+/// The name of an overlay, what it extends, and the overlay itself; nothing for anything else.
+fn overlay_at(path: &str) -> Option<(String, Option<String>, Overlay)> {
+    let file = Path::new(path);
+    if is_folder(file) || !is_rule_file(file) {
+        return None;
+    }
+    let doc = load_file(file, Schemas::shipped()).0.filter(|doc| &*doc.kind == "overlay")?;
+    let text = |key: &str| doc.root.get(key).and_then(Node::as_text).map(str::to_owned);
+    let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    Some((text("name").or_else(stem)?, text("extends"), Overlay::Path(file.to_owned())))
+}
+
 fn is_rule_file(file: &Path) -> bool {
     file.extension().is_some_and(|e| e == "toml" || e == "json")
 }
@@ -172,7 +207,7 @@ fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         return Ok(Exit::Done);
     }
     show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
-    if code.severity() == crate::diag::Severity::Warning {
+    if code.severity() == crate::diag::Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
         show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
     }
     Ok(Exit::Done)
@@ -217,7 +252,11 @@ fn is_same(a: &Path, b: &Path) -> bool {
 /// Loads, merges and compiles, and returns all diagnostics.
 fn compiled(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Found {
     match Ruleset::load(start, overlays, library) {
-        Ok(rules) => Found { report: rules.warnings().clone(), sources: rules.pack().sources.clone() },
+        Ok(rules) => {
+            let mut report = rules.warnings().clone();
+            report.extend(rules.suspicions());
+            Found { report, sources: rules.pack().sources.clone() }
+        }
         Err(rejected) => Found { report: rejected.report, sources: rejected.sources },
     }
 }
