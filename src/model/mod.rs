@@ -12,6 +12,7 @@ pub mod pack;
 pub mod plan;
 pub mod scene;
 pub mod value;
+mod work;
 
 pub use hook::{Hook, HookView};
 #[cfg(feature = "unstable_machinery")]
@@ -23,3 +24,4 @@ pub use pack::Pack;
 pub use plan::{Block, Plan};
 pub use scene::Scene;
 pub use value::{Map, RuleRef, Value};
+pub use work::WorkLimits;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{Hook, HookView, Map, Value};
+use super::{Hook, HookView, Map, Value, WorkLimits};
 
 /// A function of the embedding program that conditions and scripts call: it takes the current item (a table) and
 /// returns a value, or a message that becomes an error of the build.
@@ -32,6 +32,8 @@ pub struct Scene {
     pub host: FxHashMap<String, HostFn>,
     /// Functions that run at events of the build, in the order of registration.
     pub hooks: Vec<Hook>,
+    /// How much work the build may take, and afterwards the payload. A pack can only lower these bounds.
+    pub work: WorkLimits,
 }
 
 impl Scene {

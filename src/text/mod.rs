@@ -49,6 +49,7 @@ mod tools;
 pub mod truth;
 mod units;
 pub mod verbatim;
+pub mod work;
 
 pub(crate) use error::Mistake;
 pub use error::TextError;

@@ -1,0 +1,335 @@
+//! The work of one call of the library: a counter of steps and of bytes made, which everything pays that a pack or data
+//! can make run.
+//!
+//! A [`Door`] opens the counter at the entrances of the library (a build, a payload, a text that is rendered by itself);
+//! a door inside another one counts on with it. The counter belongs to the thread, because callbacks of scripts and
+//! functions of the library reach it without being given anything. Once a bound is reached, every later step fails too,
+//! so code that handles the error cannot continue, and [`check`] at the end of a call finds it.
+//!
+//! The counter also knows which rule spent how much ([`rule`]) and what the largest piece of work was ([`piece`]), so
+//! that the error can name them. Outside of every door, each single piece of work is compared with the default bounds.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::WorkLimits;
+
+/// Bytes of text that are read or written within one step.
+const BYTES_PER_STEP: usize = 32;
+
+/// A bound of the work was reached. `Display` says which one, and names the rule that spent most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exceeded;
+
+impl std::fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&told())
+    }
+}
+
+impl std::error::Error for Exceeded {}
+
+impl From<Exceeded> for String {
+    fn from(_: Exceeded) -> Self {
+        told()
+    }
+}
+
+thread_local! {
+    /// What is left; 0 outside of every door.
+    static STEPS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<u64> = const { Cell::new(0) };
+    static DOORS: Cell<u32> = const { Cell::new(0) };
+    /// The steps of the largest piece of work so far.
+    static LARGEST: Cell<u64> = const { Cell::new(0) };
+    static LEDGER: RefCell<Ledger> = RefCell::default();
+}
+
+/// Which bound was reached.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    Steps,
+    Bytes,
+}
+
+/// Who spent what.
+#[derive(Debug, Default)]
+struct Ledger {
+    limits: WorkLimits,
+    rules: Vec<(Arc<str>, Spent)>,
+    /// The number of a rule in `rules` by the address of its name, which `rules` keeps alive.
+    numbers: FxHashMap<usize, usize>,
+    /// The number of the running rule.
+    current: Option<usize>,
+    /// What was left when the running rule was last charged.
+    mark: Spent,
+    /// The largest piece of work, in words.
+    largest: Option<String>,
+    over: Option<Over>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    steps: u64,
+    bytes: u64,
+}
+
+fn left() -> Spent {
+    Spent { steps: STEPS.get(), bytes: BYTES.get() }
+}
+
+fn leave(left: Spent) {
+    STEPS.set(left.steps);
+    BYTES.set(left.bytes);
+}
+
+impl Ledger {
+    /// Charges the running rule for what was spent since the last time.
+    fn settle(&mut self) {
+        let now = left();
+        if let Some((_, spent)) = self.current.and_then(|n| self.rules.get_mut(n)) {
+            spent.steps = spent.steps.saturating_add(self.mark.steps.saturating_sub(now.steps));
+            spent.bytes = spent.bytes.saturating_add(self.mark.bytes.saturating_sub(now.bytes));
+        }
+        self.mark = now;
+    }
+
+    fn number(&mut self, name: &Arc<str>) -> usize {
+        let rules = &mut self.rules;
+        *self.numbers.entry(Arc::as_ptr(name).cast::<u8>().addr()).or_insert_with(|| {
+            rules.push((name.clone(), Spent::default()));
+            rules.len() - 1
+        })
+    }
+}
+
+/// An entrance of the library. Work is counted until it is dropped.
+#[derive(Debug)]
+#[must_use = "work is counted as long as the door is open"]
+pub struct Door {
+    /// What was left of the outer door's bounds, and those bounds; `None`: this is the outermost door.
+    outer: Option<(Spent, WorkLimits)>,
+    opened: Spent,
+    /// The counter belongs to the thread.
+    here: PhantomData<*const ()>,
+}
+
+impl Door {
+    /// Opens a counter with these bounds, or counts on with the one that is open. What is left there cannot grow by
+    /// that; smaller bounds hold as long as this door is open.
+    pub fn open(limits: WorkLimits) -> Self {
+        let own = Spent { steps: limits.steps, bytes: limits.bytes };
+        let inside = DOORS.replace(DOORS.get().saturating_add(1)) > 0;
+        LEDGER.with_borrow_mut(|ledger| {
+            if !inside {
+                *ledger = Ledger { limits, mark: own, ..Ledger::default() };
+                LARGEST.set(0);
+                leave(own);
+                return Self { outer: None, opened: own, here: PhantomData };
+            }
+            ledger.settle();
+            let before = left();
+            let now = Spent { steps: before.steps.min(own.steps), bytes: before.bytes.min(own.bytes) };
+            let outer = Some((before, ledger.limits));
+            if now.steps < before.steps || now.bytes < before.bytes {
+                ledger.limits = ledger.limits.at_most(limits);
+            }
+            leave(now);
+            ledger.mark = now;
+            Self { outer, opened: now, here: PhantomData }
+        })
+    }
+
+    /// A counter with the default bounds, unless one is open already.
+    pub fn join() -> Self {
+        Self::open(WorkLimits::default())
+    }
+
+    /// What was spent since this door was opened: steps and bytes.
+    #[must_use]
+    pub fn spent(&self) -> (u64, u64) {
+        let now = left();
+        (self.opened.steps.saturating_sub(now.steps), self.opened.bytes.saturating_sub(now.bytes))
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        DOORS.set(DOORS.get().saturating_sub(1));
+        LEDGER.with_borrow_mut(|ledger| {
+            ledger.settle();
+            let Some((before, limits)) = self.outer else {
+                leave(Spent::default());
+                *ledger = Ledger::default();
+                return;
+            };
+            let (steps, bytes) = self.spent();
+            let rest = Spent { steps: before.steps.saturating_sub(steps), bytes: before.bytes.saturating_sub(bytes) };
+            if rest.steps > 0 && rest.bytes > 0 {
+                ledger.over = None;
+            }
+            ledger.limits = limits;
+            leave(rest);
+            ledger.mark = rest;
+        });
+    }
+}
+
+/// Pays steps.
+///
+/// # Errors
+/// The bound of steps is reached.
+#[inline]
+pub fn spend(steps: u64) -> Result<(), Exceeded> {
+    match STEPS.get().checked_sub(steps) {
+        Some(rest) => {
+            STEPS.set(rest);
+            Ok(())
+        }
+        None => spent_out(steps, 0),
+    }
+}
+
+/// Pays for reading a text or a list of this many bytes.
+///
+/// # Errors
+/// The bound of steps is reached.
+#[inline]
+pub fn read(bytes: usize) -> Result<(), Exceeded> {
+    spend((bytes / BYTES_PER_STEP) as u64 + 1)
+}
+
+/// Pays for making a text, a list or a table of this many bytes.
+///
+/// # Errors
+/// The bound of bytes or of steps is reached.
+#[inline]
+pub fn make(bytes: usize) -> Result<(), Exceeded> {
+    match BYTES.get().checked_sub(bytes as u64) {
+        Some(rest) => {
+            BYTES.set(rest);
+            read(bytes)
+        }
+        None => spent_out(0, bytes as u64),
+    }
+}
+
+#[cold]
+fn spent_out(steps: u64, bytes: u64) -> Result<(), Exceeded> {
+    if DOORS.get() == 0 {
+        // no counter is open: the one piece of work is compared with the bounds
+        let limits = WorkLimits::default();
+        return if steps <= limits.steps && bytes <= limits.bytes { Ok(()) } else { Err(Exceeded) };
+    }
+    LEDGER.with_borrow_mut(|ledger| {
+        ledger.over.get_or_insert(if bytes > 0 { Over::Bytes } else { Over::Steps });
+        // every later step fails too
+        leave(Spent::default());
+        if let Some((_, spent)) = ledger.current.and_then(|n| ledger.rules.get_mut(n)) {
+            spent.steps = spent.steps.saturating_add(ledger.mark.steps.max(steps));
+            spent.bytes = spent.bytes.saturating_add(ledger.mark.bytes.max(bytes));
+        }
+        ledger.mark = Spent::default();
+    });
+    Err(Exceeded)
+}
+
+/// Whether the work is still within its bounds, which some code may have ignored on its way.
+///
+/// # Errors
+/// A bound has been reached since the door was opened.
+pub fn check() -> Result<(), Exceeded> {
+    if is_over() { Err(Exceeded) } else { Ok(()) }
+}
+
+/// Whether a bound has been reached since the door was opened.
+#[must_use]
+pub fn is_over() -> bool {
+    STEPS.get() == 0 && DOORS.get() > 0 && LEDGER.with_borrow(|ledger| ledger.over.is_some())
+}
+
+/// Charges what follows to a rule, until the result is dropped.
+pub fn rule(name: &Arc<str>) -> Rule {
+    let before = LEDGER.with_borrow_mut(|ledger| {
+        ledger.settle();
+        let number = ledger.number(name);
+        ledger.current.replace(number)
+    });
+    Rule { before, here: PhantomData }
+}
+
+/// A rule that is running.
+#[derive(Debug)]
+#[must_use = "the rule pays as long as this is held"]
+pub struct Rule {
+    before: Option<usize>,
+    here: PhantomData<*const ()>,
+}
+
+impl Drop for Rule {
+    fn drop(&mut self) {
+        LEDGER.with_borrow_mut(|ledger| {
+            ledger.settle();
+            ledger.current = self.before;
+        });
+    }
+}
+
+/// Watches one piece of work, such as one call of a script, until the result is dropped; the largest is named in the
+/// error.
+#[inline]
+pub fn piece<'a>(kind: &'static str, name: &'a str) -> Piece<'a> {
+    Piece { kind, name, before: STEPS.get(), here: PhantomData }
+}
+
+/// A piece of work that is being done.
+#[derive(Debug)]
+#[must_use = "the work is watched as long as this is held"]
+pub struct Piece<'a> {
+    kind: &'static str,
+    name: &'a str,
+    before: u64,
+    here: PhantomData<*const ()>,
+}
+
+impl Drop for Piece<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let spent = self.before.saturating_sub(STEPS.get());
+        let largest = LARGEST.get();
+        // a piece around a larger one says less than that one
+        if spent > largest.saturating_add(largest / 4) {
+            LARGEST.set(spent);
+            self.tell();
+        }
+    }
+}
+
+impl Piece<'_> {
+    #[cold]
+    fn tell(&self) {
+        let name: String = self.name.chars().take(80).collect();
+        LEDGER.with_borrow_mut(|ledger| ledger.largest = Some(format!("{} `{name}`", self.kind)));
+    }
+}
+
+/// What was exceeded, who spent most, and what to do.
+#[must_use]
+pub fn told() -> String {
+    LEDGER.with_borrow_mut(|ledger| {
+        ledger.settle();
+        let (bound, of) = match ledger.over {
+            Some(Over::Bytes) => (format!("makes more than {} bytes of texts and data", ledger.limits.bytes), "bytes"),
+            _ => (format!("takes more than {} steps of work", ledger.limits.steps), "steps"),
+        };
+        let amount = |spent: &Spent| if of == "bytes" { spent.bytes } else { spent.steps };
+        let most = ledger.rules.iter().max_by_key(|(_, spent)| amount(spent));
+        let most = most.filter(|(_, spent)| amount(spent) > 0);
+        let most = most.map(|(name, spent)| format!("; rule `{name}` spent most of them, {}", amount(spent))).unwrap_or_default();
+        let largest = ledger.largest.as_ref().map(|what| format!("; the largest single piece was {what}")).unwrap_or_default();
+        format!("this {bound}{most}{largest}; let it do less, or let the embedding program allow more (`Scene::work`)")
+    })
+}
