@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::pattern::{self, MOST_OUTPUT};
+use super::work;
 use crate::model::{Map, Value};
 
 /// A function's arguments, evaluated, by name.
@@ -58,6 +59,43 @@ pub struct Function {
     pub args: &'static [(&'static str, bool)],
     /// The function; an error is a sentence without a full stop.
     pub run: fn(&Args) -> Result<Value, Refusal>,
+}
+
+impl Function {
+    /// Calls the function, and pays for what it reads and makes.
+    ///
+    /// # Errors
+    /// As the function says, or the work of the build is spent.
+    pub fn call(&self, args: &Args) -> Result<Value, Refusal> {
+        let _piece = work::piece("function", self.name);
+        let read = args.values().fold(0, |sum: usize, value| sum.saturating_add(size(value)));
+        work::spend(STEPS_PER_CALL).and_then(|()| work::read(read)).map_err(String::from)?;
+        let made = (self.run)(args)?;
+        work::make(size(&made)).map_err(String::from)?;
+        Ok(made)
+    }
+}
+
+/// The work of a call, besides that for its texts and lists.
+const STEPS_PER_CALL: u64 = 8;
+/// How many levels of an argument are looked into; a function that reads deeper makes a text or list of that size.
+const LEVELS: usize = 3;
+
+/// About how many bytes a value takes.
+pub(crate) fn size(value: &Value) -> usize {
+    fn at(value: &Value, levels: usize) -> usize {
+        let parts = |own: usize, values: &mut dyn Iterator<Item = &Value>| {
+            let own = own.saturating_mul(size_of::<Value>());
+            if levels == 0 { own } else { values.fold(own, |sum, value| sum.saturating_add(at(value, levels - 1))) }
+        };
+        match value {
+            Value::Text(text) => text.len(),
+            Value::List(list) => parts(list.len(), &mut list.iter()),
+            Value::Map(map) => parts(map.len().saturating_mul(2), &mut map.values()),
+            _ => 0,
+        }
+    }
+    at(value, LEVELS)
 }
 
 pub(super) fn of(args: &Args) -> &Value {

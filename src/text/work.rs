@@ -20,6 +20,11 @@ use crate::model::WorkLimits;
 /// Bytes of text that are read or written within one step.
 const BYTES_PER_STEP: usize = 32;
 
+/// The work of one macro, in steps.
+pub const STEPS_PER_MACRO: u64 = 16;
+/// The work of one tag of Handlebars, or of one unit of Liquid, in steps.
+pub const STEPS_PER_TAG: u64 = 8;
+
 /// A bound of the work was reached. `Display` says which one, and names the rule that spent most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exceeded;
