@@ -321,6 +321,17 @@ impl Piece<'_> {
     }
 }
 
+/// What every rule has spent since the outermost door was opened: steps and bytes, most steps first.
+#[must_use]
+pub fn by_rule() -> Vec<(Arc<str>, u64, u64)> {
+    LEDGER.with_borrow_mut(|ledger| {
+        ledger.settle();
+        let mut rules: Vec<_> = ledger.rules.iter().map(|(name, spent)| (name.clone(), spent.steps, spent.bytes)).collect();
+        rules.sort_by_key(|(_, steps, _)| std::cmp::Reverse(*steps));
+        rules
+    })
+}
+
 /// What was exceeded, who spent most, and what to do.
 #[must_use]
 pub fn told() -> String {

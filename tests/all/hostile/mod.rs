@@ -6,7 +6,9 @@ mod chats;
 mod dialects;
 mod lore;
 mod presets;
+mod scripts;
 mod wire;
+mod work;
 
 use serde_json::{Value, json};
 use tapster::{Plan, Scene, build, import_document};
