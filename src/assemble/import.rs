@@ -24,7 +24,9 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
         None => fitting(formats.iter().filter(reads), &document, &st)?,
     };
     let Some(found) = found else { return Err(unread(rules, format, formats.iter().filter(reads))) };
-    found.bring(&document, &st, formats).map_err(BuildError::fault)
+    let brought = found.bring(&document, &st, formats).map_err(BuildError::fault)?;
+    BuildError::if_spent()?;
+    Ok(brought)
 }
 
 /// Converts a JSON document of another program to a document of a third one: [`Imported::scene`] is that document. `to`
@@ -43,7 +45,9 @@ pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: &serde_json
     let Some(found) = fitting(formats.iter().filter(wanted), &document, &st)? else {
         return Err(unread(rules, to, formats.iter().filter(|f| f.makes.is_some())));
     };
-    found.bring(&document, &st, formats).map_err(BuildError::fault)
+    let brought = found.bring(&document, &st, formats).map_err(BuildError::fault)?;
+    BuildError::if_spent()?;
+    Ok(brought)
 }
 
 /// The first of some formats that a document is in.

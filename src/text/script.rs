@@ -281,7 +281,7 @@ fn log(line: &str) {
 /// Pays for a value that a script is given.
 fn given(value: &Value) -> Result<(), ScriptError> {
     let nodes = value.nodes_within(MAX_DEPTH, usize::MAX).unwrap_or(usize::MAX);
-    let paid = work::spend((nodes as u64).saturating_mul(STEPS_PER_VALUE)).and_then(|()| work::make(nodes.saturating_mul(BYTES_PER_VALUE)));
+    let paid = work::spend((nodes as u64).saturating_mul(STEPS_PER_VALUE));
     paid.map_err(|exceeded| ScriptError::new(exceeded, Position::NONE))
 }
 
@@ -320,9 +320,8 @@ fn bare(limits: ScriptLimits) -> Engine {
     engine
 }
 
-/// The work and the memory of a value that is handed to a script.
+/// The work of a part of a value that is handed to a script, in steps. Its memory is free again after the call.
 const STEPS_PER_VALUE: u64 = 4;
-const BYTES_PER_VALUE: usize = 64;
 
 fn no_waiting() -> Result<(), Box<EvalAltResult>> {
     Err("scripts may not wait".into())

@@ -56,7 +56,7 @@ const BEFORE_NAMES: &[&str] = &["let", "const", "as", "export", "import"];
 /// Words that are no variable.
 const KEYWORDS: &[&str] = &[
     "true", "false", "let", "const", "if", "else", "switch", "do", "while", "until", "loop", "for", "in", "continue", "break", "return",
-    "throw", "try", "catch", "import", "export", "as", "fn", "private", "global",
+    "throw", "try", "catch", "import", "export", "as", "fn", "private", "global", "_",
 ];
 /// Functions of the language itself, whose arguments are looked at and not copied.
 const LOOKING: &[&str] = &["is_shared", "is_def_var", "is_def_fn", "Fn", "type_of"];
@@ -452,7 +452,7 @@ mod tests {
             ("#{ a: b, \"c\": d }", "#{ a: C(b), \"c\": C(d) }"),
             ("`x ${a + `y ${b}`} z` + c", "`x ${C(a) + `y ${C(b)}`} z` + C(c)"),
             ("try { a } catch (e) { throw e; }", "try { C(a) } catch (e) { throw C(e); }"),
-            ("switch a { 1 => b, 'c' => d, _ => () }", "switch C(a) { 1 => C(b), 'c' => C(d), _ => () }"),
+            ("switch a { 1 => b, 2 | 3 => d, _ if e > f => () }", "switch C(a) { 1 => C(b), 2 | 3 => C(d), _ if C(e) > C(f) => () }"),
             ("import \"m\" as m; m::f(a).b ?? this.c", "import \"m\" as m; M(m::f(C(a)).b) ?? M(this.c)"),
             ("1..n; 1.5 + 2.len(); x?.y?[z]", "1..C(n); 1.5 + 2.len(); M(x?.y?[C(z)])"),
             ("/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#", "/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#"),
