@@ -221,11 +221,11 @@ impl Script {
     pub fn eval(&self, scope: &Map) -> Result<Value, ScriptError> {
         let _door = Door::join();
         let mut names = Scope::new();
+        let _running = Running::begin(self.operations);
         for (name, value) in scope {
             given(value)?;
             names.push_dynamic(&**name, to_dynamic(value));
         }
-        let _running = Running::begin(self.operations);
         let result = self.engine.eval_ast_with_scope::<Dynamic>(&mut names, &self.ast);
         to_value(result.map_err(|error| ScriptError::from(error).of(&self.written))?)
     }
@@ -248,10 +248,10 @@ impl Script {
     pub fn call(&self, function: &str, args: &[Value]) -> Result<Value, ScriptError> {
         let _door = Door::join();
         let _piece = work::piece("script function", function);
+        let _running = Running::begin(self.operations);
         args.iter().try_for_each(given)?;
         let args: Vec<Dynamic> = args.iter().map(to_dynamic).collect();
         let options = CallFnOptions::new().eval_ast(false);
-        let _running = Running::begin(self.operations);
         let result = self.engine.call_fn_with_options::<Dynamic>(options, &mut Scope::new(), &self.ast, function, args);
         to_value(result.map_err(|error| ScriptError::from(error).of(&self.written))?)
     }
@@ -281,13 +281,14 @@ fn log(line: &str) {
 /// Pays for a value that a script is given.
 fn given(value: &Value) -> Result<(), ScriptError> {
     let nodes = value.nodes_within(MAX_DEPTH, usize::MAX).unwrap_or(usize::MAX);
+    paid::give(value);
     let paid = work::spend((nodes as u64).saturating_mul(STEPS_PER_VALUE));
     paid.map_err(|exceeded| ScriptError::new(exceeded, Position::NONE))
 }
 
 fn harden(limits: ScriptLimits) -> Engine {
     let mut engine = bare(limits);
-    paid::register(&mut engine, bare(limits), limits.text);
+    paid::register(&mut engine, bare(limits), limits);
     engine
 }
 

@@ -18,10 +18,14 @@ fn number(cell: &str) -> u64 {
 
 /// What a constant or a field of a default is set to: `4 << 20`, `10_000`.
 fn set_to(source: &str, name: &str) -> Option<u64> {
-    let constant = source.lines().find(|line| line.trim_start_matches("pub ").trim_start_matches("pub(super) ").starts_with(&format!("const {name}:")));
+    let constant = source
+        .lines()
+        .find(|line| line.trim_start_matches("pub ").trim_start_matches("pub(super) ").starts_with(&format!("const {name}:")));
     let expression = match constant {
         Some(line) => line.split_once(" = ")?.1.trim_end_matches(';'),
-        None => source.split(['{', ',', '\n']).find_map(|part| part.trim().strip_prefix(&format!("{name}: ")))?.trim_end_matches([' ', '}']),
+        None => {
+            source.split(['{', ',', '\n']).find_map(|part| part.trim().strip_prefix(&format!("{name}: ")))?.trim_end_matches([' ', '}'])
+        }
     };
     let mut factors = expression.split(" << ").map(|n| n.replace('_', "").parse::<u64>());
     let first = factors.next()?.ok()?;
@@ -60,8 +64,14 @@ fn the_budget_of_work_and_the_limits_of_a_pack_are_as_said() {
     let default = tapster::terms::rules::Limits::default();
     let scripts = default.scripts;
     let known = [
-        default.pass_visits, default.rounds.into(), default.text_bytes as u64, scripts.operations, scripts.calls as u64,
-        scripts.text as u64, scripts.list as u64, scripts.map as u64,
+        default.pass_visits,
+        default.rounds.into(),
+        default.text_bytes as u64,
+        scripts.operations,
+        scripts.calls as u64,
+        scripts.text as u64,
+        scripts.list as u64,
+        scripts.map as u64,
     ];
     let rows = rows(&page, "## Limits of a pack\n");
     assert_eq!(rows.len(), known.len());
