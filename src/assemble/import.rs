@@ -13,10 +13,10 @@ use crate::engine::{BuildError, door, state};
 /// # Errors
 /// The pack has no format of this name, none fits the document, or a rule of the format fails.
 pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
-    let scene = Scene::default();
-    let _door = door(rules, &scene);
-    let st = state(rules, &scene);
     let document = Value::from(document);
+    let scene = Scene { data: document.clone(), ..Scene::default() };
+    let _door = door(rules, &scene);
+    let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
     let reads = |f: &&Format| f.makes.is_none();
     let found = match format {
@@ -36,10 +36,10 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
 /// # Errors
 /// The pack has no conversion to this format, none fits the document, or a rule of it fails.
 pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
-    let scene = Scene::default();
-    let _door = door(rules, &scene);
-    let st = state(rules, &scene);
     let document = Value::from(document);
+    let scene = Scene { data: document.clone(), ..Scene::default() };
+    let _door = door(rules, &scene);
+    let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
     let wanted = |f: &&Format| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));
     let Some(found) = fitting(formats.iter().filter(wanted), &document, &st)? else {

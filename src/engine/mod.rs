@@ -45,7 +45,7 @@ pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut S
 
 /// Opens the counter of all work that a scene may take with these rules; inside of another call, it counts on there.
 pub(crate) fn door(rules: &Ruleset, scene: &Scene) -> Door {
-    Door::open(scene.work.at_most(rules.programs().rules.limits.work))
+    Door::with_data(scene.work.at_most(rules.programs().rules.limits.work), &scene.data)
 }
 
 /// A fresh state over a scene.

@@ -78,24 +78,15 @@ impl Function {
 
 /// The work of a call, besides that for its texts and lists.
 const STEPS_PER_CALL: u64 = 8;
-/// How many levels of an argument are looked into; a function that reads deeper makes a text or list of that size.
-const LEVELS: usize = 3;
-
-/// About how many bytes a value takes.
+/// About how many bytes a value takes, without the values in it: a list may be long, and the function that is given it may
+/// look at its end only.
 pub(crate) fn size(value: &Value) -> usize {
-    fn at(value: &Value, levels: usize) -> usize {
-        let parts = |own: usize, values: &mut dyn Iterator<Item = &Value>| {
-            let own = own.saturating_mul(size_of::<Value>());
-            if levels == 0 { own } else { values.fold(own, |sum, value| sum.saturating_add(at(value, levels - 1))) }
-        };
-        match value {
-            Value::Text(text) => text.len(),
-            Value::List(list) => parts(list.len(), &mut list.iter()),
-            Value::Map(map) => parts(map.len().saturating_mul(2), &mut map.values()),
-            _ => 0,
-        }
+    match value {
+        Value::Text(text) => text.len(),
+        Value::List(list) => list.len().saturating_mul(size_of::<Value>()),
+        Value::Map(map) => map.len().saturating_mul(2 * size_of::<Value>()),
+        _ => 0,
     }
-    at(value, LEVELS)
 }
 
 pub(super) fn of(args: &Args) -> &Value {

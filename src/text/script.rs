@@ -82,6 +82,10 @@ impl From<Box<EvalAltResult>> for ScriptError {
         let message = match inner {
             EvalAltResult::ErrorRuntime(value, _) => value.to_string(),
             EvalAltResult::ErrorTerminated(..) => paid::stopped(),
+            EvalAltResult::ErrorDataRace(..) => {
+                paid::wait();
+                "a variable is used while it is being changed".into()
+            }
             EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deeply".into(),
             other => other.to_string(),
         };

@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::WorkLimits;
+use crate::model::value::MAX_DEPTH;
+use crate::model::{Value, WorkLimits};
 
 /// Bytes of text that are read or written within one step.
 const BYTES_PER_STEP: usize = 32;
@@ -74,6 +75,8 @@ struct Ledger {
     /// The largest piece of work, in words.
     largest: Option<String>,
     over: Option<Over>,
+    /// The data that the call was given, until its size has been added to the bounds.
+    given: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -146,6 +149,15 @@ impl Door {
             ledger.mark = now;
             Self { outer, opened: now, here: PhantomData }
         })
+    }
+
+    /// The same for a call that is given data, whose size is added to the bounds when they are reached.
+    pub fn with_data(limits: WorkLimits, data: &Value) -> Self {
+        let door = Self::open(limits);
+        if door.outer.is_none() {
+            LEDGER.with_borrow_mut(|ledger| ledger.given = Some(data.clone()));
+        }
+        door
     }
 
     /// A counter with the default bounds, unless one is open already.
@@ -229,6 +241,11 @@ fn spent_out(steps: u64, bytes: u64) -> Result<(), Exceeded> {
         let limits = WorkLimits::default();
         return if steps <= limits.steps && bytes <= limits.bytes { Ok(()) } else { Err(Exceeded) };
     }
+    if let Some(data) = LEDGER.with_borrow_mut(|ledger| ledger.given.take()) {
+        extend(&data);
+        // the bounds may be large enough now
+        return spend(steps).and_then(|()| if bytes > 0 { make(usize::try_from(bytes).unwrap_or(usize::MAX)) } else { Ok(()) });
+    }
     LEDGER.with_borrow_mut(|ledger| {
         ledger.over.get_or_insert(if bytes > 0 { Over::Bytes } else { Over::Steps });
         // every later step fails too
@@ -240,6 +257,20 @@ fn spent_out(steps: u64, bytes: u64) -> Result<(), Exceeded> {
         ledger.mark = Spent::default();
     });
     Err(Exceeded)
+}
+
+/// Adds the share of the data that the call was given to what is left, and to the bounds.
+fn extend(data: &Value) {
+    let parts = data.nodes_within(MAX_DEPTH, usize::MAX).unwrap_or(0);
+    LEDGER.with_borrow_mut(|ledger| {
+        ledger.settle();
+        let more = ledger.limits.more_for(parts);
+        let WorkLimits { steps, bytes } = ledger.limits;
+        ledger.limits = WorkLimits { steps: steps.saturating_add(more.steps), bytes: bytes.saturating_add(more.bytes) };
+        let now = left();
+        leave(Spent { steps: now.steps.saturating_add(more.steps), bytes: now.bytes.saturating_add(more.bytes) });
+        ledger.mark = left();
+    });
 }
 
 /// Whether the work is still within its bounds, which some code may have ignored on its way.
@@ -319,17 +350,6 @@ impl Piece<'_> {
         let name: String = self.name.chars().take(80).collect();
         LEDGER.with_borrow_mut(|ledger| ledger.largest = Some(format!("{} `{name}`", self.kind)));
     }
-}
-
-/// What every rule has spent since the outermost door was opened: steps and bytes, most steps first.
-#[must_use]
-pub fn by_rule() -> Vec<(Arc<str>, u64, u64)> {
-    LEDGER.with_borrow_mut(|ledger| {
-        ledger.settle();
-        let mut rules: Vec<_> = ledger.rules.iter().map(|(name, spent)| (name.clone(), spent.steps, spent.bytes)).collect();
-        rules.sort_by_key(|(_, steps, _)| std::cmp::Reverse(*steps));
-        rules
-    })
 }
 
 /// What was exceeded, who spent most, and what to do.

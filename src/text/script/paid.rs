@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
 
 use super::ScriptLimits;
-use super::written::{COPY, MADE};
+use super::written::{CAUGHT, COPY, MADE};
 use crate::model::Value;
 use crate::text::work;
 
@@ -25,6 +25,8 @@ type Outcome<T> = Result<T, Box<EvalAltResult>>;
 thread_local! {
     /// What is left of the operations of the call that is running; callbacks and calls inside of it count too.
     static OPERATIONS: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The script was ended because it waited for its own values.
+    static RACED: Cell<bool> = const { Cell::new(false) };
     /// What the running call was given, which may be larger than what a script may make.
     static GIVEN: Cell<Weight> = const { Cell::new(Weight { lists: 0, fields: 0, text: 0, other: 0 }) };
 }
@@ -73,6 +75,10 @@ pub(super) fn give(value: &Value) {
 
 /// Why the interpreter was told to stop.
 pub(super) fn stopped() -> String {
+    if RACED.take() {
+        wait();
+        return "a variable is used while it is being changed".into();
+    }
     if OPERATIONS.get() == Some(0) { "the script takes too many steps".into() } else { work::told() }
 }
 
@@ -99,15 +105,13 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
         pay(value, &limits, ctx.call_position())?;
         Ok(std::mem::take(*value).flatten())
     });
-    #[expect(deprecated, reason = "the interface is in use; only its future is open")]
-    engine.on_var(|name, _, context| {
-        // the interpreter would wait for the lock, each time
-        match context.scope().get(name) {
-            Some(value) if value.is_shared() && value.is_locked() => {
-                Err(Box::new(EvalAltResult::ErrorDataRace(format!("variable '{name}'"), Position::NONE)))
-            }
-            _ => Ok(None),
-        }
+    engine.register_raw_fn(CAUGHT, [TypeId::of::<Dynamic>()], |ctx, args| {
+        free();
+        let race = args
+            .first()
+            .and_then(|error| error.read_lock::<Map>())
+            .is_some_and(|error| error.get("error").is_some_and(|name| name.to_string() == "ErrorDataRace"));
+        if race { Err(raced(ctx.call_position())) } else { Ok(Dynamic::UNIT) }
     });
     let plain = Arc::new(plain);
     for (names, types, kind) in natives() {
@@ -126,6 +130,20 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
             });
         }
     }
+}
+
+/// The work of waiting for a value that is being changed: the interpreter waits 50 ms and more before it gives up.
+const STEPS_PER_RACE: u64 = 10_000_000;
+
+/// A script that waits for its own values is ended, because no count of operations ends it.
+fn raced(at: Position) -> Box<EvalAltResult> {
+    RACED.set(true);
+    terminated(at)
+}
+
+/// Pays for the wait of a script that has ended with it.
+pub(super) fn wait() {
+    let _ = work::spend(STEPS_PER_RACE);
 }
 
 /// The functions that pay are no operations of the script.
@@ -233,10 +251,6 @@ impl Weight {
     fn add(&mut self, value: &Dynamic, depth: usize) -> bool {
         if depth > DEEPEST {
             return false;
-        }
-        // a locked value is being changed by a call of the script, and cannot be read
-        if value.is_shared() && value.is_locked() {
-            return true;
         }
         if let Some(text) = value.read_lock::<ImmutableString>() {
             self.text = self.text.saturating_add(text.len());

@@ -13,6 +13,9 @@ pub(super) const COPY: &str = "__copied";
 /// The function that pays for any other value.
 pub(super) const MADE: &str = "__made";
 
+/// The function that looks at an error that a script catches.
+pub(super) const CAUGHT: &str = "__caught";
+
 /// The deepest nesting of brackets and of expressions in texts.
 const DEEPEST: usize = 256;
 
@@ -75,7 +78,7 @@ impl Written {
         Ok(Self::with(source, insertions))
     }
 
-    fn with(source: &str, mut insertions: Vec<(usize, usize, &'static str)>) -> Self {
+    fn with(source: &str, mut insertions: Vec<(usize, usize, &str)>) -> Self {
         // at one place, what closes comes before what opens, and inner calls close first
         insertions.sort_by_key(|(at, order, _)| (*at, *order));
         let mut out = Self { text: String::with_capacity(source.len() * 2), moved: vec![Vec::new(); source.lines().count() + 2] };
@@ -166,7 +169,7 @@ impl Lexer<'_> {
                 at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax)?;
             } else if c.is_alphabetic() || c == '_' {
                 let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-                if rest.get(..length).is_some_and(|word| word == COPY || word == MADE) {
+                if rest.get(..length).is_some_and(|word| [COPY, MADE, CAUGHT, ERROR].contains(&word)) {
                     return Err(Unreadable::Name);
                 }
                 self.push(Kind::Word, at..at + length);
@@ -321,7 +324,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn insertions(mut self) -> Result<Vec<(usize, usize, &'static str)>, Unreadable> {
+    fn insertions(mut self) -> Result<Vec<(usize, usize, &'a str)>, Unreadable> {
         self.functions = (0..self.tokens.len()).filter(|n| self.word(*n) == "fn").map(|n| self.word(n + 1)).collect();
         let mut out = Vec::new();
         let mut n = 0;
@@ -333,8 +336,21 @@ impl<'a> Reader<'a> {
                 n = self.skip_to_bracket(n);
                 continue;
             }
-            if word == "catch" && self.word(n + 1) == "(" {
-                n = self.behind(n + 1).ok_or(Unreadable::Syntax)?;
+            if word == "catch" {
+                // what is caught is looked at first
+                let body = if self.word(n + 1) == "(" { self.behind(n + 1).ok_or(Unreadable::Syntax)? } else { n + 1 };
+                if let Some(brace) = self.tokens.get(body).filter(|_| self.word(body) == "{") {
+                    let named = body > n + 1;
+                    out.push((if named { brace.at.end } else { brace.at.start }, 0, if named { LOOK } else { LOOK_NAMED }));
+                    if !named {
+                        out.push((brace.at.end, 0, LOOK_UNNAMED));
+                    }
+                    if named {
+                        out.push((brace.at.end, 1, self.word(n + 2)));
+                        out.push((brace.at.end, 2, LOOKED));
+                    }
+                }
+                n = body;
                 continue;
             }
             if word == "for" {
@@ -388,7 +404,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Wraps the chain that begins at a name.
-    fn chain(&self, start: usize, out: &mut Vec<(usize, usize, &'static str)>) {
+    fn chain(&self, start: usize, out: &mut Vec<(usize, usize, &'a str)>) {
         let mut n = start + 1;
         loop {
             match self.word(n) {
@@ -430,6 +446,12 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The name of an error that the script gives no name to.
+const ERROR: &str = "__error";
+const LOOK_NAMED: &str = "(__error) ";
+const LOOK_UNNAMED: &str = " __caught(__error); ";
+const LOOK: &str = " __caught(";
+const LOOKED: &str = "); ";
 const COPY_OPEN: &str = "__copied(";
 const MADE_OPEN: &str = "__made(";
 
@@ -451,7 +473,7 @@ mod tests {
             ("for (x, i) in a { i }", "for (x, i) in C(a) { C(i) }"),
             ("#{ a: b, \"c\": d }", "#{ a: C(b), \"c\": C(d) }"),
             ("`x ${a + `y ${b}`} z` + c", "`x ${C(a) + `y ${C(b)}`} z` + C(c)"),
-            ("try { a } catch (e) { throw e; }", "try { C(a) } catch (e) { throw C(e); }"),
+            ("try { a } catch (e) { throw e; }", "try { C(a) } catch (e) { __caught(e);  throw C(e); }"),
             ("switch a { 1 => b, 2 | 3 => d, _ if e > f => () }", "switch C(a) { 1 => C(b), 2 | 3 => C(d), _ if C(e) > C(f) => () }"),
             ("import \"m\" as m; m::f(a).b ?? this.c", "import \"m\" as m; M(m::f(C(a)).b) ?? M(this.c)"),
             ("1..n; 1.5 + 2.len(); x?.y?[z]", "1..C(n); 1.5 + 2.len(); M(x?.y?[C(z)])"),
