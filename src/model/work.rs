@@ -2,6 +2,7 @@
 
 /// The bounds on the work of one call: a build, a payload, a run of a program, or a text that is rendered by itself. They
 /// are counted without a clock, so the same input reaches them on every machine. A pack can only lower them (`[limits]`).
+/// The data that the call is given adds to both in proportion to its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkLimits {
     /// Steps: an item that a pass visits, a macro, a tag, some bytes of text that are searched … A step takes some
