@@ -5,7 +5,7 @@ use crate::pack::Ruleset;
 use crate::program::foreign::{Format, Imported};
 use crate::terms::State;
 
-use crate::engine::{BuildError, state};
+use crate::engine::{BuildError, door, state};
 
 /// Converts a JSON document of another program, such as one that [`import::read`](crate::import::read) found, to scene
 /// data. `format` is the name of a format of the pack; `None` recognises it by the content.
@@ -13,8 +13,10 @@ use crate::engine::{BuildError, state};
 /// # Errors
 /// The pack has no format of this name, none fits the document, or a rule of the format fails.
 pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
-    let st = state(rules, &Scene::default());
     let document = Value::from(document);
+    let scene = Scene { data: document.clone(), ..Scene::default() };
+    let _door = door(rules, &scene);
+    let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
     let reads = |f: &&Format| f.makes.is_none();
     let found = match format {
@@ -22,7 +24,9 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
         None => fitting(formats.iter().filter(reads), &document, &st)?,
     };
     let Some(found) = found else { return Err(unread(rules, format, formats.iter().filter(reads))) };
-    found.bring(&document, &st, formats).map_err(BuildError::fault)
+    let brought = found.bring(&document, &st, formats).map_err(BuildError::fault)?;
+    BuildError::if_spent()?;
+    Ok(brought)
 }
 
 /// Converts a JSON document of another program to a document of a third one: [`Imported::scene`] is that document. `to`
@@ -32,14 +36,18 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
 /// # Errors
 /// The pack has no conversion to this format, none fits the document, or a rule of it fails.
 pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
-    let st = state(rules, &Scene::default());
     let document = Value::from(document);
+    let scene = Scene { data: document.clone(), ..Scene::default() };
+    let _door = door(rules, &scene);
+    let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
     let wanted = |f: &&Format| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));
     let Some(found) = fitting(formats.iter().filter(wanted), &document, &st)? else {
         return Err(unread(rules, to, formats.iter().filter(|f| f.makes.is_some())));
     };
-    found.bring(&document, &st, formats).map_err(BuildError::fault)
+    let brought = found.bring(&document, &st, formats).map_err(BuildError::fault)?;
+    BuildError::if_spent()?;
+    Ok(brought)
 }
 
 /// The first of some formats that a document is in.

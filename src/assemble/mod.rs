@@ -14,7 +14,7 @@ mod undeclared;
 #[cfg(feature = "cli")]
 pub(crate) use typed::misfits;
 
-use crate::engine::{BuildError, hooks_of, state, watched};
+use crate::engine::{BuildError, door, hooks_of, state, watched};
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
@@ -42,6 +42,7 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
     let Some(entry) = programs.find(ENTRY) else {
         return Err(BuildError::call(format!("pack `{}` has no program `{ENTRY}`", rules.pack().name)));
     };
+    let _door = door(rules, scene);
     let mut st = state(rules, scene);
     undeclared::warn(rules, scene, &st);
     if st.refuses() {
@@ -49,6 +50,7 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
     }
     let stages = watched(rules, entry, scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(short(&pass)), &st))?;
     let plan = gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages)?;
+    BuildError::if_spent()?;
     // what had not been read yet is read for the plan, and may also warn
     if st.refuses() {
         let pass = st.refused().map(|w| w.pass).unwrap_or_default();
@@ -73,6 +75,7 @@ pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_jso
 /// # Errors
 /// As [`run`].
 pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
+    let _door = door(rules, scene);
     let mut st = state(rules, scene);
     for (list, rows) in lists {
         let Some(id) = st.rules.list_id(list) else {
@@ -98,6 +101,7 @@ pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, s
             Err(halt) => return Err(BuildError::of(halt, Some(stage.as_deref().unwrap_or(name)), &st)),
         }
     }
+    BuildError::if_spent()?;
     Ok(Outcome::new(rules.clone(), st))
 }
 

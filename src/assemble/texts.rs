@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
-use crate::engine::{BuildError, hooks_of, state, warnings};
+use crate::engine::{BuildError, door, hooks_of, state, warnings};
 use crate::macros::Macros;
 use crate::model::plan::Expansion;
 use crate::model::{Scene, Value};
@@ -39,6 +39,7 @@ pub struct Texts {
 /// As for [`build`](fn@crate::build): the pack's program `macros`, which prepares what macros read, fails or reaches a
 /// limit.
 pub fn expand_texts(rules: &Ruleset, scene: &Scene, texts: &[(&str, Value)]) -> Result<Texts, BuildError> {
+    let _door = door(rules, scene);
     let mut st = state(rules, scene);
     if let Some(program) = rules.programs().find(PREPARE) {
         let hooks = hooks_of(scene);
@@ -49,6 +50,7 @@ pub fn expand_texts(rules: &Ruleset, scene: &Scene, texts: &[(&str, Value)]) -> 
     }
     let expand = |(text, with): &(&str, Value)| Macros::new(&st, rules.macros(), with, &Arc::from(*text)).run();
     let texts = texts.iter().map(expand).collect();
+    BuildError::if_spent()?;
     let warnings = warnings::placed(rules, &st);
     let draws = st.draws.borrow().taken().len();
     let macros = st.macros.borrow().clone();

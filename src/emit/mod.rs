@@ -60,6 +60,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     };
     shallow(plan)?;
     let scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
+    let _door = engine::door(rules, &scene);
     let mut st = engine::state(rules, &scene);
     *st.set.borrow_mut() = plan.set.clone();
     st.change("dialect", Value::text(dialect));
@@ -77,6 +78,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let request = format!("{dialect}/request");
     let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
     let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, &st)).map_err(failed)?;
+    BuildError::if_spent()?;
     let trace = engine::trace::trace(&st, None, stages);
     warnings.extend(st.warnings.take());
     engine::warnings::place(rules, &mut warnings);

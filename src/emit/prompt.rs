@@ -3,7 +3,7 @@
 
 use crate::assemble::build;
 use crate::diag::Diagnostic;
-use crate::engine::BuildError;
+use crate::engine::{BuildError, door};
 use crate::model::plan::Trace;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
@@ -34,6 +34,7 @@ pub struct Prompt {
 /// # Errors
 /// Those of [`build`] and [`emit`].
 pub fn prompt(rules: &Ruleset, scene: &Scene) -> Result<Prompt, BuildError> {
+    let _door = door(rules, scene);
     let dialect = dialect_of(rules, scene);
     let plan = build(rules, scene)?;
     let emitted = emit(rules, &plan, &dialect)?;

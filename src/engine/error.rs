@@ -7,6 +7,7 @@ use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::terms::{Fault, FaultKind, State};
+use crate::text::work;
 use crate::verbs::Halt;
 
 use super::counting::whole;
@@ -133,6 +134,11 @@ impl BuildError {
         Self::plain(ErrorKind::Call, None, message)
     }
 
+    /// A bound of the work was reached, which some part of the build may have handled.
+    pub(crate) fn if_spent() -> Result<(), Self> {
+        work::check().map_err(|exceeded| Self::bound(exceeded.to_string()))
+    }
+
     fn plain(kind: ErrorKind, stage: Option<&str>, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -156,6 +162,10 @@ impl BuildError {
     }
 
     fn faulty(fault: Fault, stage: Option<&str>) -> Self {
+        // whatever failed last, the work of the build was spent first
+        if let Err(exceeded) = work::check() {
+            return Self::plain(ErrorKind::Bound, stage, exceeded.to_string());
+        }
         let kind = match fault.kind {
             FaultKind::Failed => ErrorKind::Pipeline,
             FaultKind::Template => ErrorKind::Template,
@@ -166,6 +176,9 @@ impl BuildError {
     }
 
     pub(crate) fn of(halt: Halt, stage: Option<&str>, st: &State) -> Self {
+        if let Err(exceeded) = work::check() {
+            return Self::plain(ErrorKind::Bound, stage, exceeded.to_string());
+        }
         match halt {
             Halt::Stop => Self::plain(ErrorKind::Pipeline, stage, "the program stopped itself"),
             Halt::Warned => Self::strict(st, stage),

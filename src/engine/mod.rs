@@ -21,6 +21,7 @@ use crate::template::TemplateCalls;
 use crate::terms::State;
 use crate::terms::draws::Draws;
 use crate::text::script::take_log;
+use crate::text::work::Door;
 use crate::verbs::Halt;
 
 pub use error::{BuildError, ErrorKind};
@@ -40,6 +41,11 @@ pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut S
     let machine = Machine::new(rules.programs()).with_hooks(&hooks).with_watch(&watch);
     machine.run(program, st)?;
     Ok(stages.into_inner())
+}
+
+/// Opens the counter of all work that a scene may take with these rules; inside of another call, it counts on there.
+pub(crate) fn door(rules: &Ruleset, scene: &Scene) -> Door {
+    Door::with_data(scene.work.at_most(rules.programs().rules.limits.work), &scene.data)
 }
 
 /// A fresh state over a scene.

@@ -127,7 +127,8 @@ impl<'a> Macros<'a> {
     fn changed(&self, result: MacroResult) -> MacroResult {
         let (Some(function), MacroResult::Text(text)) = (self.through, &result) else { return result };
         let args: Map = [(Arc::from("of"), Value::Text(text.clone()))].into_iter().collect();
-        (function.run)(&args)
+        function
+            .call(&args)
             .map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.to_text()))
     }
 

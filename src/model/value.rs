@@ -164,6 +164,13 @@ impl Value {
     /// counted each time. Writing out a value that is refused here would overflow the stack or memory.
     #[must_use]
     pub fn fits(&self, depth: usize, nodes: usize) -> bool {
+        self.nodes_within(depth, nodes).is_some()
+    }
+
+    /// How many values this one holds, itself included, if it nests no deeper than `depth` levels and these are at most
+    /// `nodes`.
+    #[must_use]
+    pub(crate) fn nodes_within(&self, depth: usize, nodes: usize) -> Option<usize> {
         fn walk(value: &Value, depth: usize, left: &mut usize) -> bool {
             let Some(rest) = left.checked_sub(1) else { return false };
             *left = rest;
@@ -174,7 +181,7 @@ impl Value {
             }
         }
         let mut left = nodes;
-        walk(self, depth, &mut left)
+        walk(self, depth, &mut left).then(|| nodes - left)
     }
 
     /// Whether both values are identical: of the same number type, bit for bit, and with table fields in the same

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, Table};
 use crate::model::pack::Row;
-use crate::model::{Map, Pack, Value};
+use crate::model::{Map, Pack, Value, WorkLimits};
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::syntax::{CompileContext, scripts};
@@ -494,6 +494,10 @@ fn limits(pack: &Pack) -> Limits {
             list: size("script_array", default.scripts.list, 1_000_000),
             map: size("script_map", default.scripts.map, 1_000_000),
             ..default.scripts
+        },
+        work: WorkLimits {
+            steps: number("work_steps", default.work.steps, default.work.steps),
+            bytes: number("work_bytes", default.work.bytes, default.work.bytes),
         },
     }
 }

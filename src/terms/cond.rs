@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::model::{RuleRef, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Script;
+use crate::text::{function, work};
 
 use super::eval::{Env, Fault};
 use super::expr::{Expr, Query};
@@ -150,9 +151,15 @@ impl Test {
                 }
             }
             Test::In(e) => !subject.is_null() && env.is_in(subject, e)?,
-            Test::Contains(e) => contains(subject, &*worked_out(e, env)?),
+            Test::Contains(e) => {
+                work::read(function::size(subject))?;
+                contains(subject, &*worked_out(e, env)?)
+            }
             Test::Meets(e) => match (subject.as_list(), e.eval(env)?.as_list()) {
-                (Some(a), Some(b)) => a.iter().any(|x| b.contains(x)),
+                (Some(a), Some(b)) => {
+                    work::spend((a.len() as u64).saturating_mul(b.len() as u64))?;
+                    a.iter().any(|x| b.contains(x))
+                }
                 _ => false,
             },
             Test::Starts(list) => {
@@ -257,6 +264,7 @@ impl Cond {
 
     /// Whether the condition holds for the item and scene of `env`.
     pub fn holds(&self, env: &Env<'_>) -> Result<bool, Fault> {
+        work::spend(1)?;
         Ok(match self {
             Cond::Const(b) => *b,
             Cond::All(list) => {

@@ -46,6 +46,8 @@ pub struct Env<'a> {
 
 /// What evaluating a cell takes, which is found by its path first.
 const STEPS_PER_CELL: u64 = 16;
+/// The bytes that a field of a table takes besides its value's text.
+const BYTES_PER_FIELD: usize = 64;
 /// The most characters of an item's title in messages.
 const TITLE: usize = 40;
 
@@ -204,6 +206,7 @@ impl<'a> Env<'a> {
                 Some(set) => set,
                 None => {
                     let value = inner.eval(self)?;
+                    work::make(value.elements().len().saturating_mul(BYTES_PER_FIELD))?;
                     let made: FxHashSet<String> = match &value {
                         Value::List(l) => l.iter().map(super::keys::canonical).collect(),
                         Value::Null => FxHashSet::default(),
@@ -217,7 +220,10 @@ impl<'a> Env<'a> {
             return Ok(!set.is_empty() && set.contains(&super::keys::canonical(subject)));
         }
         Ok(match list.eval(self)? {
-            Value::List(l) => l.contains(subject),
+            Value::List(l) => {
+                work::spend(l.len() as u64)?;
+                l.contains(subject)
+            }
             Value::Null => false,
             other => other == *subject,
         })
@@ -263,6 +269,7 @@ fn step(value: &Value, name: &str) -> Value {
 impl Expr {
     /// Evaluates the expression in `env`.
     pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+        work::spend(1)?;
         Ok(match self {
             Expr::Const(v) => v.clone(),
             Expr::Path(p) => env.path(p)?,
@@ -271,12 +278,19 @@ impl Expr {
                 let mut out = String::new();
                 for piece in pieces {
                     out.push_str(&piece.eval(env)?.to_text());
-                    env.st.small_enough(out.len())?;
+                    if out.len() > env.st.rules.limits.text_bytes {
+                        break;
+                    }
                 }
+                env.st.small_enough(out.len())?;
                 Value::text(out)
             }
-            Expr::List(list) => Value::list(list.iter().map(|e| e.eval(env)).collect::<Result<_, _>>()?),
+            Expr::List(list) => {
+                work::make(list.len().saturating_mul(size_of::<Value>()))?;
+                Value::list(list.iter().map(|e| e.eval(env)).collect::<Result<_, _>>()?)
+            }
             Expr::Table(table) => {
+                work::make(table.len().saturating_mul(BYTES_PER_FIELD))?;
                 let mut map = Map::default();
                 for (key, e) in table {
                     map.insert(key.clone(), e.eval(env)?);
@@ -339,6 +353,7 @@ impl Expr {
 fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for row in env.st.rules.table(table).as_list().unwrap_or(&[]) {
+        work::make(BYTES_PER_FIELD)?;
         let held = match row.get("when") {
             Some(Value::Rule(RuleRef::Cond(n))) => env.cell(|| env.st.rules.cond(*n).holds(env))?,
             Some(other) => other.truthy(),
@@ -355,6 +370,7 @@ fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for e in list {
         if let Value::Map(map) = e.eval(env)? {
+            work::make(map.len().saturating_mul(BYTES_PER_FIELD))?;
             out.reserve(map.len());
             for (key, value) in map.iter() {
                 if !value.is_null() {
@@ -375,7 +391,10 @@ impl Lookup {
                 Value::Map(m) => m.get(key.to_text().as_ref()).cloned(),
                 Value::List(l) => match key.as_i64() {
                     Some(n) => usize::try_from(n).ok().and_then(|n| l.get(n).cloned()),
-                    None => l.iter().find(|row| row.get(&self.by) == Some(&key)).cloned(),
+                    None => {
+                        work::spend(l.len() as u64)?;
+                        l.iter().find(|row| row.get(&self.by) == Some(&key)).cloned()
+                    }
                 },
                 _ => None,
             },
@@ -438,12 +457,16 @@ impl Query {
             Some(e) => Some(e.eval(env)?).filter(|value| !value.is_empty()).map(|value| value.elements().to_vec()).unwrap_or_default(),
             None => Vec::new(),
         };
+        work::make(out.len().saturating_add(chosen.len()).saturating_mul(size_of::<Value>()))?;
         for n in chosen {
             let inner = env.inner(seq.cur(n));
             let one = match (&self.get, self.form) {
                 (_, Some(form)) => inner.st.rules.form(form, &inner)?,
                 (Some(get), None) => get.eval(&inner)?,
-                (None, None) => inner.whole(),
+                (None, None) => {
+                    work::spend(8)?;
+                    inner.whole()
+                }
             };
             out.push(if self.steps.is_empty() { one } else { super::steps::through(&self.steps, one, &inner)? });
         }

@@ -1,6 +1,7 @@
 //! Why an evaluation failed, and the value form that handles a failure.
 
 use crate::model::Value;
+use crate::text::work::Exceeded;
 
 /// Why an evaluation failed at run time.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +57,12 @@ impl Fault {
     #[must_use]
     pub fn is_bound(&self) -> bool {
         matches!(self.kind, FaultKind::Bound | FaultKind::TextBound)
+    }
+}
+
+impl From<Exceeded> for Fault {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::bound(exceeded.to_string())
     }
 }
 

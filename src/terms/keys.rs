@@ -6,10 +6,14 @@
 use std::cmp::Ordering;
 
 use crate::model::Value;
+use crate::text::work;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef};
 use super::select::Seq;
+
+/// The work of sorting by one key, for one item.
+const STEPS_PER_KEY: u64 = 8;
 
 /// One sort key.
 #[derive(Debug, Clone)]
@@ -121,6 +125,7 @@ impl Sort {
 
 /// Sorts `part` (indices into `seq`) by the keys, stably.
 pub fn sort(part: &mut Vec<usize>, keys: &[Key], seq: Seq<'_>, outer: &Env<'_>) -> Result<(), Fault> {
+    work::spend((part.len() as u64).saturating_mul(keys.len() as u64).saturating_mul(STEPS_PER_KEY))?;
     let mut rows = Vec::with_capacity(part.len());
     for n in part.iter() {
         let values = keys.iter().map(|k| k.value(seq.cur(*n), outer)).collect::<Result<Vec<_>, _>>()?;

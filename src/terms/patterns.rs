@@ -117,7 +117,7 @@ impl State {
     /// # Errors
     /// The error that the function returns.
     pub fn called(&self, function: &Function, args: &Map) -> Result<Value, Fault> {
-        let made = (function.run)(args).inspect(|made| self.nesting.work(made.as_list().map_or(0, <[Value]>::len) / ELEMENTS_OF_STEP));
+        let made = function.call(args).inspect(|made| self.nesting.work(made.as_list().map_or(0, <[Value]>::len) / ELEMENTS_OF_STEP));
         made.or_else(|refusal| match refusal {
             Refusal::Failed(why) => Err(Fault::failed(why)),
             Refusal::Bound { why, instead } => {

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use crate::diag::Span;
-use crate::model::{Fields, Map, Value};
+use crate::model::{Fields, Map, Value, WorkLimits};
 use crate::text::script::ScriptLimits;
 use crate::text::tokens::{Counter, Estimator};
 use crate::text::work;
@@ -118,11 +118,20 @@ pub struct Limits {
     pub text_bytes: usize,
     /// Bounds on one call of a script.
     pub scripts: ScriptLimits,
+    /// Bounds on all work of one build, which a pack can only lower.
+    pub work: WorkLimits,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { pass_visits: 2_000_000, rounds: 64, depth: 32, text_bytes: 8_000_000, scripts: ScriptLimits::default() }
+        Self {
+            pass_visits: 2_000_000,
+            rounds: 64,
+            depth: 32,
+            text_bytes: 8_000_000,
+            scripts: ScriptLimits::default(),
+            work: WorkLimits { steps: u64::MAX, bytes: u64::MAX },
+        }
     }
 }
 

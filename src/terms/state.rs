@@ -12,6 +12,7 @@ use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
 use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value, value::MAX_DEPTH};
+use crate::text::work;
 
 use super::draws::Draws;
 use super::eval::{Current, Env, Fault};
@@ -32,6 +33,11 @@ pub use super::trail::{Because, Event, Reason, Stat};
 pub use super::trees::put;
 pub(super) use super::trees::walk;
 use super::trees::{decides, elements, is_place};
+
+/// The work of one visit, in steps: the item's condition is counted besides.
+const STEPS_PER_VISIT: u64 = 2;
+/// The bytes that an item takes as a value, without its texts, which are shared.
+pub(super) const BYTES_PER_ITEM: usize = 512;
 
 /// How many visits each element of the scene's lists adds to the pack's bound.
 const VISITS_PER_ELEMENT: u64 = 200;
@@ -160,6 +166,7 @@ impl State {
     /// Counts work. Returns an error when the bound is reached: the pack's bound plus an allowance for each element
     /// of the scene's lists.
     pub fn visit(&self, items: usize) -> Result<(), Fault> {
+        work::spend((items as u64).saturating_add(1).saturating_mul(STEPS_PER_VISIT))?;
         let sum = self.visits.get().saturating_add(items as u64).saturating_add(1);
         self.visits.set(sum);
         if sum <= self.rules.limits.pass_visits {
@@ -181,7 +188,7 @@ impl State {
         if bytes > self.rules.limits.text_bytes {
             return Err(Fault::bound(format!("a text grew beyond {} bytes", self.rules.limits.text_bytes)));
         }
-        Ok(())
+        Ok(work::make(bytes)?)
     }
 
     /// Raises a warning of the running pass.
@@ -309,6 +316,7 @@ impl State {
         steps: &[(Rc<dyn super::lists::Local>, Rc<Memo>)],
     ) -> Result<Option<Item>, Fault> {
         self.visit(steps.len())?;
+        work::make(BYTES_PER_ITEM)?;
         let mut made: Option<Item> = None;
         for (step, memo) in steps {
             let env = Env { st: self, cur: Current::None, outer: None, memo, part: None };
@@ -420,7 +428,11 @@ impl State {
         let _ = self.force(id);
         let list = self.list(id);
         match rest.split_first() {
-            None => Value::list(list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&self.rules.fields)).collect()),
+            None => {
+                // nothing can fail here: the next step fails, if this is too much
+                let _ = work::make(list.items.len().saturating_mul(BYTES_PER_ITEM));
+                Value::list(list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&self.rules.fields)).collect())
+            }
             Some((place, rest)) => {
                 let live: Vec<&Item> = list.items.iter().filter(|i| i.enabled()).collect();
                 let item = match place.as_ref() {
@@ -459,7 +471,9 @@ impl State {
     pub fn snapshot(&self, id: usize) -> Vec<Item> {
         // any use of the copied list would read it anyway
         let _ = self.force(id);
-        self.list(id).items.clone()
+        let items = self.list(id).items.clone();
+        let _ = work::make(items.len().saturating_mul(BYTES_PER_ITEM));
+        items
     }
 
     /// Replaces a list's items.
@@ -487,7 +501,10 @@ impl State {
     ///
     /// A value that nests too deeply or is too large is refused with a warning, and nothing is set.
     pub fn put(&self, names: &[Arc<str>], value: Value) {
-        if value.fits(MAX_DEPTH, MAX_NODES) {
+        let nodes = value.nodes_within(MAX_DEPTH, MAX_NODES);
+        // nothing can fail here: the next step fails, if this is too much
+        let _ = work::spend(nodes.unwrap_or(MAX_NODES) as u64);
+        if nodes.is_some() {
             self.writes.set(self.writes.get() + 1);
             put(&mut self.set.borrow_mut(), names, value);
         } else {

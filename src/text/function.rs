@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::pattern::{self, MOST_OUTPUT};
+use super::work;
 use crate::diag::short;
 use crate::model::{Map, Value};
 
@@ -60,6 +61,34 @@ pub struct Function {
     pub args: &'static [(&'static str, bool)],
     /// The function; an error is a sentence without a full stop.
     pub run: fn(&Args) -> Result<Value, Refusal>,
+}
+
+impl Function {
+    /// Calls the function, and pays for what it reads and makes.
+    ///
+    /// # Errors
+    /// As the function says, or the work of the build is spent.
+    pub fn call(&self, args: &Args) -> Result<Value, Refusal> {
+        let _piece = work::piece("function", self.name);
+        let read = args.values().fold(0, |sum: usize, value| sum.saturating_add(size(value)));
+        work::spend(STEPS_PER_CALL).and_then(|()| work::read(read)).map_err(String::from)?;
+        let made = (self.run)(args)?;
+        work::make(size(&made)).map_err(String::from)?;
+        Ok(made)
+    }
+}
+
+/// The work of a call, besides that for its texts and lists.
+const STEPS_PER_CALL: u64 = 8;
+/// About how many bytes a value takes, without the values in it: a list may be long, and the function that is given it may
+/// look at its end only.
+pub(crate) fn size(value: &Value) -> usize {
+    match value {
+        Value::Text(text) => text.len(),
+        Value::List(list) => list.len().saturating_mul(size_of::<Value>()),
+        Value::Map(map) => map.len().saturating_mul(2 * size_of::<Value>()),
+        _ => 0,
+    }
 }
 
 pub(super) fn of(args: &Args) -> &Value {

@@ -15,7 +15,7 @@ mod dollars;
 mod encoding;
 mod error;
 mod fingerprint;
-mod function;
+pub(crate) mod function;
 pub mod functions;
 pub mod halves;
 pub mod handlebars;

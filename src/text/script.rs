@@ -1,8 +1,12 @@
 //! Untrusted scripts: one Rhai engine without access to the outside, and with a limit on everything that grows.
 //!
-//! No file, no clock, no randomness, no `eval`, no waiting; `import` finds only the modules that the engine was given.
+//! One call of a script has a bound of operations, callbacks included, and everything that it copies or makes is paid
+//! from the work of the build (`script/paid.rs`). No file, no clock, no randomness, no `eval`, no waiting; `import` finds only the modules that the engine was given.
 //! A script that exceeds a limit or throws gives an error with its line; its output is written to a log. Tables come
 //! back with their keys sorted, since that is how Rhai keeps them.
+
+mod paid;
+mod written;
 
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
@@ -13,7 +17,10 @@ use rhai::packages::{
 };
 use rhai::{AST, CallFnOptions, Dynamic, Engine, EvalAltResult, Position, Scope};
 
-use crate::model::{Map, Value};
+use crate::model::{Map, Value, value::MAX_DEPTH};
+use crate::text::work::{self, Door};
+use paid::Running;
+use written::{Unreadable, Written};
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,13 +68,24 @@ impl ScriptError {
     }
 }
 
+impl ScriptError {
+    /// The same error at its place in the script as it was written.
+    fn of(self, written: &Written) -> Self {
+        Self { column: written.column(self.line, self.column), ..self }
+    }
+}
+
 impl From<Box<EvalAltResult>> for ScriptError {
     fn from(error: Box<EvalAltResult>) -> Self {
         let (mut inner, at) = innermost(*error);
         inner.clear_position();
         let message = match inner {
             EvalAltResult::ErrorRuntime(value, _) => value.to_string(),
-            EvalAltResult::ErrorTooManyOperations(_) => "the script takes too many steps".into(),
+            EvalAltResult::ErrorTerminated(..) => paid::stopped(),
+            EvalAltResult::ErrorDataRace(..) => {
+                paid::wait();
+                "a variable is used while it is being changed".into()
+            }
             EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deeply".into(),
             other => other.to_string(),
         };
@@ -99,13 +117,16 @@ fn innermost(mut error: EvalAltResult) -> (EvalAltResult, Position) {
 
 /// A hardened engine, with the modules its scripts may import. Cheap to clone, shared by threads.
 #[derive(Clone)]
-pub struct Scripts(Arc<Engine>);
+pub struct Scripts {
+    engine: Arc<Engine>,
+    limits: ScriptLimits,
+}
 
 impl Scripts {
     /// An engine with these limits, without modules.
     #[must_use]
     pub fn new(limits: ScriptLimits) -> Self {
-        Self(Arc::new(harden(limits)))
+        Self { engine: Arc::new(harden(limits)), limits }
     }
 
     /// An engine whose scripts may `import` these modules by name; a module may import those before it.
@@ -117,12 +138,16 @@ impl Scripts {
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
         for (name, source) in modules {
             let named = |error: ScriptError| ((*name).to_string(), error);
-            let ast = engine.compile(source).map_err(|e| named(ScriptError::new(e.err_type().to_string(), e.position())))?;
-            let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine).map_err(|e| named(e.into()))?;
+            let (ast, written) = compiled(&engine, source).map_err(named)?;
+            let module = {
+                let _door = Door::join();
+                let _running = Running::begin(limits.operations);
+                rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine).map_err(|e| named(ScriptError::from(e).of(&written)))?
+            };
             resolver.insert(*name, module);
             engine.set_module_resolver(resolver.clone());
         }
-        Ok(Self(Arc::new(engine)))
+        Ok(Self { engine: Arc::new(engine), limits })
     }
 
     /// Compiles a script or an expression.
@@ -130,9 +155,29 @@ impl Scripts {
     /// # Errors
     /// What cannot be read, with its line and column.
     pub fn compile(&self, source: &str) -> Result<Script, ScriptError> {
-        let ast = self.0.compile(source).map_err(|e| ScriptError::new(e.err_type().to_string(), e.position()))?;
-        Ok(Script { engine: self.0.clone(), ast })
+        let (ast, written) = compiled(&self.engine, source)?;
+        Ok(Script { engine: self.engine.clone(), operations: self.limits.operations, ast, written })
     }
+}
+
+/// Compiles a script with its payments.
+fn compiled(engine: &Engine, source: &str) -> Result<(AST, Written), ScriptError> {
+    let compile = |text: &str| engine.compile(text).map_err(|e| ScriptError::new(e.err_type().to_string(), e.position()));
+    let written = match Written::new(source) {
+        Ok(written) => written,
+        Err(why) => {
+            // the interpreter says what is wrong, and where
+            compile(source)?;
+            let message = match why {
+                Unreadable::Name => "names that begin with `__` belong to the engine",
+                Unreadable::Deep => "brackets are nested too deeply",
+                Unreadable::Syntax => "a text, a comment or a bracket is not closed",
+            };
+            return Err(ScriptError::new(message, Position::NONE));
+        }
+    };
+    let ast = compile(&written.text).map_err(|error| error.of(&written))?;
+    Ok((ast, written))
 }
 
 impl Default for Scripts {
@@ -145,7 +190,9 @@ impl Default for Scripts {
 /// A compiled script, immutable.
 pub struct Script {
     engine: Arc<Engine>,
+    operations: u64,
     ast: AST,
+    written: Written,
 }
 
 impl std::fmt::Debug for Script {
@@ -176,11 +223,15 @@ impl Script {
     /// # Errors
     /// A limit, a throw, a mistake of the script, or a value that is none.
     pub fn eval(&self, scope: &Map) -> Result<Value, ScriptError> {
+        let _door = Door::join();
         let mut names = Scope::new();
+        let _running = Running::begin(self.operations);
         for (name, value) in scope {
+            given(value)?;
             names.push_dynamic(&**name, to_dynamic(value));
         }
-        to_value(self.engine.eval_ast_with_scope::<Dynamic>(&mut names, &self.ast)?)
+        let result = self.engine.eval_ast_with_scope::<Dynamic>(&mut names, &self.ast);
+        to_value(result.map_err(|error| ScriptError::from(error).of(&self.written))?)
     }
 
     /// [`Script::eval`] for a condition.
@@ -199,9 +250,14 @@ impl Script {
     /// # Errors
     /// As [`Script::eval`], and a function that does not exist with so many arguments.
     pub fn call(&self, function: &str, args: &[Value]) -> Result<Value, ScriptError> {
+        let _door = Door::join();
+        let _piece = work::piece("script function", function);
+        let _running = Running::begin(self.operations);
+        args.iter().try_for_each(given)?;
         let args: Vec<Dynamic> = args.iter().map(to_dynamic).collect();
         let options = CallFnOptions::new().eval_ast(false);
-        to_value(self.engine.call_fn_with_options::<Dynamic>(options, &mut Scope::new(), &self.ast, function, args)?)
+        let result = self.engine.call_fn_with_options::<Dynamic>(options, &mut Scope::new(), &self.ast, function, args);
+        to_value(result.map_err(|error| ScriptError::from(error).of(&self.written))?)
     }
 }
 
@@ -226,7 +282,21 @@ fn log(line: &str) {
     });
 }
 
+/// Pays for a value that a script is given.
+fn given(value: &Value) -> Result<(), ScriptError> {
+    let nodes = value.nodes_within(MAX_DEPTH, usize::MAX).unwrap_or(usize::MAX);
+    paid::give(value);
+    let paid = work::spend((nodes as u64).saturating_mul(STEPS_PER_VALUE));
+    paid.map_err(|exceeded| ScriptError::new(exceeded, Position::NONE))
+}
+
 fn harden(limits: ScriptLimits) -> Engine {
+    let mut engine = bare(limits);
+    paid::register(&mut engine, bare(limits), limits);
+    engine
+}
+
+fn bare(limits: ScriptLimits) -> Engine {
     // a raw engine cannot import; all packages but the one with the clock
     let mut engine = Engine::new_raw();
     CorePackage::new().register_into_engine(&mut engine);
@@ -243,9 +313,9 @@ fn harden(limits: ScriptLimits) -> Engine {
     engine.register_fn("sleep", |_: f64| no_waiting());
     engine.on_print(log);
     engine.on_debug(|text, _, at| log(&if at.is_none() { text.to_owned() } else { format!("{at:?}: {text}") }));
-    engine.set_max_operations(limits.operations);
     engine.set_max_call_levels(limits.calls);
-    engine.set_max_expr_depths(limits.depth, limits.depth / 2);
+    // the calls that pay nest, too
+    engine.set_max_expr_depths(limits.depth * 3, limits.depth * 3 / 2);
     engine.set_max_string_size(limits.text);
     engine.set_max_array_size(limits.list);
     engine.set_max_map_size(limits.map);
@@ -254,6 +324,9 @@ fn harden(limits: ScriptLimits) -> Engine {
     engine.set_max_variables(256);
     engine
 }
+
+/// The work of a part of a value that is handed to a script, in steps. Its memory is free again after the call.
+const STEPS_PER_VALUE: u64 = 4;
 
 fn no_waiting() -> Result<(), Box<EvalAltResult>> {
     Err("scripts may not wait".into())

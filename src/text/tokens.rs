@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::js;
+use super::{js, work};
 
 /// The estimators a rule file may name.
 pub const KNOWN: &str = "`cl100k`, `o200k`, `claude`, `words`, `chars/N`, `bytes/N`, `estimate/N/W`";
@@ -189,6 +189,7 @@ impl Counter {
     /// The size of `text`.
     #[must_use]
     pub fn count(&self, text: &str) -> usize {
+        self.pay(text.len());
         if !self.remembers(text) {
             return self.estimator.count(text);
         }
@@ -204,6 +205,7 @@ impl Counter {
     /// Whether the size of `text` is `limit` or less; stops counting a long text early.
     #[must_use]
     pub fn fits(&self, text: &str, limit: usize) -> bool {
+        self.pay(text.len());
         if !self.remembers(text) {
             return self.estimator.count(text) <= limit;
         }
@@ -216,6 +218,13 @@ impl Counter {
             self.remember(key, count);
         }
         count.is_some()
+    }
+
+    /// Pays for counting a text, whether its count is known or not: what a build costs does not depend on earlier ones.
+    fn pay(&self, bytes: usize) {
+        let units = if self.estimator.is_exact() { bytes } else { bytes / 8 };
+        // nothing can fail here: the next step fails, if this is too much
+        let _ = work::spend(units as u64);
     }
 
     fn remembers(&self, text: &str) -> bool {

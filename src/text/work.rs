@@ -15,10 +15,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::WorkLimits;
+use crate::model::value::MAX_DEPTH;
+use crate::model::{Value, WorkLimits};
 
 /// Bytes of text that are read or written within one step.
 const BYTES_PER_STEP: usize = 32;
+
+/// The work of one macro, in steps.
+pub const STEPS_PER_MACRO: u64 = 16;
+/// The work of one tag of Handlebars, or of one unit of Liquid, in steps.
+pub const STEPS_PER_TAG: u64 = 8;
 
 /// A bound of the work was reached. `Display` says which one, and names the rule that spent most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +75,8 @@ struct Ledger {
     /// The largest piece of work, in words.
     largest: Option<String>,
     over: Option<Over>,
+    /// The data that the call was given, until its size has been added to the bounds.
+    given: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -141,6 +149,15 @@ impl Door {
             ledger.mark = now;
             Self { outer, opened: now, here: PhantomData }
         })
+    }
+
+    /// The same for a call that is given data, whose size is added to the bounds when they are reached.
+    pub fn with_data(limits: WorkLimits, data: &Value) -> Self {
+        let door = Self::open(limits);
+        if door.outer.is_none() {
+            LEDGER.with_borrow_mut(|ledger| ledger.given = Some(data.clone()));
+        }
+        door
     }
 
     /// A counter with the default bounds, unless one is open already.
@@ -230,6 +247,11 @@ fn spent_out(steps: u64, bytes: u64) -> Result<(), Exceeded> {
         let limits = WorkLimits::default();
         return if steps <= limits.steps && bytes <= limits.bytes { Ok(()) } else { Err(Exceeded) };
     }
+    if let Some(data) = LEDGER.with_borrow_mut(|ledger| ledger.given.take()) {
+        extend(&data);
+        // the bounds may be large enough now
+        return spend(steps).and_then(|()| if bytes > 0 { make(usize::try_from(bytes).unwrap_or(usize::MAX)) } else { Ok(()) });
+    }
     LEDGER.with_borrow_mut(|ledger| {
         ledger.over.get_or_insert(if bytes > 0 { Over::Bytes } else { Over::Steps });
         // every later step fails too
@@ -241,6 +263,20 @@ fn spent_out(steps: u64, bytes: u64) -> Result<(), Exceeded> {
         ledger.mark = Spent::default();
     });
     Err(Exceeded)
+}
+
+/// Adds the share of the data that the call was given to what is left, and to the bounds.
+fn extend(data: &Value) {
+    let parts = data.nodes_within(MAX_DEPTH, usize::MAX).unwrap_or(0);
+    LEDGER.with_borrow_mut(|ledger| {
+        ledger.settle();
+        let more = ledger.limits.more_for(parts);
+        let WorkLimits { steps, bytes } = ledger.limits;
+        ledger.limits = WorkLimits { steps: steps.saturating_add(more.steps), bytes: bytes.saturating_add(more.bytes) };
+        let now = left();
+        leave(Spent { steps: now.steps.saturating_add(more.steps), bytes: now.bytes.saturating_add(more.bytes) });
+        ledger.mark = left();
+    });
 }
 
 /// Whether the work is still within its bounds, which some code may have ignored on its way.

@@ -10,6 +10,7 @@ use crate::terms::cells::Cell;
 use crate::terms::ledger::Headroom;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Env, Fault, Memo, Select, State};
+use crate::text::work::Exceeded;
 
 use super::reads::Reads;
 use super::reason::Reason;
@@ -45,6 +46,12 @@ pub enum Halt {
         /// What there was room for, where it is about room.
         room: Option<Headroom>,
     },
+}
+
+impl From<Exceeded> for Halt {
+    fn from(exceeded: Exceeded) -> Self {
+        Halt::Fault(exceeded.into())
+    }
 }
 
 impl From<Fault> for Halt {

@@ -6,13 +6,19 @@ use crate::diag::{Code, DiagnosticCode};
 use crate::terms::select::pass_env;
 use crate::terms::state::Stat;
 use crate::terms::{Memo, State};
+use crate::text::work;
 
 use super::pass::{Caller, Failing, Halt, Pass};
 use super::{reach, reason};
 
+/// The work of a pass that does nothing.
+const STEPS_PER_PASS: u64 = 16;
+
 impl Pass {
     /// Runs the pass over `list` (its own list wins).
     pub fn run(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+        let _rule = work::rule(&self.id);
+        work::spend(STEPS_PER_PASS)?;
         *st.pass.borrow_mut() = self.id.clone();
         let memo = Memo::default();
         if let Some(when) = &self.when {
@@ -29,6 +35,8 @@ impl Pass {
         *st.because.borrow_mut() = None;
         st.sparing.set(false);
         *st.pass.borrow_mut() = self.id.clone();
+        // whatever the pass and its caller do about a failure, nothing goes on when the work is spent
+        work::check()?;
         if st.refuses() {
             return Err(Halt::Warned);
         }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 
 use crate::text::leaf::{Leaf, Printed, TooLong};
+use crate::text::work;
 
 /// The most work and memory that one render may use, whatever the template and the data are.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +82,7 @@ impl Meter {
 
     /// Counts steps.
     pub(super) fn step(&mut self, steps: u64) -> Result<(), RenderError> {
+        work::spend(steps).map_err(|exceeded| RenderError::new(ErrorKind::Bound, exceeded.to_string()))?;
         self.steps = self.steps.checked_sub(steps).ok_or_else(|| bound(format!("takes more than {} steps", self.limits.steps)))?;
         Ok(())
     }
@@ -98,6 +100,7 @@ impl Meter {
 
     /// Counts a message or an anchor that is kept.
     pub(super) fn keep(&mut self, text: &str) -> Result<(), RenderError> {
+        work::make(text.len().saturating_add(32)).map_err(|exceeded| RenderError::new(ErrorKind::Bound, exceeded.to_string()))?;
         self.bytes = self.bytes.checked_sub(text.len().saturating_add(32)).ok_or_else(|| self.full())?;
         Ok(())
     }

@@ -26,6 +26,7 @@ pub use sources::{Sources, Unread};
 use super::form::{Lane, Request, Template};
 use super::revision::{Revision, Role};
 use crate::model::Value;
+use crate::text::work::Door;
 use meter::Meter;
 use reach::Lists;
 use sources::Data;
@@ -73,6 +74,7 @@ pub struct Message {
 /// # Errors
 /// A bound is reached, or a group of a lane has a pattern that cannot be compiled; the error names the node.
 pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> Result<Rendered, RenderError> {
+    let _door = Door::join();
     budget.begin();
     let data = Data::new(inputs.context, inputs.sources);
     let mut run = Run { inputs, budget, data, meter: Meter::new(inputs.limits), lists: Lists::default(), revision: &template.revision };

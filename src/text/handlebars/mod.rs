@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use super::cache::Cache;
-use super::{Limits, TextError};
+use super::{Limits, TextError, work};
 use crate::model::Value;
 
 /// The limits of a template.
@@ -118,6 +118,10 @@ impl Template {
     /// # Errors
     /// A helper that is called wrongly, a field that is called like a helper, and a limit that is reached.
     pub fn render(&self, root: &Value, unknown: &mut dyn FnMut(&str) -> Arc<str>, limits: &Limits) -> Result<String, TextError> {
-        render::Render::new(root, &self.source, unknown, *limits).run(&self.nodes).map_err(|mistake| mistake.within(&self.source))
+        let _door = work::Door::join();
+        let text = render::Render::new(root, &self.source, unknown, *limits).run(&self.nodes);
+        let text = text.map_err(|mistake| mistake.within(&self.source))?;
+        work::make(text.len()).map_err(|exceeded| TextError::bound(&self.source, 0, exceeded.to_string()))?;
+        Ok(text)
     }
 }

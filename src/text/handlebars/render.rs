@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Arg, Block, Call, LIMITS, Node, Path};
 use crate::model::Value;
 use crate::text::truth::handlebars as truthy;
-use crate::text::{Limits, Mistake};
+use crate::text::{Limits, Mistake, work};
 
 /// The values of `@key` and similar names in an iteration of `each`.
 #[derive(Clone, Default)]
@@ -84,6 +84,7 @@ impl<'r> Render<'r> {
     /// Counts a step. Nested loops can do much work without output, so work and output are both bounded.
     fn step(&mut self, offset: usize) -> Rendered<()> {
         self.steps += 1;
+        work::spend(work::STEPS_PER_TAG).map_err(|exceeded| Mistake::bound(offset, exceeded.to_string()))?;
         let steps = self.limits.steps;
         if self.steps > steps {
             return Err(Mistake::bound(offset, format!("the template takes more than {steps} steps; are loops nested in it?")));

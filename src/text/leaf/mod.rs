@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::model::{Map, Value};
-use crate::text::js;
+use crate::text::{js, work};
 
 mod code;
 mod expression;
@@ -122,9 +122,13 @@ impl Leaf {
             return if text.len() > most { Err(TooLong::Text(most)) } else { Ok(Printed { text, produced: false, work: 0 }) };
         }
         let mut run = run::Run::new(scope, self.syntax, most);
-        let produced = run.text(&self.written, &self.code, 0)?;
-        let work = run.work();
-        Ok(Printed { text: run.out.text.into(), produced, work })
+        let produced = run.text(&self.written, &self.code, 0);
+        let compared = run.work();
+        let steps = (self.code.steps.len() as u64).saturating_mul(work::STEPS_PER_TAG).saturating_add(compared as u64);
+        // a run that failed has been paid for too
+        work::spend(steps).and_then(|()| work::make(run.out.text.len())).map_err(|_| TooLong::Work)?;
+        let produced = produced?;
+        Ok(Printed { text: run.out.text.into(), produced, work: compared })
     }
 }
 

@@ -32,7 +32,7 @@ use std::sync::{Arc, LazyLock};
 use liquid_core::{Error, Language};
 
 use super::cache::Cache;
-use super::{Limits, Mistake, TextError};
+use super::{Limits, Mistake, TextError, work};
 use crate::model::Value;
 use state::State;
 
@@ -99,11 +99,16 @@ impl Liquid {
     /// # Errors
     /// A bound that is reached and, with `strict`, an unknown name; with the place of the tag.
     pub fn render(&self, names: &Value, options: &Options) -> Result<String, TextError> {
+        let _door = work::Door::join();
         let mut page = Page::new(&options.limits);
         HANDED.set(State::new(names, options, &self.constants));
         // names are looked up in the state: the crate has no values of its own
         match guarded(|| self.template.render_to(&mut page, &liquid::Object::new())) {
-            Ok(()) => Ok(page.text()),
+            Ok(()) => {
+                let text = page.text();
+                work::make(text.len()).map_err(|exceeded| TextError::bound(&self.source, 0, exceeded.to_string()))?;
+                Ok(text)
+            }
             Err(error) => Err(told(&error, &[]).within(&self.source)),
         }
     }

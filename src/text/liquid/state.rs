@@ -17,7 +17,7 @@ use super::val::{self, Val};
 use super::words::{NAMED, VALUE};
 use super::{MOST_ELEMENTS, Options, carried};
 use crate::model::{Map, Value};
-use crate::text::Mistake;
+use crate::text::{Mistake, work};
 
 type Done = Result<(), Mistake>;
 
@@ -77,6 +77,9 @@ impl State {
 
     /// Spends work of the budget.
     pub(super) fn pay(&mut self, units: usize) -> Done {
+        if let Err(exceeded) = work::spend((units as u64).saturating_mul(work::STEPS_PER_TAG)) {
+            return self.bound(exceeded.to_string());
+        }
         match self.left.checked_sub(units) {
             Some(left) => {
                 self.left = left;

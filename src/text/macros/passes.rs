@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::{Expanded, MacroResult, Offset};
-use crate::text::Limits;
 use crate::text::pattern::{Bound, Captures, Pattern, replace_any};
+use crate::text::{Limits, work};
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
@@ -84,6 +84,11 @@ impl Flat {
                 return;
             }
             self.steps += 1;
+            if work::spend(work::STEPS_PER_MACRO).is_err() {
+                self.over = true;
+                self.warn(work::told());
+                return;
+            }
             if self.steps > self.limits.steps {
                 self.over = true;
                 self.warn(format!("more than {} macros; the text is left as it was", self.limits.steps));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pest::Parser;
 
 use super::{Expanded, MacroResult, Offset};
-use crate::text::Limits;
+use crate::text::{Limits, work};
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
@@ -301,6 +301,9 @@ impl<H: StackHost> Stack<'_, H> {
     fn step(&mut self, gave: usize) -> Result<(), Stop> {
         let steps = self.host.worked().saturating_add(gave / BYTES_OF_STEP).saturating_add(1);
         self.steps = self.steps.saturating_add(steps);
+        if work::spend((steps as u64).saturating_mul(work::STEPS_PER_MACRO)).is_err() {
+            return Err(self.stop(work::told()));
+        }
         if self.steps > self.limits.steps {
             let most = self.limits.steps;
             return Err(self.stop(format!(

@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use super::indent::dedent;
 use super::macro_parser::{Node, Part, Tree};
 use super::{MacroHost, MacroResult, Offset};
-use crate::text::{Limits, js};
+use crate::text::{Limits, js, work};
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
@@ -242,6 +242,9 @@ impl<'a> Walk<'a> {
         self.steps.set(self.steps.get() + 1);
         if self.stopped.get() {
             return Err(Stop);
+        }
+        if work::spend(work::STEPS_PER_MACRO).is_err() {
+            return Err(self.stop(work::told()));
         }
         if self.steps.get() > self.limits.steps {
             return Err(self.stop(format!("the text holds more than {} macros and is left as it was", self.limits.steps)));

@@ -8,14 +8,14 @@ use tapster::{Ruleset, Scene, run};
 use super::pages::read;
 
 /// The first cells of the rows of the table under a heading.
-fn rows<'a>(page: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
+pub(super) fn rows<'a>(page: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
     let section = page.split_once(heading).unwrap_or_else(|| panic!("no heading `{heading}`")).1;
     let lines = section.lines().skip_while(|l| !l.starts_with("| ")).take_while(|l| l.starts_with('|')).skip(2);
     lines.map(|l| l.trim_matches('|').split(" | ").map(str::trim).collect()).collect()
 }
 
 /// The words in backticks of a cell.
-fn words(cell: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 

@@ -10,6 +10,7 @@
 mod embedding;
 mod facts;
 mod generate;
+mod limits;
 mod pages;
 mod programs;
 

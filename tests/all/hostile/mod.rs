@@ -10,7 +10,9 @@ mod loading;
 mod lore;
 mod patterns;
 mod presets;
+mod scripts;
 mod wire;
+mod work;
 
 use serde_json::{Value, json};
 use tapster::{Plan, Scene, build, import_document};

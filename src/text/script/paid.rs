@@ -1,0 +1,271 @@
+//! What scripts pay: steps and bytes for values that they copy or make, and for functions that read large ones.
+
+use std::any::TypeId;
+use std::cell::Cell;
+use std::sync::Arc;
+
+use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
+
+use super::ScriptLimits;
+use super::written::{CAUGHT, COPY, MADE};
+use crate::model::Value;
+use crate::text::work;
+
+/// The work of one operation of the interpreter, in steps.
+const STEPS_PER_OPERATION: u64 = 8;
+/// The memory that one operation may take without a value that is copied: a number that is put into a list.
+const BYTES_PER_OPERATION: usize = 16;
+/// The bytes of an element of a list, or a field of a table.
+const BYTES_PER_NODE: usize = 64;
+/// The deepest nesting of a value: the interpreter copies and drops values by recursion.
+const DEEPEST: usize = 128;
+
+type Outcome<T> = Result<T, Box<EvalAltResult>>;
+
+thread_local! {
+    /// What is left of the operations of the call that is running; callbacks and calls inside of it count too.
+    static OPERATIONS: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The script was ended because it waited for its own values.
+    static RACED: Cell<bool> = const { Cell::new(false) };
+    /// What the running call was given, which may be larger than what a script may make.
+    static GIVEN: Cell<Weight> = const { Cell::new(Weight { lists: 0, fields: 0, text: 0, other: 0 }) };
+}
+
+/// A call of a script, as long as its operations are counted.
+pub(super) struct Running(Option<u64>, Weight);
+
+impl Running {
+    /// Begins to count, or counts on if a script calls a script.
+    pub(super) fn begin(operations: u64) -> Self {
+        let before = OPERATIONS.get();
+        OPERATIONS.set(Some(before.map_or(operations, |left| left.min(operations))));
+        Self(before, GIVEN.take())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // what the inner call has used up is gone
+        let left = OPERATIONS.get();
+        OPERATIONS.set(self.0.map(|before| before.min(left.unwrap_or(before))));
+        GIVEN.set(self.1);
+    }
+}
+
+/// Counts a value that the running call is given: it may be read, though a script could not make it.
+pub(super) fn give(value: &Value) {
+    fn add(weight: &mut Weight, value: &Value) {
+        match value {
+            Value::Text(text) => weight.text += text.len(),
+            Value::List(list) => {
+                weight.lists += list.len();
+                list.iter().for_each(|value| add(weight, value));
+            }
+            Value::Map(map) => {
+                weight.fields += map.len();
+                map.values().for_each(|value| add(weight, value));
+            }
+            _ => {}
+        }
+    }
+    let mut weight = GIVEN.get();
+    add(&mut weight, value);
+    GIVEN.set(weight);
+}
+
+/// Why the interpreter was told to stop.
+pub(super) fn stopped() -> String {
+    if RACED.take() {
+        wait();
+        return "a variable is used while it is being changed".into();
+    }
+    if OPERATIONS.get() == Some(0) { "the script takes too many steps".into() } else { work::told() }
+}
+
+/// Counts operations, and registers the functions that pay. `plain` has the functions of the packages.
+pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits) {
+    // sizes are checked here: the interpreter would refuse large values that a script is given, too
+    engine.set_max_string_size(0).set_max_array_size(0).set_max_map_size(0);
+    engine.on_progress(|_| {
+        let left = OPERATIONS.get();
+        let counted = left.is_none_or(|left| left > 0);
+        OPERATIONS.set(left.map(|left| left.saturating_sub(1)));
+        let paid = work::spend(STEPS_PER_OPERATION).and_then(|()| work::make(BYTES_PER_OPERATION));
+        (!counted || paid.is_err()).then_some(Dynamic::UNIT)
+    });
+    engine.register_raw_fn(COPY, [TypeId::of::<Dynamic>()], move |ctx, args| {
+        free();
+        let Some(value) = args.first() else { return Ok(Dynamic::UNIT) };
+        pay(value, &limits, ctx.call_position())?;
+        Ok((**value).clone().flatten())
+    });
+    engine.register_raw_fn(MADE, [TypeId::of::<Dynamic>()], move |ctx, args| {
+        free();
+        let Some(value) = args.first_mut() else { return Ok(Dynamic::UNIT) };
+        pay(value, &limits, ctx.call_position())?;
+        Ok(std::mem::take(*value).flatten())
+    });
+    engine.register_raw_fn(CAUGHT, [TypeId::of::<Dynamic>()], |ctx, args| {
+        free();
+        let race = args
+            .first()
+            .and_then(|error| error.read_lock::<Map>())
+            .is_some_and(|error| error.get("error").is_some_and(|name| name.to_string() == "ErrorDataRace"));
+        if race { Err(raced(ctx.call_position())) } else { Ok(Dynamic::UNIT) }
+    });
+    let plain = Arc::new(plain);
+    for (names, types, kind) in natives() {
+        for name in names {
+            let plain = plain.clone();
+            engine.register_raw_fn(*name, &types, move |ctx: NativeCallContext<'_>, args: &mut [&mut Dynamic]| {
+                let at = ctx.call_position();
+                if kind == Kind::Reads {
+                    args.iter().try_for_each(|value| pay(value, &limits, at))?;
+                }
+                if *name == "replace" {
+                    replacing(args, limits.text, at)?;
+                }
+                let inner: NativeCallContext<'_> = (&*plain, *name, None, ctx.global_runtime_state(), at).into();
+                inner.call_native_fn_raw(name, true, args)
+            });
+        }
+    }
+}
+
+/// The work of waiting for a value that is being changed: the interpreter waits 50 ms and more before it gives up.
+const STEPS_PER_RACE: u64 = 10_000_000;
+
+/// A script that waits for its own values is ended, because no count of operations ends it.
+fn raced(at: Position) -> Box<EvalAltResult> {
+    RACED.set(true);
+    terminated(at)
+}
+
+/// Pays for the wait of a script that has ended with it.
+pub(super) fn wait() {
+    let _ = work::spend(STEPS_PER_RACE);
+}
+
+/// The functions that pay are no operations of the script.
+fn free() {
+    OPERATIONS.set(OPERATIONS.get().map(|left| left.saturating_add(1)));
+}
+
+/// How a function of the packages is paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It reads all that it is given, and makes a text or list of about that size.
+    Reads,
+    /// It makes a list or text longer, up to the limit; what is added has been paid.
+    Grows,
+}
+
+/// Functions that read or make large values without calling back, by the types of their arguments. They run with the
+/// limits of sizes.
+fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
+    use Kind::{Grows, Reads};
+    let (list, text, table) = (TypeId::of::<Array>(), TypeId::of::<ImmutableString>(), TypeId::of::<Map>());
+    let (bytes, any, int, letter) = (TypeId::of::<Blob>(), TypeId::of::<Dynamic>(), TypeId::of::<INT>(), TypeId::of::<char>());
+    vec![
+        (&["index_of", "contains"], vec![list, any], Reads),
+        (&["index_of"], vec![list, any, int], Reads),
+        (&["dedup", "sort", "sort_desc", "order", "order_desc", "reverse", "to_string", "to_debug"], vec![list], Reads),
+        (&["==", "!="], vec![list, list], Reads),
+        (&["pad"], vec![list, int, any], Reads),
+        (&["push"], vec![list, any], Grows),
+        (&["append"], vec![list, list], Grows),
+        (&["insert"], vec![list, int, any], Grows),
+        (&["keys", "values", "to_json", "to_string", "to_debug"], vec![table], Reads),
+        (&["==", "!="], vec![table, table], Reads),
+        (&["mixin", "fill_with"], vec![table, table], Grows),
+        (&["blob"], vec![int], Grows),
+        (&["blob"], vec![int, int], Grows),
+        (&["contains"], vec![bytes, int], Reads),
+        (&["pad"], vec![bytes, int, int], Reads),
+        (&["to_array", "reverse", "as_string"], vec![bytes], Reads),
+        (&["index_of", "contains", "starts_with", "ends_with", "split", "rsplit", "remove"], vec![text, text], Reads),
+        (&["index_of", "contains", "split", "rsplit", "remove"], vec![text, letter], Reads),
+        (&["index_of"], vec![text, text, int], Reads),
+        (&["index_of"], vec![text, letter, int], Reads),
+        (&["make_upper", "make_lower", "to_upper", "to_lower", "to_chars", "chars", "split", "trim", "len", "to_blob"], vec![text], Reads),
+        (&["pad"], vec![text, int, letter], Reads),
+        (&["pad"], vec![text, int, text], Reads),
+        (&["replace"], vec![text, text, text], Reads),
+        (&["replace"], vec![text, text, letter], Reads),
+        (&["replace"], vec![text, letter, text], Reads),
+        (&["replace"], vec![text, letter, letter], Reads),
+    ]
+}
+
+/// Refuses a replacement that would make a text beyond the limit, before it is made.
+fn replacing(args: &[&mut Dynamic], longest: usize, at: Position) -> Outcome<()> {
+    let text = |n: usize| args.get(n).map(|value| value.to_string()).unwrap_or_default();
+    let (of, find, with) = (text(0), text(1), text(2));
+    let times = if find.is_empty() { of.chars().count() + 1 } else { of.matches(find.as_str()).count() };
+    let made = of.len().saturating_add(times.saturating_mul(with.len()));
+    if longest > 0 && made.saturating_sub(times.saturating_mul(find.len())) > longest {
+        return Err(Box::new(EvalAltResult::ErrorDataTooLarge("Length of string".into(), at)));
+    }
+    work::make(made).map_err(|_| terminated(at))
+}
+
+/// Pays for a value as if it were made now, unless it is larger than what a script may make or was given.
+fn pay(value: &Dynamic, limits: &ScriptLimits, at: Position) -> Outcome<()> {
+    if value.is_int() || value.is_bool() || value.is_unit() || value.is_float() || value.is_char() {
+        return Ok(());
+    }
+    let mut weight = Weight::default();
+    if !weight.add(value, 0) {
+        return Err(Box::new(EvalAltResult::ErrorRuntime(format!("a value is nested deeper than {DEEPEST}").into(), at)));
+    }
+    let nodes = weight.lists.saturating_add(weight.fields).saturating_add(weight.other).saturating_add(1);
+    let bytes = nodes.saturating_mul(BYTES_PER_NODE).saturating_add(weight.text);
+    work::spend(nodes as u64).and_then(|()| work::make(bytes)).map_err(|_| terminated(at))?;
+    let given = GIVEN.get();
+    let over = |what: &str, own: usize, limit: usize, given: usize| {
+        // 0 is no limit, as in the interpreter
+        let most = limit.max(given);
+        if limit > 0 && own > most { Err(Box::new(EvalAltResult::ErrorDataTooLarge(what.into(), at))) } else { Ok(()) }
+    };
+    over("Length of string", weight.text, limits.text, given.text)?;
+    over("Size of array/BLOB", weight.lists, limits.list, given.lists)?;
+    over("Size of object map", weight.fields, limits.map, given.fields)
+}
+
+fn terminated(at: Position) -> Box<EvalAltResult> {
+    Box::new(EvalAltResult::ErrorTerminated(Dynamic::UNIT, at))
+}
+
+/// The size of a value: elements of all lists in it, fields of all tables, bytes of all texts, and the rest.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Weight {
+    lists: usize,
+    fields: usize,
+    text: usize,
+    other: usize,
+}
+
+impl Weight {
+    /// Adds a value; false if it nests too deeply. Variables that closures share count too: a chain of them is dropped by
+    /// recursion.
+    fn add(&mut self, value: &Dynamic, depth: usize) -> bool {
+        if depth > DEEPEST {
+            return false;
+        }
+        if let Some(text) = value.read_lock::<ImmutableString>() {
+            self.text = self.text.saturating_add(text.len());
+        } else if let Some(list) = value.read_lock::<Array>() {
+            self.lists = self.lists.saturating_add(list.len());
+            return list.iter().all(|value| self.add(value, depth + 1));
+        } else if let Some(table) = value.read_lock::<Map>() {
+            self.fields = self.fields.saturating_add(table.len());
+            return table.values().all(|value| self.add(value, depth + 1));
+        } else if let Some(bytes) = value.read_lock::<Blob>() {
+            self.lists = self.lists.saturating_add(bytes.len());
+        } else if let Some(function) = value.read_lock::<FnPtr>() {
+            self.other = self.other.saturating_add(function.curry().len()).saturating_add(1);
+            return function.iter_curry().all(|value| self.add(value, depth + 1));
+        }
+        true
+    }
+}

@@ -1,0 +1,499 @@
+//! A script as the interpreter is given it: every value that the script copies or gets from a call goes through a
+//! function that pays for it.
+//!
+//! Rhai copies a value wherever it is read, and checks sizes at some of the places only, so one cheap step may copy
+//! megabytes. Therefore the text of a script is changed before it is compiled: a chain such as `a`, `a.b[i]` or
+//! `f(x).y` is wrapped in a call that weighs its value (`paid.rs`). What is assigned to is left alone, and so is the first
+//! argument of a native function, which may change it in place. No line moves; the columns of errors are moved back.
+
+use std::ops::Range;
+
+/// The function that pays for the copy of a variable.
+pub(super) const COPY: &str = "__copied";
+/// The function that pays for any other value.
+pub(super) const MADE: &str = "__made";
+
+/// The function that looks at an error that a script catches.
+pub(super) const CAUGHT: &str = "__caught";
+
+/// The deepest nesting of brackets and of expressions in texts.
+const DEEPEST: usize = 256;
+
+/// A script with its payments, and where these stand.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// The text to compile.
+    pub(super) text: String,
+    /// By line, from 1: the columns at which something was inserted, in the changed text, and how many characters.
+    moved: Vec<Vec<(usize, usize)>>,
+}
+
+/// Why a script cannot be changed: the interpreter is given it as it is, and refuses it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// A text, a comment or a bracket is not closed; the interpreter says where.
+    Syntax,
+    /// It uses a name of the functions that pay.
+    Name,
+    /// Brackets are nested too deeply.
+    Deep,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A name or a keyword.
+    Word,
+    /// A number, a character or a text.
+    Literal,
+    /// An operator or a bracket; the bracket that closes it, if it opens one.
+    Mark(Option<usize>),
+}
+
+struct Token {
+    kind: Kind,
+    at: Range<usize>,
+}
+
+/// Words after which a name is declared or is no value.
+const BEFORE_NAMES: &[&str] = &["let", "const", "as", "export", "import"];
+/// Words that are no variable.
+const KEYWORDS: &[&str] = &[
+    "true", "false", "let", "const", "if", "else", "switch", "do", "while", "until", "loop", "for", "in", "continue", "break", "return",
+    "throw", "try", "catch", "import", "export", "as", "fn", "private", "global", "_",
+];
+/// Functions of the language itself, whose arguments are looked at and not copied.
+const LOOKING: &[&str] = &["is_shared", "is_def_var", "is_def_fn", "Fn", "type_of"];
+/// Functions of the language itself that make a text of their argument.
+const PRINTING: &[&str] = &["print", "debug"];
+
+impl Written {
+    pub(super) fn new(source: &str) -> Result<Self, Unreadable> {
+        let mut lexer = Lexer { source, tokens: Vec::new(), open: Vec::new() };
+        lexer.code(0, source.len(), 0)?;
+        if !lexer.open.is_empty() {
+            return Err(Unreadable::Syntax);
+        }
+        let reader = Reader { source, tokens: &lexer.tokens, functions: Vec::new() };
+        let insertions = reader.insertions()?;
+        Ok(Self::with(source, insertions))
+    }
+
+    fn with(source: &str, mut insertions: Vec<(usize, usize, &str)>) -> Self {
+        // at one place, what closes comes before what opens, and inner calls close first
+        insertions.sort_by_key(|(at, order, _)| (*at, *order));
+        let mut out = Self { text: String::with_capacity(source.len() * 2), moved: vec![Vec::new(); source.lines().count() + 2] };
+        let (mut done, mut line, mut column) = (0, 1, 1);
+        for (at, _, what) in insertions {
+            let piece = source.get(done..at).unwrap_or_default();
+            for c in piece.chars() {
+                (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+            }
+            out.text.push_str(piece);
+            out.text.push_str(what);
+            if let Some(moved) = out.moved.get_mut(line) {
+                moved.push((column, what.len()));
+            }
+            column += what.len();
+            done = at;
+        }
+        out.text.push_str(source.get(done..).unwrap_or_default());
+        out
+    }
+
+    /// The column of the script as it was written.
+    pub(super) fn column(&self, line: usize, column: usize) -> usize {
+        let moved = self.moved.get(line).map_or(&[][..], Vec::as_slice);
+        let before = moved.iter().take_while(|(at, _)| *at < column);
+        before.fold(column, |left, (at, length)| left - (*length).min(column - at))
+    }
+}
+
+struct Lexer<'a> {
+    source: &'a str,
+    tokens: Vec<Token>,
+    /// The numbers of the brackets that are open.
+    open: Vec<usize>,
+}
+
+const MARKS: &[&str] = &[
+    "**=", "<<=", ">>=", "..=", "...", "===", "!==", "::", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "?[", "+=", "-=", "*=",
+    "/=", "%=", "&=", "|=", "^=", "<<", ">>", "**", "..", "#{", "++", "--", "->", "|>", "<|", "!in", ":=", "<-",
+];
+
+impl Lexer<'_> {
+    fn rest(&self, at: usize, end: usize) -> &str {
+        self.source.get(at..end).unwrap_or_default()
+    }
+
+    fn push(&mut self, kind: Kind, at: Range<usize>) {
+        self.tokens.push(Token { kind, at });
+    }
+
+    fn open(&mut self, at: Range<usize>) -> Result<(), Unreadable> {
+        if self.open.len() > DEEPEST {
+            return Err(Unreadable::Deep);
+        }
+        self.open.push(self.tokens.len());
+        self.push(Kind::Mark(None), at);
+        Ok(())
+    }
+
+    fn close(&mut self, at: Range<usize>) -> Result<(), Unreadable> {
+        let open = self.open.pop().ok_or(Unreadable::Syntax)?;
+        let closing = self.tokens.len();
+        if let Some(token) = self.tokens.get_mut(open) {
+            token.kind = Kind::Mark(Some(closing));
+        }
+        self.push(Kind::Mark(None), at);
+        Ok(())
+    }
+
+    /// Reads code up to `end`, or up to the brace that closes an expression inside of a text. Returns where it ends.
+    fn code(&mut self, start: usize, end: usize, depth: usize) -> Result<usize, Unreadable> {
+        if depth > DEEPEST / 8 {
+            return Err(Unreadable::Deep);
+        }
+        let floor = self.open.len();
+        let mut at = start;
+        if start == 0 && self.rest(0, end).starts_with("#!") {
+            at = self.rest(0, end).find('\n').unwrap_or(end);
+        }
+        while let Some(c) = self.rest(at, end).chars().next() {
+            let rest = self.rest(at, end);
+            let width = c.len_utf8();
+            if c.is_whitespace() {
+                at += width;
+            } else if rest.starts_with("//") {
+                at += rest.find('\n').unwrap_or(rest.len());
+            } else if rest.starts_with("/*") {
+                at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax)?;
+            } else if c.is_alphabetic() || c == '_' {
+                let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                if rest.get(..length).is_some_and(|word| [COPY, MADE, CAUGHT, ERROR].contains(&word)) {
+                    return Err(Unreadable::Name);
+                }
+                self.push(Kind::Word, at..at + length);
+                at += length;
+            } else if c.is_ascii_digit() {
+                let length = number(rest);
+                self.push(Kind::Literal, at..at + length);
+                at += length;
+            } else if c == '"' || c == '\'' {
+                let length = quoted(rest, c).ok_or(Unreadable::Syntax)?;
+                self.push(Kind::Literal, at..at + length);
+                at += length;
+            } else if c == '#' && rest.trim_start_matches('#').starts_with('"') {
+                let length = raw(rest).ok_or(Unreadable::Syntax)?;
+                self.push(Kind::Literal, at..at + length);
+                at += length;
+            } else if c == '`' {
+                at = self.interpolated(at, end, depth)?;
+            } else if c == '}' && self.open.len() == floor && depth > 0 {
+                return Ok(at);
+            } else {
+                let mark = MARKS.iter().find(|mark| rest.starts_with(**mark)).map_or(width, |mark| mark.len());
+                let place = at..at + mark;
+                match rest.get(..mark).unwrap_or_default() {
+                    "(" | "[" | "{" | "#{" | "?[" => self.open(place)?,
+                    ")" | "]" | "}" => self.close(place)?,
+                    _ => self.push(Kind::Mark(None), place),
+                }
+                at += mark;
+            }
+        }
+        if depth > 0 { Err(Unreadable::Syntax) } else { Ok(at) }
+    }
+
+    /// Reads a text that holds expressions: the whole is one literal, with the tokens of the expressions before it.
+    fn interpolated(&mut self, start: usize, end: usize, depth: usize) -> Result<usize, Unreadable> {
+        let mut at = start + 1;
+        // the expressions are in brackets of their own, so that nothing of them joins what stands around the text
+        self.open(start..start)?;
+        loop {
+            let rest = self.rest(at, end);
+            let c = rest.chars().next().ok_or(Unreadable::Syntax)?;
+            if rest.starts_with("``") {
+                at += 2;
+            } else if c == '`' {
+                at += 1;
+                break;
+            } else if c == '\\' {
+                at += 1 + rest.chars().nth(1).map_or(0, char::len_utf8);
+            } else if rest.starts_with("${") {
+                self.open(at..at + 2)?;
+                at = self.code(at + 2, end, depth + 1)?;
+                self.close(at..at + 1)?;
+                at += 1;
+            } else {
+                at += c.len_utf8();
+            }
+        }
+        self.close(at..at)?;
+        Ok(at)
+    }
+}
+
+/// The length of a comment, which may hold comments.
+fn comment(rest: &str) -> Option<usize> {
+    let bytes = rest.as_bytes();
+    let (mut at, mut depth) = (0, 0_usize);
+    while at < bytes.len() {
+        match (bytes.get(at), bytes.get(at + 1)) {
+            (Some(b'/'), Some(b'*')) => (depth, at) = (depth + 1, at + 2),
+            (Some(b'*'), Some(b'/')) => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn number(rest: &str) -> usize {
+    let bytes = rest.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let mut at = 0;
+    loop {
+        let exponent = matches!(bytes.get(at), Some(b'+' | b'-'))
+            && at > 0
+            && matches!(bytes.get(at - 1), Some(b'e' | b'E'))
+            && !rest.starts_with("0x")
+            && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
+        // a point belongs to the number unless a name or another point follows
+        let point = bytes.get(at) == Some(&b'.')
+            && !matches!(bytes.get(at + 1), Some(b'.' | b'_'))
+            && !bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic);
+        if digit(at) || exponent || point {
+            at += 1;
+        } else {
+            return at;
+        }
+    }
+}
+
+fn quoted(rest: &str, quote: char) -> Option<usize> {
+    let mut chars = rest.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == '\\' {
+            chars.next();
+        } else if c == quote {
+            // a doubled quote stands for one
+            if quote == '"' && chars.peek().is_some_and(|(_, next)| *next == quote) {
+                chars.next();
+            } else {
+                return Some(at + 1);
+            }
+        }
+    }
+    None
+}
+
+fn raw(rest: &str) -> Option<usize> {
+    let hashes = rest.bytes().take_while(|b| *b == b'#').count();
+    let close = format!("\"{}", "#".repeat(hashes));
+    let body = rest.get(hashes + 1..)?;
+    body.find(&close).map(|at| hashes + 1 + at + close.len())
+}
+
+struct Reader<'a> {
+    source: &'a str,
+    tokens: &'a [Token],
+    /// Names of functions that the script defines, which copy their arguments.
+    functions: Vec<&'a str>,
+}
+
+impl<'a> Reader<'a> {
+    fn word(&self, n: usize) -> &'a str {
+        self.tokens.get(n).and_then(|token| self.source.get(token.at.clone())).unwrap_or_default()
+    }
+
+    fn before(&self, n: usize) -> &'a str {
+        n.checked_sub(1).map_or("", |n| self.word(n))
+    }
+
+    fn is_name(&self, n: usize) -> bool {
+        self.tokens.get(n).is_some_and(|token| token.kind == Kind::Word) && !KEYWORDS.contains(&self.word(n))
+    }
+
+    /// The token behind the bracket that begins at `n`.
+    fn behind(&self, n: usize) -> Option<usize> {
+        match self.tokens.get(n)?.kind {
+            Kind::Mark(Some(close)) => Some(close + 1),
+            _ => None,
+        }
+    }
+
+    fn insertions(mut self) -> Result<Vec<(usize, usize, &'a str)>, Unreadable> {
+        self.functions = (0..self.tokens.len()).filter(|n| self.word(*n) == "fn").map(|n| self.word(n + 1)).collect();
+        let mut out = Vec::new();
+        let mut n = 0;
+        // brackets of tables, in which a name before a colon is a key
+        while let Some(token) = self.tokens.get(n) {
+            let word = self.word(n);
+            if word == "fn" {
+                // the parameters
+                n = self.skip_to_bracket(n);
+                continue;
+            }
+            if word == "catch" {
+                // what is caught is looked at first
+                let body = if self.word(n + 1) == "(" { self.behind(n + 1).ok_or(Unreadable::Syntax)? } else { n + 1 };
+                if let Some(brace) = self.tokens.get(body).filter(|_| self.word(body) == "{") {
+                    let named = body > n + 1;
+                    out.push((if named { brace.at.end } else { brace.at.start }, 0, if named { LOOK } else { LOOK_NAMED }));
+                    if !named {
+                        out.push((brace.at.end, 0, LOOK_UNNAMED));
+                    }
+                    if named {
+                        out.push((brace.at.end, 1, self.word(n + 2)));
+                        out.push((brace.at.end, 2, LOOKED));
+                    }
+                }
+                n = body;
+                continue;
+            }
+            if word == "for" {
+                n += 1;
+                while n < self.tokens.len() && self.word(n) != "in" {
+                    n += 1;
+                }
+                continue;
+            }
+            if word == "|" && self.begins_value(n) {
+                // the parameters of a closure
+                n += 1;
+                while n < self.tokens.len() && self.word(n) != "|" {
+                    n += 1;
+                }
+                n += 1;
+                continue;
+            }
+            if token.kind == Kind::Word && self.begins_chain(n) {
+                self.chain(n, &mut out);
+            }
+            n += 1;
+        }
+        Ok(out)
+    }
+
+    /// The token behind the parameters of the function whose `fn` is at `n`.
+    fn skip_to_bracket(&self, n: usize) -> usize {
+        let open = (n..self.tokens.len()).find(|n| self.word(*n) == "(");
+        open.and_then(|open| self.behind(open)).unwrap_or(self.tokens.len())
+    }
+
+    /// Whether a value begins at a token, and no operator stands there.
+    fn begins_value(&self, n: usize) -> bool {
+        let Some(before) = n.checked_sub(1).and_then(|n| self.tokens.get(n)) else { return true };
+        match before.kind {
+            Kind::Literal => false,
+            Kind::Word => KEYWORDS.contains(&self.before(n)) && !matches!(self.before(n), "true" | "false"),
+            // an interpolated text ends with a bracket of no width
+            Kind::Mark(_) => !matches!(self.before(n), ")" | "]" | "}" | ""),
+        }
+    }
+
+    fn begins_chain(&self, n: usize) -> bool {
+        let (before, next) = (self.before(n), self.word(n + 1));
+        (self.is_name(n) || self.word(n) == "global" && next == "::")
+            && !matches!(before, "." | "?." | "::")
+            && !BEFORE_NAMES.contains(&before)
+            // the key of a table, or a case
+            && !(next == ":" || next == "=>")
+    }
+
+    /// Wraps the chain that begins at a name.
+    fn chain(&self, start: usize, out: &mut Vec<(usize, usize, &'a str)>) {
+        let mut n = start + 1;
+        loop {
+            match self.word(n) {
+                "::" | "." | "?." => n += 2,
+                "!" if self.word(n + 1) == "(" => n += 1,
+                "(" | "[" | "?[" => match self.behind(n) {
+                    Some(behind) => n = behind,
+                    None => return,
+                },
+                _ => break,
+            }
+        }
+        let next = self.word(n);
+        let assigned = matches!(next, "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "**=" | "<<=" | ">>=" | "&=" | "|=" | "^=");
+        if assigned || next == "=>" || (n == start + 1 && self.is_receiver(start)) {
+            return;
+        }
+        let (Some(first), Some(last)) = (self.tokens.get(start), n.checked_sub(1).and_then(|n| self.tokens.get(n))) else { return };
+        let opening = if n == start + 1 { COPY_OPEN } else { MADE_OPEN };
+        // of two calls that begin at one place there are none; of those that end at one place, the later one is inside
+        out.push((first.at.start, usize::MAX, opening));
+        out.push((last.at.end, usize::MAX / 2 - start, ")"));
+    }
+
+    /// Whether a name is the first argument of a native function, which may change the variable in place.
+    fn is_receiver(&self, n: usize) -> bool {
+        if self.before(n) != "(" || !matches!(self.word(n + 1), "," | ")") {
+            return false;
+        }
+        let Some(called) = n.checked_sub(2).filter(|called| self.tokens.get(*called).is_some_and(|token| token.kind == Kind::Word)) else {
+            return false;
+        };
+        let (name, before) = (self.word(called), self.before(called));
+        if LOOKING.contains(&name) {
+            return true;
+        }
+        let is_call = self.is_name(called) && !matches!(before, "." | "?." | "::");
+        is_call && !self.functions.contains(&name) && !PRINTING.contains(&name)
+    }
+}
+
+/// The name of an error that the script gives no name to.
+const ERROR: &str = "__error";
+const LOOK_NAMED: &str = "(__error) ";
+const LOOK_UNNAMED: &str = " __caught(__error); ";
+const LOOK: &str = " __caught(";
+const LOOKED: &str = "); ";
+const COPY_OPEN: &str = "__copied(";
+const MADE_OPEN: &str = "__made(";
+
+#[cfg(test)]
+mod tests {
+    use super::Written;
+
+    fn changed(source: &str) -> String {
+        Written::new(source).map(|written| written.text.replace("__copied", "C").replace("__made", "M")).unwrap_or_default()
+    }
+
+    #[test]
+    fn values_are_wrapped_and_places_are_not() {
+        for (source, expected) in [
+            ("let a = b;", "let a = C(b);"),
+            ("a = b; a.x[i] += c.d;", "a = C(b); a.x[C(i)] += M(c.d);"),
+            ("a.push(b); push(a, b); mine(a); fn mine(a) { a }", "M(a.push(C(b))); M(push(a, C(b))); M(mine(C(a))); fn mine(a) { C(a) }"),
+            ("a.map(|x, y| x + y) || b", "M(a.map(|x, y| C(x) + C(y))) || C(b)"),
+            ("for (x, i) in a { i }", "for (x, i) in C(a) { C(i) }"),
+            ("#{ a: b, \"c\": d }", "#{ a: C(b), \"c\": C(d) }"),
+            ("`x ${a + `y ${b}`} z` + c", "`x ${C(a) + `y ${C(b)}`} z` + C(c)"),
+            ("try { a } catch (e) { throw e; }", "try { C(a) } catch (e) { __caught(e);  throw C(e); }"),
+            ("switch a { 1 => b, 2 | 3 => d, _ if e > f => () }", "switch C(a) { 1 => C(b), 2 | 3 => C(d), _ if C(e) > C(f) => () }"),
+            ("import \"m\" as m; m::f(a).b ?? this.c", "import \"m\" as m; M(m::f(C(a)).b) ?? M(this.c)"),
+            ("1..n; 1.5 + 2.len(); x?.y?[z]", "1..C(n); 1.5 + 2.len(); M(x?.y?[C(z)])"),
+            ("/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#", "/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#"),
+            ("if !a && -b < c { return d; }", "if !C(a) && -C(b) < C(c) { return C(d); }"),
+            ("f = f.curry(f)", "f = M(f.curry(C(f)))"),
+            ("a.b().c.d(e)", "M(a.b().c.d(C(e)))"),
+        ] {
+            assert_eq!(changed(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn columns_are_those_of_the_script() {
+        let source = "let a = 1;\nlet b = a + oops;";
+        let written = Written::new(source).unwrap_or_default();
+        let line = written.text.lines().nth(1).unwrap_or_default();
+        let column = line.find("oops").map_or(0, |at| at + 1);
+        assert!(column > 13, "{line}");
+        assert_eq!(written.column(2, column), 13);
+        assert_eq!(written.column(2, 5), 5);
+    }
+}

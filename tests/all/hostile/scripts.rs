@@ -1,0 +1,179 @@
+//! Scripts that stay within each single limit and would take hours or gigabytes: all that they do is paid for.
+
+use serde_json::{Value as Json, json};
+use tapster::model::Map;
+use tapster::text::script::{Script, ScriptLimits, Scripts};
+use tapster::text::work::Door;
+use tapster::{ErrorKind, Scene, Value, WorkLimits, build};
+
+use crate::own;
+
+/// A call of `run()` of a script with limits that only a large pack would ask for: the error, and the steps and bytes
+/// that were paid.
+fn refused(source: &str, limits: ScriptLimits) -> (String, u64, u64) {
+    let script = Scripts::new(limits).compile(source).unwrap_or_else(|e| panic!("{e}: {source}"));
+    let door = Door::join();
+    let error = script.call("run", &[]).err().map(|e| e.to_string()).unwrap_or_else(|| panic!("it ends: {source}"));
+    let (steps, bytes) = door.spent();
+    (error, steps, bytes)
+}
+
+/// Loops, copies and texts of every kind, each of which ends with an error.
+const ENDLESS: &[(&str, &str)] = &[
+    ("callbacks inside callbacks", "fn l(n) { let a = []; a.pad(900, 0); if n > 0 { a.map(|x| l(n - 1)); } 0 } fn run() { l(7) }"),
+    ("filters inside filters", "fn l(n) { let a = []; a.pad(900, 0); a.filter(|x| { if n > 0 { l(n - 1); } true }); 0 } fn run() { l(9) }"),
+    ("a function that is curried with itself", "fn g() { 0 } fn run() { let f = Fn(\"g\"); loop { f = f.curry(f); } }"),
+    ("a function that is curried with itself as a call", "fn g() { 0 } fn run() { let f = Fn(\"g\"); loop { f = curry(f, f); } }"),
+    ("a chain of curried functions", "fn g() { 0 } fn run() { let f = Fn(\"g\"); let h = Fn(\"g\"); loop { h = f.curry(h); } }"),
+    ("closures that hold closures", "fn run() { let f = || 0; loop { let g = f; f = || g.call(); } }"),
+    (
+        "lists of lists",
+        "fn run() { let a = []; a.pad(900, 0); let b = []; b.pad(900, 0); for i in 0..900 { b[i] = a; } let c = []; loop { c.push(b); } }",
+    ),
+    ("tables that are written by index", "fn run() { let m = #{}; let n = 0; loop { m[`k${n}`] = m; n += 1; } }"),
+    ("tables that are written by name", "fn run() { let m = #{}; loop { m.a = m; m.b = m; } }"),
+    (
+        "copies of a list",
+        "fn run() { let a = []; a.pad(900, 0); let b = []; b.pad(900, 0); for i in 0..900 { b[i] = a; } loop { let c = b; } }",
+    ),
+    ("lists that are compared", "fn run() { let a = []; a.pad(900, 0); loop { a == a; } }"),
+    ("lists that are searched", "fn run() { let a = []; a.pad(900, 0); loop { a.index_of(1); a.contains(1); a.sort(); a.dedup(); } }"),
+    ("texts that are searched", "fn run() { let s = \"a\"; s.pad(16000, 'a'); loop { s.contains(\"b\"); s.index_of('b'); } }"),
+    ("texts that are joined", "fn run() { let s = \"a\"; loop { s += s; } }"),
+    (
+        "many long texts",
+        "fn run() { let s = \"\"; s.pad(16000, 'a'); let a = []; a.pad(900, 0); let m = #{}; loop { for i in 0..900 { a[i] = s + i; } m[s.len().to_string() + a.len()] = a; } }",
+    ),
+    ("replacements", "fn run() { let s = \"\"; s.pad(16000, 'a'); loop { let t = s; try { t.replace(\"a\", s); } catch { } } }"),
+    ("texts that are taken apart", "fn run() { let s = \"\"; s.pad(900, 'a'); loop { s.split(\"\"); s.chars(); s.to_chars(); } }"),
+    (
+        "frames full of lists",
+        "fn f(n) { let a = []; a.pad(900, 0); let b = a; let c = b; let d = c; if n > 0 { f(n - 1); f(n - 1); } a } fn run() { f(30) }",
+    ),
+    ("texts of values", "fn run() { let a = []; a.pad(900, 0); loop { try { a.to_string(); } catch { } try { print(a); } catch { } } }"),
+    ("errors that are caught", "fn run() { loop { try { throw [1, 2, 3]; } catch (e) { let x = e; } } }"),
+];
+
+#[test]
+fn what_a_script_does_is_paid_whatever_it_calls() {
+    let most = WorkLimits::default();
+    for (what, source) in ENDLESS {
+        for operations in [ScriptLimits::default().operations, 2_000_000] {
+            let (error, steps, bytes) = refused(source, ScriptLimits { operations, ..ScriptLimits::default() });
+            assert!(steps <= most.steps && bytes <= most.bytes, "{what}: {steps} steps, {bytes} bytes");
+            let told = ["too many steps", "too deeply", "deeper than", "takes more than", "makes more than", "too large", "Length", "Size"];
+            assert!(told.iter().any(|words| error.contains(words)), "{what}: {error}");
+        }
+    }
+}
+
+#[test]
+fn operations_are_counted_across_callbacks() {
+    let (_, source) = ENDLESS[0];
+    let (error, steps, _) = refused(source, ScriptLimits::default());
+    assert!(error.contains("the script takes too many steps (line 1"), "{error}");
+    assert!(steps < 5_000_000, "100,000 operations take {steps} steps");
+}
+
+#[test]
+fn recursion_through_callbacks_ends_with_the_place() {
+    let source = "fn f(n) {\n  [1].map(|x| f(n + 1))\n}\nfn run() { f(0) }";
+    let (error, ..) = refused(source, ScriptLimits::default());
+    assert!(error.contains("functions call each other too deeply (line 2"), "{error}");
+}
+
+/// What scripts with payments give: the same as without.
+#[test]
+fn scripts_mean_what_they_mean() {
+    for (source, expected) in [
+        ("let a = [3, 1, 2]; a.sort(); a", json!([3, 1, 2].iter().copied().collect::<std::collections::BTreeSet<i64>>())),
+        ("let a = [1]; push(a, 2); a.push(3); len(a)", json!(3)),
+        ("fn add(list) { list.push(9); list } let a = [1]; add(a); a.len()", json!(1)),
+        ("let a = [1, 2]; let b = a; b[0] = 9; a[0]", json!(1)),
+        ("let m = #{ a: #{ b: [1] } }; m.a.b.push(2); m.a.b[0] += 5; m", json!({ "a": { "b": [6, 2] } })),
+        ("let n = 1; let f = || { n += 1; n }; f.call(); f.call(); n", json!(3)),
+        ("let f = |x, y| x * y; [1, 2, 3].map(|x| f.call(x, 2))", json!([2, 4, 6])),
+        ("let f = Fn(\"g\").curry(40); fn g(a, b) { a + b } f.call(2)", json!(42)),
+        ("let s = \"abc\"; s.replace(\"b\", \"xx\"); s + s.len()", json!("axxc4")),
+        ("let s = \"\"; for (c, i) in \"abc\" { s += `${c}${i + `${s.len()}`}`; } s", json!("a00b13c26")),
+        ("let x = 5; switch x { 1 | 2 => \"low\", 5 if x > 4 => \"five\", _ => \"other\" }", json!("five")),
+        ("let a = [1, 2, 3, 4]; a.filter(|x| x % 2 == 0).reduce(|sum, x| sum + x, 0)", json!(6)),
+        ("let m = #{}; m.x?.y ?? \"none\"", json!("none")),
+        ("const LIMIT = 3; let n = 0; while n < LIMIT { n += 1; if n == 2 { continue; } } n", json!(3)),
+        ("let a = []; a.pad(3, \"x\"); a.index_of(\"x\") + a.len()", json!(3)),
+        ("fn f(n) { if n == 0 { return 0; } n + f(n - 1) } f(10)", json!(55)),
+        ("let a = [[1, 2], [3]]; a[0][1] = 7; a[1] += 4; a", json!([[1, 7], [3, 4]])),
+        ("fn inc() { this.n += 1; this.n } let m = #{ n: 1 }; m.inc(); m.n", json!(2)),
+        ("let r = \"\"; try { throw 7; } catch (e) { r = `caught ${e}`; } try { missing } catch { r += \"!\"; } r", json!("caught 7!")),
+        ("let x = if true { let y = 2; y } else { 3 }; x", json!(2)),
+        ("type_of([1]) + is_def_var(\"q\") + type_of(1)", json!("arrayfalsei64")),
+        ("let a = [1, 2]; 2 in a && a == [1, 2] && \"x\" in #{ x: 1 }", json!(true)),
+        ("do { let z = 1; } while false; loop { break; } 1.5e0 + 0.5", json!(2.0)),
+    ] {
+        let script = Script::compile(source).unwrap_or_else(|e| panic!("{e}: {source}"));
+        let value = script.eval(&Map::default()).unwrap_or_else(|e| panic!("{e}: {source}"));
+        assert_eq!(value.to_json(), expected, "{source}");
+    }
+}
+
+/// The interpreter waits for a lock before it gives up, which no limit on operations would end.
+#[test]
+fn waiting_for_a_value_that_is_being_changed_is_paid() {
+    let source = "let a = [1, 2]; loop { try { a.for_each(|| { a[0] }); } catch { } }";
+    let door = Door::join();
+    let error = Script::compile(source).unwrap().eval(&Map::default()).err().unwrap();
+    assert!(error.message.contains("while it is being changed"), "{error}");
+    assert!(door.spent().0 >= 10_000_000, "{:?}", door.spent());
+}
+
+#[test]
+fn the_names_of_the_engine_are_its_own() {
+    let error = Script::compile("fn __copied(x) { x } 1").err().unwrap();
+    assert!(error.message.contains("belong to the engine"), "{error}");
+}
+
+/// A build with a hook that runs a script of the pack.
+fn hooked(script: &str, limits: &str) -> Result<tapster::Plan, tapster::BuildError> {
+    let rules =
+        "kind = \"hooks\"\nversion = 1\n[[hook]]\nname = \"mine\"\nevent = \"before_build\"\nrun = \"mine::run\"\nfailing = \"error\"\n";
+    let pack = own::pack(limits, &[("scripts/mine.rhai", script), ("hooks.toml", rules)]).unwrap();
+    build(&pack, &Scene::new(&json!({ "history": [{ "role": "user", "text": "Hi" }], "context": { "tokenizer": "words" } })))
+}
+
+#[test]
+fn a_build_ends_when_its_scripts_have_spent_everything() {
+    let script = "fn run(items, scene) { let a = []; a.pad(900, 0); loop { let c = a; } }";
+    let error = hooked(script, "[limits]\nscript_operations = 10_000_000\n").err().unwrap();
+    assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
+    assert!(error.message.contains("script function `run`"), "{error}");
+}
+
+#[test]
+fn a_pack_can_lower_the_bound_and_not_raise_it() {
+    let script = "fn run(items, scene) { for i in 0..1000 { } () }";
+    assert!(hooked(script, "").is_ok());
+    let error = hooked(script, "[limits]\nwork_steps = 2_000\n").err().unwrap();
+    assert!(*error.kind() == ErrorKind::Bound && error.message.contains("more than 2000 steps"), "{error}");
+    let most = WorkLimits::default();
+    let more = format!("[limits]\nwork_steps = {}\n", most.steps + 1);
+    let refused = own::pack(&more, &[]).err().unwrap().to_string();
+    assert!(refused.contains("work_steps") && refused.contains("schema.value"), "{refused}");
+}
+
+/// A script is given a large scene: what it copies of it is paid, and reading single fields is cheap.
+#[test]
+fn copies_of_what_a_script_is_given_are_paid() {
+    let history: Vec<Json> = (0..2_000).map(|n| json!({ "role": "user", "text": format!("message {n}"), "tags": ["a", "b"] })).collect();
+    let scene = Value::from(&json!({ "type": "normal", "history": history }));
+    let steps = |source: &str| {
+        let script = Script::compile(source).unwrap();
+        let door = Door::join();
+        let result = script.call("run", std::slice::from_ref(&scene));
+        (result.is_ok(), door.spent().0)
+    };
+    let (_, given) = steps("fn run(scene) { 0 }");
+    let (read, reading) = steps("fn run(scene) { let n = 0; for i in 0..100 { n += scene.history[i].text.len(); } n }");
+    assert!(read && reading < given + 20_000, "reading fields is cheap: {reading}");
+    let (_, copying) = steps("fn run(scene) { for i in 0..100 { let h = scene.history; } 0 }");
+    assert!(copying > given + 100 * 10_000, "copies are paid: {copying}");
+}

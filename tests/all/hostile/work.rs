@@ -1,0 +1,90 @@
+//! One budget of work per call: what it counts, that it ends a build, and that ordinary builds stay far below it.
+
+use serde_json::{Value, json};
+use tapster::text::work::{self, Door};
+use tapster::{ErrorKind, Ruleset, Scene, WorkLimits, build};
+
+use crate::shipped::EXACT;
+
+/// A chat of so many messages, and so many blocks that are inserted into it.
+fn scene(messages: usize, blocks: usize) -> Scene {
+    let history: Vec<Value> = (0..messages)
+        .map(|n| {
+            json!({ "id": format!("m{n}"), "role": if n % 2 == 0 { "user" } else { "assistant" }, "name": "Ann",
+                         "text": format!("Message {n}: {} {{{{user}}}}", "the lantern by the river went out again. ".repeat(6)) })
+        })
+        .collect();
+    let injections: Vec<Value> = (0..blocks)
+        .map(|n| json!({ "id": format!("i{n}"), "text": format!("Note {n} for {{{{char}}}}."), "position": "in_chat", "depth": n % 50 }))
+        .collect();
+    let entries: Vec<Value> = (0..blocks)
+        .map(|n| json!({ "id": format!("e{n}"), "keys": [format!("key{n}"), "lantern"], "text": format!("Lore {n}."), "order": n }))
+        .collect();
+    Scene::new(&json!({
+        "type": "normal", "names": { "user": "Ann", "char": "Vex" },
+        "card": { "name": "Vex", "description": "{{char}} is a thief." },
+        "preset": { "main": "Write {{char}}'s next reply." },
+        "context": { "window": 100_000, "reserve": 500, "tokenizer": "cl100k" },
+        "lore": { "names": true, "depth": 4 },
+        "books": [{ "id": "b", "role": "character", "entries": entries }],
+        "injections": injections, "chat": { "length": messages }, "history": history,
+    }))
+}
+
+/// Steps and bytes of one build.
+fn spent(rules: &Ruleset, scene: &Scene) -> (u64, u64) {
+    let door = Door::join();
+    build(rules, scene).unwrap_or_else(|e| panic!("{e}"));
+    door.spent()
+}
+
+#[test]
+fn a_long_chat_with_many_blocks_takes_less_than_a_tenth() {
+    let most = WorkLimits::default();
+    for (messages, blocks) in [(10, 5), (10_000, 50), (10_000, 1_000)] {
+        let (steps, bytes) = spent(&EXACT, &scene(messages, blocks));
+        println!("{messages} messages, {blocks} blocks: {steps} steps, {bytes} bytes");
+        assert!(steps < most.steps / 10 && bytes < most.bytes / 10, "{messages} messages, {blocks} blocks: {steps} steps, {bytes} bytes");
+    }
+}
+
+#[test]
+fn the_same_build_costs_the_same_again() {
+    let scene = scene(300, 40);
+    let first = spent(&EXACT, &scene);
+    assert_eq!(spent(&EXACT, &scene), first, "caches that an earlier build has filled must not change what a build costs");
+    assert!(first.0 > 10_000, "a build is counted: {first:?}");
+}
+
+#[test]
+fn the_host_sets_the_bound_and_the_error_names_the_dearest_rule() {
+    for work in [WorkLimits { steps: 3_000, ..WorkLimits::default() }, WorkLimits { bytes: 8_000, ..WorkLimits::default() }] {
+        let scene = Scene { work, ..scene(300, 40) };
+        let error = build(&EXACT, &scene).err().unwrap();
+        assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
+        assert!(error.message.contains("; rule `") && error.message.contains("spent most"), "{error}");
+        assert!(error.stage.is_some(), "{error}");
+        assert_eq!(build(&EXACT, &scene).err().unwrap(), error, "the bound is reached at the same place again");
+    }
+    assert!(!work::is_over(), "after the build, nothing is left of it");
+}
+
+#[test]
+fn an_inner_call_counts_on_and_a_smaller_bound_holds_inside_of_it() {
+    let outer = Door::open(WorkLimits { steps: 1_000, bytes: 1_000 });
+    work::spend(100).unwrap();
+    {
+        let inner = Door::open(WorkLimits { steps: 50, bytes: 50 });
+        assert!(work::spend(40).is_ok());
+        assert!(work::spend(20).is_err());
+        assert!(work::spend(1).is_err(), "once a bound is reached, every later step fails");
+        assert!(work::check().is_err());
+        drop(inner);
+    }
+    assert!(work::check().is_ok(), "the outer call has something left");
+    assert!(work::spend(700).is_ok());
+    assert!(work::spend(200).is_err(), "what the inner call has spent counts outside, too");
+    drop(outer);
+    assert!(work::spend(1_000).is_ok(), "outside of every call, a single piece of work has the default bounds");
+    assert!(work::spend(WorkLimits::default().steps + 1).is_err());
+}
