@@ -4,6 +4,7 @@ use super::check::{self, Facts};
 use super::print::{Reader, print};
 use super::tree::{Flags, Node, Tree};
 use super::{Bound, Captures, Match, PatternError};
+use crate::text::shortcuts;
 
 /// Most attempts of the bounded engine in a thorough search. Each place where a match may begin takes one.
 const STEPS: usize = 1_000_000;
@@ -145,7 +146,7 @@ impl Engines {
     /// Prepares a search of `text`; checks of the whole text are made once.
     pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<Search<'a>, Bound> {
         let how = match (&self.plain, &self.exact) {
-            (Some(regex), _) if has_plain_lines(text) => How::Automaton(regex),
+            (Some(regex), _) if has_plain_lines(text) && shortcuts::are_on() => How::Automaton(regex),
             (_, Engine::Automaton(regex)) => How::Automaton(regex),
             (_, Engine::Text(find)) => How::Text(find),
             (_, Engine::Bounded(bounded)) => {

@@ -1,0 +1,20 @@
+//! Fuzzing in one process: targets, one for each door of the library, and what runs them.
+//!
+//! A [`Target`] takes bytes and says whether its door took them. [`campaign`] mutates the seeds of a target and gives it
+//! the results, each under `catch_unwind`, a count of the memory ([`memory`]) and the eyes of a watchdog ([`watch`]).
+//! [`parent`] runs campaigns as child processes, so that an input that ends the process ends one child. There is no
+//! feedback from coverage: what is near to the seeds is tried very often, and inputs that cost much are tried further.
+
+pub mod campaign;
+pub mod clock;
+pub mod dice;
+pub mod memory;
+pub mod mutate;
+pub mod parent;
+pub mod report;
+pub mod seeds;
+pub mod shrink;
+pub mod targets;
+pub mod watch;
+
+pub use targets::{Shape, TARGETS, Target, Verdict, find};

@@ -1,0 +1,166 @@
+//! Two ways that must give the same: there and back, and the fast way and the slow one.
+
+use std::sync::LazyLock;
+
+use serde_json::{Value as Json, json};
+use tapster::{Plan, Ruleset, Scene, Value, build, convert_document, emit, import};
+
+use super::builds::{read, scenes};
+use super::packs::shipped;
+use super::{Shape, Target, Verdict, imports};
+use crate::seeds;
+
+pub(super) const CARD: Target = Target {
+    name: "same-card",
+    door: "a document written to PNG, RISUM, RISUP and JSON, and read again",
+    shape: Shape::Json,
+    words: imports::WORDS,
+    longest: 16 << 10,
+    fixed: 1_000,
+    seeds: imports::documents,
+    run: |input| {
+        static PICTURE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+            let pictures = seeds::written("seeds", "container");
+            pictures.into_iter().map(|(_, bytes)| bytes).find(|bytes| bytes.starts_with(b"\x89PNG")).unwrap_or_default()
+        });
+        let Ok(document) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
+        if !document.is_object() {
+            return Verdict::Refused;
+        }
+        let module = json!({ "module": document });
+        for (ending, document) in [("json", &document), ("png", &document), ("risum", &module), ("risup", &document)] {
+            let Ok(bytes) = import::write(ending, document, Some(&PICTURE)) else { continue };
+            let read = match import::read(&format!("f.{ending}"), &bytes) {
+                Ok(read) => read,
+                Err(report) => return Verdict::Wrong(format!("a written .{ending} is refused: {:?}", report.items().first().map(|d| &d.message))),
+            };
+            let Some(main) = read.main() else { return Verdict::Wrong(format!("a written .{ending} holds nothing")) };
+            // a module stands in its file with the name of its type
+            let back = if ending == "risum" { main.json.get("module").unwrap_or(&main.json) } else { &main.json };
+            let given = if ending == "risum" { &document["module"] } else { document };
+            if !equal(back, given) && read.report.is_empty() {
+                return Verdict::Wrong(format!("a written .{ending} is read as something else, and nothing is said"));
+            }
+        }
+        Verdict::Taken
+    },
+};
+
+/// Equality of documents where numbers count by their value: `1.0` is `1`.
+fn equal(a: &Json, b: &Json) -> bool {
+    match (a, b) {
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Json::Object(a), Json::Object(b)) => a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b))),
+        (Json::Number(a), Json::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        _ => a == b,
+    }
+}
+
+pub(super) const CONVERSION: Target = Target {
+    name: "same-conversion",
+    door: "a document converted to another program's and back, and again: the second time nothing changes",
+    shape: Shape::Json,
+    words: imports::WORDS,
+    longest: 16 << 10,
+    fixed: 200,
+    seeds: imports::documents,
+    run: |input| {
+        let Ok(document) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
+        let around = |document: &Json| {
+            let there = convert_document(&shipped("risuai"), None, document).ok()?;
+            convert_document(&shipped("sillytavern"), None, &there.scene.to_json()).ok().map(|back| back.scene.to_json())
+        };
+        let Some(first) = around(&document) else { return Verdict::Refused };
+        // what both programs can hold has been reached after one round
+        match around(&first) {
+            Some(second) if equal(&first, &second) => Verdict::Taken,
+            Some(_) => Verdict::Wrong("the second round changes what the first one gave".into()),
+            None => Verdict::Wrong("what came back is not converted again".into()),
+        }
+    },
+};
+
+/// A build and its payload, as a text; an error by its kind.
+fn said(rules: &Ruleset, scene: &Scene, dialect: &str) -> String {
+    match build(rules, scene) {
+        Ok(plan) => {
+            let messages: Vec<Json> = plan.messages().iter().map(Value::to_json).collect();
+            let payload = emit(rules, &plan, dialect).map(|emitted| emitted.payload).map_err(|e| e.kind().as_str().to_owned());
+            format!("{}\n{payload:?}\n{}\n{:?}", Json::Array(messages), patch(&plan), codes(&plan))
+        }
+        Err(error) => error.kind().as_str().to_owned(),
+    }
+}
+
+fn patch(plan: &Plan) -> Json {
+    plan.patch.to_json()
+}
+
+fn codes(plan: &Plan) -> Vec<&str> {
+    let mut codes: Vec<&str> = plan.warnings.iter().map(|w| w.code.as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// The first line in which two texts differ.
+fn difference(a: &str, b: &str) -> String {
+    let at = a.bytes().zip(b.bytes()).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
+    let near = |text: &str| text.chars().skip(text.get(..at).map_or(0, |head| head.chars().count()).saturating_sub(20)).take(60).collect::<String>();
+    format!("…{}… and …{}…", near(a), near(b))
+}
+
+/// A scene whose chat is so long that it is read as far as it is needed.
+fn long(data: &Json) -> Scene {
+    let mut data = data.clone();
+    if let Some(history) = data.get_mut("history").and_then(Json::as_array_mut)
+        && !history.is_empty()
+    {
+        let own = history.clone();
+        for n in 0.. {
+            if history.len() >= 60 {
+                break;
+            }
+            let mut message = own[n % own.len()].clone();
+            if let Some(id) = message.get_mut("id") {
+                *id = format!("again{n}").into();
+            }
+            history.insert(0, message);
+        }
+    }
+    Scene { seed: "17".to_owned(), ..Scene::new(&data) }
+}
+
+pub(super) const HISTORY: Target = Target {
+    name: "same-shortcuts",
+    door: "a build with all shortcuts and one without: the same prompt, payload, patch and warnings",
+    shape: Shape::Json,
+    words: imports::WORDS,
+    longest: 16 << 10,
+    fixed: 100,
+    seeds: scenes,
+    run: |input| {
+        let Some((data, rules, _)) = read(input) else { return Verdict::Refused };
+        let scene = long(&data);
+        let dialect = data["dialect"].as_str().unwrap_or("openai");
+        let (with, without) = (said(&rules, &scene, dialect), tapster::text::shortcuts::without(|| said(&rules, &scene, dialect)));
+        if with == without { Verdict::Taken } else { Verdict::Wrong(difference(&with, &without)) }
+    },
+};
+
+pub(super) const MEMORY: Target = Target {
+    name: "same-twice",
+    door: "a build, the same build again, and in another thread: the same",
+    shape: Shape::Json,
+    words: imports::WORDS,
+    longest: 16 << 10,
+    fixed: 100,
+    seeds: scenes,
+    run: |input| {
+        let Some((data, rules, scene)) = read(input) else { return Verdict::Refused };
+        let dialect = data["dialect"].as_str().unwrap_or("openai");
+        let first = said(&rules, &scene, dialect);
+        let second = std::thread::scope(|scope| scope.spawn(|| said(&rules, &scene, dialect)).join().unwrap_or_default());
+        if first == second { Verdict::Taken } else { Verdict::Wrong(difference(&first, &second)) }
+    },
+};
