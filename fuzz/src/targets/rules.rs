@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tapster::pack::{Overlay, PackFiles, RuleFile, Schemas, Shelf, Start, load_read};
-use tapster::{Ruleset, Scene, build, emit};
+use tapster::{Ruleset, Scene, build, emit, run};
 
 use super::packs::Own;
 use super::{Shape, Target, Verdict, text};
@@ -56,12 +56,12 @@ pub(super) const PACK: Target = Target {
     words: WORDS,
     longest: 8 << 10,
     fixed: 150,
-    seeds: || Vec::new(),
+    seeds: cases,
     run: |input| {
         let manifest = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\n";
-        let files = [("pack.toml", manifest.as_bytes()), ("rules.toml", input)];
+        let files = [("pack.toml", manifest.as_bytes()), ("scene.toml", DECLARED.as_bytes()), ("rules.toml", input)];
         let files = files.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
-        used(Ruleset::load(&Start::Name("p".into()), &[], &Own(PackFiles::of("p", files))).ok())
+        used(Ruleset::load(&Start::Name("p".into()), &[], &Own(PackFiles::of("p", files))).ok(), input)
     },
 };
 
@@ -75,16 +75,44 @@ pub(super) const OVERLAY: Target = Target {
     seeds: || {
         let replay = seeds::paths("tests/replay", "toml", 8 << 10).into_iter().filter(|path| path.ends_with("overlay.toml"));
         let replay: Vec<Vec<u8>> = replay.filter_map(|path| std::fs::read(path).ok()).collect();
-        [replay, seeds::written("seeds", "pack").into_iter().map(|(_, bytes)| bytes).collect()].concat()
+        [replay, cases(), seeds::written("seeds", "pack").into_iter().map(|(_, bytes)| bytes).collect()].concat()
     },
     run: |input| {
         let file = RuleFile { name: "o.toml".to_owned(), path_in_pack: "o.toml".to_owned(), bytes: input.to_vec() };
-        used(Ruleset::load(&Start::Name("base".into()), &[Overlay::File(file)], &Shelf::default()).ok())
+        used(Ruleset::load(&Start::Name("base".into()), &[Overlay::File(file)], &Shelf::default()).ok(), input)
     },
 };
 
-/// Builds a small scene with the rules.
-fn used(rules: Option<Ruleset>) -> Verdict {
+/// What rules of a pack that stands alone may name.
+const DECLARED: &str = r#"kind = "scene"
+version = 1
+list = [{ name = "blocks", rows = ["message"], doc = "x" }, { name = "history", rows = ["message"], from = "history", doc = "h" }]
+path = [{ name = "n", type = "number", default = 3, doc = "n" }, { name = "names.*", type = "table", doc = "n" }]
+field = [
+  { name = "message/id", type = "text", doc = "i" },
+  { name = "message/text", type = "text", doc = "t" },
+  { name = "message/role", type = "text", doc = "r" },
+  { name = "message/name", type = "text", doc = "r" },
+  { name = "message/priority", type = "number", doc = "r" },
+  { name = "message/protected", type = "boolean", doc = "r" },
+]
+"#;
+
+/// The rules of the rule tests, as overlays.
+fn cases() -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for file in seeds::files("tests/cases", "toml", 8 << 10) {
+        let Ok(mut rules) = toml::from_str::<toml::Table>(&text(&file)) else { continue };
+        rules.retain(|name, _| !["case", "pack", "about"].contains(&name));
+        rules.insert("kind".to_owned(), "overlay".into());
+        rules.insert("version".to_owned(), 1.into());
+        all.extend(toml::to_string(&rules).map(String::into_bytes));
+    }
+    all
+}
+
+/// Builds a small scene with the rules, and runs the programs that they bring.
+fn used(rules: Option<Ruleset>, input: &[u8]) -> Verdict {
     let Some(rules) = rules else { return Verdict::Refused };
     let scene = Scene::new(&json!({
         "now": "2026-01-31T20:15:00Z", "context": { "window": 4096, "reserve": 300 }, "names": { "char": "Ann", "user": "Bo" },
@@ -95,6 +123,12 @@ fn used(rules: Option<Ruleset>) -> Verdict {
     }));
     if let Ok(plan) = build(&rules, &scene) {
         let _ = emit(&rules, &plan, "openai");
+    }
+    let written = toml::from_str::<serde_json::Value>(&text(input)).unwrap_or_default();
+    let programs = written["program"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str());
+    let blocks = json!([{ "id": "a", "role": "user", "text": "aaa" }, { "id": "b", "role": "assistant", "text": "Hm.", "priority": 2 }]);
+    for program in programs.take(3) {
+        let _ = run(&rules, program, &scene, &[("blocks", blocks.clone())]);
     }
     Verdict::Taken
 }

@@ -78,6 +78,7 @@ pub(super) const TASK: Target = Target {
         if open_template(&file, &Asked::default()).is_err() {
             return Verdict::Refused;
         }
+        tree["task"] = tree["template"]["task"].clone();
         tree["now"] = "2026-01-31T00:13:00Z".into();
         Verdict::of(build(&shipped("storyforge"), &Scene::new(&tree)).is_ok())
     },
