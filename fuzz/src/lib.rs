@@ -15,6 +15,7 @@ pub mod report;
 pub mod seeds;
 pub mod shrink;
 pub mod targets;
+pub mod trial;
 pub mod watch;
 
 pub use targets::{Shape, TARGETS, Target, Verdict, find};
