@@ -19,6 +19,7 @@ pub(super) const CONTAINER: Target = Target {
         all.extend(seeds::files("examples", "jsonl", 8 << 10));
         let card = json!({ "spec": "chara_card_v3", "data": { "name": "Ann", "description": "A smith." } });
         all.extend(import::write_module(&json!({ "name": "m", "lorebook": [{ "key": "a", "content": "b" }], "assets": [] })));
+        #[cfg(feature = "whole")]
         all.extend(import::write_preset(&json!({ "name": "p", "mainPrompt": "x", "temperature": 80, "promptTemplate": [] })));
         let pictures: Vec<Vec<u8>> = seeds::written("seeds", "container").into_iter().map(|(_, bytes)| bytes).filter(|bytes| bytes.starts_with(PNG)).collect();
         all.extend(pictures.iter().filter_map(|picture| import::write_card(picture, &[("chara", &card), ("ccv3", &card)]).ok()));

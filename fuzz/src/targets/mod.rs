@@ -6,11 +6,13 @@ mod imports;
 mod languages;
 mod packs;
 mod patterns;
+#[cfg(feature = "whole")]
 mod replies;
 mod rules;
 mod same;
 mod scripts;
 mod small;
+#[cfg(feature = "whole")]
 mod stores;
 mod templates;
 
@@ -70,6 +72,7 @@ pub static TARGETS: &[Target] = &[
     rules::JSON,
     rules::PACK,
     rules::OVERLAY,
+    #[cfg(feature = "whole")]
     rules::FORMAT,
     languages::MACROS,
     languages::EXPAND,
@@ -94,8 +97,11 @@ pub static TARGETS: &[Target] = &[
     builds::LORE,
     builds::BUILD,
     builds::EMIT,
+    #[cfg(feature = "whole")]
     replies::REPLY,
+    #[cfg(feature = "whole")]
     stores::SESSIONS,
+    #[cfg(feature = "whole")]
     stores::TEMPLATES,
     same::CARD,
     same::CONVERSION,

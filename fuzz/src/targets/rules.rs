@@ -133,6 +133,7 @@ fn used(rules: Option<Ruleset>, input: &[u8]) -> Verdict {
     Verdict::Taken
 }
 
+#[cfg(feature = "whole")]
 pub(super) const FORMAT: Target = Target {
     name: "format",
     door: "the layout of a rule file: the same meaning, and the same text the second time",
