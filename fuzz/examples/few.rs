@@ -6,7 +6,20 @@ use tapster_fuzz::{find, trial};
 
 /// Readers and renderers of the rooms `text` and `import`.
 const TARGETS: &[&str] = &[
-    "macros", "handlebars", "story", "liquid", "leaf", "calc", "arithmetic", "verbatim", "small", "times", "pattern", "keys", "function", "script",
+    "macros",
+    "handlebars",
+    "story",
+    "liquid",
+    "leaf",
+    "calc",
+    "arithmetic",
+    "verbatim",
+    "small",
+    "times",
+    "pattern",
+    "keys",
+    "function",
+    "script",
     "container",
 ];
 

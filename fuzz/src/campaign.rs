@@ -153,7 +153,8 @@ pub fn worker(target: &Target, settings: &Settings, progress: &std::path::Path) 
     let mut corpus = Corpus { seeds: seeds::own(target.name), ..Corpus::default() };
     corpus.seeds.extend((target.seeds)());
     corpus.seeds.retain(|seed| seed.len() <= target.longest);
-    let mut work = Work { target, settings, tally: Tally::new(target), box_: BlackBox::create(&progress.with_extension("input"))?, worst: (0, 0) };
+    let mut work =
+        Work { target, settings, tally: Tally::new(target), box_: BlackBox::create(&progress.with_extension("input"))?, worst: (0, 0) };
     // what is made once for all inputs is not the work of the first one
     let _ = run(target, corpus.seeds.first().map_or(&[], Vec::as_slice));
     let begun = Instant::now();

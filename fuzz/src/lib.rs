@@ -9,6 +9,8 @@
 pub mod campaign;
 #[cfg(feature = "whole")]
 pub mod clock;
+#[cfg(feature = "whole")]
+pub mod determinism;
 pub mod dice;
 #[cfg(feature = "whole")]
 pub mod memory;

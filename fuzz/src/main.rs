@@ -1,14 +1,14 @@
 //! `tapster-fuzz TARGET… [--seconds N | --executions N | --fixed] [--seed S] [--replay FILE] [--json FILE]`; `all` stands
-//! for all targets, and without arguments the targets are listed.
+//! for all targets, and without arguments the targets are listed. `tapster-fuzz determinism` compares a thousand builds.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use serde_json::Value as Json;
 use tapster_fuzz::campaign::{self, Limits, Settings};
 use tapster_fuzz::memory::{self, Counting};
 use tapster_fuzz::report::{HEAD, Tally};
-use tapster_fuzz::{TARGETS, Target, find, parent};
+use tapster_fuzz::{TARGETS, Target, determinism, find, parent};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -32,6 +32,14 @@ struct Args {
 }
 
 fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("determinism") => return deterministic(),
+        Some("digest") => {
+            println!("digest {}", determinism::digest());
+            return ExitCode::SUCCESS;
+        }
+        _ => {}
+    }
     let done = read(std::env::args().skip(1)).and_then(|args| go(&args));
     done.unwrap_or_else(|why| {
         eprintln!("tapster-fuzz: {why}");
@@ -98,9 +106,40 @@ fn go(args: &Args) -> Result<ExitCode, String> {
     Ok(if all.iter().all(|tally| tally.findings.is_empty()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// A thousand builds and more, in processes and threads: one digest.
+fn deterministic() -> ExitCode {
+    let expected = determinism::digest();
+    let program = std::env::current_exe().unwrap_or_default();
+    let child = || {
+        let mut command = Command::new(&program);
+        command.arg("digest");
+        command
+    };
+    let processes = determinism::children(50, child).unwrap_or_else(|printed| vec![printed]);
+    let threads = determinism::threads(22, 10);
+    let count = (1 + processes.len() + threads.len()) * determinism::BUILDS;
+    let other: Vec<&String> = processes.iter().chain(&threads).filter(|said| **said != expected).collect();
+    println!(
+        "{count} builds, {} in {} processes; {} other digests than {expected}",
+        processes.len() * determinism::BUILDS,
+        processes.len(),
+        other.len()
+    );
+    other.iter().for_each(|said| println!("{said}"));
+    if other.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 fn tell(tally: &Tally) {
     for found in &tally.findings {
-        eprintln!("{}: {} ×{}, {} bytes in {}: {}", tally.target, found.kind.word(), found.times, found.bytes, found.input.display(), found.why);
+        eprintln!(
+            "{}: {} ×{}, {} bytes in {}: {}",
+            tally.target,
+            found.kind.word(),
+            found.times,
+            found.bytes,
+            found.input.display(),
+            found.why
+        );
     }
 }
 
@@ -121,7 +160,13 @@ fn replay(target: &'static Target, file: &Path) -> Result<ExitCode, String> {
         // once to make what is made once
         let _ = campaign::run(target, b"");
         let outcome = campaign::run(target, &input);
-        println!("{:?}, {:.3} ms, {} kB at once, {} kB in all", outcome.verdict, outcome.time as f64 / 1e3, outcome.peak >> 10, outcome.made >> 10);
+        println!(
+            "{:?}, {:.3} ms, {} kB at once, {} kB in all",
+            outcome.verdict,
+            outcome.time as f64 / 1e3,
+            outcome.peak >> 10,
+            outcome.made >> 10
+        );
         outcome.finding(&Limits::default()).is_none()
     };
     let work = std::thread::Builder::new().stack_size(STACK).spawn(work).map_err(|e| e.to_string())?;

@@ -40,7 +40,16 @@ pub fn campaign(target: &Target, settings: &Settings, scratch: &Path) -> io::Res
         let path = settings.out.join(format!("{}-{}-{death}", target.name, kind.word()));
         std::fs::write(&path, &input)?;
         all.executions += 1;
-        all.add(Tally { findings: vec![Finding { kind, why: format!("the process ended (seed {})", settings.seed), times: 1, bytes: input.len(), input: path }], ..Tally::default() });
+        all.add(Tally {
+            findings: vec![Finding {
+                kind,
+                why: format!("the process ended (seed {})", settings.seed),
+                times: 1,
+                bytes: input.len(),
+                input: path,
+            }],
+            ..Tally::default()
+        });
         settings.seed = settings.seed.wrapping_add(1);
         settings.executions = settings.executions.map(|most| most.saturating_sub(all.executions)).filter(|left| *left > 0);
         settings.seconds = seconds.map(|most| most.saturating_sub(begun.elapsed().as_secs())).filter(|left| *left > 0);

@@ -127,7 +127,10 @@ impl Tally {
     /// As JSON.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let findings = self.findings.iter().map(|f| json!({ "kind": f.kind.word(), "why": f.why, "times": f.times, "bytes": f.bytes, "input": f.input }));
+        let findings = self
+            .findings
+            .iter()
+            .map(|f| json!({ "kind": f.kind.word(), "why": f.why, "times": f.times, "bytes": f.bytes, "input": f.input }));
         json!({
             "target": self.target, "door": self.door, "executions": self.executions, "taken": self.taken, "worst_time_us": self.time,
             "worst_memory_bytes": self.memory, "total_time_us": self.total, "findings": findings.collect::<Vec<_>>(),
@@ -183,7 +186,8 @@ impl Tally {
 }
 
 /// The head of the table.
-pub const HEAD: &str = "| target | door | inputs | taken | worst time | worst memory | findings |\n| --- | --- | --- | --- | --- | --- | --- |";
+pub const HEAD: &str =
+    "| target | door | inputs | taken | worst time | worst memory | findings |\n| --- | --- | --- | --- | --- | --- | --- |";
 
 fn grouped(number: u64) -> String {
     let digits = number.to_string();

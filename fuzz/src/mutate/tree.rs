@@ -90,7 +90,8 @@ fn odd(dice: &mut Dice) -> Json {
             (0..depth).fold(Json::Null, |inner, _| Json::Array(vec![inner]))
         }
         _ => {
-            let words: &[&str] = &["a", "lamp ", "{{user}}", "{{$next}}{{$next}}", "/(a+)+$/", "\u{10ffff}", "-9223372036854775808", "true", "é\n"];
+            let words: &[&str] =
+                &["a", "lamp ", "{{user}}", "{{$next}}{{$next}}", "/(a+)+$/", "\u{10ffff}", "-9223372036854775808", "true", "é\n"];
             Json::String(dice.pick(words).repeat(*dice.pick(&[1, 1, 3, 100, 1_000])))
         }
     }

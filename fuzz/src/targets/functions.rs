@@ -13,14 +13,21 @@ pub(super) const FUNCTION: Target = Target {
     name: "function",
     door: "functions, each with arguments of all types",
     shape: Shape::Json,
-    words: &["of", "find", "with", "by", "at", "times", "keys", "zones", "from", "to", "of", "names", "offset", "pattern", "else", "count", "key", "value", "width", "suffix", "locale", "now"],
+    words: &[
+        "of", "find", "with", "by", "at", "times", "keys", "zones", "from", "to", "of", "names", "offset", "pattern", "else", "count",
+        "key", "value", "width", "suffix", "locale", "now",
+    ],
     longest: 4 << 10,
     fixed: 20_000,
     seeds: || {
-        let mut all: Vec<Vec<u8>> = seeds::rows("functions").iter().map(|row| json!({ "fn": row["fn"], "args": row["args"] }).to_string().into_bytes()).collect();
+        let mut all: Vec<Vec<u8>> =
+            seeds::rows("functions").iter().map(|row| json!({ "fn": row["fn"], "args": row["args"] }).to_string().into_bytes()).collect();
         for function in FUNCTIONS {
-            for value in [json!(i64::MIN), json!(1e308), json!("a text, of 12 words"), json!([3, "b", null, { "k": 1 }]), json!({ "b": 2, "1": [] })] {
-                let args: serde_json::Map<String, Json> = function.args.iter().map(|(name, _)| ((*name).to_owned(), value.clone())).collect();
+            for value in
+                [json!(i64::MIN), json!(1e308), json!("a text, of 12 words"), json!([3, "b", null, { "k": 1 }]), json!({ "b": 2, "1": [] })]
+            {
+                let args: serde_json::Map<String, Json> =
+                    function.args.iter().map(|(name, _)| ((*name).to_owned(), value.clone())).collect();
                 all.push(json!({ "fn": function.name, "args": args }).to_string().into_bytes());
             }
         }

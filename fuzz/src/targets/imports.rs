@@ -11,7 +11,28 @@ pub(super) const CONTAINER: Target = Target {
     name: "container",
     door: "PNG, CHARX, JSON, JSONL, RISUM, RISUP: reading the bytes",
     shape: Shape::Bytes,
-    words: &["tEXt", "zTXt", "iTXt", "IEND", "IHDR", "chara\0", "ccv3\0", "PK\x03\x04", "PK\x01\x02", "PK\x05\x06", "card.json", "\n{", "}\n", "\u{feff}", "{\"spec\":", "[[[[", "\\ud800", "\x1f\u{8b}", "1e999", "\0\0\0\u{1}"],
+    words: &[
+        "tEXt",
+        "zTXt",
+        "iTXt",
+        "IEND",
+        "IHDR",
+        "chara\0",
+        "ccv3\0",
+        "PK\x03\x04",
+        "PK\x01\x02",
+        "PK\x05\x06",
+        "card.json",
+        "\n{",
+        "}\n",
+        "\u{feff}",
+        "{\"spec\":",
+        "[[[[",
+        "\\ud800",
+        "\x1f\u{8b}",
+        "1e999",
+        "\0\0\0\u{1}",
+    ],
     longest: 16 << 10,
     fixed: 10_000,
     seeds: || {
@@ -21,7 +42,8 @@ pub(super) const CONTAINER: Target = Target {
         all.extend(import::write_module(&json!({ "name": "m", "lorebook": [{ "key": "a", "content": "b" }], "assets": [] })));
         #[cfg(feature = "whole")]
         all.extend(import::write_preset(&json!({ "name": "p", "mainPrompt": "x", "temperature": 80, "promptTemplate": [] })));
-        let pictures: Vec<Vec<u8>> = seeds::written("seeds", "container").into_iter().map(|(_, bytes)| bytes).filter(|bytes| bytes.starts_with(PNG)).collect();
+        let pictures: Vec<Vec<u8>> =
+            seeds::written("seeds", "container").into_iter().map(|(_, bytes)| bytes).filter(|bytes| bytes.starts_with(PNG)).collect();
         all.extend(pictures.iter().filter_map(|picture| import::write_card(picture, &[("chara", &card), ("ccv3", &card)]).ok()));
         all
     },
@@ -51,7 +73,9 @@ fn mended(input: &[u8]) -> Option<Vec<u8>> {
 
 /// The checksum of a chunk.
 fn crc(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0_u32, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg())))
+    !bytes
+        .iter()
+        .fold(!0_u32, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg())))
 }
 
 /// The documents that show what each format means.
@@ -63,10 +87,67 @@ pub(super) fn documents() -> Vec<Vec<u8>> {
 }
 
 pub(super) const WORDS: &[&str] = &[
-    "spec", "chara_card_v2", "chara_card_v3", "data", "name", "description", "first_mes", "mes_example", "character_book", "entries", "keys", "key", "keysecondary", "selective", "selectiveLogic",
-    "constant", "content", "position", "depth", "order", "insertion_order", "probability", "useProbability", "role", "extensions", "regex_scripts", "findRegex", "replaceString", "prompts", "prompt_order",
-    "identifier", "enabled", "marker", "injection_position", "injection_depth", "chat_metadata", "is_user", "mes", "swipes", "swipe_id", "extra", "lorebook", "mainPrompt", "promptTemplate", "type", "text",
-    "use_regex", "case_sensitive", "group", "groupWeight", "sticky", "cooldown", "delay", "excludeRecursion", "preventRecursion", "scanDepth", "matchWholeWords", "@@depth 3\n", "@@probability 50\n", "/a+/i", "{{user}}",
+    "spec",
+    "chara_card_v2",
+    "chara_card_v3",
+    "data",
+    "name",
+    "description",
+    "first_mes",
+    "mes_example",
+    "character_book",
+    "entries",
+    "keys",
+    "key",
+    "keysecondary",
+    "selective",
+    "selectiveLogic",
+    "constant",
+    "content",
+    "position",
+    "depth",
+    "order",
+    "insertion_order",
+    "probability",
+    "useProbability",
+    "role",
+    "extensions",
+    "regex_scripts",
+    "findRegex",
+    "replaceString",
+    "prompts",
+    "prompt_order",
+    "identifier",
+    "enabled",
+    "marker",
+    "injection_position",
+    "injection_depth",
+    "chat_metadata",
+    "is_user",
+    "mes",
+    "swipes",
+    "swipe_id",
+    "extra",
+    "lorebook",
+    "mainPrompt",
+    "promptTemplate",
+    "type",
+    "text",
+    "use_regex",
+    "case_sensitive",
+    "group",
+    "groupWeight",
+    "sticky",
+    "cooldown",
+    "delay",
+    "excludeRecursion",
+    "preventRecursion",
+    "scanDepth",
+    "matchWholeWords",
+    "@@depth 3\n",
+    "@@probability 50\n",
+    "/a+/i",
+    "{{user}}",
 ];
 
 pub(super) const DOCUMENT: Target = Target {
@@ -104,7 +185,10 @@ pub(super) const SCENE: Target = Target {
         for pack in ["sillytavern-exact", "risuai-exact"] {
             let rules = shipped(pack);
             let Ok(imported) = import_document(&rules, None, &document) else { continue };
-            let kind = ["character", "lorebook", "preset", "chat", "persona"].into_iter().find(|kind| imported.format.contains(kind)).unwrap_or("character");
+            let kind = ["character", "lorebook", "preset", "chat", "persona"]
+                .into_iter()
+                .find(|kind| imported.format.contains(kind))
+                .unwrap_or("character");
             let chat = json!({ "history": [{ "id": "1", "role": "user", "name": "Bo", "text": "A lamp, a dragon, and {{char}}. aaaaaaaaaaaaaaaaaaaaaaaa!" }], "names": { "user": "Bo" } });
             let parts = [
                 ScenePart::new("clock", Value::from(&json!({ "now": "2026-01-31T20:15:00Z" }))),

@@ -13,13 +13,56 @@ pub(super) const PATTERN: Target = Target {
     door: "a pattern, a line break, a text: compiling, matching, replacing",
     shape: Shape::Bytes,
     words: &[
-        "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?<n>", ")", "\\k<n>", "\\1", "[^", "[a-z]", "]", "{2,}", "{0,65535}", "{1000}", "*", "+?", "??", "|", "\\b", "\\B", "\\w", "\\W",
-        "\\p{L}", "\\P{Lu}", "\\u{1f600}", "\\ud83d", "\\x41", "\\cA", "\\0", "^", "$", ".", "/i", "/gimsuy", "/u", "/v", "(a|aa)+", "(a+)+$", "[\\s\\S]", "aaaa", "\n", "(?i:", "\\d{9}",
+        "(?:",
+        "(?=",
+        "(?!",
+        "(?<=",
+        "(?<!",
+        "(?<n>",
+        ")",
+        "\\k<n>",
+        "\\1",
+        "[^",
+        "[a-z]",
+        "]",
+        "{2,}",
+        "{0,65535}",
+        "{1000}",
+        "*",
+        "+?",
+        "??",
+        "|",
+        "\\b",
+        "\\B",
+        "\\w",
+        "\\W",
+        "\\p{L}",
+        "\\P{Lu}",
+        "\\u{1f600}",
+        "\\ud83d",
+        "\\x41",
+        "\\cA",
+        "\\0",
+        "^",
+        "$",
+        ".",
+        "/i",
+        "/gimsuy",
+        "/u",
+        "/v",
+        "(a|aa)+",
+        "(a+)+$",
+        "[\\s\\S]",
+        "aaaa",
+        "\n",
+        "(?i:",
+        "\\d{9}",
     ],
     longest: 2 << 10,
     fixed: 3_000,
     seeds: || {
-        let row = |row: &serde_json::Value| Some(format!("/{}/{}\n{}", row["source"].as_str()?, row["flags"].as_str()?, row["input"].as_str()?));
+        let row =
+            |row: &serde_json::Value| Some(format!("/{}/{}\n{}", row["source"].as_str()?, row["flags"].as_str()?, row["input"].as_str()?));
         seeds::rows("patterns").iter().filter_map(row).map(String::into_bytes).collect()
     },
     run: |input| {
@@ -51,7 +94,11 @@ pub(super) const KEYS: Target = Target {
     words: &["a", "aa", "ab", "\n", " ", "İ", "ß", "ſ", "K", "_", "word", "Word", "é"],
     longest: 2 << 10,
     fixed: 10_000,
-    seeds: || ["lamp\nboat\na lamp in a boat", "a\naa\naaa\naaaaaaaaaa", "İstanbul\nſ\nistanbul S ſ İSTANBUL"].map(|text| text.as_bytes().to_vec()).to_vec(),
+    seeds: || {
+        ["lamp\nboat\na lamp in a boat", "a\naa\naaa\naaaaaaaaaa", "İstanbul\nſ\nistanbul S ſ İSTANBUL"]
+            .map(|text| text.as_bytes().to_vec())
+            .to_vec()
+    },
     run: |input| {
         let text = text(input);
         let mut lines: Vec<&str> = text.split('\n').collect();

@@ -20,8 +20,39 @@ pub(super) const REPLY: Target = Target {
     door: "replies of providers, whole and streamed, in all dialects",
     shape: Shape::Bytes,
     words: &[
-        "data: ", "event: ", "\n\n", "[DONE]", ": ", "\r\n", "id: 1\n", "\"choices\"", "\"delta\"", "\"content\"", "\"tool_calls\"", "\"index\"", "\"function\"", "\"arguments\"", "\"finish_reason\"", "\"usage\"", "\"error\"",
-        "\"candidates\"", "\"parts\"", "\"text\"", "\"thought\"", "\"content_block_delta\"", "\"input_json_delta\"", "\"partial_json\"", "\"response.output_text.delta\"", "\"output\"", "null", "[", "{", "}", "]", "4294967295", "\\u0000",
+        "data: ",
+        "event: ",
+        "\n\n",
+        "[DONE]",
+        ": ",
+        "\r\n",
+        "id: 1\n",
+        "\"choices\"",
+        "\"delta\"",
+        "\"content\"",
+        "\"tool_calls\"",
+        "\"index\"",
+        "\"function\"",
+        "\"arguments\"",
+        "\"finish_reason\"",
+        "\"usage\"",
+        "\"error\"",
+        "\"candidates\"",
+        "\"parts\"",
+        "\"text\"",
+        "\"thought\"",
+        "\"content_block_delta\"",
+        "\"input_json_delta\"",
+        "\"partial_json\"",
+        "\"response.output_text.delta\"",
+        "\"output\"",
+        "null",
+        "[",
+        "{",
+        "}",
+        "]",
+        "4294967295",
+        "\\u0000",
     ],
     longest: 8 << 10,
     fixed: 10_000,
@@ -34,8 +65,18 @@ pub(super) const REPLY: Target = Target {
         let google = json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "Well.", "thought": true }, { "functionCall": { "name": "look", "args": {} } }] }, "finishReason": "STOP" }], "usageMetadata": { "totalTokenCount": 3 } });
         let answers = json!({ "object": "response", "status": "completed", "output": [{ "type": "message", "content": [{ "type": "output_text", "text": "Well." }] }, { "type": "function_call", "call_id": "c", "name": "look", "arguments": "{}" }], "usage": {} });
         let error = json!({ "error": { "message": "no", "type": "overloaded_error", "code": 529 } });
-        let stream = |events: &[&serde_json::Value]| events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("message"))).collect::<String>();
-        let streams = [stream(&[&delta, &delta, &whole]) + "data: [DONE]\n\n", stream(&[&block, &block]), stream(&[&google, &google]), stream(&[&error])];
+        let stream = |events: &[&serde_json::Value]| {
+            events
+                .iter()
+                .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("message")))
+                .collect::<String>()
+        };
+        let streams = [
+            stream(&[&delta, &delta, &whole]) + "data: [DONE]\n\n",
+            stream(&[&block, &block]),
+            stream(&[&google, &google]),
+            stream(&[&error]),
+        ];
         [whole, claude, google, answers, error].iter().map(ToString::to_string).chain(streams).map(String::into_bytes).collect()
     },
     run: |input| {

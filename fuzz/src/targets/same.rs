@@ -1,6 +1,6 @@
 //! Two ways that must give the same: there and back, and the fast way and the slow one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
@@ -33,7 +33,9 @@ pub(super) const CARD: Target = Target {
             let Ok(bytes) = import::write(ending, document, Some(&PICTURE)) else { continue };
             let read = match import::read(&format!("f.{ending}"), &bytes) {
                 Ok(read) => read,
-                Err(report) => return Verdict::Wrong(format!("a written .{ending} is refused: {:?}", report.items().first().map(|d| &d.message))),
+                Err(report) => {
+                    return Verdict::Wrong(format!("a written .{ending} is refused: {:?}", report.items().first().map(|d| &d.message)));
+                }
             };
             let Some(main) = read.main() else { return Verdict::Wrong(format!("a written .{ending} holds nothing")) };
             // a module stands in its file with the name of its type
@@ -67,6 +69,10 @@ pub(super) const CONVERSION: Target = Target {
     seeds: imports::documents,
     run: |input| {
         let Ok(document) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
+        // a value of another type than any program writes is not what a conversion is about
+        if !kinds(&document, String::new(), &mut |place| KNOWN.contains(&place)) {
+            return Verdict::Refused;
+        }
         let Ok(there) = convert_document(&shipped("risuai"), None, &document) else { return Verdict::Refused };
         let Ok(back) = convert_document(&shipped("sillytavern"), None, &there.scene.to_json()) else { return Verdict::Refused };
         let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
@@ -83,6 +89,41 @@ pub(super) const CONVERSION: Target = Target {
         Verdict::Taken
     },
 };
+
+/// The places of the documents that conversions begin with, each with the type of what stands there.
+static KNOWN: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let mut known = BTreeSet::new();
+    for document in imports::documents() {
+        let document = serde_json::from_slice(&document).unwrap_or_default();
+        kinds(&document, String::new(), &mut |place| {
+            known.insert(place);
+            true
+        });
+    }
+    known
+});
+
+/// Calls `ask` for each value with its place, without the keys of lists and numbered tables, and its type. False as soon as
+/// the answer is.
+fn kinds(json: &Json, at: String, ask: &mut impl FnMut(String) -> bool) -> bool {
+    let kind = match json {
+        Json::Null => "null",
+        Json::Bool(_) => "switch",
+        Json::Number(_) => "number",
+        Json::String(_) => "text",
+        Json::Array(_) => "list",
+        Json::Object(_) => "table",
+    };
+    ask(format!("{at}: {kind}"))
+        && match json {
+            Json::Array(list) => list.iter().all(|value| kinds(value, format!("{at}[]"), ask)),
+            Json::Object(map) => map.iter().all(|(key, value)| {
+                let key = if key.bytes().all(|b| b.is_ascii_digit()) { "0" } else { key };
+                kinds(value, format!("{at}.{key}"), ask)
+            }),
+            _ => true,
+        }
+}
 
 /// The texts, numbers and switches of a document by their paths; null is as if it were not there.
 fn leaves(json: &Json, at: &str, out: &mut BTreeMap<String, Json>) {
@@ -131,7 +172,9 @@ fn codes(plan: &Plan) -> Vec<&str> {
 /// The first line in which two texts differ.
 fn difference(a: &str, b: &str) -> String {
     let at = a.bytes().zip(b.bytes()).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
-    let near = |text: &str| text.chars().skip(text.get(..at).map_or(0, |head| head.chars().count()).saturating_sub(20)).take(60).collect::<String>();
+    let near = |text: &str| {
+        text.chars().skip(text.get(..at).map_or(0, |head| head.chars().count()).saturating_sub(20)).take(60).collect::<String>()
+    };
     format!("…{}… and …{}…", near(a), near(b))
 }
 

@@ -13,10 +13,47 @@ pub(super) const SMALL: Target = Target {
     name: "small",
     door: "tags of languages, JSON pointers, numbers, dice, halves of characters",
     shape: Shape::Bytes,
-    words: &["-Hans", "-x-", "en", "zh", "-u-", "/", "~0", "~1", "#", "%2F", "d", "6", "+", "-", "e308", "0x", "Infinity", "\\ud83d", "\\u{1f600}", ".", "[^]"],
+    words: &[
+        "-Hans",
+        "-x-",
+        "en",
+        "zh",
+        "-u-",
+        "/",
+        "~0",
+        "~1",
+        "#",
+        "%2F",
+        "d",
+        "6",
+        "+",
+        "-",
+        "e308",
+        "0x",
+        "Infinity",
+        "\\ud83d",
+        "\\u{1f600}",
+        ".",
+        "[^]",
+    ],
     longest: 512,
     fixed: 50_000,
-    seeds: || ["en-US", "zh-Hans-CN-x-a", "/a/0/b~1c", "#/a%2Fb", "2d6+3", "d20", "-1.5e9", "0x1f", "\u{fffd}\u{1f600}a", "{\"a\": [1, {\"b\": null}]}"].map(|s| s.as_bytes().to_vec()).to_vec(),
+    seeds: || {
+        [
+            "en-US",
+            "zh-Hans-CN-x-a",
+            "/a/0/b~1c",
+            "#/a%2Fb",
+            "2d6+3",
+            "d20",
+            "-1.5e9",
+            "0x1f",
+            "\u{fffd}\u{1f600}a",
+            "{\"a\": [1, {\"b\": null}]}",
+        ]
+        .map(|s| s.as_bytes().to_vec())
+        .to_vec()
+    },
     run: |input| {
         let text = text(input);
         let tag = LanguageTag::parse(&text).is_ok() | LanguageTag::parse_lenient(&text).is_ok();
@@ -50,8 +87,37 @@ pub(super) const TIMES: Target = Target {
     door: "dates and their formats: a format, a line break, a date",
     shape: Shape::Bytes,
     words: &[
-        "YYYY", "MM", "DD", "HH", "mm", "ss", "SSS", "dddd", "Do", "LLLL", "x", "X", "Z", "[", "]", "\\", "wo", "GGGG", "2024-02-29", "T12:00:00", "+14:00", "Z", "-271821-04-20",
-        "275760-09-13", "1709165045006", "February 2, 2024 3:04pm", "@", "h", "NaN", "9223372036854775807", "\n",
+        "YYYY",
+        "MM",
+        "DD",
+        "HH",
+        "mm",
+        "ss",
+        "SSS",
+        "dddd",
+        "Do",
+        "LLLL",
+        "x",
+        "X",
+        "Z",
+        "[",
+        "]",
+        "\\",
+        "wo",
+        "GGGG",
+        "2024-02-29",
+        "T12:00:00",
+        "+14:00",
+        "Z",
+        "-271821-04-20",
+        "275760-09-13",
+        "1709165045006",
+        "February 2, 2024 3:04pm",
+        "@",
+        "h",
+        "NaN",
+        "9223372036854775807",
+        "\n",
     ],
     longest: 512,
     fixed: 20_000,
@@ -67,7 +133,11 @@ pub(super) const TIMES: Target = Target {
         let (format, date) = text.split_once('\n').unwrap_or((&text, "1709165045006"));
         let calendar = Default::default();
         let number = date.parse::<i64>().ok();
-        let moments = [Moment::parse(date, 60), number.and_then(|ms| Moment::new(ms, -720)), number.and_then(|n| Moment::parse("2024-02-29", 0)?.utc_offset(n))];
+        let moments = [
+            Moment::parse(date, 60),
+            number.and_then(|ms| Moment::new(ms, -720)),
+            number.and_then(|n| Moment::parse("2024-02-29", 0)?.utc_offset(n)),
+        ];
         for moment in moments.into_iter().flatten() {
             let _ = moment.format(format, calendar);
             let _ = moments.iter().flatten().map(|other| moment.difference(*other, true, calendar)).count();

@@ -8,7 +8,10 @@ use tapster::store::{Batch, Committed, FolderStore, Home, Moment, Page, SessionS
 
 use super::{Shape, Target, Verdict};
 
-const WORDS: &[&str] = &["do", "commit", "view", "prune", "versions", "archive", "log", "state", "dump", "forget", "sessions", "put", "get", "remove", "list", "tag", "based_on", "value", "keep", "turns", "ttl", "at", "now", "turn", "owner", "session", "../x", "a\u{0}b", "%", "CON", "'; --"];
+const WORDS: &[&str] = &[
+    "do", "commit", "view", "prune", "versions", "archive", "log", "state", "dump", "forget", "sessions", "put", "get", "remove", "list",
+    "tag", "based_on", "value", "keep", "turns", "ttl", "at", "now", "turn", "owner", "session", "../x", "a\u{0}b", "%", "CON", "'; --",
+];
 
 /// A folder of this process, in memory where there is one.
 fn folder(name: &str) -> PathBuf {
@@ -58,14 +61,22 @@ fn sessions(input: &[u8]) -> Verdict {
     let page = Page { after: 0, limit: 50 };
     let mut written = false;
     for call in calls.iter().take(20) {
-        let home = if call["owner"].is_null() { home.clone() } else { Home { owner: text(&call["owner"]), session: text(&call["session"]) } };
+        let home =
+            if call["owner"].is_null() { home.clone() } else { Home { owner: text(&call["owner"]), session: text(&call["session"]) } };
         let at = Moment { now: call["at"][0].as_i64().unwrap_or(0), turn: call["at"][1].as_i64().unwrap_or(0) };
         let tag = text(&call["tag"]);
-        let windows: Vec<(String, Window)> = call["tags"].as_array().into_iter().flatten().map(|tag| (text(tag), window(&call["keep"]))).collect();
+        let windows: Vec<(String, Window)> =
+            call["tags"].as_array().into_iter().flatten().map(|tag| (text(tag), window(&call["keep"]))).collect();
         let most = call["most"].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(3);
         match call["do"].as_str().unwrap_or_default() {
             "commit" => {
-                let write = |write: &Json| Write { tag: text(&write["tag"]), based_on: write["based_on"].as_i64(), value: write["value"].clone(), keep: window(&write["keep"]), log: write["log"].clone() };
+                let write = |write: &Json| Write {
+                    tag: text(&write["tag"]),
+                    based_on: write["based_on"].as_i64(),
+                    value: write["value"].clone(),
+                    keep: window(&write["keep"]),
+                    log: write["log"].clone(),
+                };
                 let writes: Vec<Write> = call["writes"].as_array().into_iter().flatten().map(write).collect();
                 let batch = Batch {
                     at,

@@ -160,7 +160,9 @@ impl Class {
             return Ok(None);
         }
         let automaton = AhoCorasick::new(&texts).map_err(|e| e.to_string())?;
-        Ok(Some(Self { automaton, keys: numbers,
+        Ok(Some(Self {
+            automaton,
+            keys: numbers,
             #[cfg(feature = "unstable_machinery")]
             texts,
         }))
