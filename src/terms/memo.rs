@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::model::Value;
+use crate::text::shortcuts;
 
 /// What is evaluated once per pass: the values of parts that depend on no item, and sets that are built from lists.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub struct Memo {
 impl Memo {
     /// The value in a cell, if it has been evaluated.
     pub fn get(&self, slot: u32) -> Option<Value> {
-        self.cells.borrow().get(slot as usize).cloned().flatten()
+        self.cells.borrow().get(slot as usize).cloned().flatten().filter(|_| shortcuts::are_on())
     }
 
     /// Fills a cell.

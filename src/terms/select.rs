@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::model::{Item, Value};
+use crate::text::shortcuts;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::Expr;
@@ -271,7 +272,7 @@ impl Select {
     fn prefilter(&self, seq: Seq<'_>, outer: &Env<'_>) -> Option<Prefilter> {
         let (filter, Current::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
         let alone = self.since.is_none() && self.run.is_none();
-        (alone && seq.len() >= LONG).then(|| Prefilter::of(filter, first.list, &outer.st.rules))
+        (alone && seq.len() >= LONG && shortcuts::are_on()).then(|| Prefilter::of(filter, first.list, &outer.st.rules))
     }
 
     fn split(&self, seq: Seq<'_>, candidates: &[usize], outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {

@@ -12,7 +12,7 @@ use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
 use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value, value::MAX_DEPTH};
-use crate::text::work;
+use crate::text::{shortcuts, work};
 
 use super::draws::Draws;
 use super::eval::{Current, Env, Fault};
@@ -261,7 +261,7 @@ impl State {
         let remaining = source.len();
         list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
         drop(list);
-        if remaining < LAZY_FROM {
+        if remaining < LAZY_FROM || !shortcuts::are_on() {
             // unchanged elements cannot fail to load
             let _ = self.force(id);
         }
@@ -270,7 +270,7 @@ impl State {
     /// Whether `source` is long enough to be read lazily.
     #[must_use]
     pub fn worth_reading_lazily(source: &[Value]) -> bool {
-        source.len() >= LAZY_FROM
+        source.len() >= LAZY_FROM && shortcuts::are_on()
     }
 
     /// Whether an unread item may meet a condition.

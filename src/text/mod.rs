@@ -44,6 +44,10 @@ mod schema_words;
 pub mod script;
 pub mod seeded;
 pub mod seedrandom;
+#[cfg(feature = "unstable_machinery")]
+pub mod shortcuts;
+#[cfg(not(feature = "unstable_machinery"))]
+pub(crate) mod shortcuts;
 pub mod tokens;
 mod tools;
 pub mod truth;

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use crate::text::shortcuts;
+
 /// Bytes that each half may hold.
 const MOST: usize = 32 << 20;
 /// The approximate overhead of one text, in bytes.
@@ -61,7 +63,7 @@ impl Memory {
         // a poisoned lock only means that another build stopped; each entry is whole
         let known: Vec<_> = {
             let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
-            texts.iter().map(|text| halves.get(set, text)).collect()
+            texts.iter().map(|text| halves.get(set, text).filter(|_| shortcuts::are_on())).collect()
         };
         // the lock is free while texts are searched
         let mut new = Vec::new();

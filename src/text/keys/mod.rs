@@ -16,6 +16,9 @@ mod memory;
 
 use memory::{Find, Finds, Memory};
 
+#[cfg(feature = "unstable_machinery")]
+use super::shortcuts;
+
 /// What must stand on both sides of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Edge {
@@ -117,6 +120,9 @@ pub struct KeySet {
 struct Class {
     automaton: AhoCorasick,
     keys: Vec<(u32, Edge)>,
+    /// The texts of the keys, as they are searched for.
+    #[cfg(feature = "unstable_machinery")]
+    texts: Vec<String>,
 }
 
 impl KeySet {
@@ -163,10 +169,20 @@ impl Class {
             return Ok(None);
         }
         let automaton = AhoCorasick::new(&texts).map_err(|e| e.to_string())?;
-        Ok(Some(Self { automaton, keys: numbers }))
+        Ok(Some(Self {
+            automaton,
+            keys: numbers,
+            #[cfg(feature = "unstable_machinery")]
+            texts,
+        }))
     }
 
     fn search(&self, text: &str, found: &mut impl FnMut(u32, usize, usize)) -> bool {
+        #[cfg(feature = "unstable_machinery")]
+        if !shortcuts::are_on() {
+            self.search_one_by_one(text, found);
+            return true;
+        }
         let most = text.len().saturating_mul(MOST_FINDS).max(1 << 20);
         for (n, hit) in self.automaton.find_overlapping_iter(text).enumerate() {
             if n >= most {
@@ -179,6 +195,17 @@ impl Class {
             }
         }
         true
+    }
+
+    /// The same, each key for itself.
+    #[cfg(feature = "unstable_machinery")]
+    fn search_one_by_one(&self, text: &str, found: &mut impl FnMut(u32, usize, usize)) {
+        for ((number, edge), key) in self.keys.iter().zip(&self.texts) {
+            let starts = (0..text.len()).filter(|at| text.get(*at..).is_some_and(|rest| rest.starts_with(&**key)));
+            for at in starts.filter(|at| edge.fits(text, *at, at + key.len())) {
+                found(*number, at, at + key.len());
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::size::{self, Size};
 use super::tree::{Flags, Node, Tree};
 use super::wary::Wary;
 use super::{Bound, Captures, Match, PatternError};
-use crate::text::work;
+use crate::text::{shortcuts, work};
 
 /// Most attempts of the bounded engine in a thorough search. Each place where a match may begin takes one.
 const STEPS: usize = 300_000;
@@ -165,7 +165,7 @@ impl Engines {
         work::read(text.len()).map_err(|_| Bound::Steps)?;
         let wary = self.wary.as_deref();
         let how = match (&self.plain, &self.exact) {
-            (Some(regex), _) if has_plain_lines(text) => How::Automaton(regex, wary),
+            (Some(regex), _) if has_plain_lines(text) && shortcuts::are_on() => How::Automaton(regex, wary),
             (_, Engine::Automaton(regex)) => How::Automaton(regex, wary),
             (_, Engine::Text(find)) => How::Text(find),
             (_, Engine::Bounded(bounded)) => {

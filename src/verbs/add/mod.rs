@@ -178,7 +178,8 @@ impl Add {
         }
         let mut made = Vec::new();
         for (n, item) in tail.iter().filter(|i| i.enabled()).enumerate() {
-            made.extend(self.template.make(&env.inner(Current::Item(item, remaining + n)))?);
+            let element = item.to_value(&st.rules.fields);
+            made.extend(self.template.make(&env.inner(Current::Value(&element, remaining + n)))?);
         }
         st.force(to)?;
         let at = self.at.gap(to, &env)?;
@@ -337,7 +338,13 @@ impl Local for Make {
         {
             return Ok(None);
         }
-        let mut made = self.0.make(&env.inner(cur))?.into_iter().next();
+        let place = match cur {
+            Current::Item(_, place) | Current::Value(_, place) => place,
+            Current::None => 0,
+        };
+        // what an element of a list is when the list is given as a value: without the defaults of a list's fields
+        let element = env.inner(cur).whole();
+        let mut made = self.0.make(&env.inner(Current::Value(&element, place)))?.into_iter().next();
         if let Some(item) = &mut made {
             item.seq = env.st.number();
             env.st.note(item, "made");

@@ -1,0 +1,175 @@
+//! `tapster-fuzz TARGET… [--seconds N | --executions N | --fixed] [--seed S] [--replay FILE] [--json FILE]`; `all` stands
+//! for all targets, and without arguments the targets are listed. `tapster-fuzz determinism` compares a thousand builds.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use serde_json::Value as Json;
+use tapster_fuzz::campaign::{self, Limits, Settings};
+use tapster_fuzz::memory::{self, Counting};
+use tapster_fuzz::report::{HEAD, Tally};
+use tapster_fuzz::{TARGETS, Target, determinism, find, parent};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The seed of the fixed campaigns.
+const SEED: u64 = 17;
+/// The stack of the thread that runs targets: that of threads of Rust programs.
+const STACK: usize = 2 << 20;
+
+#[derive(Default)]
+struct Args {
+    targets: Vec<&'static Target>,
+    seconds: Option<u64>,
+    executions: Option<u64>,
+    fixed: bool,
+    seed: Option<u64>,
+    replay: Option<PathBuf>,
+    worker: Option<PathBuf>,
+    out: Option<PathBuf>,
+    json: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("determinism") => return deterministic(),
+        Some("digest") => {
+            println!("digest {}", determinism::digest());
+            return ExitCode::SUCCESS;
+        }
+        _ => {}
+    }
+    let done = read(std::env::args().skip(1)).and_then(|args| go(&args));
+    done.unwrap_or_else(|why| {
+        eprintln!("tapster-fuzz: {why}");
+        ExitCode::from(2)
+    })
+}
+
+fn read(mut given: impl Iterator<Item = String>) -> Result<Args, String> {
+    let mut args = Args::default();
+    while let Some(word) = given.next() {
+        let mut value = || given.next().ok_or_else(|| format!("`{word}` needs a value"));
+        let number = |text: String| text.parse::<u64>().map_err(|_| format!("`{text}` is not a whole number"));
+        match word.as_str() {
+            "--seconds" => args.seconds = Some(number(value()?)?),
+            "--executions" => args.executions = Some(number(value()?)?),
+            "--seed" => args.seed = Some(number(value()?)?),
+            "--fixed" => args.fixed = true,
+            "--replay" => args.replay = Some(value()?.into()),
+            "--worker" => args.worker = Some(value()?.into()),
+            "--out" => args.out = Some(value()?.into()),
+            "--json" => args.json = Some(value()?.into()),
+            "all" | "--all" => args.targets.extend(TARGETS),
+            name => args.targets.push(find(name).ok_or_else(|| format!("there is no target `{name}`; without arguments they are listed"))?),
+        }
+    }
+    Ok(args)
+}
+
+fn go(args: &Args) -> Result<ExitCode, String> {
+    let told = |error: std::io::Error| error.to_string();
+    let Some(first) = args.targets.first() else {
+        TARGETS.iter().for_each(|target| println!("{:<20} {}", target.name, target.door));
+        return Ok(ExitCode::SUCCESS);
+    };
+    if let Some(file) = &args.replay {
+        return replay(first, file);
+    }
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("target/fuzz"));
+    std::fs::create_dir_all(&out).map_err(told)?;
+    let seconds = args.seconds.or(if args.executions.is_none() && !args.fixed { Some(10) } else { None });
+    let seed = args.seed.unwrap_or(SEED);
+    let settings = Settings { seconds, executions: args.executions, seed, limits: Limits::default(), out };
+    if let Some(progress) = args.worker.clone() {
+        let target: &'static Target = first;
+        let work = std::thread::Builder::new().stack_size(STACK).spawn(move || campaign::worker(target, &settings, &progress).map(drop));
+        let ended = work.map_err(told)?.join().map_err(|_| "the driver panicked".to_owned())?;
+        return ended.map(|()| ExitCode::SUCCESS).map_err(told);
+    }
+    let scratch = scratch().map_err(told)?;
+    let mut all = Vec::new();
+    println!("{HEAD}");
+    for target in &args.targets {
+        let executions = if args.fixed { Some(target.fixed) } else { settings.executions };
+        let tally = parent::campaign(target, &Settings { executions, ..settings.clone() }, &scratch).map_err(told)?;
+        println!("{}", tally.row());
+        tell(&tally);
+        all.push(tally);
+    }
+    let _ = std::fs::remove_dir_all(&scratch);
+    if let Some(path) = &args.json {
+        let json = Json::Array(all.iter().map(Tally::to_json).collect());
+        std::fs::write(path, format!("{json:#}\n")).map_err(told)?;
+    }
+    Ok(if all.iter().all(|tally| tally.findings.is_empty()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A thousand builds and more, in processes and threads: one digest.
+fn deterministic() -> ExitCode {
+    let expected = determinism::digest();
+    let program = std::env::current_exe().unwrap_or_default();
+    let child = || {
+        let mut command = Command::new(&program);
+        command.arg("digest");
+        command
+    };
+    let processes = determinism::children(50, child).unwrap_or_else(|printed| vec![printed]);
+    let threads = determinism::threads(22, 10);
+    let count = (1 + processes.len() + threads.len()) * determinism::BUILDS;
+    let other: Vec<&String> = processes.iter().chain(&threads).filter(|said| **said != expected).collect();
+    println!(
+        "{count} builds, {} in {} processes; {} other digests than {expected}",
+        processes.len() * determinism::BUILDS,
+        processes.len(),
+        other.len()
+    );
+    other.iter().for_each(|said| println!("{said}"));
+    if other.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn tell(tally: &Tally) {
+    for found in &tally.findings {
+        eprintln!(
+            "{}: {} ×{}, {} bytes in {}: {}",
+            tally.target,
+            found.kind.word(),
+            found.times,
+            found.bytes,
+            found.input.display(),
+            found.why
+        );
+    }
+}
+
+/// A folder in memory where there is one: a file of it is written for every input.
+fn scratch() -> std::io::Result<PathBuf> {
+    let shared = Path::new("/dev/shm");
+    let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
+    let folder = base.join(format!("tapster-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+fn replay(target: &'static Target, file: &Path) -> Result<ExitCode, String> {
+    let input = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    campaign::quiet();
+    let work = move || {
+        memory::watch_this_thread(usize::MAX);
+        // once to make what is made once
+        let _ = campaign::run(target, b"");
+        let outcome = campaign::run(target, &input);
+        println!(
+            "{:?}, {:.3} ms, {} kB at once, {} kB in all",
+            outcome.verdict,
+            outcome.time as f64 / 1e3,
+            outcome.peak >> 10,
+            outcome.made >> 10
+        );
+        outcome.finding(&Limits::default()).is_none()
+    };
+    let work = std::thread::Builder::new().stack_size(STACK).spawn(work).map_err(|e| e.to_string())?;
+    let sound = work.join().map_err(|_| "the driver panicked".to_owned())?;
+    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,70 @@
+//! Where campaigns begin: files of this repository, texts of its tables of cases, and `fuzz/seeds/TARGET`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+
+/// The repository.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// The files below a folder of the repository with this ending and at most so many bytes, in the order of their paths.
+#[must_use]
+pub fn paths(folder: &str, ending: &str, most: u64) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(folder)];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let fits = || entry.metadata().is_ok_and(|about| about.len() <= most);
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == ending) && fits() {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What stands in those files.
+#[must_use]
+pub fn files(folder: &str, ending: &str, most: u64) -> Vec<Vec<u8>> {
+    paths(folder, ending, most).into_iter().filter_map(|path| std::fs::read(path).ok()).collect()
+}
+
+/// A JSON file of the repository; null if there is none.
+#[must_use]
+pub fn json(path: &str) -> Json {
+    std::fs::read(root().join(path)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
+/// The rows of a table of cases, `tests/text/NAME.json`.
+#[must_use]
+pub fn rows(name: &str) -> Vec<Json> {
+    json(&format!("tests/text/{name}.json")).as_array().cloned().unwrap_or_default()
+}
+
+/// One field of each row, if it is a text.
+#[must_use]
+pub fn texts(name: &str, field: &str) -> Vec<Vec<u8>> {
+    rows(name).iter().filter_map(|row| row[field].as_str()).map(|text| text.as_bytes().to_vec()).collect()
+}
+
+/// The seeds that were written for a target, and what was once found by it.
+#[must_use]
+pub fn own(target: &str) -> Vec<Vec<u8>> {
+    ["seeds", "found"].iter().flat_map(|kind| written(kind, target)).map(|(_, bytes)| bytes).collect()
+}
+
+/// The files of `fuzz/KIND/TARGET`, by their names.
+#[must_use]
+pub fn written(kind: &str, target: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = root().join("fuzz").join(kind).join(target);
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    all.sort();
+    all.into_iter().filter_map(|path| std::fs::read(&path).ok().map(|bytes| (path, bytes))).collect()
+}

@@ -1,0 +1,47 @@
+//! Two ways that must agree, on mutated scenes and documents: the targets `same-*`, `format` and `keys` of `fuzz/`, some
+//! hundred inputs each. The driver tries them by the hundred thousand (`docs/reliability.md`).
+
+#![expect(clippy::panic, reason = "helpers of tests may panic")]
+
+use tapster_fuzz::{Target, find, trial};
+
+const SEED: u64 = 1;
+
+#[track_caller]
+fn agree(name: &str, count: usize) {
+    let target: &Target = find(name).unwrap_or_else(|| panic!("there is no target `{name}`"));
+    let (taken, wrong) = trial::some(target, SEED, count);
+    let said: Vec<String> = wrong.iter().map(|(input, why)| format!("{why}: {}", String::from_utf8_lossy(input))).collect();
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), said.join("\n"));
+    assert!(taken * 4 > count, "only {taken} of {count} inputs were taken");
+}
+
+#[test]
+fn a_build_without_shortcuts_gives_the_same() {
+    agree("same-shortcuts", 200);
+}
+
+#[test]
+fn a_build_gives_the_same_twice_and_in_another_thread() {
+    agree("same-twice", 200);
+}
+
+#[test]
+fn documents_that_are_written_are_read_as_they_were() {
+    agree("same-card", 500);
+}
+
+#[test]
+fn documents_come_back_or_a_report_names_what_was_lost() {
+    agree("same-conversion", 300);
+}
+
+#[test]
+fn rule_files_mean_the_same_when_they_are_laid_out() {
+    agree("format", 500);
+}
+
+#[test]
+fn keys_are_found_together_as_they_are_found_alone() {
+    agree("keys", 2_000);
+}
