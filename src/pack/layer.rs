@@ -21,7 +21,7 @@ use super::rows::{self, Incoming, Move};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
 use crate::model::pack::{Row, Rows, Shadowed};
 use crate::template;
-use merging::{merges, over, patch_keys};
+use merging::{Decided, merges, over, patch_keys};
 use stale::{changed_verb, stale};
 
 /// Most rows of one layer.
@@ -83,7 +83,7 @@ struct Merger<'a> {
     report: &'a mut Report,
     complete: bool,
     /// What overlays have set: from table and row, then from key (or the path of a value), to the overlay and the place.
-    decided: HashMap<[Arc<str>; 2], HashMap<Arc<str>, (usize, Field)>>,
+    decided: HashMap<[Arc<str>; 2], Decided>,
     layer: &'a str,
     /// The number of the current layer, if it is an overlay.
     overlay: Option<usize>,

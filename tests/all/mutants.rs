@@ -107,7 +107,7 @@ fn said(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Vec<Said>
 impl Said {
     fn of(d: &Diagnostic, sources: &Sources) -> Self {
         let spans = d.span.into_iter().chain(d.related.iter().map(|(span, _)| *span));
-        let places = spans.filter_map(|span| sources.place(span)).map(|place| (place.file.to_string(), place.line as usize)).collect();
+        let places = spans.filter_map(|span| sources.place(span)).map(|place| (place.file.to_string(), place.line)).collect();
         let texts = std::iter::once(&d.message).chain(&d.help).chain(d.related.iter().map(|(_, text)| text)).cloned().collect();
         Self { id: format!("{} {}", d.code, d.message), places, texts }
     }

@@ -1,9 +1,13 @@
 //! Merging below a row: values key by key, and the keys of forms.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::diag::{Data, Field, Node, Table};
 use crate::model::pack::Shadowed;
+
+/// What overlays have set in one row: from a key to the number of the overlay and the field.
+pub(super) type Decided = HashMap<Arc<str>, (usize, Field)>;
 
 /// Whether a key of a table's rows holds terms of its own, as the keys of a form do, so that a patch merges into it.
 pub(super) fn merges(table: &str, key: &str) -> bool {
