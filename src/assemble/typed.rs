@@ -67,12 +67,15 @@ fn is_single(value: &Value) -> bool {
     matches!(value, Value::Text(_) | Value::Int(_) | Value::Num(_) | Value::Bool(_))
 }
 
+/// Row types, and the key of an item.
+type Key = (Vec<Arc<str>>, Arc<str>);
+
 /// A look through the values of a scene.
 struct Search<'r> {
     names: &'r Names,
     found: Vec<Misfit>,
     /// By row types and key, the field that the key is with a slip: items of one list mostly have the same keys.
-    near: FxHashMap<(Vec<Arc<str>>, Arc<str>), Option<&'r str>>,
+    near: FxHashMap<Key, Option<&'r str>>,
     /// How many keys have been compared with the fields of the pack.
     compared: usize,
 }

@@ -34,6 +34,7 @@ pub mod state;
 pub mod steps;
 pub mod trail;
 pub mod trees;
+mod unread;
 pub mod watch;
 
 pub use cond::{Cond, Test};

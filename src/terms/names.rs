@@ -182,6 +182,9 @@ pub struct Declared {
     pub doc: Arc<str>,
 }
 
+/// A row type and one of its fields.
+type FieldOfRow = (Arc<str>, Arc<str>);
+
 /// All names of a pack.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -195,7 +198,7 @@ pub struct Names {
     /// Fields by row type.
     pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
     /// By row type and field, the row types of the elements that a list in the field has.
-    pub element_rows: FxHashMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>,
+    pub element_rows: FxHashMap<FieldOfRow, Vec<Arc<str>>>,
     columns: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
     /// Draw streams.
     pub streams: BTreeMap<Arc<str>, Arc<str>>,

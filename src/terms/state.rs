@@ -15,12 +15,12 @@ use crate::model::{Item, Map, Value, value::MAX_DEPTH};
 use crate::text::{shortcuts, work};
 
 use super::draws::Draws;
-use super::eval::{Current, Env, Fault};
+use super::eval::Fault;
 use super::ledger::Ledger;
 use super::lists::{Lazy, List, Load, Shape};
 use super::memo::Memo;
 use super::patterns::Patterns;
-use super::{Cond, Renderer, Rendering, Rules};
+use super::{Renderer, Rendering, Rules};
 
 /// Maximum number of parts of a value that a pass may set.
 const MAX_NODES: usize = 4_000_000;
@@ -43,6 +43,9 @@ pub(super) const BYTES_PER_ITEM: usize = 512;
 const VISITS_PER_ELEMENT: u64 = 200;
 /// How deep in the scene's tables lists are counted.
 const MOST_LEVELS: u32 = 4;
+
+/// Whether a warning is accepted.
+pub type Accepts = Rc<dyn Fn(&Diagnostic) -> bool>;
 
 /// The state of one build.
 pub struct State {
@@ -68,7 +71,7 @@ pub struct State {
     /// Warnings are treated as errors.
     pub strict: bool,
     /// Whether a rule file accepts a warning, so that it is no error either.
-    pub accepts: Option<Rc<dyn Fn(&Diagnostic) -> bool>>,
+    pub accepts: Option<Accepts>,
     /// The running stage: the pass of the outermost program.
     pub stage: RefCell<Arc<str>>,
     /// Stages and hooks, in order, when tracing.
@@ -271,130 +274,6 @@ impl State {
     #[must_use]
     pub fn worth_reading_lazily(source: &[Value]) -> bool {
         source.len() >= LAZY_FROM && shortcuts::are_on()
-    }
-
-    /// Whether an unread item may meet a condition.
-    pub fn lazy_may_meet(&self, id: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault> {
-        let shape = self.list(id).lazy.as_ref().map(|l| l.shape.clone());
-        match shape {
-            Some(shape) => Ok(shape.judge(cond, env)? != Some(false)),
-            None => Ok(false),
-        }
-    }
-
-    /// Reads the newest unread element of a list. True if it yields an item; false if it was dropped or none is left.
-    pub fn read_one(&self, id: usize) -> Result<bool, Fault> {
-        let Some((value, place, steps)) = self.take_unread(id) else { return Ok(false) };
-        let Some(item) = self.run_steps(id, &value, place, &steps)? else { return Ok(false) };
-        if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) {
-            let at = list.lazy_at().unwrap_or(0).min(list.items.len());
-            list.items.insert(at, item);
-            list.gap = at;
-            list.lazy = list.lazy.take().filter(|lazy| lazy.remaining > 0);
-        }
-        Ok(true)
-    }
-
-    #[expect(clippy::type_complexity, reason = "a private pair of steps, named nowhere else")]
-    fn take_unread(&self, id: usize) -> Option<(Value, usize, Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)>)> {
-        let mut list = self.lists.get(id)?.try_borrow_mut().ok()?;
-        let lazy = list.lazy.as_mut()?;
-        if lazy.remaining == 0 {
-            list.lazy = None;
-            return None;
-        }
-        lazy.remaining -= 1;
-        let value = lazy.source.get(lazy.remaining).cloned().unwrap_or_default();
-        Some((value, lazy.remaining, lazy.steps.clone()))
-    }
-
-    fn run_steps(
-        &self,
-        id: usize,
-        value: &Value,
-        place: usize,
-        steps: &[(Rc<dyn super::lists::Local>, Rc<Memo>)],
-    ) -> Result<Option<Item>, Fault> {
-        self.visit(steps.len())?;
-        work::make(BYTES_PER_ITEM)?;
-        let mut made: Option<Item> = None;
-        for (step, memo) in steps {
-            let env = Env { st: self, cur: Current::None, outer: None, memo, part: None };
-            let cur = made.as_ref().map_or(Current::Value(value, place), |item| Current::Item(item, place));
-            match step.apply(cur, &env)? {
-                Some(mut item) => {
-                    item.list = u16::try_from(id).unwrap_or(u16::MAX);
-                    made = Some(item);
-                }
-                None => return Ok(None),
-            }
-        }
-        Ok(made)
-    }
-
-    /// Queues a step for the unread items of a list; `changes` are the fields that it may change.
-    pub fn queue(&self, id: usize, step: Rc<dyn super::lists::Local>, memo: Rc<Memo>, changes: &[crate::model::FieldId]) {
-        if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok())
-            && let Some(lazy) = &mut list.lazy
-        {
-            lazy.steps.push((step, memo));
-            for field in changes {
-                lazy.shape.vary(*field);
-            }
-        }
-    }
-
-    /// Whether an unread text contains a macro that writes or draws, so that texts must be expanded completely and
-    /// oldest first.
-    #[must_use]
-    pub fn unread_has_effects(&self, id: usize) -> bool {
-        let effects = &self.rules.effect_macros;
-        if effects.is_empty() {
-            return false;
-        }
-        let list = self.list(id);
-        let Some(lazy) = &list.lazy else { return false };
-        *lazy.effects.get_or_init(|| {
-            let texts = lazy.source.iter().filter_map(|v| v.get("text").or_else(|| v.get("content")).and_then(Value::as_str));
-            let look = || texts.into_iter().any(|t| crate::text::macros::may_have_effects(t, effects, &self.rules.macro_syntax));
-            self.rules.classified.get(&lazy.source, look)
-        })
-    }
-
-    /// Reads all unread elements of a list.
-    pub fn force(&self, id: usize) -> Result<(), Fault> {
-        let mut made = Vec::new();
-        let Some(at) = self.list(id).lazy_at() else { return Ok(()) };
-        if self.trail.is_some() {
-            let count = self.list(id).lazy.as_ref().map_or(0, |l| l.remaining);
-            self.read_whole.borrow_mut().push((self.pass.borrow().clone(), count));
-        }
-        let mut fault = None;
-        while let Some((value, place, steps)) = self.take_unread(id) {
-            match self.run_steps(id, &value, place, &steps) {
-                Ok(item) => made.extend(item),
-                Err(f) => {
-                    fault = Some(f);
-                    break;
-                }
-            }
-        }
-        made.reverse();
-        let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) else {
-            return Err(Fault::bound("a list was read whole while it was being looked at"));
-        };
-        let at = at.min(list.items.len());
-        list.items.splice(at..at, made);
-        match (fault, &mut list.lazy) {
-            (Some(fault), Some(lazy)) => {
-                // the read messages are kept, and the message that failed is unread again: nothing is lost
-                lazy.remaining += 1;
-                return Err(fault);
-            }
-            (Some(fault), None) => return Err(fault),
-            (None, lazy) => *lazy = None,
-        }
-        Ok(())
     }
 
     /// The value along `names`: from the set values, the scene, a list, or the pack's values. `list`: a list whose
