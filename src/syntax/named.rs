@@ -205,8 +205,8 @@ impl CompileContext<'_> {
             made = match made {
                 // a literal may be written out in each place, so its parts count in each
                 Made::Value(Expr::Const(_)) | Made::Fact(Cond::Const(_)) => made,
-                Made::Value(expr) => Made::Value(Shared::expr(id, expr)),
-                Made::Fact(cond) => Made::Fact(Shared::cond(id, cond)),
+                Made::Value(expr) => Made::Value(Expr::Shared(Arc::new(Shared::new(id, expr, Expr::refers, Expr::draws)))),
+                Made::Fact(cond) => Made::Fact(Cond::Shared(Arc::new(Shared::new(id, cond, Cond::refers, Cond::draws)))),
             };
             if !matches!(made, Made::Value(Expr::Const(_)) | Made::Fact(Cond::Const(_))) {
                 self.naming.shared += 1;

@@ -309,7 +309,7 @@ impl Cond {
             Cond::Query(query, test) => test.holds(&query.run(env)?, env)?,
             Cond::Rhai(script) => env.script(script)?,
             Cond::Host(name) => env.host(name)?,
-            Cond::Shared(shared) => env.shared(shared, |cond| cond.holds(env).map(Value::Bool))?.truthy(),
+            Cond::Shared(shared) => env.memo.shares.result(env, shared, |cond| cond.holds(env).map(Value::Bool))?.truthy(),
             Cond::Memo(slot, cond) => match env.memo.get(*slot) {
                 Some(v) => v.truthy(),
                 None => {

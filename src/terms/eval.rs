@@ -336,7 +336,7 @@ impl Expr {
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,
             Expr::Cells(table, cell, _) => cells(table, cell, env)?,
-            Expr::Shared(shared) => env.shared(shared, |expr| expr.eval(env))?,
+            Expr::Shared(shared) => env.memo.shares.result(env, shared, |expr| expr.eval(env))?,
             Expr::Memo(slot, inner) => match env.memo.get(*slot) {
                 Some(v) => v,
                 None => {

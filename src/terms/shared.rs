@@ -5,15 +5,13 @@
 //! is used again is paid for by its size all the same, because it may be written out in each place.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::model::Value;
 use crate::text::work;
 
-use super::eval::{Env, Fault};
-use super::{Cond, Expr};
+use super::fault::Fault;
 
 /// What a value takes beside its text, about.
 const VALUE: usize = 16;
@@ -25,34 +23,19 @@ pub struct Shared<T> {
     pub of: T,
     /// Which one it is; the numbers are those of one pack.
     pub id: u32,
-    /// How many levels of items it depends on, as [`super::expr::Path::depends`].
+    /// How many levels of items it depends on, 1 for the current item, 2 for the item around it.
     pub depends: u8,
     /// Whether evaluating it may take a draw.
     pub draws: bool,
 }
 
-impl Shared<Expr> {
-    /// Shares a value.
-    #[must_use]
-    pub fn expr(id: u32, of: Expr) -> Expr {
-        let depends = level(|depth| of.refers(depth));
-        let draws = of.draws();
-        Expr::Shared(Arc::new(Self { of, id, depends, draws }))
+impl<T> Shared<T> {
+    /// Shares a value or condition; `refers` says whether it depends on the item so many levels up.
+    pub fn new(id: u32, of: T, refers: impl Fn(&T, u8) -> bool, draws: impl FnOnce(&T) -> bool) -> Self {
+        let depends = (0..u8::MAX).find(|depth| !refers(&of, *depth)).unwrap_or(u8::MAX);
+        let draws = draws(&of);
+        Self { of, id, depends, draws }
     }
-}
-
-impl Shared<Cond> {
-    /// Shares a condition.
-    #[must_use]
-    pub fn cond(id: u32, of: Cond) -> Cond {
-        let depends = level(|depth| of.refers(depth));
-        let draws = of.draws();
-        Cond::Shared(Arc::new(Self { of, id, depends, draws }))
-    }
-}
-
-fn level(refers: impl Fn(u8) -> bool) -> u8 {
-    (0..u8::MAX).find(|depth| !refers(*depth)).unwrap_or(u8::MAX)
 }
 
 /// What has been evaluated within the evaluations that are going on, outermost first.
@@ -90,28 +73,27 @@ impl Shares {
     }
 }
 
-impl Env<'_> {
-    /// Evaluates a shared fact or value, or takes its result from an evaluation that is going on.
-    pub(super) fn shared<T>(&self, shared: &Shared<T>, eval: impl FnOnce(&T) -> Result<Value, Fault>) -> Result<Value, Fault> {
+impl Shares {
+    /// The result of a shared fact or value in an environment: taken from an evaluation that is going on, or made by `eval`.
+    pub(super) fn result<E, T>(&self, env: &E, shared: &Shared<T>, eval: impl FnOnce(&T) -> Result<Value, Fault>) -> Result<Value, Fault> {
         pay(1)?;
         if shared.draws {
             return eval(&shared.of);
         }
-        let shares = &self.memo.shares;
-        let here = std::ptr::from_ref(self).cast::<u8>().addr();
-        let Some(frame) = shares.frame(here, shared.depends) else {
-            shares.0.borrow_mut().push(Frame { env: here, known: FxHashMap::default() });
+        let here = std::ptr::from_ref(env).cast::<u8>().addr();
+        let Some(frame) = self.frame(here, shared.depends) else {
+            self.0.borrow_mut().push(Frame { env: here, known: FxHashMap::default() });
             let value = eval(&shared.of);
-            shares.0.borrow_mut().pop();
+            self.0.borrow_mut().pop();
             return value;
         };
-        if let Some((value, cost)) = shares.get(frame, shared.id) {
+        if let Some((value, cost)) = self.get(frame, shared.id) {
             work::make(cost).map_err(|e| Fault::bound(e.to_string()))?;
             return Ok(value);
         }
         let value = eval(&shared.of)?;
         let cost = size(&value)?;
-        shares.put(frame, shared.id, &value, cost);
+        self.put(frame, shared.id, &value, cost);
         Ok(value)
     }
 }
