@@ -29,6 +29,7 @@ mod rendering;
 pub mod rewrite;
 pub mod rules;
 pub mod select;
+mod spending;
 pub mod state;
 pub mod steps;
 pub mod trail;
