@@ -30,6 +30,7 @@ pub mod rewrite;
 pub mod rules;
 pub mod select;
 pub mod shared;
+mod spending;
 pub mod state;
 pub mod steps;
 pub mod trail;

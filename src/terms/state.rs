@@ -32,17 +32,10 @@ const LAZY_FROM: usize = 48;
 pub use super::trail::{Because, Event, Reason, Stat};
 pub use super::trees::put;
 pub(super) use super::trees::walk;
-use super::trees::{decides, elements, is_place};
+use super::trees::{decides, is_place};
 
-/// The work of one visit, in steps: the item's condition is counted besides.
-const STEPS_PER_VISIT: u64 = 2;
 /// The bytes that an item takes as a value, without its texts, which are shared.
 pub(super) const BYTES_PER_ITEM: usize = 512;
-
-/// How many visits each element of the scene's lists adds to the pack's bound.
-const VISITS_PER_ELEMENT: u64 = 200;
-/// How deep in the scene's tables lists are counted.
-const MOST_LEVELS: u32 = 4;
 
 /// Whether a warning is accepted.
 pub type Accepts = Rc<dyn Fn(&Diagnostic) -> bool>;
@@ -107,9 +100,9 @@ pub struct State {
     pub(super) patterns: RefCell<Patterns>,
     /// How many times a value was set.
     writes: Cell<u64>,
-    visits: Cell<u64>,
+    pub(super) visits: Cell<u64>,
     /// The maximum number of visits; computed from the scene when the pack's own bound is reached.
-    most_visits: Cell<Option<u64>>,
+    pub(super) most_visits: Cell<Option<u64>>,
     pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
     renderer: Option<Renderer>,
@@ -164,34 +157,6 @@ impl State {
     /// Sets the renderer for the text languages.
     pub fn set_renderer(&mut self, renderer: Renderer) {
         self.renderer = Some(renderer);
-    }
-
-    /// Counts work. Returns an error when the bound is reached: the pack's bound plus an allowance for each element
-    /// of the scene's lists.
-    pub fn visit(&self, items: usize) -> Result<(), Fault> {
-        work::spend((items as u64).saturating_add(1).saturating_mul(STEPS_PER_VISIT))?;
-        let sum = self.visits.get().saturating_add(items as u64).saturating_add(1);
-        self.visits.set(sum);
-        if sum <= self.rules.limits.pass_visits {
-            return Ok(());
-        }
-        let most = self.most_visits.get().unwrap_or_else(|| {
-            let more = elements(&self.scene, MOST_LEVELS).saturating_mul(VISITS_PER_ELEMENT);
-            self.rules.limits.pass_visits.saturating_add(more)
-        });
-        self.most_visits.set(Some(most));
-        if sum > most {
-            return Err(Fault::bound(format!("passes visited more than {most} items")));
-        }
-        Ok(())
-    }
-
-    /// An error for a text longer than the pack allows.
-    pub fn small_enough(&self, bytes: usize) -> Result<(), Fault> {
-        if bytes > self.rules.limits.text_bytes {
-            return Err(Fault::bound(format!("a text grew beyond {} bytes", self.rules.limits.text_bytes)));
-        }
-        Ok(work::make(bytes)?)
     }
 
     /// Raises a warning of the running pass.

@@ -108,7 +108,7 @@ fn scripts_mean_what_they_mean() {
         ("let x = if true { let y = 2; y } else { 3 }; x", json!(2)),
         ("type_of([1]) + is_def_var(\"q\") + type_of(1)", json!("arrayfalsei64")),
         ("let a = [1, 2]; 2 in a && a == [1, 2] && \"x\" in #{ x: 1 }", json!(true)),
-        ("do { let z = 1; } while false; loop { break; } 1.5e0 + 0.5", json!(2.0)),
+        ("do { let z = 1; } while false; loop { break; } 1.5e0 + 1.0", json!(2.5)),
     ] {
         let script = Script::compile(source).unwrap_or_else(|e| panic!("{e}: {source}"));
         let value = script.eval(&Map::default()).unwrap_or_else(|e| panic!("{e}: {source}"));
