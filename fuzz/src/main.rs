@@ -116,7 +116,7 @@ fn deterministic() -> ExitCode {
         command
     };
     let processes = determinism::children(50, child).unwrap_or_else(|printed| vec![printed]);
-    let threads = determinism::threads(22, 10);
+    let threads = determinism::threads(24, 10);
     let count = (1 + processes.len() + threads.len()) * determinism::BUILDS;
     let other: Vec<&String> = processes.iter().chain(&threads).filter(|said| **said != expected).collect();
     println!(

@@ -2,7 +2,6 @@
 //! differs from run to run (the seeds of hash tables, addresses, the order of threads) must not show. The driver of `fuzz/`
 //! makes a thousand builds (`determinism`); here it is some.
 
-
 use std::process::Command;
 
 use tapster_fuzz::determinism::{children, digest, threads};

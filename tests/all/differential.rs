@@ -1,4 +1,4 @@
-//! Two ways that must agree, on mutated scenes and documents: the targets `same-*`, `format` and `keys` of `fuzz/`, some
+//! Two ways that must agree, on mutated scenes and documents: targets of `fuzz/`, some
 //! hundred inputs each. The driver tries them by the hundred thousand (`docs/reliability.md`).
 
 #![expect(clippy::panic, reason = "helpers of tests may panic")]
@@ -18,22 +18,17 @@ fn agree(name: &str, count: usize) {
 
 #[test]
 fn a_build_without_shortcuts_gives_the_same() {
-    agree("same-shortcuts", 200);
+    agree("same-shortcuts", 100);
 }
 
 #[test]
 fn a_build_gives_the_same_twice_and_in_another_thread() {
-    agree("same-twice", 200);
+    agree("same-twice", 100);
 }
 
 #[test]
 fn documents_that_are_written_are_read_as_they_were() {
-    agree("same-card", 500);
-}
-
-#[test]
-fn documents_come_back_or_a_report_names_what_was_lost() {
-    agree("same-conversion", 300);
+    agree("same-card", 300);
 }
 
 #[test]

@@ -131,7 +131,7 @@ pub(super) const BUILD: Target = Target {
     shape: Shape::Json,
     words: WORDS,
     longest: 32 << 10,
-    fixed: 300,
+    fixed: 200,
     seeds: scenes,
     run: |input| {
         let Some((data, rules, scene)) = read(input) else { return Verdict::Refused };
@@ -148,7 +148,7 @@ pub(super) const LORE: Target = Target {
     shape: Shape::Json,
     words: WORDS,
     longest: 32 << 10,
-    fixed: 300,
+    fixed: 200,
     seeds: || {
         let fields = [
             json!({}),
@@ -226,7 +226,7 @@ pub(super) const EMIT: Target = Target {
         "reserve",
     ],
     longest: 16 << 10,
-    fixed: 60,
+    fixed: 80,
     seeds: || {
         let call = json!([{ "id": "c1", "type": "function", "function": { "name": "look", "arguments": "{\"at\":\"sea\"}" } }]);
         let messages = [

@@ -18,7 +18,7 @@ pub(super) const FUNCTION: Target = Target {
         "key", "value", "width", "suffix", "locale", "now",
     ],
     longest: 4 << 10,
-    fixed: 20_000,
+    fixed: 2_500,
     seeds: || {
         let mut all: Vec<Vec<u8>> =
             seeds::rows("functions").iter().map(|row| json!({ "fn": row["fn"], "args": row["args"] }).to_string().into_bytes()).collect();

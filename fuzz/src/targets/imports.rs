@@ -34,7 +34,7 @@ pub(super) const CONTAINER: Target = Target {
         "\0\0\0\u{1}",
     ],
     longest: 16 << 10,
-    fixed: 10_000,
+    fixed: 8_000,
     seeds: || {
         let mut all = seeds::files("tests/foreign", "json", 16 << 10);
         all.extend(seeds::files("examples", "jsonl", 8 << 10));
@@ -177,7 +177,7 @@ pub(super) const SCENE: Target = Target {
     shape: Shape::Json,
     words: WORDS,
     longest: 32 << 10,
-    fixed: 100,
+    fixed: 150,
     seeds: documents,
     run: |input| {
         let Ok(document) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };

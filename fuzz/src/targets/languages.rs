@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value as Json, json};
-use tapster::text::functions;
 use tapster::text::handlebars::{Template, Unknown};
 use tapster::text::leaf::{Leaf, Scope, Syntax as LeafSyntax};
 use tapster::text::liquid::{Liquid, Options};
@@ -87,7 +86,7 @@ pub(super) const MACROS: Target = Target {
     shape: Shape::Bytes,
     words: MACRO_WORDS,
     longest: 4 << 10,
-    fixed: 20_000,
+    fixed: 1_000,
     seeds: || seeds::texts("macros", "text"),
     run: |input| {
         let host = Host { syntax: Syntax::of(None), calls: Cell::new(0) };
@@ -138,7 +137,7 @@ pub(super) const EXPAND: Target = Target {
     shape: Shape::Bytes,
     words: MACRO_WORDS,
     longest: 2 << 10,
-    fixed: 400,
+    fixed: 1_200,
     seeds: || {
         let cases = seeds::json("tests/recorded/text.json");
         let mut all = seeds::texts("macros", "text");
@@ -220,7 +219,7 @@ pub(super) const HANDLEBARS: Target = Target {
     shape: Shape::Bytes,
     words: HANDLEBARS_WORDS,
     longest: 4 << 10,
-    fixed: 20_000,
+    fixed: 7_000,
     seeds: || seeds::texts("handlebars", "template"),
     run: |input| handlebars(input, Unknown::Asked),
 };
@@ -231,7 +230,7 @@ pub(super) const STORY: Target = Target {
     shape: Shape::Bytes,
     words: HANDLEBARS_WORDS,
     longest: 4 << 10,
-    fixed: 20_000,
+    fixed: 3_500,
     seeds: || seeds::texts("stories", "template"),
     run: |input| handlebars(input, Unknown::Stays),
 };
@@ -315,7 +314,7 @@ pub(super) const LIQUID: Target = Target {
         "nil",
     ],
     longest: 4 << 10,
-    fixed: 20_000,
+    fixed: 10_000,
     seeds: || seeds::texts("liquid", "template"),
     run: |input| {
         let Ok(template) = Liquid::parse(&text(input)) else { return Verdict::Refused };
@@ -360,7 +359,7 @@ pub(super) const LEAF: Target = Target {
         "list.length",
     ],
     longest: 4 << 10,
-    fixed: 20_000,
+    fixed: 3_000,
     seeds: || seeds::texts("leaves", "text"),
     run: |input| {
         let text = text(input);
@@ -375,83 +374,6 @@ pub(super) const LEAF: Target = Target {
             leaf.render(&scope, 1 << 20).is_ok()
         });
         Verdict::of(rendered.iter().any(|done| *done))
-    },
-};
-
-pub(super) const CALC: Target = Target {
-    name: "calc",
-    door: "`calc` of rule files: reading",
-    shape: Shape::Bytes,
-    words: &[
-        "$a", "$hp.max", "min(", "max(", "round(", "floor(", "ceil(", "abs(", ")", "(", ",", " + ", " - ", " * ", " / ", " % ", "<=", ">=",
-        "==", "!=", "&&", "||", "!", "-", "1e308", ".5", "5.",
-    ],
-    longest: 2 << 10,
-    fixed: 20_000,
-    seeds: || {
-        let rules = seeds::files("rules", "toml", 64 << 10);
-        let mut found: Vec<Vec<u8>> = Vec::new();
-        for file in &rules {
-            for part in text(file).split("calc = \"").skip(1) {
-                found.push(part.split('"').next().unwrap_or_default().as_bytes().to_vec());
-            }
-        }
-        found
-    },
-    run: |input| {
-        use tapster::terms::{calc, expr::Expr};
-        let parsed = calc::parse(&text(input), &mut |word, _| Expr::Const(Value::text(word)));
-        Verdict::of(parsed.is_ok())
-    },
-};
-
-pub(super) const ARITHMETIC: Target = Target {
-    name: "arithmetic",
-    door: "arithmetic that a text of a card holds",
-    shape: Shape::Bytes,
-    words: &[
-        "(",
-        ")",
-        "1",
-        "2.5",
-        "-",
-        "!",
-        "^",
-        "*",
-        "/",
-        "%",
-        "+",
-        "<",
-        ">",
-        "<=",
-        ">=",
-        "==",
-        "!=",
-        "&&",
-        "||",
-        "$hp",
-        "@x",
-        "1e308",
-        "null",
-        " ",
-        "undefined",
-        "0",
-    ],
-    longest: 2 << 10,
-    fixed: 20_000,
-    seeds: || {
-        seeds::rows("functions")
-            .iter()
-            .filter(|row| row["fn"] == "arithmetic")
-            .filter_map(|row| row["args"]["of"].as_str())
-            .map(|of| of.as_bytes().to_vec())
-            .collect()
-    },
-    run: |input| {
-        let Some(function) = functions::find("arithmetic") else { return Verdict::Wrong("there is no function `arithmetic`".into()) };
-        let names = Value::from(&json!({ "$": { "hp": 7, "x": "9" } }));
-        let args = [(Arc::from("of"), Value::text(text(input))), (Arc::from("names"), names)].into_iter().collect();
-        Verdict::of((function.run)(&args).is_ok())
     },
 };
 
@@ -484,7 +406,7 @@ pub(super) const VERBATIM: Target = Target {
         "http://",
     ],
     longest: 4 << 10,
-    fixed: 20_000,
+    fixed: 25_000,
     seeds: || {
         ["a `b` ```\nc\n``` <code>d</code> {{e}} https://f.g/h <!-- i -->", "~~~\nx\n~~~\n    y\n<verbatim>z</verbatim>"]
             .map(|text| text.as_bytes().to_vec())

@@ -14,6 +14,7 @@ mod scripts;
 mod small;
 #[cfg(feature = "whole")]
 mod stores;
+mod sums;
 mod templates;
 
 /// What inputs of a target look like, which decides how they are mutated.
@@ -80,8 +81,8 @@ pub static TARGETS: &[Target] = &[
     languages::STORY,
     languages::LIQUID,
     languages::LEAF,
-    languages::CALC,
-    languages::ARITHMETIC,
+    sums::CALC,
+    sums::ARITHMETIC,
     languages::VERBATIM,
     small::SMALL,
     small::TIMES,

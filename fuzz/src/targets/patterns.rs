@@ -59,7 +59,7 @@ pub(super) const PATTERN: Target = Target {
         "\\d{9}",
     ],
     longest: 2 << 10,
-    fixed: 3_000,
+    fixed: 600,
     seeds: || {
         let row =
             |row: &serde_json::Value| Some(format!("/{}/{}\n{}", row["source"].as_str()?, row["flags"].as_str()?, row["input"].as_str()?));
@@ -93,7 +93,7 @@ pub(super) const KEYS: Target = Target {
     shape: Shape::Bytes,
     words: &["a", "aa", "ab", "\n", " ", "İ", "ß", "ſ", "K", "_", "word", "Word", "é"],
     longest: 2 << 10,
-    fixed: 10_000,
+    fixed: 2_500,
     seeds: || {
         ["lamp\nboat\na lamp in a boat", "a\naa\naaa\naaaaaaaaaa", "İstanbul\nſ\nistanbul S ſ İSTANBUL"]
             .map(|text| text.as_bytes().to_vec())

@@ -55,7 +55,7 @@ pub(super) const REPLY: Target = Target {
         "\\u0000",
     ],
     longest: 8 << 10,
-    fixed: 10_000,
+    fixed: 5_000,
     seeds: || {
         let call = json!([{ "index": 0, "id": "c1", "type": "function", "function": { "name": "look", "arguments": "{\"at\":\"sea\"}" } }]);
         let whole = json!({ "choices": [{ "index": 0, "message": { "role": "assistant", "content": "Well.", "reasoning_content": "Hm.", "tool_calls": call }, "finish_reason": "stop" }], "usage": { "prompt_tokens": 3 } });

@@ -99,7 +99,7 @@ pub(super) const TOML: Target = Target {
     shape: Shape::Toml,
     words: WORDS,
     longest: 8 << 10,
-    fixed: 400,
+    fixed: 1_500,
     seeds: || [seeds::files("rules", "toml", 6 << 10), seeds::files("tests/edits", "toml", 8 << 10)].concat(),
     run: |input| alone("f.toml", input),
 };
@@ -110,7 +110,7 @@ pub(super) const JSON: Target = Target {
     shape: Shape::Json,
     words: WORDS,
     longest: 8 << 10,
-    fixed: 400,
+    fixed: 2_000,
     seeds: || {
         let toml = seeds::files("rules", "toml", 6 << 10);
         let read = toml.iter().filter_map(|bytes| toml::from_str::<serde_json::Value>(&text(bytes)).ok());
@@ -216,7 +216,7 @@ pub(super) const FORMAT: Target = Target {
     shape: Shape::Toml,
     words: WORDS,
     longest: 4 << 10,
-    fixed: 3_000,
+    fixed: 1_500,
     seeds: || seeds::files("rules", "toml", 3 << 10),
     run: |input| {
         use tapster::format::format;

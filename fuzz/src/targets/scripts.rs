@@ -78,7 +78,7 @@ pub(super) const SCRIPT: Target = Target {
         "zip(",
     ],
     longest: 2 << 10,
-    fixed: 2_000,
+    fixed: 900,
     seeds: || seeds::files("examples", "rhai", 8 << 10),
     run: |input| {
         static SCOPE: LazyLock<Map> = LazyLock::new(|| {

@@ -38,7 +38,7 @@ pub(super) const SESSIONS: Target = Target {
     shape: Shape::Json,
     words: WORDS,
     longest: 8 << 10,
-    fixed: 100,
+    fixed: 300,
     seeds: || {
         let write = |tag: &str, based_on: Json| json!({ "tag": tag, "based_on": based_on, "value": { "n": [1, 2.5, "é"] }, "keep": { "versions": 2 } });
         let calls = json!([
@@ -128,7 +128,7 @@ pub(super) const TEMPLATES: Target = Target {
     shape: Shape::Json,
     words: WORDS,
     longest: 4 << 10,
-    fixed: 300,
+    fixed: 3_000,
     seeds: || {
         let calls = json!([{ "do": "put", "id": "a", "text": "{}" }, { "do": "get", "id": "a" }, { "do": "put", "id": "a", "text": "{ }", "replace": true }, { "do": "list" }, { "do": "remove", "id": "a" }, { "do": "put", "id": "Ä/../CON ", "text": "x" }]);
         vec![calls.to_string().into_bytes()]

@@ -112,7 +112,7 @@ pub(super) const TEMPLATE: Target = Target {
     shape: Shape::Json,
     words: WORDS,
     longest: 16 << 10,
-    fixed: 1_000,
+    fixed: 900,
     seeds: templates,
     run: |input| {
         let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: input.to_vec() };
@@ -132,7 +132,7 @@ pub(super) const TASK: Target = Target {
     shape: Shape::Json,
     words: WORDS,
     longest: 32 << 10,
-    fixed: 20,
+    fixed: 10,
     seeds: || {
         templates()
             .iter()
@@ -142,6 +142,9 @@ pub(super) const TASK: Target = Target {
     },
     run: |input| {
         let Ok(mut tree) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
+        if !tree.is_object() || !tree["template"].is_object() {
+            return Verdict::Refused;
+        }
         tree["template"]["id"] = "t".into();
         tree["task"] = tree["template"]["task"].clone();
         tree["max_tokens"] = 160.into();

@@ -78,7 +78,15 @@ impl Key {
 }
 
 fn stands(text: &str, key: &str, edge: Edge) -> bool {
-    text.match_indices(key).any(|(at, found)| edge.fits(text, at, at + found.len()))
+    // occurrences may overlap: of `}}}` in `r}}}}`, only the second is no part of a word
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(key)).map(|at| from + at) {
+        if edge.fits(text, at, at + key.len()) {
+            return true;
+        }
+        from = at + key.chars().next().map_or(1, char::len_utf8);
+    }
+    false
 }
 
 impl Edge {
