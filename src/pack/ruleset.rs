@@ -92,8 +92,10 @@ impl Ruleset {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, PackError> {
-        let _bounded = suggest::bounded();
+        let layering = suggest::bounded();
         let Loaded { pack, allowed, unread, mut report, sources, removed } = super::load(start, overlays, library);
+        drop(layering);
+        let _compiling = suggest::bounded();
         let Some(pack) = pack else {
             causes::wrong_pack(&mut report);
             return Err(PackError { report, sources });

@@ -3,14 +3,14 @@
 //! A cell named `when`, `where` or `that` is a condition; a reference, a text with holes or a value form is an
 //! expression; everything else is a literal. Only here can a [`Value::Rule`] come from.
 
-use crate::diag::{Data, Field, Node, Table};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Table};
 use crate::model::{Map, RuleRef, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::terms::Expr;
 use crate::terms::names;
-use crate::terms::names::is_reference;
+use crate::terms::names::{is_form, is_reference};
 
 /// A table of fields as a value. `conditions`: `when`, `where` and `that` hold conditions.
 pub fn table(cx: &mut CompileContext<'_>, fields: &Table, conditions: bool) -> Map {
@@ -85,5 +85,30 @@ fn refers(node: &Node) -> bool {
         Data::Table(t) => names::is_form(t),
         Data::List(l) => l.iter().any(refers),
         _ => false,
+    }
+}
+
+/// A literal must be of the type that its path is declared with; references and expressions are of any.
+pub(super) fn check_types(cx: &mut CompileContext<'_>, prefix: &str, table: &Table, depth: usize) {
+    for (key, field) in table {
+        let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
+        if let Data::Table(inner) = &field.node.data {
+            if depth < 8 && !is_form(inner) {
+                check_types(cx, &path, inner, depth + 1);
+            }
+            continue;
+        }
+        if let Some(near) = cx.names.near_described(&path).map(str::to_owned) {
+            let complaint = Diagnostic::new(Code::NameNearly, format!("`{path}` is described nowhere, and is nearly `{near}`"));
+            let help = format!("write `{near}` if that is meant; otherwise describe `{path}` with a [[path]] row");
+            cx.warn(complaint.at(field.key).help(help));
+        }
+        let Some(kind) = cx.names.paths.get(path.as_str()).map(|declared| declared.kind) else { continue };
+        if !kind.accepts(&field.node.data) {
+            cx.rule = format!("value {path}");
+            let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
+            let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());
+            cx.fail(Code::SchemaType, field.node.span, message, Some(help));
+        }
     }
 }

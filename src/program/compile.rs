@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, Table};
+use crate::diag::{Code, Node, Report, Span, Table};
 use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value, WorkLimits};
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::syntax::{CompileContext, scripts};
 use crate::terms::ledger::{Account, Ruler};
-use crate::terms::names::is_form;
 use crate::terms::rules::{Form, Limits, TableRows};
 use crate::terms::{Expr, Rules};
 use crate::text::script::ScriptLimits;
@@ -124,7 +123,7 @@ fn apart(cx: &mut CompileContext<'_>, conditions: &[Apart]) -> FxHashMap<Span, u
 fn values(cx: &mut CompileContext<'_>) -> Value {
     cx.rule = "values".into();
     let pack = cx.pack;
-    check_types(cx, "", &pack.values, 0);
+    cells::check_types(cx, "", &pack.values, 0);
     let own = Value::map(cells::table(cx, &pack.values, false));
     let mut defaults = Value::map(Map::default());
     for (name, row) in pack.tables.get("path").into_iter().flatten() {
@@ -135,31 +134,6 @@ fn values(cx: &mut CompileContext<'_>) -> Value {
         }
     }
     own.over(defaults)
-}
-
-/// A literal must be of the type that its path is declared with; references and expressions are of any.
-fn check_types(cx: &mut CompileContext<'_>, prefix: &str, table: &Table, depth: usize) {
-    for (key, field) in table {
-        let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
-        if let Data::Table(inner) = &field.node.data {
-            if depth < 8 && !is_form(inner) {
-                check_types(cx, &path, inner, depth + 1);
-            }
-            continue;
-        }
-        if let Some(near) = cx.names.near_described(&path).map(str::to_owned) {
-            let complaint = Diagnostic::new(Code::NameNearly, format!("`{path}` is described nowhere, and is nearly `{near}`"));
-            let help = format!("write `{near}` if that is meant; otherwise describe `{path}` with a [[path]] row");
-            cx.warn(complaint.at(field.key).help(help));
-        }
-        let Some(kind) = cx.names.paths.get(path.as_str()).map(|declared| declared.kind) else { continue };
-        if !kind.accepts(&field.node.data) {
-            cx.rule = format!("value {path}");
-            let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
-            let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());
-            cx.fail(Code::SchemaType, field.node.span, message, Some(help));
-        }
-    }
 }
 
 fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {

@@ -7,6 +7,7 @@ use super::stale::changed_verb;
 use super::{MAX_COMPLAINTS, Merger};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, suggest};
 use crate::model::pack::Row;
+use crate::template;
 
 /// The most names of lower rows that names of new rows are compared with in total. The comparison is cheap for names of
 /// different lengths, so this is enough for a thousand new rows over the largest packs.
@@ -53,7 +54,8 @@ impl Merger<'_> {
         let is_same =
             |(key, field): (&Arc<str>, &Field)| old.fields.get(key).is_some_and(|below| below.node.to_json() == field.node.to_json());
         let changes = new.replace || new.is_new || new.edit.is_some() || new.place.is_some() || !new.fields.iter().all(is_same);
-        if self.overlay.is_none() || changes {
+        // a template that lies in a pack is laid over that pack as the one that is built
+        if self.overlay.is_none() || changes || &*new.table == template::KIND {
             return None;
         }
         let why = if new.fields.is_empty() { "it has no key besides its name" } else { "all its keys are as in the row below" };

@@ -43,7 +43,7 @@ fn text_of(plan: &Plan) -> String {
 }
 
 /// The steps that a build with one such pass takes by itself.
-const LITTLE: u64 = 200_000;
+const LITTLE: u64 = 1_000_000;
 
 fn is_bounded(plan: Result<Plan, BuildError>) -> String {
     let error = plan.err().unwrap_or_else(|| panic!("the build has no bound"));

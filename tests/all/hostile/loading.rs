@@ -36,7 +36,7 @@ fn suggestions_for_thousands_of_unknown_names_end() {
     let error = own::pack("", &[("scene.toml", &scene), ("pipeline.toml", &rules)]).err().unwrap();
     let unknown = error.report.items().iter().filter(|d| d.message.contains("there is no scene path")).count();
     let near = error.report.items().iter().filter(|d| d.help.as_ref().is_some_and(|help| help.contains("did you mean"))).count();
-    assert_eq!(unknown, 1_500);
+    assert_eq!(unknown, 300, "the others are counted");
     assert!((1..200).contains(&near), "{near} suggestions");
 }
 
@@ -44,8 +44,8 @@ fn suggestions_for_thousands_of_unknown_names_end() {
 fn more_mistakes_than_anyone_reads_are_counted_as_one() {
     let unknown: Vec<String> = (0..5_000).map(|n| format!("\"$x{n}.y\"")).collect();
     let told = told(&[("pipeline.toml", &pipeline(&format!("[[value]]\nname = \"v\"\nis = [{}]\n", unknown.join(", "))))]);
-    assert!(told.matches("there is no scene path").count() <= 2_000);
-    assert!(told.contains("the others are not reported"), "the rest is told");
+    assert!(told.matches("there is no scene path").count() <= 300);
+    assert!(told.contains("more errors are not shown"), "the rest is told");
 }
 
 #[test]

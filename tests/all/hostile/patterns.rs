@@ -6,7 +6,7 @@ use tapster::text::pattern::{Bound, Fault, Pattern};
 use tapster::text::work::Door;
 
 /// The steps that a build may take at most by default.
-const BUDGET: u64 = 100_000_000;
+const BUDGET: u64 = 150_000_000;
 
 fn refused(source: &str, flags: &str) -> String {
     let door = Door::join();
