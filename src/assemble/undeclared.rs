@@ -17,15 +17,24 @@ const MOST_KEYS: usize = 500;
 
 /// Warns of the scene's paths that no rule of the pack declares.
 pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
-    for path in undeclared(rules, &scene.data) {
-        let near = suggest::nearest(&path, rules.programs().rules.names.path_names());
-        let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        st.warn(Code::SceneField, format!("no rule of pack `{}` reads `{path}`{help}", rules.pack().name));
+    for (_, message) in unread(rules, &scene.data) {
+        st.warn(Code::SceneField, message);
     }
     for misfit in misfits(rules, &scene.data) {
         let code = if misfit.is_type { Code::SceneType } else { Code::SceneField };
         st.warn_with(code, misfit.message, Some(misfit.help), None);
     }
+}
+
+/// The paths of a scene that no rule of the pack declares, each with what is said of it.
+pub(crate) fn unread(rules: &Ruleset, data: &Value) -> Vec<(String, String)> {
+    let said = |path: String| {
+        let near = suggest::nearest(&path, rules.programs().rules.names.path_names());
+        let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let message = format!("no rule of pack `{}` reads `{path}`{help}", rules.pack().name);
+        (path, message)
+    };
+    undeclared(rules, data).into_iter().map(said).collect()
 }
 
 fn undeclared(rules: &Ruleset, data: &Value) -> Vec<String> {

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
-use crate::diag::{Diagnostic, Report, Sources, render};
+use crate::diag::{Diagnostic, Report, Sources, Span, render};
 
 use super::stop::{Exit, Stop};
 
@@ -87,13 +87,15 @@ pub(super) struct Show<'a, 'io> {
     failed: Option<std::io::Error>,
     /// Folders in which packs are searched too: those of the scene and of the pack that were named.
     pub(super) near: Vec<PathBuf>,
+    /// Where the scene file says what a build may warn of, by the message of the warning; with the file.
+    pub(super) places: Option<(Vec<(String, Span)>, Sources)>,
     /// Diagnostics that are kept instead of written, for a verb that counts them.
     kept: Option<Vec<(Report, Sources)>>,
 }
 
 impl<'a, 'io> Show<'a, 'io> {
     pub(super) fn new(io: &'a mut Io<'io>, globals: &Globals, paint: bool) -> Self {
-        Self { io, format: globals.format, errors: globals.error_format, paint, failed: None, near: Vec::new(), kept: None }
+        Self { io, format: globals.format, errors: globals.error_format, paint, failed: None, near: Vec::new(), places: None, kept: None }
     }
 
     /// Whether results are requested as JSON.
@@ -170,7 +172,19 @@ impl<'a, 'io> Show<'a, 'io> {
             let message = if times > 1 { format!("{} ({times} times)", warning.message) } else { warning.message.clone() };
             Diagnostic { message, ..warning.clone() }
         });
-        self.report(&shown.collect(), sources);
+        let (placed, others): (Vec<Diagnostic>, Vec<Diagnostic>) = shown.partition(|warning| self.place_of(warning).is_some());
+        self.report(&others.into_iter().collect(), sources);
+        if let Some((_, sources)) = self.places.clone() {
+            let at = |warning: Diagnostic| Diagnostic { span: self.place_of(&warning), ..warning };
+            let placed: Report = placed.into_iter().map(at).collect();
+            self.report(&placed, &sources);
+        }
+    }
+
+    /// Where the scene file says what a warning without a place is about.
+    fn place_of(&self, warning: &Diagnostic) -> Option<Span> {
+        let (places, _) = self.places.as_ref().filter(|_| warning.span.is_none())?;
+        places.iter().find(|(message, _)| *message == warning.message).map(|(_, span)| *span)
     }
 
     /// Writes information that has no place.

@@ -50,6 +50,8 @@ pub(in crate::cli) struct Parts {
     pub(in crate::cli) draws: Option<Vec<f64>>,
     /// The table `scene` of the scene file as it is written, with the text that it stands in.
     pub(in crate::cli) written: Option<(Node, Sources)>,
+    /// The whole scene file in the same way.
+    pub(in crate::cli) top: Option<(Node, Sources)>,
     /// Values of the scene; they override those of all files.
     pub(in crate::cli) scene: Value,
     /// Single paths; they override everything else.

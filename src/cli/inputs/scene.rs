@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document, misfits};
+use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document, misfits, unread};
 use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources};
 use crate::import::{self, Container, Contents};
 use crate::model::{Map, Scene, Value};
@@ -55,7 +55,7 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
     for (path, value) in parts.set.iter().filter(|(_, value)| value.as_map().is_some()) {
         scene.set(path, value.clone());
     }
-    check(parts, rules, &scene)?;
+    check(parts, rules, &scene, show)?;
     scene.strict = parts.strict;
     // a fixed seed, so that two runs give the same prompt
     scene.seed = parts.seed.clone().unwrap_or_else(|| "0".to_owned());
@@ -65,9 +65,16 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
 
 /// Refuses values of the scene file and of flags that are not of their declared type. Those of other files are only warned
 /// of, by the build.
-fn check(parts: &Parts, rules: &Ruleset, scene: &Scene) -> Result<(), Stop> {
+fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<(), Stop> {
     let mut report = Report::default();
     let mut found = misfits(rules, &scene.data);
+    show.places = parts.top.as_ref().map(|(root, sources)| {
+        let words = found.iter().filter(|misfit| !misfit.is_type).map(|misfit| (misfit.path.clone(), misfit.message.clone()));
+        // beside `scene`, a scene file has some of its paths as keys of its own
+        let node = |path: &str| root.get("scene").and_then(|scene| node_at(scene, path)).or_else(|| root.get(path));
+        let at = |(path, message): (String, String)| Some((message, node(&path)?.span));
+        (words.chain(unread(rules, &scene.data)).filter_map(at).collect(), sources.clone())
+    });
     // a value of the file that is no table gives way to the tables of other parts
     found.extend(misfits(rules, &parts.scene));
     let mut told: Vec<String> = Vec::new();

@@ -108,6 +108,7 @@ impl SceneReader {
         for (key, field) in table {
             self.key(key, field);
         }
+        self.parts.top = Some((root.clone(), self.sources.clone()));
     }
 
     fn key(&mut self, key: &str, field: &Field) {
