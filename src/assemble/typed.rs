@@ -1,14 +1,14 @@
 //! Values of a scene that are not of the type that the pack declares, or not among the words that it knows.
 //!
-//! Only declared paths are looked up, and the items of lists that the scene fills as far as they are few, so the cost is
-//! small compared to a build.
+//! The tables of the scene are walked as far as the pack declares paths in them, and the items of lists that the scene
+//! fills as far as they are few, so the cost is small compared to a build.
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::suggest;
-use crate::model::Value;
+use crate::model::{Map, Value};
 use crate::pack::Ruleset;
 use crate::terms::names::{Names, Type};
 
@@ -16,6 +16,8 @@ use crate::terms::names::{Names, Type};
 const MOST: usize = 20;
 /// How many elements of a list are looked into: a chat is as long as it is.
 const MOST_ELEMENTS: usize = 64;
+/// How many keys of one table are looked at.
+const MOST_KEYS: usize = 1_000;
 /// How many different keys are compared with all fields of the pack.
 const MOST_COMPARED: usize = 300;
 /// How deep lists inside of items are looked into.
@@ -39,8 +41,11 @@ pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
     let rules = &rules.programs().rules;
     let names = &rules.names;
     let mut search = Search { names, found: Vec::new(), near: FxHashMap::default(), compared: 0 };
-    search.paths(data);
-    let filled: Vec<&Arc<str>> = rules.lists.iter().map(|list| list.from.as_ref().unwrap_or(&list.name)).collect();
+    let filled: FxHashSet<&str> = rules.lists.iter().map(|list| &**list.from.as_ref().unwrap_or(&list.name)).collect();
+    if let Some(map) = data.as_map() {
+        search.paths("", map, &filled);
+    }
+    search.found.sort_by(|a, b| a.path.cmp(&b.path));
     for list in &rules.lists {
         let from = list.from.as_ref().unwrap_or(&list.name);
         let Some(value) = data.at(from) else { continue };
@@ -51,12 +56,6 @@ pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
             search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), Type::Table, element)));
         }
         search.items(&list.rows, from, elements, 0);
-    }
-    // lists that rules read without a list of the pack
-    for path in names.paths.keys().filter(|path| !filled.contains(path)) {
-        if let Some(elements) = data.at(path).and_then(Value::as_list) {
-            search.items(&[], path, elements, 1);
-        }
     }
     search.found.truncate(MOST);
     search.found
@@ -81,28 +80,32 @@ struct Search<'r> {
 }
 
 impl<'r> Search<'r> {
-    /// Declared paths, and tables that declared paths are below.
-    fn paths(&mut self, data: &Value) {
+    /// Declared paths, tables that declared paths are below, and lists that rules read without a list of the pack. The
+    /// scene is walked and not the declarations, because a scene has few of the paths that a pack declares.
+    fn paths(&mut self, above: &str, map: &Map, filled: &FxHashSet<&str>) {
         let names = self.names;
-        for (path, declared) in &names.paths {
-            if declared.kind == Type::Any && !names.words.contains_key(path) {
-                continue;
+        for (key, value) in map.iter().take(MOST_KEYS).filter(|(_, value)| !value.is_null()) {
+            let path = if above.is_empty() { key.to_string() } else { format!("{above}.{key}") };
+            let has_paths_below = names.has_paths_below(&path);
+            if let Some((path, declared)) = names.paths.get_key_value(path.as_str()) {
+                if !declared.kind.holds(value) {
+                    self.found.push(wrong_type(path, declared.kind, value));
+                } else if let Some(words) = names.words.get(path)
+                    && let Some(word) = value.as_str().filter(|word| !word.is_empty() && !words.iter().any(|known| **known == **word))
+                {
+                    self.found.push(unknown_word(path, word, words));
+                }
+                if let Some(elements) = value.as_list().filter(|_| !filled.contains(&**path)) {
+                    self.items(&[], path, elements, 1);
+                }
+            } else if has_paths_below && is_single(value) {
+                self.found.push(wrong_type(&path, Type::Table, value));
             }
-            let Some(value) = data.at(path).filter(|value| !value.is_null()) else { continue };
-            if !declared.kind.holds(value) {
-                self.found.push(wrong_type(path, declared.kind, value));
-            } else if let Some(words) = names.words.get(path)
-                && let Some(word) = value.as_str().filter(|word| !word.is_empty() && !words.iter().any(|known| **known == **word))
-            {
-                self.found.push(unknown_word(path, word, words));
+            if let Some(map) = value.as_map().filter(|_| has_paths_below) {
+                self.paths(&path, map, filled);
             }
             if self.found.len() >= MOST {
                 return;
-            }
-        }
-        for path in names.prefixes().filter(|path| !names.paths.contains_key(*path)) {
-            if let Some(value) = data.at(path).filter(|value| is_single(value)) {
-                self.found.push(wrong_type(path, Type::Table, value));
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Paths come from `[[path]]` and `[[state]]` rows, from the pack's values, and from passes that set them; fields
 //! come from `[[field]]` rows (`rowtype/field`). A reference to any other name is an error with a suggestion.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -194,7 +194,7 @@ pub struct Names {
     pub words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// By the name of a field, the words that its value usually is.
     pub field_words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
-    prefixes: BTreeSet<String>,
+    prefixes: FxHashSet<String>,
     /// Fields by row type.
     pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
     /// By row type and field, the row types of the elements that a list in the field has.
@@ -386,9 +386,10 @@ impl Names {
         near_in(self.field_words.get(field)?, word)
     }
 
-    /// The paths that declared paths are below, such as `names` for `names.char`.
-    pub fn prefixes(&self) -> impl Iterator<Item = &str> {
-        self.prefixes.iter().map(String::as_str)
+    /// Whether declared paths are below a path, as `names.char` is below `names`.
+    #[must_use]
+    pub fn has_paths_below(&self, path: &str) -> bool {
+        self.prefixes.contains(path)
     }
 
     /// Whether a field is known: declared for one of these row types; if none are given, for any row type or table.
