@@ -291,8 +291,8 @@ impl CompileContext<'_> {
                 let mut known: Vec<Arc<str>> = self.pack.tables.get("slot").into_iter().flat_map(|r| r.keys().cloned()).collect();
                 known.extend(self.names.regions.keys().cloned());
                 if !known.iter().any(|k| k.as_ref() == text) {
-                    let near = if self.may_compare(known.len()) { suggest::help(text, known.iter().map(AsRef::as_ref)) } else { None };
-                    let help = near.or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
+                    let help = suggest::help(text, known.iter().map(AsRef::as_ref))
+                        .or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
                     self.fail_for_row(
                         (&["slot", "region"], text),
                         Code::NoAnchorRow,

@@ -93,8 +93,6 @@ pub struct CompileContext<'p> {
     pub(super) branches: usize,
     /// Finds the places of references in texts.
     places: inside::Finder,
-    /// How many names were compared for "did you mean" so far.
-    pub(super) compared: usize,
     /// How many declared words were compared with words of rules so far.
     pub(super) looked: usize,
     /// How many errors and how many other diagnostics were found so far.
@@ -137,7 +135,6 @@ impl<'p> CompileContext<'p> {
             deepest: 0,
             branches: 0,
             places: inside::Finder::default(),
-            compared: 0,
             looked: 0,
             found: [0; 2],
             pack,
@@ -322,9 +319,8 @@ impl<'p> CompileContext<'p> {
         };
         if !self.names.knows_field(types.as_deref(), name) {
             let known: Vec<String> = self.names.field_names(types.as_deref()).map(str::to_owned).collect();
-            let may_compare = self.may_compare(known.len());
             let of = types.map(|t| format!("`{}` items have no", t.join("` or `")));
-            let near = suggest::help(name, known.iter().map(String::as_str).filter(|_| may_compare));
+            let near = suggest::help(name, known.iter().map(String::as_str));
             let help = near.or_else(|| Some("declare it as a [[field]] row".into()));
             let message = format!("{} field `{name}`", of.as_deref().unwrap_or("there is no"));
             self.fail_for(name, Code::NameUnknown, span, message, help);

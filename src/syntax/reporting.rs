@@ -7,8 +7,6 @@ use crate::diag::{Code, Diagnostic, Severity, Span, suggest};
 
 use super::context::CompileContext;
 
-/// The most names that are compared for "did you mean" in total.
-const MAX_COMPARED: usize = 500_000;
 /// The most declared words that are compared with the words of rules in total.
 const MAX_LOOKED: usize = 2_000_000;
 /// The most errors that are kept, and the most other diagnostics. Fewer are shown.
@@ -40,13 +38,6 @@ impl CompileContext<'_> {
     /// Adds a diagnostic about the current rule.
     pub fn warn(&mut self, d: Diagnostic) {
         self.push(d, None);
-    }
-
-    /// Whether so many names may be compared with an unknown one. Comparing is slow, and a pack may have many names of
-    /// both kinds: after a while, unknown names are reported without a suggestion.
-    pub fn may_compare(&mut self, names: usize) -> bool {
-        self.compared = self.compared.saturating_add(names);
-        self.compared <= MAX_COMPARED
     }
 
     /// Whether so many words may be searched for one that a word is a slip of. Says once that they may not.
@@ -82,9 +73,7 @@ impl CompileContext<'_> {
 
     /// Reports a name that nothing defines.
     pub fn unknown<'a>(&mut self, what: &str, name: &str, span: Span, known: impl IntoIterator<Item = &'a str>) {
-        let known: Vec<&str> = known.into_iter().collect();
-        let near = if self.may_compare(known.len()) { suggest::help(name, known) } else { None };
-        let help = near.or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is")));
+        let help = suggest::help(name, known).or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is")));
         self.fail_for_row((tables_of(what), name), Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
     }
 
@@ -129,9 +118,7 @@ impl CompileContext<'_> {
 
     /// Reports a path that nothing declares.
     pub(super) fn unknown_path(&mut self, path: &str, span: Span) {
-        let may_compare = self.may_compare(self.names.paths.len());
-        let known = self.names.path_names().filter(|_| may_compare);
-        let near = suggest::nearest(path, known).map(|near| format!("did you mean `{near}`?"));
+        let near = suggest::nearest(path, self.names.path_names()).map(|near| format!("did you mean `{near}`?"));
         let head = path.split('.').next().unwrap_or(path);
         let name = path.strip_prefix("state.");
         let help = match (near, name) {
