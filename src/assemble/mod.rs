@@ -13,6 +13,7 @@ mod undeclared;
 
 #[cfg(feature = "cli")]
 pub(crate) use typed::misfits;
+#[cfg(feature = "cli")]
 pub(crate) use undeclared::unread;
 
 use crate::engine::{BuildError, door, hooks_of, state, watched};
