@@ -399,8 +399,8 @@ impl<'a> Reader<'a> {
         (self.is_name(n) || self.word(n) == "global" && next == "::")
             && !matches!(before, "." | "?." | "::")
             && !BEFORE_NAMES.contains(&before)
-            // the key of a table, or a case
-            && !(next == ":" || next == "=>")
+            // the key of a table
+            && next != ":"
     }
 
     /// Wraps the chain that begins at a name.
@@ -419,7 +419,7 @@ impl<'a> Reader<'a> {
         }
         let next = self.word(n);
         let assigned = matches!(next, "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "**=" | "<<=" | ">>=" | "&=" | "|=" | "^=");
-        if assigned || next == "=>" || (n == start + 1 && self.is_receiver(start)) {
+        if assigned || (n == start + 1 && self.is_receiver(start)) {
             return;
         }
         let (Some(first), Some(last)) = (self.tokens.get(start), n.checked_sub(1).and_then(|n| self.tokens.get(n))) else { return };
