@@ -66,6 +66,16 @@ fn is_single(value: &Value) -> bool {
     matches!(value, Value::Text(_) | Value::Int(_) | Value::Num(_) | Value::Bool(_))
 }
 
+/// What the pack says of one key of a list's items, looked up once for each list.
+#[derive(Clone, Copy)]
+struct Known<'r> {
+    kind: Option<Type>,
+    /// The field that the key is with a slip.
+    near: Option<&'r str>,
+    /// The field has usual words.
+    has_words: bool,
+}
+
 /// Row types, and the key of an item.
 type Key = (Vec<Arc<str>>, Arc<str>);
 
@@ -114,24 +124,23 @@ impl<'r> Search<'r> {
     /// into for keys only, unless the pack declares the row types of their elements.
     fn items(&mut self, rows: &[Arc<str>], at: &str, elements: &[Value], depth: usize) {
         let names = self.names;
+        let mut known: FxHashMap<&Arc<str>, Known> = FxHashMap::default();
         // of long lists the end counts, where the newest messages are
         for (n, element) in elements.iter().enumerate().skip(elements.len().saturating_sub(MOST_ELEMENTS)) {
             for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
                 if self.found.len() >= MOST {
                     return;
                 }
-                let kind = match &**field {
-                    "enabled" => Some(Type::Boolean),
-                    _ if !rows.is_empty() => names.field_type(Some(rows), field),
-                    _ => None,
-                };
+                let known = *known.entry(field).or_insert_with(|| self.known(rows, field));
                 let path = || format!("{at}.{n}.{field}");
-                if let Some(kind) = kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
+                if let Some(kind) = known.kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
                     self.found.push(wrong_type(&path(), kind, value));
-                } else if let Some(near) = self.near_field(rows, field) {
+                } else if let Some(near) = known.near {
                     let message = format!("no rule reads `{}`", path());
                     self.found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
-                } else if let Some((word, near)) = value.as_str().and_then(|word| Some((word, names.near_word(field, word)?))) {
+                } else if let Some((word, near)) =
+                    value.as_str().filter(|_| known.has_words).and_then(|word| Some((word, names.near_word(field, word)?)))
+                {
                     let message = format!("`{}` is seldom `{word}`", path());
                     self.found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
                 } else if let Some(inner) = value.as_list().filter(|_| depth < MOST_DEPTH) {
@@ -140,6 +149,15 @@ impl<'r> Search<'r> {
                 }
             }
         }
+    }
+
+    fn known(&mut self, rows: &[Arc<str>], field: &Arc<str>) -> Known<'r> {
+        let kind = match &**field {
+            "enabled" => Some(Type::Boolean),
+            _ if !rows.is_empty() => self.names.field_type(Some(rows), field),
+            _ => None,
+        };
+        Known { kind, near: self.near_field(rows, field), has_words: self.names.field_words.contains_key(field) }
     }
 
     fn near_field(&mut self, rows: &[Arc<str>], field: &Arc<str>) -> Option<&'r str> {

@@ -407,13 +407,11 @@ impl Names {
     /// The type of a field, if all row types that have it agree.
     #[must_use]
     pub fn field_type(&self, types: Option<&[Arc<str>]>, field: &str) -> Option<Type> {
-        let mut found = self
-            .fields
-            .iter()
-            .filter(|(t, _)| types.is_none_or(|types| types.contains(t)))
-            .filter_map(|(_, fields)| fields.get(field).map(|d| d.kind));
-        let first = found.next()?;
-        found.all(|t| t == first).then_some(first)
+        let kind = |fields: &BTreeMap<Arc<str>, Declared>| fields.get(field).map(|declared| declared.kind);
+        match types {
+            Some(types) => agreed(types.iter().filter_map(|t| self.fields.get(t)).filter_map(kind)),
+            None => agreed(self.fields.values().filter_map(kind)),
+        }
     }
 
     /// The fields of these row types, or all fields, for suggestions.
@@ -425,6 +423,12 @@ impl Names {
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
         self.paths.keys().map(AsRef::as_ref)
     }
+}
+
+/// The type that all of these are.
+fn agreed(mut kinds: impl Iterator<Item = Type>) -> Option<Type> {
+    let first = kinds.next()?;
+    kinds.all(|kind| kind == first).then_some(first)
 }
 
 /// The word of a list that another word, which is none of them, is with a slip.
