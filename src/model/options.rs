@@ -156,6 +156,13 @@ impl Options {
         Value::map(self.iter().map(value).collect())
     }
 
+    /// Those of the given values that options can have.
+    pub(crate) fn usable(&self, given: &Value) -> Value {
+        let fits = |name: &str, value: &Value| self.get(name).is_some_and(|option| option.refuses(value).is_none());
+        let kept = given.as_map().into_iter().flat_map(|map| map.iter()).filter(|(name, value)| fits(name, value));
+        Value::map(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
     /// All options as JSON, from which a form can be drawn; `set` are the values that are set, as for
     /// [`values`](Self::values).
     #[must_use]
