@@ -19,6 +19,7 @@ mod allow;
 mod bundle;
 mod causes;
 mod columns;
+mod declared_schema;
 mod directives;
 mod edits;
 mod extends;
