@@ -36,7 +36,7 @@ fn load(packs: Vec<PackFiles>, overlays: &[&str]) -> Result<Ruleset, tapster::Pa
 
 /// The errors of a pack with these options, as `code: message (help)`.
 fn errors(options: &str) -> Vec<String> {
-    match load(vec![pack("p", "", options, READS)], &[]) {
+    match load(own(options), &[]) {
         Ok(rules) => rules.warnings().items().iter().map(ToString::to_string).collect(),
         Err(error) => error.report.items().iter().map(ToString::to_string).collect(),
     }
@@ -62,34 +62,18 @@ max = 5
 
 /// Rules that read all options.
 const READS: &str = r#"
-[[path]]
-name = "said"
-type = "any"
-doc = "What the program has read."
-[[list]]
-name = "blocks"
-rows = ["block"]
-doc = "Blocks."
-[[field]]
-name = "block/text"
-type = "text"
-doc = "Text."
 [[program]]
-name = "build"
+name = "say"
 over = "blocks"
 [[pass]]
-name = "build/say"
+name = "say/say"
 do = "set"
 set = { "$said" = { value = "$option" } }
 "#;
 
-const SCENE: &str = "";
-
+/// A pack over `base` whose program `say` reads all options.
 fn own(options: &str) -> Vec<PackFiles> {
-    let rules = READS.replace("[[path]]\nname = \"said\"\ntype = \"any\"\ndoc = \"What the program has read.\"\n", "");
-    let rules = rules.split("[[list]]").next().unwrap().to_owned() + &rules[rules.find("[[program]]").unwrap()..];
-    let _ = SCENE;
-    vec![pack("p", "extends = [\"base\"]", options, &rules.replace("build/say", "say/say").replace("name = \"build\"", "name = \"say\""))]
+    vec![pack("p", "extends = [\"base\"]", options, READS)]
 }
 
 fn said(rules: &Ruleset, scene: &Scene) -> serde_json::Value {
