@@ -223,7 +223,7 @@ impl Check<'_> {
 
     /// Whether files of this kind hold rows for programs.
     fn may_hold_rows(&self) -> bool {
-        !self.root.get("kind").and_then(Node::as_text).is_none_or(|kind| matches!(kind, "pack" | "case" | "template"))
+        !self.root.get("kind").and_then(Node::as_text).is_none_or(|kind| matches!(kind, "pack" | "template"))
     }
 
     /// One diagnostic for a value that fits none of several forms, about the form that was most likely intended.

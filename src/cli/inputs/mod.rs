@@ -87,7 +87,7 @@ pub(in crate::cli) struct Inputs {
     set: Vec<String>,
     /// Sets one option of the pack; `tapster options` lists them.
     #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true, help_heading = "Scene")]
-    option: Vec<String>,
+    choose: Vec<String>,
     /// How tokens are counted: cl100k, o200k, words, chars/4 …
     #[arg(long, value_name = "NAME", help_heading = "Scene")]
     tokenizer: Option<String>,
@@ -159,7 +159,7 @@ impl Inputs {
 
     /// Refuses to build from nothing: neither a scene nor any part of one is named, and none lies here.
     pub(in crate::cli) fn require_scene(&self) -> Result<(), Stop> {
-        let is_said = self.scene.is_some() || self.names_parts() || self.message.is_some() || !self.set.is_empty() || !self.option.is_empty();
+        let is_said = self.scene.is_some() || self.names_parts() || self.message.is_some() || !self.set.is_empty() || !self.choose.is_empty();
         if is_said || self.scene_here().is_some() {
             return Ok(());
         }
@@ -222,7 +222,7 @@ impl Inputs {
         if let Some(model) = &self.model {
             parts.set.push(("provider.model".to_owned(), Value::text(model.as_str())));
         }
-        parts.options.extend(self.option.iter().map(|text| options::assigned(text)).collect::<Result<Vec<_>, _>>()?);
+        parts.options.extend(self.choose.iter().map(|text| options::assigned(text)).collect::<Result<Vec<_>, _>>()?);
         for set in &self.set {
             parts.set.push(assignment(set)?);
         }

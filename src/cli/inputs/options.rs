@@ -59,7 +59,7 @@ pub(super) fn check(parts: &Parts, rules: &Ruleset, given: &Value) -> Result<(),
         let in_scene = parts.written.as_ref().and_then(|(node, _)| node.get(TABLE)).and_then(field);
         let span = in_table.or(in_scene).map(|(key, value)| if fault.code == Code::OptionUnknown { key } else { value });
         report.push(if parts.options.iter().any(|(option, _)| option == name) {
-            complaint.rule(format!("flag `--option {name}=…`"))
+            complaint.rule(format!("flag `--choose {name}=…`"))
         } else if parts.set.iter().any(|(set, _)| *set == path) {
             complaint.rule(format!("flag `--set {path}=…`"))
         } else if let Some(span) = span {

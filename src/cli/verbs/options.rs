@@ -22,7 +22,7 @@ const MAX_SHOWN: usize = 40;
   tapster options examples/options                     the options of a scene's pack, and their values
   tapster options --pack my-pack --format json         for the form of an application
   tapster options --pack my-pack --schema              a JSON Schema of the values
-  tapster options examples/options --option tone=dark  whether that can be set")]
+  tapster options examples/options --choose tone=dark  whether that can be set")]
 pub(in crate::cli) struct OptionsVerb {
     #[command(flatten)]
     inputs: Inputs,

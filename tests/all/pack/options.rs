@@ -68,7 +68,7 @@ over = "blocks"
 [[pass]]
 name = "say/say"
 do = "set"
-set = { "$said" = { value = "$option" } }
+set = { "$said" = "$option" }
 "#;
 
 /// A pack over `base` whose program `say` reads all options.
@@ -169,7 +169,7 @@ fn mistakes_of_declarations_are_told() {
         ("[options.a]\ntype = \"number\"\ndefault = \"5\"", "the default cannot be used: option `a` is a number"),
         ("[options.a]\ntype = \"number\"\nmin = 9\nmax = 1", "`max` of option `a` is less than its `min`"),
         ("[options.a]\ntype = \"number\"\nwhole = true\ndefault = 1.5", "is a whole number, but is set to 1.5"),
-        ("[options.a]\ntype = \"number\"\ndefault = nan", "the default cannot be used"),
+        ("[options.a]\ntype = \"number\"\ndefault = nan", "a number is not finite"),
         ("[options.a]\ntype = \"text\"\nmin = 3", "option `a` needs a `default`"),
         ("[options.a]\ntype = \"enum\"", "option `a` has no `choices`"),
         ("[options.a]\ntype = \"enum\"\nchoices = [\"x\", \"x\"]", "has the choice `x` twice"),

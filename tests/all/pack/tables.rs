@@ -88,7 +88,7 @@ fn rows_are_patched_moved_removed_and_added() {
     assert_eq!(outcome.get("loud").to_json(), json!([3, 3, 5]));
     let rules = load(songs(), &["[[song]]\nname = \"rain\"\nremove = true\n[arrange]\nsong = [\"sun\"]\n"]).unwrap();
     let outcome = tapster::run(&rules, "sing", &Scene::default(), &[]).unwrap();
-    assert_eq!(outcome.get("said").to_json(), json!("Sun"));
+    assert_eq!(outcome.get("said").to_json(), json!(["Sun"]));
 }
 
 #[test]
