@@ -15,7 +15,10 @@ const MOST: usize = 5;
 /// A name that is defined nowhere because a higher layer has removed its row is a mistake of the removal. A row that a
 /// still higher layer has added again is not removed.
 pub(super) fn removals(removed: &[Removed], pack: &Pack, report: &mut Report) {
-    let is_gone = |row: &&Removed| pack.options.get(&row.name).is_none_or(|_| &*row.table != OPTIONS) && !pack.tables.get(&row.table).is_some_and(|rows| rows.contains_key(&row.name));
+    let is_gone = |row: &&Removed| {
+        pack.options.get(&row.name).is_none_or(|_| &*row.table != OPTIONS)
+            && !pack.tables.get(&row.table).is_some_and(|rows| rows.contains_key(&row.name))
+    };
     let gone: HashMap<(&str, &str), &Removed> = removed.iter().filter(is_gone).map(|row| ((&*row.table, &*row.name), row)).collect();
     if gone.is_empty() {
         return;

@@ -71,7 +71,8 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
     }
     let own: HashSet<&str> = rows(pack, "table").map(|row| &*row.name).collect();
     for (table, columns) in &columns {
-        let required = |row: &Row| row.fields.get("required").filter(|field| field.node.as_bool() == Some(true)).map(|field| field.node.span);
+        let required =
+            |row: &Row| row.fields.get("required").filter(|field| field.node.as_bool() == Some(true)).map(|field| field.node.span);
         for (key, span) in columns.iter().filter(|_| !own.contains(table)).filter_map(|(key, row)| Some((key, required(row)?))) {
             let message = format!("`{key}` cannot be required: rows of table `{table}` come from packs that do not know it");
             tell(Diagnostic::new(Code::SchemaValue, message).at(span).help("give it a `default`, or declare a table of your own"));
@@ -80,7 +81,8 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
     for table in rows(pack, "table") {
         if is_taken(&table.name, schemas) {
             let message = format!("`{}` is a word of rule files already, and cannot be a table of your own", table.name);
-            let help = format!("choose another name; a `[[column]]` such as `{}/mood` adds a key to rows of the language's tables", table.name);
+            let help =
+                format!("choose another name; a `[[column]]` such as `{}/mood` adds a key to rows of the language's tables", table.name);
             tell(Diagnostic::new(Code::SchemaValue, message).at(table.name_span).help(help));
             continue;
         }

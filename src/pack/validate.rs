@@ -11,7 +11,6 @@ use super::schemas::Schemas;
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, suggest};
 use crate::program::ENGINE_TABLES;
 
-
 /// The most violations that are reported for one file, because a file of the wrong kind would have very many.
 const MAX_VIOLATIONS: usize = 100;
 /// The most alternatives of a choice that are examined for the cause of an error.
@@ -203,7 +202,9 @@ impl Check<'_> {
         let is_of_row = error.instance_path().as_str().matches('/').count() == 2;
         let table = target.row.as_deref().filter(|_| is_of_row).and_then(|row| row.split_once(' ')).map(|(table, _)| table.to_owned());
         let declare = match &table {
-            Some(table) if !ENGINE_TABLES.contains(&table.as_str()) => Some(format!("`[[column]]` with `name = \"{table}/{key}\"` declares it")),
+            Some(table) if !ENGINE_TABLES.contains(&table.as_str()) => {
+                Some(format!("`[[column]]` with `name = \"{table}/{key}\"` declares it"))
+            }
             _ if target.name == "the file" && self.may_hold_rows() && target.node.get(key).is_some_and(rows::is_rows) => {
                 complaint.details.insert(OWN_TABLE.to_owned(), key.into());
                 Some(format!("`[[table]]` with `name = \"{key}\"` declares a table of your own"))

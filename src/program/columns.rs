@@ -90,7 +90,8 @@ fn value(cx: &mut CompileContext<'_>, column: &Row, what: &str, node: &Node) {
     let Some(word) = node.as_text().filter(|word| !words.is_empty() && !words.contains(word)) else { return };
     if !refers(word) && cx.may_look(words.len(), node.span) {
         let shown: String = word.chars().take(MAX_SHOWN).collect();
-        let help = suggest::help(word, words.iter().copied()).or_else(|| Some(format!("use one of the `values` of column `{}`", column.name)));
+        let help =
+            suggest::help(word, words.iter().copied()).or_else(|| Some(format!("use one of the `values` of column `{}`", column.name)));
         cx.fail(Code::SchemaValue, node.span, format!("{what} cannot be `{shown}`"), help);
     }
 }

@@ -218,7 +218,8 @@ impl<'p> CompileContext<'p> {
         let (root, used) = match first {
             "table" => {
                 if !declared::is_table(self.pack, second) {
-                    let known: Vec<Arc<str>> = self.pack.tables.keys().cloned().chain(declared::own_tables(self.pack).map(Arc::from)).collect();
+                    let known: Vec<Arc<str>> =
+                        self.pack.tables.keys().cloned().chain(declared::own_tables(self.pack).map(Arc::from)).collect();
                     self.unknown("table", second, span, known.iter().map(AsRef::as_ref));
                 }
                 (Root::Table(second.into()), 2)

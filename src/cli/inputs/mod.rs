@@ -159,7 +159,8 @@ impl Inputs {
 
     /// Refuses to build from nothing: neither a scene nor any part of one is named, and none lies here.
     pub(in crate::cli) fn require_scene(&self) -> Result<(), Stop> {
-        let is_said = self.scene.is_some() || self.names_parts() || self.message.is_some() || !self.set.is_empty() || !self.choose.is_empty();
+        let is_said =
+            self.scene.is_some() || self.names_parts() || self.message.is_some() || !self.set.is_empty() || !self.choose.is_empty();
         if is_said || self.scene_here().is_some() {
             return Ok(());
         }

@@ -74,7 +74,8 @@ type Make = fn() -> Vec<Section>;
 
 impl Ops {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let flags = [self.verbs, self.terms, self.values, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds, self.tables];
+        let flags =
+            [self.verbs, self.terms, self.values, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds, self.tables];
         let all = !flags.contains(&true);
         let mut sections = Vec::new();
         let fixed: [(bool, Make); 6] = [

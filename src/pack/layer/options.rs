@@ -27,7 +27,9 @@ impl Merger<'_> {
     fn remove_option(&mut self, name: &Arc<str>, field: &Field) {
         if let Some((word, other)) = field.node.as_table().and_then(|table| table.iter().find(|(key, _)| &***key != "remove")) {
             let message = format!("option `{name}` is removed, and yet `{word}` of it is set");
-            self.complain(Diagnostic::new(Code::SchemaValue, message).at(other.key).help(format!("keep one of them: `remove` or `{word}`")));
+            self.complain(
+                Diagnostic::new(Code::SchemaValue, message).at(other.key).help(format!("keep one of them: `remove` or `{word}`")),
+            );
         }
         let below = self.merged.values.get_mut(TABLE).map(|field| &mut field.node.data);
         let Some(Data::Table(below)) = below else { return };

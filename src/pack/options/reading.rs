@@ -17,7 +17,9 @@ pub(super) fn option(reader: &mut Reader<'_>, name: &Arc<str>, field: &Field) ->
     let table = field.node.as_table()?;
     let Some(word) = table.get("type") else {
         let complaint = Diagnostic::new(Code::TermMissing, format!("option `{name}` has no `type`")).at(field.key);
-        reader.complain(complaint.help("add `type = \"bool\"`, `\"enum\"`, `\"number\"` or `\"text\"`, or write the name of an option of a lower pack"));
+        reader.complain(
+            complaint.help("add `type = \"bool\"`, `\"enum\"`, `\"number\"` or `\"text\"`, or write the name of an option of a lower pack"),
+        );
         return None;
     };
     let kind = OptionType::parse(word.node.as_text()?)?;

@@ -98,7 +98,7 @@ fn values_come_from_defaults_overlays_and_scenes() {
 #[test]
 fn a_value_that_an_option_cannot_have_is_warned_of_and_left_out() {
     let rules = load(own(OPTIONS), &[]).unwrap();
-    let scene = Scene::new(&json!({ "option": { "tone": "drak", "count": 99, "motto": "too long", "deep": "yes", "gone": 1 } }));
+    let scene = Scene::new(&json!({ "option": { "tone": "drak", "count": 99, "motto": "too long", "deep": "yes", "xyzzy": 1 } }));
     assert_eq!(said(&rules, &scene), json!({ "tone": "plain", "deep": true, "count": 1, "motto": "" }));
     let faults = rules.options().faults(&scene.get("option"));
     let told: Vec<_> = faults.iter().map(|fault| (fault.option.as_str(), fault.help.as_str())).collect();
@@ -107,7 +107,7 @@ fn a_value_that_an_option_cannot_have_is_warned_of_and_left_out() {
         ("count", "use a smaller value"),
         ("motto", "use a smaller value"),
         ("deep", "write `true` or `false`"),
-        ("gone", "known here: `count`, `deep`, `motto`, `tone`"),
+        ("xyzzy", "known here: `count`, `deep`, `motto`, `tone`"),
     ];
     assert_eq!(told, expected);
     let plan = tapster::build(&rules, &scene).unwrap();
@@ -176,12 +176,18 @@ fn mistakes_of_declarations_are_told() {
         ("[options.a]\ntype = \"bool\"\nchoices = [\"x\"]", "only options of type `enum` have `choices`"),
         ("[options.a]\ntype = \"bool\"\nrequires = \"a\"", "option `a` depends on itself"),
         ("[options.a]\ntype = \"bool\"\nrequires = \"b\"", "there is no option `b`"),
-        ("[options.a]\ntype = \"bool\"\n[options.b]\ntype = \"bool\"\nrequires = { a = 3 }", "this can never hold: option `a` is on or off"),
+        (
+            "[options.a]\ntype = \"bool\"\n[options.b]\ntype = \"bool\"\nrequires = { a = 3 }",
+            "this can never hold: option `a` is on or off",
+        ),
         (
             "[options.a]\ntype = \"bool\"\nrequires = \"b\"\n[options.b]\ntype = \"bool\"\nrequires = \"c\"\n[options.c]\ntype = \"bool\"\nrequires = \"a\"",
             "options require each other in a circle: a → b → c → a",
         ),
-        ("[options.a]\ntype = \"bool\"\nrequires = \"b\"\nconflicts = \"b\"\n[options.b]\ntype = \"bool\"", "both requires `b` and conflicts with it"),
+        (
+            "[options.a]\ntype = \"bool\"\nrequires = \"b\"\nconflicts = \"b\"\n[options.b]\ntype = \"bool\"",
+            "both requires `b` and conflicts with it",
+        ),
         (
             "[options.a]\ntype = \"bool\"\ndefault = true\nrequires = \"b\"\n[options.b]\ntype = \"bool\"",
             "option `a` requires `b` (set `option.b = true`, or set `option.a = false`)",
@@ -223,7 +229,10 @@ fn rules_that_cannot_mean_an_option_are_told() {
         "p",
         [
             ("pack.toml".to_owned(), b"kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n".to_vec()),
-            ("scene.toml".to_owned(), b"kind = \"scene\"\nversion = 1\n[[path]]\nname = \"option.x\"\ntype = \"text\"\ndoc = \"X.\"\n".to_vec()),
+            (
+                "scene.toml".to_owned(),
+                b"kind = \"scene\"\nversion = 1\n[[path]]\nname = \"option.x\"\ntype = \"text\"\ndoc = \"X.\"\n".to_vec(),
+            ),
         ],
     );
     let told: Vec<String> = load(vec![path], &[]).err().unwrap().report.items().iter().map(ToString::to_string).collect();

@@ -82,7 +82,9 @@ fn songs() -> Vec<PackFiles> {
 
 #[test]
 fn rows_are_patched_moved_removed_and_added() {
-    let rules = load(songs(), &["[[song]]\nname = \"snow\"\ntitle = \"Snow\"\nbefore = \"rain\"\n[[song]]\nname = \"sun\"\ntitle = \"Moon\"\n"]).unwrap();
+    let rules =
+        load(songs(), &["[[song]]\nname = \"snow\"\ntitle = \"Snow\"\nbefore = \"rain\"\n[[song]]\nname = \"sun\"\ntitle = \"Moon\"\n"])
+            .unwrap();
     let outcome = tapster::run(&rules, "sing", &Scene::default(), &[]).unwrap();
     assert_eq!(outcome.get("said").to_json(), json!(["Snow", "Rain", "Moon"]));
     assert_eq!(outcome.get("loud").to_json(), json!([3, 3, 5]));
@@ -93,7 +95,9 @@ fn rows_are_patched_moved_removed_and_added() {
 
 #[test]
 fn a_declared_table_without_rows_is_empty() {
-    let rules = SONGS.replace("[[song]]\nname = \"rain\"\ntitle = \"Rain\"\n", "").replace("[[song]]\nname = \"sun\"\ntitle = \"Sun\"\nloudness = 5\nkey = \"major\"\n", "");
+    let rules = SONGS
+        .replace("[[song]]\nname = \"rain\"\ntitle = \"Rain\"\n", "")
+        .replace("[[song]]\nname = \"sun\"\ntitle = \"Sun\"\nloudness = 5\nkey = \"major\"\n", "");
     let rules = load(vec![pack("songs", "\"base\"", &rules)], &[]).unwrap();
     let outcome = tapster::run(&rules, "sing", &Scene::default(), &[]).unwrap();
     assert!(outcome.get("said").is_empty());
@@ -106,7 +110,10 @@ fn mistakes_in_rows_are_told() {
         ("[[song]]\nname = \"x\"\ntitle = 3\n", "`title` of `x` must be of type `text`, but is a whole number"),
         ("[[song]]\nname = \"x\"\ntitle = { a = 1 }\n", "`title` of `x` must be of type `text`, but is a table"),
         ("[[song]]\nname = \"x\"\ntitle = \"X\"\nkey = \"mino\"\n", "`key` of `x` cannot be `mino` (did you mean `minor`?)"),
-        ("[[song]]\nname = \"x\"\ntitle = \"X\"\nloudnes = 1\n", "table `song` has no column `loudnes` (did you mean `loudness`? otherwise declare it"),
+        (
+            "[[song]]\nname = \"x\"\ntitle = \"X\"\nloudnes = 1\n",
+            "table `song` has no column `loudnes` (did you mean `loudness`? otherwise declare it",
+        ),
         ("[[song]]\nname = \"x\"\ntitle = \"X\"\nmood = 1\n", "declare it: `[[column]]` with `name = \"song/mood\"`"),
         ("[[song]]\ntitle = \"X\"\n", "a row of `song` has no name"),
         ("[[sang]]\nname = \"x\"\n", "`[[table]]` with `name = \"sang\"` declares a table of your own"),
@@ -127,9 +134,15 @@ fn mistakes_of_declarations_are_told() {
         ("[[table]]\nname = \"options\"\n", "`options` is a word of rule files already"),
         ("[[table]]\nname = \"My.Table\"\n", "`name` does not have the required form"),
         ("[[column]]\nname = \"song/title\"\n", "there is no table `song` (declare it: `[[table]]` with `name = \"song\"`)"),
-        ("[[table]]\nname = \"song\"\n[[column]]\nname = \"song/a\"\ntype = \"number\"\ndefault = \"x\"\n", "the default must be of type `number`, but is a text"),
+        (
+            "[[table]]\nname = \"song\"\n[[column]]\nname = \"song/a\"\ntype = \"number\"\ndefault = \"x\"\n",
+            "the default must be of type `number`, but is a text",
+        ),
         ("[[column]]\nname = \"mode/loud\"\nrequired = true\n", "`loud` cannot be required"),
-        ("[[table]]\nname = \"song\"\n[[column]]\nname = \"song/a\"\ntype = \"text\"\n[[column]]\nname = \"song/a\"\ntype = \"number\"\n", "names column `song/a` twice"),
+        (
+            "[[table]]\nname = \"song\"\n[[column]]\nname = \"song/a\"\ntype = \"text\"\n[[column]]\nname = \"song/a\"\ntype = \"number\"\n",
+            "names column `song/a` twice",
+        ),
     ] {
         let told = told(vec![pack("p", "\"base\"", rules)], &[]);
         assert!(told.iter().any(|told| told.contains(message)), "{rules}\n{told:#?}");
@@ -141,7 +154,10 @@ fn two_layers_may_not_give_a_column_two_types() {
     let low = pack("low", "\"base\"", "[[table]]\nname = \"song\"\n[[column]]\nname = \"song/a\"\ntype = \"text\"\n");
     let top = |more: &str| pack("top", "\"low\"", &format!("[[column]]\nname = \"song/a\"\ntype = \"number\"\n{more}"));
     let found = told(vec![low.clone(), top("")], &[]);
-    assert!(found.iter().any(|told| told.contains("column `song/a` is of type `number` here, and of type `text` in a lower layer")), "{found:?}");
+    assert!(
+        found.iter().any(|told| told.contains("column `song/a` is of type `number` here, and of type `text` in a lower layer")),
+        "{found:?}"
+    );
     assert_eq!(told(vec![low.clone(), top("replace = true\n")], &[]), Vec::<String>::new());
     assert_eq!(told(vec![low, pack("top", "\"low\"", "[[column]]\nname = \"song/a\"\ndoc = \"More.\"\n")], &[]), Vec::<String>::new());
 }
@@ -187,7 +203,9 @@ fn the_schema_of_a_pack_knows_its_tables_columns_and_options() {
     };
     let good = file(json!({ "song": [{ "name": "x", "title": "X", "loudness": "$lore.depth" }], "mode": [{ "name": "m", "loud": true }] }));
     assert!(validator.is_valid(&good));
-    for bad in [json!({ "song": [{ "name": "x", "mood": 1 }] }), json!({ "song": [{ "name": "x", "loudness": "much" }] }), json!({ "sang": [] })] {
+    for bad in
+        [json!({ "song": [{ "name": "x", "mood": 1 }] }), json!({ "song": [{ "name": "x", "loudness": "much" }] }), json!({ "sang": [] })]
+    {
         assert!(!validator.is_valid(&file(bad.clone())), "{bad}");
     }
     assert!(!validator.is_valid(&file(json!({ "mode": [{ "name": "m", "loud": "yes" }] }))));
