@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::suggest;
+use crate::model::options::TABLE;
 use crate::model::{Map, Value};
 use crate::pack::Ruleset;
 use crate::terms::names::{Names, Type};
@@ -95,6 +96,10 @@ impl<'r> Search<'r> {
     fn paths(&mut self, above: &str, map: &Map, filled: &FxHashSet<&str>) {
         let names = self.names;
         for (key, value) in map.iter().take(MOST_KEYS).filter(|(_, value)| !value.is_null()) {
+            // options are checked as such
+            if above.is_empty() && **key == *TABLE {
+                continue;
+            }
             let path = if above.is_empty() { key.to_string() } else { format!("{above}.{key}") };
             let has_paths_below = names.has_paths_below(&path);
             if let Some((path, declared)) = names.paths.get_key_value(path.as_str()) {

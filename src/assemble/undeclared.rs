@@ -4,6 +4,7 @@
 //! compared to a build.
 
 use crate::diag::{Code, suggest};
+use crate::model::options::TABLE;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::State;
@@ -19,6 +20,9 @@ const MOST_KEYS: usize = 500;
 pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
     for (_, message) in unread(rules, &scene.data) {
         st.warn(Code::SceneField, message);
+    }
+    for fault in rules.options().faults(scene.data.get(TABLE).unwrap_or(&Value::Null)) {
+        st.warn_with(fault.code, fault.message, Some(fault.help), None);
     }
     for misfit in misfits(rules, &scene.data) {
         let code = if misfit.is_type { Code::SceneType } else { Code::SceneField };
@@ -47,6 +51,8 @@ fn undeclared(rules: &Ruleset, data: &Value) -> Vec<String> {
         }
         match value {
             Value::Null => {}
+            // options are checked as such
+            _ if path == TABLE => {}
             // a table that is declared as such may hold anything but a misspelt name of its own
             Value::Map(map) if names.paths.contains_key(path.as_str()) => {
                 let paths = map.keys().take(MOST_KEYS).map(|key| format!("{path}.{key}"));

@@ -168,6 +168,10 @@ codes! {
     ChangesVerb = "pass.changes_verb", Error, Load, "a patch changes the verb of a pass";
     RemoveUnknown = "remove.unknown", Error, Load, "a row is removed that no lower layer has";
     MoveUnknown = "move.unknown", Error, Load, "a row is moved next to one that does not exist";
+    OptionUnknown = "option.unknown", Error, Either, "a value is given to an option that the pack does not declare";
+    OptionValue = "option.value", Error, Either, "an option has a value that it cannot have";
+    OptionRequires = "option.requires", Error, Either, "the values of two options do not fit together";
+    OptionUnused = "option.unused", Warning, Load, "no rule reads an option";
     AllowUnused = "allow.unused", Warning, Load, "an `allow` accepts no warning";
     // passes, terms, names
     NoVerb = "pass.no_verb", Error, Load, "a pass has no verb";

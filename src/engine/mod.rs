@@ -13,6 +13,7 @@ mod render;
 
 use std::sync::Arc;
 
+use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
@@ -59,6 +60,13 @@ pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
         && let Value::Map(map) = &mut data
     {
         std::sync::Arc::make_mut(map).insert("seed".into(), Value::text(scene.seed.as_str()));
+    }
+    // a value that an option cannot have does not hide the pack's own; a build warns of it
+    if let Some(given) = data.get(TABLE).cloned()
+        && let Value::Map(map) = &mut data
+    {
+        let usable = rules.options().usable(&given);
+        std::sync::Arc::make_mut(map).insert(TABLE.into(), usable);
     }
     // the seed that the rules see is the one that draws are made from
     let seed = data.get("seed").filter(|seed| !seed.is_empty()).map_or_else(|| Arc::from(scene.seed.as_str()), Value::to_text);

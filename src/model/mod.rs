@@ -8,6 +8,7 @@ pub mod item;
 #[cfg(not(feature = "unstable_machinery"))]
 #[expect(dead_code, reason = "core fields that rules name and the engine does not")]
 pub(crate) mod item;
+pub mod options;
 pub mod pack;
 pub mod plan;
 pub mod scene;
@@ -20,6 +21,7 @@ pub use hook::{Hook, HookView};
 pub use item::{FieldId, Fields, Item};
 #[cfg(not(feature = "unstable_machinery"))]
 pub(crate) use item::{FieldId, Fields, Item};
+pub use options::{Choice, Need, OptionFault, OptionType, Options, PackOption};
 pub use pack::Pack;
 pub use plan::{Block, Plan};
 pub use scene::Scene;

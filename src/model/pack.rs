@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::Options;
 use crate::diag::{SourceId, Sources, Span, Table};
 
 /// One pack or overlay that is part of a merged pack.
@@ -73,6 +74,8 @@ pub struct Pack {
     pub tables: IndexMap<Arc<str>, Rows>,
     /// Values: `[lore]`, `[note]` …, merged key by key; `[limits]` of the manifests is one of them.
     pub values: Table,
+    /// The options that the manifests declare, with the values that overlays give them.
+    pub options: Options,
     /// Scripts and templates by their path inside the pack (`scripts/lore.rhai`); a file of a higher layer replaces the
     /// file of a lower one.
     pub assets: IndexMap<Arc<str>, SourceId>,

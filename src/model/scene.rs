@@ -64,6 +64,14 @@ impl Scene {
         put(&mut self.data, &names, value);
     }
 
+    /// Sets an option of the pack: the value at `option.NAME`. [`Options::faults`](super::Options::faults) says whether the
+    /// option can have it; a build warns of a value that it cannot have, and uses the value of the pack instead.
+    #[must_use]
+    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
+        put(&mut self.data, &[super::options::TABLE, name], value.into());
+        self
+    }
+
     /// The value at a path (`a.b.c`); [`Value::Null`] if there is none.
     #[must_use]
     pub fn get(&self, path: &str) -> Value {

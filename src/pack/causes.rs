@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use crate::diag::{Code, Diagnostic, Report, Severity, Span};
 use crate::model::Pack;
 
-use super::layer::Removed;
+use super::layer::{OPTIONS, Removed};
 
 /// The most places that a diagnostic about a removal lists.
 const MOST: usize = 5;
@@ -15,7 +15,10 @@ const MOST: usize = 5;
 /// A name that is defined nowhere because a higher layer has removed its row is a mistake of the removal. A row that a
 /// still higher layer has added again is not removed.
 pub(super) fn removals(removed: &[Removed], pack: &Pack, report: &mut Report) {
-    let is_gone = |row: &&Removed| !pack.tables.get(&row.table).is_some_and(|rows| rows.contains_key(&row.name));
+    let is_gone = |row: &&Removed| {
+        pack.options.get(&row.name).is_none_or(|_| &*row.table != OPTIONS)
+            && !pack.tables.get(&row.table).is_some_and(|rows| rows.contains_key(&row.name))
+    };
     let gone: HashMap<(&str, &str), &Removed> = removed.iter().filter(is_gone).map(|row| ((&*row.table, &*row.name), row)).collect();
     if gone.is_empty() {
         return;
@@ -31,7 +34,8 @@ pub(super) fn removals(removed: &[Removed], pack: &Pack, report: &mut Report) {
     }
     report.retain(|d| by(d).is_none() || d.span.is_none());
     for (row, spans, code) in told.into_values() {
-        let message = format!("{} `{}` is removed, but {} named", row.table, row.name, still(spans.len()));
+        let what = if &*row.table == OPTIONS { "option" } else { &row.table };
+        let message = format!("{what} `{}` is removed, but {} named", row.name, still(spans.len()));
         let mut complaint = Diagnostic::new(code, message).at(row.by).label("removed here").missing(&*row.name);
         for span in spans.into_iter().take(MOST) {
             complaint = complaint.related(span, "still named here");

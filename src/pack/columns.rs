@@ -1,28 +1,138 @@
-//! Extra columns: keys of rows beside those that the schema of their table knows. A pack declares each of them with a row
-//! `[[column]]`, so that a misspelt key stays an error.
+//! What packs add to the language's tables, and tables of their own: a row `[[table]]` declares a table, and a row `[[column]]`
+//! a key of the rows of any table. What nobody declares stays an error, so that a misspelt name does.
 
-use crate::diag::{Code, Node, Report};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
+use crate::model::Pack;
+use crate::model::pack::Row;
+
+use super::Schemas;
 use super::layer::Merged;
+use super::validate::OWN_TABLE;
 
-/// Withdraws that keys are unknown which a pack declares as columns.
+/// Names that mean something else behind `$table.`, or where rows stand.
+const RESERVED: &[&str] = &["overlaid", "options", "limits", "entry_points"];
+/// The most diagnostics about the rows of tables that a pack declares.
+const MAX_COMPLAINTS: usize = 200;
+
+/// What a pack, or a file, declares.
+#[derive(Debug, Default)]
+pub(super) struct Declared<'a> {
+    tables: HashSet<&'a str>,
+    /// Tables and keys.
+    columns: HashSet<(&'a str, &'a str)>,
+}
+
+/// Withdraws that tables and keys are unknown which a pack declares.
 pub(super) fn settle(merged: &Merged, report: &mut Report) {
-    let columns = merged.tables.get("column").into_iter().flat_map(|rows| rows.keys());
-    let declared: Vec<_> = columns.filter_map(|name| name.split_once('/')).collect();
-    excuse(&declared, report);
+    let names = |table: &str| merged.tables.get(table).into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref);
+    let columns = names("column").filter_map(|name: &str| name.split_once('/')).collect();
+    excuse(&Declared { tables: names("table").collect(), columns }, report);
 }
 
-/// The columns that a file declares: table and key.
-pub(super) fn written(root: &Node) -> Vec<(&str, &str)> {
-    let rows = root.get("column").and_then(Node::as_list).unwrap_or_default();
-    rows.iter().filter_map(|row| row.get("name")?.as_text()?.split_once('/')).collect()
+/// What a file declares.
+pub(super) fn written(root: &Node) -> Declared<'_> {
+    let names = |table: &str| {
+        let rows = root.get(table).and_then(Node::as_list).unwrap_or_default();
+        rows.iter().filter_map(|row| row.get("name")?.as_text())
+    };
+    Declared { tables: names("table").collect(), columns: names("column").filter_map(|name| name.split_once('/')).collect() }
 }
 
-/// Withdraws that keys are unknown which these columns declare.
-pub(super) fn excuse(columns: &[(&str, &str)], report: &mut Report) {
+/// Withdraws that tables and keys are unknown which these declare.
+pub(super) fn excuse(declared: &Declared<'_>, report: &mut Report) {
     report.retain(|complaint| {
-        let key = complaint.details.get("key").and_then(serde_json::Value::as_str);
+        let detail = |name: &str| complaint.details.get(name).and_then(serde_json::Value::as_str);
         let table = complaint.rule.as_deref().and_then(|rule| rule.split_once(' ')).map(|(table, _)| table);
-        complaint.code != Code::SchemaUnknownKey || !columns.iter().any(|(of, column)| table == Some(of) && key == Some(column))
+        let is_column = || table.zip(detail("key")).is_some_and(|column| declared.columns.contains(&column));
+        let is_table = || table.is_none() && detail(OWN_TABLE).is_some_and(|table| declared.tables.contains(table));
+        complaint.code != Code::SchemaUnknownKey || !(is_column() || is_table())
     });
+}
+
+/// Checks the tables that a pack declares: their names, and which keys their rows have. The types of cells are checked where
+/// they are compiled.
+pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
+    let mut told = 0;
+    let mut tell = |complaint: Diagnostic| {
+        told += 1;
+        if told <= MAX_COMPLAINTS {
+            found.push(complaint);
+        }
+    };
+    changed_types(pack, &mut tell);
+    let mut columns: HashMap<&str, Vec<(&str, &Row)>> = HashMap::new();
+    for row in rows(pack, "column") {
+        if let Some((table, key)) = row.name.split_once('/') {
+            columns.entry(table).or_default().push((key, row));
+        }
+    }
+    let own: HashSet<&str> = rows(pack, "table").map(|row| &*row.name).collect();
+    for (table, columns) in &columns {
+        let required =
+            |row: &Row| row.fields.get("required").filter(|field| field.node.as_bool() == Some(true)).map(|field| field.node.span);
+        for (key, span) in columns.iter().filter(|_| !own.contains(table)).filter_map(|(key, row)| Some((key, required(row)?))) {
+            let message = format!("`{key}` cannot be required: rows of table `{table}` come from packs that do not know it");
+            tell(Diagnostic::new(Code::SchemaValue, message).at(span).help("give it a `default`, or declare a table of your own"));
+        }
+    }
+    for table in rows(pack, "table") {
+        if is_taken(&table.name, schemas) {
+            let message = format!("`{}` is a word of rule files already, and cannot be a table of your own", table.name);
+            let help =
+                format!("choose another name; a `[[column]]` such as `{}/mood` adds a key to rows of the language's tables", table.name);
+            tell(Diagnostic::new(Code::SchemaValue, message).at(table.name_span).help(help));
+            continue;
+        }
+        let columns = columns.get(&*table.name).map_or(&[][..], Vec::as_slice);
+        rows(pack, &table.name).for_each(|row| cells(table, columns, row, &mut tell));
+    }
+}
+
+fn rows<'p>(pack: &'p Pack, table: &str) -> impl Iterator<Item = &'p Row> {
+    pack.tables.get(table).into_iter().flat_map(|rows| rows.values())
+}
+
+/// The keys of one row of a declared table.
+fn cells(table: &Row, columns: &[(&str, &Row)], row: &Row, tell: &mut dyn FnMut(Diagnostic)) {
+    let rule = format!("{} {}", table.name, row.name);
+    for (key, field) in row.fields.iter().filter(|(key, _)| &***key != "about" && !columns.iter().any(|(known, _)| *known == &***key)) {
+        let near = suggest::nearest(key, columns.iter().map(|(known, _)| *known)).map(|near| format!("did you mean `{near}`? otherwise "));
+        let message = format!("table `{}` has no column `{key}`", table.name);
+        let help = format!("{}declare it: `[[column]]` with `name = \"{}/{key}\"`", near.unwrap_or_default(), table.name);
+        tell(Diagnostic::new(Code::SchemaUnknownKey, message).at(field.key).rule(rule.clone()).help(help));
+    }
+    for (key, column) in columns.iter().filter(|(key, _)| !row.fields.contains_key(*key)) {
+        let is_required = column.fields.get("required").and_then(|field| field.node.as_bool()) == Some(true);
+        if is_required && !column.fields.contains_key("default") {
+            let message = format!("`{}` has no `{key}`, which every row of table `{}` must have", row.name, table.name);
+            let complaint = Diagnostic::new(Code::SchemaMissingKey, message).at(row.name_span).related(column.name_span, "declared here");
+            tell(complaint.rule(rule.clone()).help(format!("add `{key} = …`")));
+        }
+    }
+}
+
+/// Whether rule files use a word at their top already.
+fn is_taken(name: &str, schemas: &Schemas) -> bool {
+    let has = |file: &str| schemas.get(file).and_then(|schema| schema.get("properties")).is_some_and(|known| known.get(name).is_some());
+    RESERVED.contains(&name) || schemas.names().any(has)
+}
+
+/// Reports columns to which two layers give different types: rows of the lower one would be wrong for no fault of theirs.
+fn changed_types(pack: &Pack, tell: &mut dyn FnMut(Diagnostic)) {
+    let types: Vec<(&Row, &Node)> = rows(pack, "column").filter_map(|row| Some((row, &row.fields.get("type")?.node))).collect();
+    let by: HashSet<Span> = types.iter().map(|(_, node)| node.span).collect();
+    let old: HashMap<Span, Span> = pack.shadowed.iter().filter(|value| by.contains(&value.by)).map(|value| (value.by, value.old)).collect();
+    for (row, node) in types {
+        let Some(old) = old.get(&node.span) else { continue };
+        let before = Arc::<str>::from(pack.sources.snippet(*old).trim_matches(['"', '\'']));
+        let now = node.as_text().unwrap_or_default();
+        if *before != *now {
+            let message = format!("column `{}` is of type `{now}` here, and of type `{before}` in a lower layer", row.name);
+            let complaint = Diagnostic::new(Code::SchemaValue, message).at(node.span).related(*old, "declared here");
+            tell(complaint.help("keep the type, or choose another name; `replace = true` says that the whole column is meant anew"));
+        }
+    }
 }

@@ -7,6 +7,7 @@
 
 mod fresh;
 mod merging;
+mod options;
 mod stale;
 
 use std::collections::HashMap;
@@ -21,6 +22,8 @@ use super::rows::{self, Incoming, Move};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
 use crate::model::pack::{Row, Rows, Shadowed};
 use crate::template;
+pub(super) use options::TABLE as OPTIONS;
+
 use merging::{Decided, merges, over, patch_keys};
 use stale::{changed_verb, stale};
 
@@ -359,6 +362,10 @@ impl<'a> Merger<'a> {
         let fields = doc.iter().filter(|(key, field)| !rows::is_meta(key, kind) && !rows::is_rows(&field.node));
         for (key, field) in fields {
             // an empty list is a table without rows if rows of that name exist
+            if kind == "pack" && &**key == options::TABLE {
+                self.options(key, field);
+                continue;
+            }
             let no_rows = field.node.as_list().is_some_and(<[Node]>::is_empty) && self.merged.tables.contains_key(key);
             if !no_rows {
                 let mut hidden = Vec::new();

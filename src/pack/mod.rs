@@ -19,11 +19,13 @@ mod allow;
 mod bundle;
 mod causes;
 mod columns;
+mod declared_schema;
 mod directives;
 mod edits;
 mod extends;
 mod layer;
 mod operations;
+mod options;
 mod order;
 mod overlaid;
 mod rows;
@@ -40,7 +42,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, Report, SourceId, Sources, suggest};
 use crate::model::Pack;
 use crate::model::pack::Layer;
 use crate::template;
@@ -131,10 +133,13 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
     let allowed = allow::collect(&layers, &mut report);
     let mut merged = layer::merge(&layers, complete, &mut report);
+    let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets_of(&layers), &sources);
+    let options = options::read(&mut merged.values, &sources, complete, &mut report);
     let removed = std::mem::take(&mut merged.removed);
     columns::settle(&merged, &mut report);
     unread.excuse(&mut report);
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone(), &mut report));
+    let pack = pack.map(|pack| Pack { options, fingerprint, ..pack });
     report.sort();
     Loaded { pack, allowed, unread, report, sources, removed }
 }
@@ -204,10 +209,12 @@ fn overlay_file(overlay: &Overlay, report: &mut Report) -> Option<RuleFile> {
     }
 }
 
+fn assets_of(layers: &[LayerDocs]) -> IndexMap<Arc<str>, SourceId> {
+    layers.iter().flat_map(|l| &l.assets).map(|(path, id)| (Arc::from(path.as_str()), *id)).collect()
+}
+
 fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report: &mut Report) -> Pack {
     let layer = |l: &LayerDocs| Layer { name: Arc::from(l.name.as_str()), release: l.release.clone(), overlay: l.overlay };
-    let assets: IndexMap<_, _> = layers.iter().flat_map(|l| &l.assets).map(|(path, id)| (Arc::from(path.as_str()), *id)).collect();
-    let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets, &sources);
     let overlaid = overlaid::collect(layers, &merged.tables, report);
     Pack {
         name: layers.iter().rfind(|l| !l.overlay).map(|l| Arc::from(l.name.as_str())).unwrap_or_default(),
@@ -215,9 +222,9 @@ fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report
         sources,
         tables: merged.tables,
         values: merged.values,
-        assets,
+        assets: assets_of(layers),
         shadowed: merged.shadowed,
         overlaid,
-        fingerprint,
+        ..Pack::default()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
 use crate::macros::Table;
-use crate::model::Pack;
+use crate::model::{Options, Pack};
 use crate::program::{Apart, Programs, compile};
 use crate::reading::Readings;
 use crate::template::task::Tasks;
@@ -119,6 +119,8 @@ impl Ruleset {
         super::directives::check(&pack, &mut found);
         super::operations::check(&pack, &mut found);
         super::times::check(&pack, &mut found);
+        super::options::check(&pack, &mut found);
+        super::columns::check(&pack, Schemas::shipped(), &mut found);
         unused::check(&pack, &programs, library, &mut found);
         unread.excuse(&mut found);
         causes::removals(&removed, &pack, &mut found);
@@ -156,6 +158,13 @@ impl Ruleset {
     #[must_use]
     pub fn pack(&self) -> &Pack {
         &self.0.pack
+    }
+
+    /// The options that the pack offers to its users: types, titles, defaults, choices, and which layer decides each value.
+    /// [`Scene::option`](crate::Scene::option) sets one.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.0.pack.options
     }
 
     /// Which card counts if a picture holds several: the names of the table `card_chunk`, best first.

@@ -1,12 +1,15 @@
 //! Reports each violation of a schema once, with the file, line and column that it is about.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError};
 
+use super::rows;
 use super::schemas::Schemas;
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, suggest};
+use crate::program::ENGINE_TABLES;
 
 /// The most violations that are reported for one file, because a file of the wrong kind would have very many.
 const MAX_VIOLATIONS: usize = 100;
@@ -15,6 +18,9 @@ const MAX_BRANCHES: usize = 64;
 
 /// Most allowed words that are listed as a remedy.
 const MAX_WORDS: usize = 24;
+
+/// The detail of a diagnostic that names a table which a pack may declare.
+pub(super) const OWN_TABLE: &str = "table";
 
 /// How diagnostics name the values that they are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,14 +44,15 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas:
         }
     };
     let json = root.to_json();
-    let mut check = Check { root, layer, names, schemas, found: Vec::new() };
+    let mut check = Check { root, layer, names, schemas, found: Vec::new(), extra: Extra::default() };
     for error in validator.iter_errors(&json) {
         check.violation(&error);
         if check.found.len() > MAX_VIOLATIONS {
             break;
         }
     }
-    let Check { mut found, .. } = check;
+    let Check { mut found, extra, .. } = check;
+    extra.into_diagnostics().for_each(|d| report.push(d));
     found.sort_by_key(|d| d.span);
     let more = found.len() > MAX_VIOLATIONS;
     found.truncate(MAX_VIOLATIONS);
@@ -57,12 +64,58 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas:
     }
 }
 
+/// Unknown keys of named rows. A pack may declare them as columns, which is only known when all its files are read, so they
+/// do not count as violations here.
+#[derive(Default)]
+struct Extra {
+    found: Vec<Diagnostic>,
+    /// How often each key of each table occurs, and the last occurrence.
+    seen: HashMap<(String, String), (usize, Option<Diagnostic>)>,
+}
+
+impl Extra {
+    /// The same for one key: all after the first ones are reported together.
+    const MAX_SAME: usize = 10;
+    /// The most different keys.
+    const MAX_KEYS: usize = 100;
+
+    /// Adds an unknown key, or gives it back if there are too many.
+    fn push(&mut self, table: &str, key: &str, complaint: Diagnostic) -> Option<Diagnostic> {
+        // branches of one schema may report the same about the same place, only with different help
+        let same = |d: &Diagnostic| d.span == complaint.span && d.message == complaint.message;
+        if self.found.iter().any(same) {
+            return None;
+        }
+        if self.seen.len() >= Self::MAX_KEYS && !self.seen.contains_key(&(table.to_owned(), key.to_owned())) {
+            return Some(complaint);
+        }
+        let (times, last) = self.seen.entry((table.to_owned(), key.to_owned())).or_default();
+        *times += 1;
+        if *times <= Self::MAX_SAME {
+            self.found.push(complaint);
+        } else {
+            *last = Some(complaint);
+        }
+        None
+    }
+
+    fn into_diagnostics(self) -> impl Iterator<Item = Diagnostic> {
+        let more = self.seen.into_iter().filter_map(|((table, key), (times, last))| {
+            let last = last?;
+            let message = format!("unknown key `{key}` in {} more rows of `{table}`, of which this is the last", times - Self::MAX_SAME);
+            Some(Diagnostic { message, ..last })
+        });
+        self.found.into_iter().chain(more)
+    }
+}
+
 struct Check<'a> {
     root: &'a Node,
     layer: &'a str,
     names: Names,
     schemas: &'a Schemas,
     found: Vec<Diagnostic>,
+    extra: Extra,
 }
 
 /// The value that an error is about.
@@ -144,8 +197,34 @@ impl Check<'_> {
             [] => "remove it, or look up the keys in the schema".to_owned(),
             _ => one_of(key, known),
         };
-        let complaint = Diagnostic::new(Code::SchemaUnknownKey, message).label("unknown key").help(help);
-        self.push(complaint, span, target.row, &format!("{}/{key}", error.instance_path().as_str()));
+        let at = format!("{}/{key}", error.instance_path().as_str());
+        let mut complaint = Diagnostic::new(Code::SchemaUnknownKey, message).label("unknown key");
+        let is_of_row = error.instance_path().as_str().matches('/').count() == 2;
+        let table = target.row.as_deref().filter(|_| is_of_row).and_then(|row| row.split_once(' ')).map(|(table, _)| table.to_owned());
+        let declare = match &table {
+            Some(table) if !ENGINE_TABLES.contains(&table.as_str()) => {
+                Some(format!("`[[column]]` with `name = \"{table}/{key}\"` declares it"))
+            }
+            _ if target.name == "the file" && self.may_hold_rows() && target.node.get(key).is_some_and(rows::is_rows) => {
+                complaint.details.insert(OWN_TABLE.to_owned(), key.into());
+                Some(format!("`[[table]]` with `name = \"{key}\"` declares a table of your own"))
+            }
+            _ => None,
+        };
+        complaint = complaint.help(declare.map_or_else(|| help.clone(), |declare| format!("{help}; {declare}")));
+        match table {
+            Some(table) => {
+                let complaint = self.made(complaint, span, target.row, &at);
+                let too_many = self.extra.push(&table, key, complaint);
+                self.found.extend(too_many);
+            }
+            None => self.push(complaint, span, target.row, &at),
+        }
+    }
+
+    /// Whether files of this kind hold rows for programs.
+    fn may_hold_rows(&self) -> bool {
+        !self.root.get("kind").and_then(Node::as_text).is_none_or(|kind| matches!(kind, "pack" | "template"))
     }
 
     /// One diagnostic for a value that fits none of several forms, about the form that was most likely intended.
@@ -268,17 +347,23 @@ impl Check<'_> {
 
     /// `at` is the pointer to the value, or to the key that is missing or unknown.
     fn push(&mut self, complaint: Diagnostic, span: Span, row: Option<String>, at: &str) {
+        let complaint = self.made(complaint, span, row, at);
+        // branches of one schema may report the same about the same place, only with different help
+        let same = |d: &Diagnostic| d.code == complaint.code && d.span == complaint.span && d.message == complaint.message;
+        if !self.found.iter().any(same) {
+            self.found.push(complaint);
+        }
+    }
+
+    /// The diagnostic with its place and its rule.
+    fn made(&self, complaint: Diagnostic, span: Span, row: Option<String>, at: &str) -> Diagnostic {
         let mut complaint = complaint.at(span);
         if let (Some((_, name)), Some(key)) = (row.as_deref().and_then(|row| row.split_once(' ')), inside_row(at)) {
             complaint.details.insert("row".into(), name.into());
             complaint.details.insert("key".into(), key.into());
         }
         complaint.rule = row.map(|row| format!("{row}, from layer `{}`", self.layer));
-        // branches of one schema may report the same about the same place, only with different help
-        let same = |d: &Diagnostic| d.code == complaint.code && d.span == complaint.span && d.message == complaint.message;
-        if !self.found.iter().any(same) {
-            self.found.push(complaint);
-        }
+        complaint
     }
 }
 

@@ -21,7 +21,7 @@ use super::functions::{check_functions, origin};
 use super::{Program, Programs, cells};
 
 /// Tables that the engine reads, and passes do not.
-const ENGINE_TABLES: &[&str] = &[
+pub(crate) const ENGINE_TABLES: &[&str] = &[
     "program",
     "pass",
     "round",
@@ -133,12 +133,16 @@ fn values(cx: &mut CompileContext<'_>) -> Value {
             crate::terms::state::put(&mut defaults, &names, value);
         }
     }
+    for option in pack.options.iter() {
+        crate::terms::state::put(&mut defaults, &[crate::model::options::TABLE.into(), option.name.clone()], option.value.clone());
+    }
     own.over(defaults)
 }
 
 fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
     let mut out = indexmap::IndexMap::new();
     let pack = cx.pack;
+    let columns = super::columns::defaults(cx);
     for (table, rows) in &pack.tables {
         if ENGINE_TABLES.contains(&table.as_ref()) {
             out.insert(table.clone(), TableRows::default());
@@ -155,6 +159,9 @@ fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows
             } else {
                 cells::row(cx, table, &row.fields)
             });
+            for (column, default) in columns.get(&**table).into_iter().flatten() {
+                map.entry(column.clone()).or_insert_with(|| default.clone());
+            }
             let value = Value::map(map);
             by_name.insert(row.name.clone(), value.clone());
             all.push(value);

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use crate::terms::Rules;
 use crate::verbs::Pass;
 
+pub(crate) use compile::ENGINE_TABLES;
 pub use compile::{Apart, compile};
 pub use machine::{Ask, Machine};
 

@@ -178,6 +178,10 @@ impl CompileContext<'_> {
                 }
             }
             Expr::Path(path) => self.literals(node, &mut |cx, word, at| {
+                if path.text.starts_with("option.") {
+                    cx.check_choice(&path.text, word, at);
+                    return;
+                }
                 let words = cx.names.words.get(&*path.text).map_or(0, Vec::len);
                 let near = if cx.may_look(words, at) { cx.names.near_path_word(&path.text, word).map(str::to_owned) } else { None };
                 cx.seldom(&path.text, word, near, "path", at);

@@ -217,8 +217,9 @@ impl<'p> CompileContext<'p> {
         let second = names.get(1).map_or("", AsRef::as_ref);
         let (root, used) = match first {
             "table" => {
-                if !self.pack.tables.contains_key(second) && !declared::TABLES.contains(&second) {
-                    let known: Vec<Arc<str>> = self.pack.tables.keys().cloned().collect();
+                if !declared::is_table(self.pack, second) {
+                    let known: Vec<Arc<str>> =
+                        self.pack.tables.keys().cloned().chain(declared::own_tables(self.pack).map(Arc::from)).collect();
                     self.unknown("table", second, span, known.iter().map(AsRef::as_ref));
                 }
                 (Root::Table(second.into()), 2)

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Severity, Span, suggest};
+use crate::model::OptionType;
+use crate::model::options::TABLE as OPTION;
 
 use super::context::CompileContext;
 
@@ -118,6 +120,10 @@ impl CompileContext<'_> {
 
     /// Reports a path that nothing declares.
     pub(super) fn unknown_path(&mut self, path: &str, span: Span) {
+        if let Some(name) = path.strip_prefix(OPTION).and_then(|rest| rest.strip_prefix('.')) {
+            self.unknown_option(name, span);
+            return;
+        }
         let near = suggest::nearest(path, self.names.path_names()).map(|near| format!("did you mean `{near}`?"));
         let head = path.split('.').next().unwrap_or(path);
         let name = path.strip_prefix("state.");
@@ -133,6 +139,29 @@ impl CompileContext<'_> {
         let shown = name.unwrap_or(path);
         let rows: (&[&str], _) = if name.is_some() { (&["state"], shown) } else { (&["path"], path) };
         self.fail_for_row(rows, Code::NameUnknown, span, format!("there is no {what} `{shown}`"), Some(help));
+    }
+}
+
+impl CompileContext<'_> {
+    fn unknown_option(&mut self, name: &str, span: Span) {
+        let known: Vec<Arc<str>> = self.pack.options.iter().map(|option| option.name.clone()).collect();
+        let near = suggest::nearest(name, known.iter().map(AsRef::as_ref));
+        let help = near.map_or_else(
+            || format!("declare it in the pack's `pack.toml`: `[options.{name}]`"),
+            |near| format!("did you mean `{OPTION}.{near}`?"),
+        );
+        self.fail_for_row((&["options"], name), Code::OptionUnknown, span, format!("there is no option `{name}`"), Some(help));
+    }
+
+    /// Reports a text that an option is compared with and can never be.
+    pub(super) fn check_choice(&mut self, path: &str, word: &str, span: Span) {
+        let Some(option) = path.strip_prefix(OPTION).and_then(|rest| self.pack.options.get(rest.strip_prefix('.')?)) else { return };
+        let is_literal = !word.starts_with(['$', '@']) && !word.contains("{{");
+        let fault = option.refuses(&crate::model::Value::text(word)).filter(|_| is_literal && !word.is_empty());
+        if let Some(fault) = fault.filter(|_| option.kind == OptionType::Enum) {
+            let message = format!("this never holds: {}", fault.message);
+            self.fail(Code::OptionValue, span, message, Some(fault.help));
+        }
     }
 }
 

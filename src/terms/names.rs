@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Data, Node, Table, suggest};
-use crate::model::{Pack, Value};
+use crate::model::{OptionType, Pack, Value, options};
 use crate::text::language_tag::LanguageTag;
 use crate::text::moment::Moment;
 
@@ -63,6 +63,18 @@ pub const TABLES: &[&str] = &[
     "scene_part",
     "time_stamp",
 ];
+
+/// The tables that a pack declares with `[[table]]` rows.
+pub fn own_tables(pack: &Pack) -> impl Iterator<Item = &str> {
+    pack.tables.get("table").into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref)
+}
+
+/// Whether `$table.NAME` may be read.
+#[must_use]
+pub fn is_table(pack: &Pack, name: &str) -> bool {
+    let is_declared = || pack.tables.get("table").is_some_and(|rows| rows.contains_key(name));
+    pack.tables.contains_key(name) || TABLES.contains(&name) || is_declared()
+}
 
 /// What kind of value a path or field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,13 +276,36 @@ impl Names {
                 }
             }
         }
+        for name in pack.tables.get("column").into_iter().flat_map(|rows| rows.keys()) {
+            if let Some((table, key)) = name.split_once('/') {
+                names.columns.entry(table.into()).or_default().insert(key.into());
+            }
+        }
         let overlaid = names.fields.entry("overlaid".into()).or_default();
         for (cell, doc) in OVERLAID {
             overlaid.insert((*cell).into(), Declared { kind: Type::Text, doc: (*doc).into() });
         }
+        for option in pack.options.iter() {
+            names.option(option);
+        }
         names.path("round.done", Type::Number, "how many rounds of the repeat that runs have ended".into());
         names.values("", &pack.values, 0);
         names
+    }
+
+    /// An option of a manifest is the path `option.NAME`.
+    fn option(&mut self, option: &crate::model::PackOption) {
+        let path = format!("{}.{}", options::TABLE, option.name);
+        let kind = match option.kind {
+            OptionType::Bool => Type::Boolean,
+            OptionType::Number => Type::Number,
+            _ => Type::Text,
+        };
+        let doc = if option.help.is_empty() { &option.title } else { &option.help };
+        self.path(&path, kind, doc.clone());
+        if option.kind == OptionType::Enum {
+            self.words.insert(path.into(), option.choices.iter().map(|choice| choice.value.clone()).collect());
+        }
     }
 
     fn path(&mut self, path: &str, kind: Type, doc: Arc<str>) {

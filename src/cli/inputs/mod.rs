@@ -5,6 +5,7 @@ pub(in crate::cli) mod files;
 pub(in crate::cli) mod foreign;
 pub(in crate::cli) mod library;
 pub(in crate::cli) mod lines;
+pub(in crate::cli) mod options;
 pub(in crate::cli) mod parts;
 pub(in crate::cli) mod previous;
 pub(in crate::cli) mod role;
@@ -84,6 +85,9 @@ pub(in crate::cli) struct Inputs {
     /// Sets one path of the scene; a value that is not JSON is a text.
     #[arg(long, value_name = "PATH=VALUE", help_heading = "Scene")]
     set: Vec<String>,
+    /// Sets one option of the pack; `tapster options` lists them.
+    #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true, help_heading = "Scene")]
+    choose: Vec<String>,
     /// How tokens are counted: cl100k, o200k, words, chars/4 …
     #[arg(long, value_name = "NAME", help_heading = "Scene")]
     tokenizer: Option<String>,
@@ -155,12 +159,22 @@ impl Inputs {
 
     /// Refuses to build from nothing: neither a scene nor any part of one is named, and none lies here.
     pub(in crate::cli) fn require_scene(&self) -> Result<(), Stop> {
-        let is_said = self.scene.is_some() || self.names_parts() || self.message.is_some() || !self.set.is_empty();
+        let is_said =
+            self.scene.is_some() || self.names_parts() || self.message.is_some() || !self.set.is_empty() || !self.choose.is_empty();
         if is_said || self.scene_here().is_some() {
             return Ok(());
         }
         let help = "name a scene (`tapster build examples/hello`), or say what it is made of: `--character`, `--message` …";
         Err(Stop::could_not(Code::FileMissing, format!("no scene is named, and there is no `{}` here", scene_file::NAME), help))
+    }
+
+    /// Loads the pack and the overlays, and the values that the scene file and flags give to its options.
+    pub(in crate::cli) fn open_options(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Value), Stop> {
+        let parts = self.parts(show)?;
+        let rules = rules_of(&parts, show)?;
+        let given = options::given(&parts, &rules);
+        options::check(&parts, &rules, &given)?;
+        Ok((rules, given))
     }
 
     /// Loads only the pack and the overlays.
@@ -209,6 +223,7 @@ impl Inputs {
         if let Some(model) = &self.model {
             parts.set.push(("provider.model".to_owned(), Value::text(model.as_str())));
         }
+        parts.options.extend(self.choose.iter().map(|text| options::assigned(text)).collect::<Result<Vec<_>, _>>()?);
         for set in &self.set {
             parts.set.push(assignment(set)?);
         }

@@ -54,6 +54,10 @@ pub(in crate::cli) struct Parts {
     pub(in crate::cli) top: Option<(Node, Sources)>,
     /// Values of the scene; they override those of all files.
     pub(in crate::cli) scene: Value,
+    /// The table `option` of the scene file.
+    pub(in crate::cli) option: Option<Node>,
+    /// Values of options by their names, as flags write them; they override those of the scene file.
+    pub(in crate::cli) options: Vec<(String, String)>,
     /// Single paths; they override everything else.
     pub(in crate::cli) set: Vec<(String, Value)>,
 }

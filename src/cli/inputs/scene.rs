@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document, misfits, unread};
 use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources};
 use crate::import::{self, Container, Contents};
+use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::foreign::Imported;
@@ -15,6 +16,7 @@ use crate::program::foreign::Imported;
 use crate::cli::inputs::files::bytes_of;
 use crate::cli::inputs::files::shown;
 use crate::cli::inputs::library;
+use crate::cli::inputs::options;
 use crate::cli::inputs::parts::Parts;
 use crate::cli::inputs::role::Role;
 use crate::cli::output::Show;
@@ -44,6 +46,11 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
     }
     given.push(ScenePart::new("file", parts.scene.clone()));
     given.push(ScenePart::new("flags", flags(parts)));
+    let set = options::given(parts, rules);
+    if !set.is_null() {
+        options::check(parts, rules, &set)?;
+        given.push(ScenePart::new("flags", one(TABLE, set)));
+    }
     let AssembledScene { mut scene, warnings } = assemble_scene(rules, &given).map_err(|error| Stop::build(&error, rules))?;
     if parts.strict && !warnings.is_empty() {
         let mut report = Report::default();

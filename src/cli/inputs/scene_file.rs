@@ -40,6 +40,7 @@ pub(in crate::cli) const KEYS: &[&str] = &[
     "template",
     "task",
     "data",
+    "option",
     "scene",
 ];
 
@@ -141,7 +142,8 @@ impl SceneReader {
                 self.parts.scene = Value::from(node);
                 self.parts.written = Some((node.clone(), self.sources.clone()));
             }
-            "scene" => self.wrong(node, "a table"),
+            "option" if node.as_table().is_some() => self.parts.option = Some(node.clone()),
+            "scene" | "option" => self.wrong(node, "a table"),
             "$schema" => {}
             _ => {
                 let help = suggest::nearest(key, KEYS.iter().copied()).map_or_else(

@@ -11,6 +11,7 @@ mod fields;
 mod fmt;
 mod import;
 mod ops;
+mod options;
 mod packs;
 mod schema;
 mod serve;
@@ -40,6 +41,8 @@ pub(in crate::cli) enum Verb {
     Schema(schema::Schema),
     /// List the vocabulary: verbs, terms, functions, fields, paths.
     Ops(ops::Ops),
+    /// List the options of a pack, and the values that they have.
+    Options(options::OptionsVerb),
     /// Store templates, check them, and render them.
     Template(template::Templates),
     /// Show, compare, write and move the artifacts of a session.
@@ -68,6 +71,7 @@ impl Verb {
             Verb::Convert(verb) => verb.run(show),
             Verb::Schema(verb) => verb.run(show),
             Verb::Ops(verb) => verb.run(show),
+            Verb::Options(verb) => verb.run(show),
             Verb::Template(verb) => verb.run(show),
             Verb::Artifact(verb) => verb.run(show),
             Verb::Chat(verb) => verb.run(show),

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
+use crate::model::pack::Row;
 use crate::pack::KINDS;
 use crate::pack::{Ruleset, Schemas, Start};
 use crate::syntax::{conditions, selections, steps, values};
@@ -24,6 +25,7 @@ use crate::cli::stop::Stop;
   tapster ops --verbs                     what a pass can do
   tapster ops --values                    what a value can be
   tapster ops --scene --pack base         what a scene may hold
+  tapster ops --tables --pack my-pack     the tables and columns of a pack's own
   tapster ops --rows --format json        the fields of items, for tools")]
 pub(in crate::cli) struct Ops {
     /// The verbs, with their own terms and their cost.
@@ -53,6 +55,9 @@ pub(in crate::cli) struct Ops {
     /// The kinds of files, and the programs, dialects and foreign formats of a pack.
     #[arg(long)]
     kinds: bool,
+    /// The tables and columns that a pack declares beside those of the language.
+    #[arg(long)]
+    tables: bool,
     /// The pack whose rows and paths are listed [default: base].
     #[arg(long)]
     pack: Option<String>,
@@ -69,7 +74,8 @@ type Make = fn() -> Vec<Section>;
 
 impl Ops {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let flags = [self.verbs, self.terms, self.values, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds];
+        let flags =
+            [self.verbs, self.terms, self.values, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds, self.tables];
         let all = !flags.contains(&true);
         let mut sections = Vec::new();
         let fixed: [(bool, Make); 6] = [
@@ -85,13 +91,16 @@ impl Ops {
                 sections.extend(make());
             }
         }
-        if all || self.rows || self.scene || self.kinds {
+        if all || self.rows || self.scene || self.kinds || self.tables {
             let rules = open(&Start::typed(self.pack.as_deref().unwrap_or(DEFAULT_PACK)), &[], show)?;
             if all || self.rows {
                 sections.extend(rows(&rules));
             }
             if all || self.scene {
                 sections.extend(scene(&rules));
+            }
+            if all || self.tables {
+                sections.extend(tables(&rules));
             }
             if all || self.kinds {
                 sections.extend(kinds(&rules));
@@ -185,6 +194,26 @@ fn scene(rules: &Ruleset) -> Vec<Section> {
         section("budget groups", own.names.groups.iter().map(plain)),
         section("regions", own.names.regions.iter().map(plain)),
     ]
+}
+
+/// The tables that the pack declares, and the columns of those and of the language's tables.
+fn tables(rules: &Ruleset) -> Vec<Section> {
+    let pack = rules.pack();
+    let rows = |table: &str| pack.tables.get(table).into_iter().flat_map(|rows| rows.values());
+    let json_of = |row: &Row, key: &str| row.fields.get(key).map(|field| field.node.to_json()).unwrap_or_default();
+    let table = |row: &Row| {
+        let held = pack.tables.get(&row.name).map_or(0, indexmap::IndexMap::len);
+        json!({ "name": &*row.name, "rows": held, "doc": json_of(row, "doc") })
+    };
+    let column = |row: &Row| {
+        let kind = row.fields.get("type").and_then(|field| field.node.as_text()).unwrap_or("any");
+        let needed = if json_of(row, "required") == Json::Bool(true) { "required" } else { "" };
+        json!({
+            "name": &*row.name, "type": kind, "required": needed, "default": json_of(row, "default"),
+            "values": json_of(row, "values"), "doc": json_of(row, "doc"),
+        })
+    };
+    vec![section("tables of the pack", rows("table").map(table)), section("columns of the pack", rows("column").map(column))]
 }
 
 fn kinds(rules: &Ruleset) -> Vec<Section> {

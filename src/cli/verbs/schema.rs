@@ -7,9 +7,10 @@ use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, suggest};
 use crate::pack::KINDS;
-use crate::pack::Schemas;
+use crate::pack::{Ruleset, Schemas, Start};
 
 use crate::cli::inputs::files::write_file;
+use crate::cli::inputs::library::open;
 use crate::cli::layout::table;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
@@ -21,6 +22,7 @@ use crate::cli::stop::Stop;
 #[command(after_help = "Examples:
   tapster schema                          the kinds and what their files decide
   tapster schema lore > lore.v1.json      one schema
+  tapster schema overlay --pack my-pack   with the pack's options, its own tables and its columns
   tapster schema --all schemas            all of them, for an editor")]
 pub(in crate::cli) struct Schema {
     /// A kind, or `terms`: the terms that all kinds share.
@@ -28,6 +30,9 @@ pub(in crate::cli) struct Schema {
     /// A version of the schema; the newest by default.
     #[arg(long, value_name = "N", requires = "kind")]
     version: Option<i64>,
+    /// Add what this pack declares: options, tables of its own, columns.
+    #[arg(long)]
+    pack: Option<String>,
     /// Write every schema into this folder.
     #[arg(long, value_name = "DIR", conflicts_with = "kind")]
     all: Option<PathBuf>,
@@ -40,20 +45,35 @@ impl Schema {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let schemas = Schemas::shipped();
         if let Some(folder) = &self.all {
-            return write_all(folder, schemas, show);
+            let rules = self.rules(show)?;
+            return write_all(folder, schemas, rules.as_ref(), show);
         }
         let Some(kind) = &self.kind else {
+            if self.pack.is_some() {
+                let help = "name a kind, such as `tapster schema overlay --pack NAME`, or write all with `--all DIR`";
+                return Err(Stop::could_not(Code::SchemaKind, "a schema of no kind is asked for", help));
+            }
             list(schemas, show);
             return Ok(Exit::Done);
         };
         let version = self.version.or_else(|| schemas.newest(kind));
-        let found = version.and_then(|v| schemas.bundled(&format!("{kind}.v{v}.json")));
+        let rules = self.rules(show)?;
+        let found = version.and_then(|v| schema_of(schemas, &format!("{kind}.v{v}.json"), rules.as_ref()));
         match found {
             Some(schema) => show.json(&schema),
             None => return Err(unknown(kind, schemas)),
         }
         Ok(Exit::Done)
     }
+
+    /// The pack whose declarations are added.
+    fn rules(&self, show: &mut Show<'_, '_>) -> Result<Option<Ruleset>, Stop> {
+        self.pack.as_deref().map(|pack| open(&Start::typed(pack), &[], show)).transpose()
+    }
+}
+
+fn schema_of(schemas: &Schemas, file: &str, rules: Option<&Ruleset>) -> Option<Json> {
+    rules.map_or_else(|| schemas.bundled(file), |rules| schemas.bundled_for(file, rules.pack()))
 }
 
 fn list(schemas: &Schemas, show: &mut Show<'_, '_>) {
@@ -68,13 +88,13 @@ fn list(schemas: &Schemas, show: &mut Show<'_, '_>) {
     }
 }
 
-fn write_all(folder: &std::path::Path, schemas: &Schemas, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+fn write_all(folder: &std::path::Path, schemas: &Schemas, rules: Option<&Ruleset>, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
     std::fs::create_dir_all(folder).map_err(|error| {
         let message = format!("folder `{}` cannot be made: {error}", folder.display());
         Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
     })?;
     for name in schemas.names() {
-        let text = schemas.bundled(name).map(|s| serde_json::to_string_pretty(&s).unwrap_or_default()).unwrap_or_default();
+        let text = schema_of(schemas, name, rules).map(|s| serde_json::to_string_pretty(&s).unwrap_or_default()).unwrap_or_default();
         let path = folder.join(name);
         write_file(&path, format!("{text}\n"))?;
         show.result(&format!("{}\n", path.display()));

@@ -15,9 +15,11 @@ mod bad_input;
 mod bounds;
 mod edits;
 mod layering;
+mod options;
 mod places;
 mod rendering;
 mod short_names;
+mod tables;
 mod upgrades;
 
 use std::fs;
