@@ -27,6 +27,7 @@ mod operations;
 mod order;
 mod overlaid;
 mod rows;
+mod scripts;
 mod short_names;
 mod slips;
 mod times;
@@ -127,7 +128,12 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
         resolver.visit(files);
     }
     resolver.overlays = overlay_files.iter().flatten().map(extends::overlay_name).collect();
-    overlay_files.iter().flatten().for_each(|file| resolver.overlay(file));
+    for (file, overlay) in overlay_files.iter().zip(overlays) {
+        let folder = if let Overlay::Path(path) = overlay { Some(path.parent().unwrap_or(Path::new(""))) } else { None };
+        if let Some(file) = file {
+            resolver.overlay(file, folder);
+        }
+    }
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
     let allowed = allow::collect(&layers, &mut report);
     let mut merged = layer::merge(&layers, complete, &mut report);
@@ -208,6 +214,7 @@ fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report
     let layer = |l: &LayerDocs| Layer { name: Arc::from(l.name.as_str()), release: l.release.clone(), overlay: l.overlay };
     let assets: IndexMap<_, _> = layers.iter().flat_map(|l| &l.assets).map(|(path, id)| (Arc::from(path.as_str()), *id)).collect();
     let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets, &sources);
+    let rights = scripts::rights(layers, &sources);
     let overlaid = overlaid::collect(layers, &merged.tables, report);
     Pack {
         name: layers.iter().rfind(|l| !l.overlay).map(|l| Arc::from(l.name.as_str())).unwrap_or_default(),
@@ -216,6 +223,7 @@ fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report
         tables: merged.tables,
         values: merged.values,
         assets,
+        rights,
         shadowed: merged.shadowed,
         overlaid,
         fingerprint,
