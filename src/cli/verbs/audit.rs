@@ -76,7 +76,7 @@ fn json(pack: &Pack, all: bool) -> Json {
             "shipped": shipped.contains(&*layer.name),
             "files": files.len(),
             "bytes": files.iter().map(|file| file.text.len()).sum::<usize>(),
-            "capabilities": pack.rights.get(&layer.name).map(|rights| capabilities(rights)),
+            "capabilities": pack.rights.get(&layer.name).map(capabilities),
         })
     });
     let layers = layers.collect::<Vec<_>>();
