@@ -1,6 +1,6 @@
 //! Scripts of packs and overlays: where they can stand, what they are given, what they may do, and what errors say.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::path::Path;
 
