@@ -6,12 +6,15 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::diag::Code;
 use crate::model::plan::Step;
 use crate::model::{Hook, HookView, Item, RuleRef, Value};
 use crate::program::Ask;
 use crate::terms::select::pass_env;
 use crate::terms::{Fault, Memo, State};
+use crate::text::script::Argument;
 use crate::verbs::{Failing, Halt};
 
 /// Runs a script over a list, or all hooks of an event.
@@ -64,9 +67,11 @@ impl Answer {
 fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     st.force(list)?;
     let rules = st.rules.clone();
-    let items = st.list(list).items.iter().map(|i| i.to_value(&rules.fields)).collect();
-    let answer = rules.scripts.call(function, &[Value::list(items), st.whole()]);
-    let answer = answer.and_then(|v| Answer::read(&v)).map_err(Fault::failed)?;
+    let items: Vec<Value> = st.snapshot(list).iter().map(|i| i.to_value(&rules.fields)).collect();
+    let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
+    let answer = rules.scripts.call(function, &[Argument::Items(name.clone(), items.clone()), st.scene_argument()]);
+    let answer = answer.and_then(|v| Answer::read(&v));
+    let answer = answer.and_then(|answer| within_rights(answer, function, &name, &items, st)).map_err(Fault::failed)?;
     for (path, value) in answer.set {
         declared(&path, st).map_err(Fault::failed)?;
         let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
@@ -76,25 +81,73 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
         st.warn(Code::ScriptWarned, warning);
     }
     match answer.items {
-        Some(items) => replace(list, items.into_iter().map(|v| (None, v)).collect(), st),
+        Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), &items, st),
         None => Ok(()),
     }
 }
 
+/// The answer, unless it changes what the pack does not declare that its scripts write.
+fn within_rights(answer: Answer, function: &str, list: &str, before: &[Value], st: &State) -> Result<Answer, String> {
+    let Some(rights) = st.rules.scripts.rights(function) else { return Ok(answer) };
+    let refused = |message: String| format!("`{function}`: {message} {}", st.rules.scripts.place(function));
+    for (path, _) in &answer.set {
+        rights.write(&format!("scene.{path}")).map_err(refused)?;
+    }
+    let Some(items) = answer.items.as_deref().filter(|_| !rights.writes_all(list)) else { return Ok(answer) };
+    if items.len() != before.len() {
+        // items that are added or removed are changes of the list
+        rights.write(list).map_err(refused)?;
+    }
+    for (new, old) in items.iter().zip(before) {
+        if is_untouched(new, old) {
+            continue;
+        }
+        let (Some(new), Some(old)) = (new.as_map(), old.as_map()) else {
+            rights.write(list).map_err(refused)?;
+            continue;
+        };
+        for key in new.keys().chain(old.keys()) {
+            if new.get(key).filter(|v| !v.is_null()) != old.get(key).filter(|v| !v.is_null()) {
+                rights.write(&format!("{list}.{key}")).map_err(refused)?;
+            }
+        }
+    }
+    Ok(answer)
+}
+
+/// Whether a table that a script gives back is the one that it was given.
+fn is_untouched(new: &Value, old: &Value) -> bool {
+    matches!((new, old), (Value::Map(new), Value::Map(old)) if Arc::ptr_eq(new, old))
+}
+
 /// Replaces the items of a list. An item that comes from an earlier one, by its index or its id, keeps that item's
 /// identity in the trace.
-fn replace(list: usize, items: Vec<(Option<usize>, Value)>, st: &mut State) -> Result<(), Halt> {
+///
+/// `given` are the items as they were handed out: one that comes back as it was is not made anew.
+fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], st: &mut State) -> Result<(), Halt> {
     st.visit(items.len())?;
     let rules = st.rules.clone();
     let before = st.snapshot(list);
     let id = |item: &Item| item.get(crate::model::item::core::ID).map(Value::to_text);
+    let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
+    let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
+    let mut by_id: FxHashMap<Arc<str>, usize> = FxHashMap::default();
+    for (n, item) in before.iter().enumerate() {
+        if let Some(id) = id(item) {
+            by_id.entry(id).or_insert(n);
+        }
+    }
     let mut made = Vec::with_capacity(items.len());
     for (was, value) in items {
         if value.as_map().is_none() {
             return Err(Fault::failed("an item that a script or hook gives back is no table").into());
         }
+        if let Some(kept) = address(&value).and_then(|at| places.get(&at)).and_then(|n| before.get(*n)) {
+            made.push(kept.clone());
+            continue;
+        }
         let mut item = Item::from_value(&value, &rules.fields);
-        let old = was.and_then(|n| before.get(n)).or_else(|| before.iter().find(|b| id(b).is_some() && id(b) == id(&item)));
+        let old = was.and_then(|n| before.get(n)).or_else(|| id(&item).and_then(|id| by_id.get(&id)).and_then(|n| before.get(*n)));
         item.seq = old.map_or_else(|| st.number(), |old| old.seq);
         st.note(&item, if old.is_some() { "set" } else { "made" });
         made.push(item);
@@ -135,9 +188,11 @@ fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result
             _ => failing,
         };
         let (function, rules) = (word("run"), st.rules.clone());
-        let done = with_view(&word("name"), event, list, st, |view| {
-            let answer = rules.scripts.call(&function, &[Value::list(view.blocks()), view.whole()])?;
-            answered(view, Answer::read(&answer)?)
+        let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
+        let done = with_view(&word("name"), event, list, st, |view, st| {
+            let blocks = view.blocks();
+            let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
+            answered(view, within_rights(Answer::read(&answer)?, &function, &name, &blocks, st)?)
         });
         match done {
             Err(Halt::Host(message)) if own != Failing::Error => st.warn(Code::FilterFailed, message),
@@ -169,7 +224,7 @@ fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
 }
 
 fn of_host(hook: &Hook, list: usize, st: &mut State) -> Result<(), Halt> {
-    with_view(&hook.id, &hook.event, list, st, |view| (hook.run)(view))
+    with_view(&hook.id, &hook.event, list, st, |view, _| (hook.run)(view))
 }
 
 /// Calls a hook with a view of the build, and applies its changes.
@@ -178,15 +233,20 @@ fn with_view(
     event: &str,
     list: usize,
     st: &mut State,
-    call: impl FnOnce(&mut HookView<'_>) -> Result<(), String>,
+    call: impl FnOnce(&mut HookView<'_>, &State) -> Result<(), String>,
 ) -> Result<(), Halt> {
     st.step(|| Step::Hook(id.to_owned()));
     let rules = st.rules.clone();
-    let blocks = event.starts_with("after_").then(|| st.snapshot(list).iter().map(|i| i.to_value(&rules.fields)).collect());
+    let blocks: Option<Vec<Value>> = event.starts_with("after_").then(|| {
+        // those of the snapshot are read, and paid
+        st.snapshot(list).iter().map(|i| i.to_value(&rules.fields)).collect()
+    });
+    let given = blocks.clone().unwrap_or_default();
     let (result, changes) = {
         let settable = |path: &str| input(path, st);
-        let mut view = HookView::new(st.whole(), &settable, blocks, st.trail.is_some());
-        let result = call(&mut view);
+        let Argument::Scene(scene) = st.scene_argument() else { return Ok(()) };
+        let mut view = HookView::new(scene, &settable, blocks, st.trail.is_some());
+        let result = call(&mut view, st);
         (result, view.into_changes())
     };
     for warning in changes.warnings {
@@ -203,7 +263,7 @@ fn with_view(
         st.change(&path, value);
     }
     match changes.blocks {
-        Some(blocks) => replace(list, blocks, st),
+        Some(blocks) => replace(list, blocks, &given, st),
         None => Ok(()),
     }
 }

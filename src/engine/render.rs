@@ -15,13 +15,12 @@ use crate::text::liquid::{Liquid, Options};
 use crate::text::macros::expand;
 use crate::text::{Language, Limits, TextError};
 
-/// Renders a text or a template, or calls a script; `args` are the arguments of the call.
+/// Renders a text or a template; `args` are the arguments of the call.
 pub(super) fn render(what: Rendering, args: &Map, st: &State, table: &Table, templates: &TemplateCalls) -> Result<Value, Fault> {
     let text = || args.get("of").map(Value::to_text).unwrap_or_default();
     let with = || args.get("with").cloned().unwrap_or_default();
     let language = match what {
         Rendering::Template => return templates.render(args, st),
-        Rendering::Script => return rhai(args, &text(), st),
         Rendering::Text(language) => language,
     };
     let (text, with) = (text(), with());
@@ -93,10 +92,4 @@ fn handlebars(template: &str, with: &Value, unknown: Option<&str>, st: &State, t
     let manner = if unknown == Some("stays") { Unknown::Stays } else { Unknown::Asked };
     let text = Template::known(template, manner).and_then(|compiled| compiled.render(with, &mut name, &limits));
     text.map(Value::text).map_err(|error| fault(&error, template, "template"))
-}
-
-fn rhai(args: &Map, text: &Arc<str>, st: &State) -> Result<Value, Fault> {
-    let function = args.get("function").map(Value::to_text).unwrap_or_default();
-    let item = args.get("item").cloned().unwrap_or_default();
-    st.rules.scripts.call(&function, &[Value::Text(text.clone()), item]).map_err(Fault::failed)
 }

@@ -14,6 +14,7 @@ use crate::terms::{Memo, State};
 use crate::text::Limits;
 use crate::text::functions::Function;
 use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading, Syntax};
+use crate::text::script::Argument;
 use crate::text::seedrandom;
 
 use super::call::{self, Around, Call, Gives, Kind, Row};
@@ -212,7 +213,7 @@ impl<'a> Macros<'a> {
             }
             Gives::Script(function) => {
                 let args = called.args.iter().cloned().map(Value::Text).collect();
-                match self.st.rules.scripts.call(function, &[Value::list(args), self.st.scene.clone()]) {
+                match self.st.rules.scripts.call(function, &[Argument::Value(Value::list(args)), Argument::Scene(self.st.scene.clone())]) {
                     Ok(v) => MacroResult::Text(v.to_text()),
                     Err(message) => MacroResult::Failed(format!("macro `{}`: {message}", row.name)),
                 }

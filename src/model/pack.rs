@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use super::Options;
 use crate::diag::{SourceId, Sources, Span, Table};
+use crate::text::script::Rights;
 
 /// One pack or overlay that is part of a merged pack.
 #[derive(Debug, Clone)]
@@ -79,6 +80,9 @@ pub struct Pack {
     /// Scripts and templates by their path inside the pack (`scripts/lore.rhai`); a file of a higher layer replaces the
     /// file of a lower one.
     pub assets: IndexMap<Arc<str>, SourceId>,
+    /// What the scripts of each pack or overlay may read and write, by the name of the layer; one that declares nothing is
+    /// not here.
+    pub rights: IndexMap<Arc<str>, Arc<Rights>>,
     /// The values that higher layers replaced, in the order in which that happened.
     pub shadowed: Vec<Shadowed>,
     /// What overlays decide about rows.

@@ -8,6 +8,7 @@ use super::files::{self, PackFiles, RuleFile};
 use super::library::{self, Library};
 use super::read::{self, Document};
 use super::schemas::Schemas;
+use super::scripts;
 use super::unread::Unread;
 use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, suggest};
 
@@ -135,7 +136,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Reads one overlay: a single file of rows.
-    pub(super) fn overlay(&mut self, file: &RuleFile) {
+    pub(super) fn overlay(&mut self, file: &RuleFile, folder: Option<&Path>) {
         let name = overlay_name(file);
         let Some(doc) = self.read(file, &name) else { return };
         if matches!(&*doc.kind, "pack" | "case") {
@@ -159,7 +160,25 @@ impl<'a> Resolver<'a> {
         let release = doc.root.get("release").and_then(Node::as_text).and_then(|t| Version::parse(t).ok());
         let release = release.unwrap_or_else(|| Version::new(0, 0, 0));
         let extends = doc.root.get("extends").and_then(Node::as_text).map(str::to_owned);
-        self.done.push(LayerDocs { name, release, overlay: true, folder: None, extends, docs: vec![doc], assets: Vec::new() });
+        let assets = self.scripts_beside(&doc, folder, &name);
+        self.done.push(LayerDocs { name, release, overlay: true, folder: None, extends, docs: vec![doc], assets });
+    }
+
+    /// The scripts that an overlay names as files beside it: `"mine.rhai" = { file = "mine.rhai" }` in `[rhai]`.
+    fn scripts_beside(&mut self, doc: &Document, folder: Option<&Path>, layer: &str) -> Vec<(String, SourceId)> {
+        let mut assets = Vec::new();
+        for (name, file, span) in scripts::files(doc) {
+            let asset = folder.and_then(|folder| files::read_file(&folder.join(&*file), self.report));
+            match asset.as_ref().and_then(|asset| read::decode(asset, layer, self.sources, self.report)) {
+                Some((id, _)) => assets.push((format!("scripts/{name}"), id)),
+                None if folder.is_none() => {
+                    let message = format!("`{file}` cannot be read: the overlay is not a file of a folder");
+                    self.fail(Diagnostic::new(Code::FileMissing, message).at(span).help("write the text of the script into the overlay"));
+                }
+                None => self.complete = false,
+            }
+        }
+        assets
     }
 
     fn read(&mut self, file: &RuleFile, layer: &str) -> Option<Document> {

@@ -29,6 +29,7 @@ mod options;
 mod order;
 mod overlaid;
 mod rows;
+mod scripts;
 mod short_names;
 mod slips;
 mod times;
@@ -129,7 +130,12 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
         resolver.visit(files);
     }
     resolver.overlays = overlay_files.iter().flatten().map(extends::overlay_name).collect();
-    overlay_files.iter().flatten().for_each(|file| resolver.overlay(file));
+    for (file, overlay) in overlay_files.iter().zip(overlays) {
+        let folder = if let Overlay::Path(path) = overlay { Some(path.parent().unwrap_or(Path::new(""))) } else { None };
+        if let Some(file) = file {
+            resolver.overlay(file, folder);
+        }
+    }
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
     let allowed = allow::collect(&layers, &mut report);
     let mut merged = layer::merge(&layers, complete, &mut report);
@@ -215,6 +221,7 @@ fn assets_of(layers: &[LayerDocs]) -> IndexMap<Arc<str>, SourceId> {
 
 fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report: &mut Report) -> Pack {
     let layer = |l: &LayerDocs| Layer { name: Arc::from(l.name.as_str()), release: l.release.clone(), overlay: l.overlay };
+    let rights = scripts::rights(layers, &sources);
     let overlaid = overlaid::collect(layers, &merged.tables, report);
     Pack {
         name: layers.iter().rfind(|l| !l.overlay).map(|l| Arc::from(l.name.as_str())).unwrap_or_default(),
@@ -223,6 +230,7 @@ fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report
         tables: merged.tables,
         values: merged.values,
         assets: assets_of(layers),
+        rights,
         shadowed: merged.shadowed,
         overlaid,
         ..Pack::default()

@@ -3,6 +3,7 @@
 use crate::diag::Code;
 use crate::model::pack::Row;
 use crate::syntax::CompileContext;
+use crate::syntax::scripts::ITEMS_AND_SCENE;
 
 /// Checks all rows that name a function.
 pub(super) fn check_functions(cx: &mut CompileContext<'_>) {
@@ -19,7 +20,7 @@ fn check_macros(cx: &mut CompileContext<'_>, table: &str) {
     for row in pack.tables.get(table).into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, table, row);
         if let Some(field) = row.fields.get("script") {
-            cx.function(field.node.as_text().unwrap_or(""), field.node.span);
+            cx.function(field.node.as_text().unwrap_or(""), field.node.span, ("args, scene", 2));
         }
     }
 }
@@ -50,7 +51,7 @@ fn check_hooks(cx: &mut CompileContext<'_>) {
             };
             let text = field.node.as_text().unwrap_or("");
             if key == "run" {
-                cx.function(text, field.node.span);
+                cx.function(text, field.node.span, ITEMS_AND_SCENE);
             } else if !events.iter().any(|e| e == text) {
                 cx.unknown("event", text, field.node.span, events.iter().map(String::as_str));
             }
@@ -64,7 +65,7 @@ fn check_tools(cx: &mut CompileContext<'_>) {
     for row in pack.tables.get("tool").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "tool", row);
         match row.fields.get("function") {
-            Some(field) => cx.function(field.node.as_text().unwrap_or(""), field.node.span),
+            Some(field) => cx.function(field.node.as_text().unwrap_or(""), field.node.span, ("arguments, scene", 2)),
             None => {
                 let message = format!("tool `{}` has no `function`", row.name);
                 cx.fail(Code::TermMissing, row.span, message, Some("add `function = \"file.rhai::function\"`".into()));

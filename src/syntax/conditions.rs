@@ -9,8 +9,10 @@ use crate::model::Value;
 use crate::terms::cond::{Cmp, Cond, Test};
 use crate::terms::expr::Expr;
 use crate::terms::names::{self, Type};
+use crate::terms::scripted::Scripted;
 
 use super::context::CompileContext;
+use super::scripts;
 
 /// The meaning of a bare path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +65,10 @@ impl CompileContext<'_> {
             let test = is.map_or(Test::Nonempty(true), |n| self.test(&n, None));
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
+        if names::is_script(table) {
+            let scripted = self.scripted(table, node.span, &[]);
+            return scripted.map_or(Cond::Const(false), |scripted| Cond::Script(Box::new(scripted)));
+        }
         if table.contains_key("op") && table.contains_key("path") {
             return self.triple(table, node, mode);
         }
@@ -100,6 +106,12 @@ impl CompileContext<'_> {
             "any" => Cond::Any(list(self)),
             "not" => Cond::Not(Box::new(self.cond(node, mode))),
             "rhai" => self.rhai(node),
+            // beside other tests
+            "script" if self.is_function(node) => {
+                let function = self.literal(node, "a function's name");
+                self.function(&function, node.span, scripts::ITEM_AND_SCENE);
+                Cond::Script(Box::new(Scripted { function, args: None }))
+            }
             "host" => Cond::Host(node.as_text().unwrap_or("").into()),
             "fact" => self.fact(node),
             _ => self.path_test(key, key_span, node, mode),
@@ -109,7 +121,7 @@ impl CompileContext<'_> {
     fn rhai(&mut self, node: &Node) -> Cond {
         let source = node.as_text().unwrap_or("");
         match Script::compile(source) {
-            Ok(script) => Cond::Rhai(Arc::new(script)),
+            Ok(script) => Cond::Rhai(Arc::new(script.within(self.rights_of(node.span)))),
             Err(e) => {
                 let offset = offset_of(source, e.line, e.column);
                 let span = inside::place_in_text(&self.pack.sources, node, offset);

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::diag::{Data, Node, Table};
 use crate::model::Pack;
 
-use crate::terms::names::{is_form, is_reference};
+use crate::terms::names::{is_form, is_reference, is_script};
 
 use super::named::names_a_value;
 use super::values::is_pipe;
@@ -176,7 +176,8 @@ impl Cell {
                     self.names.push((Name::Value(name.into()), within));
                 }
                 let query = table.contains_key("of") && !table.contains_key("fn") && !is_pipe(table);
-                if table.contains_key("form") || table.contains_key("read") {
+                let called = is_script(table) && !table.contains_key("args");
+                if table.contains_key("form") || table.contains_key("read") || called {
                     self.own = self.own.max(1_u8.saturating_sub(within));
                 }
                 for (key, field) in table {
@@ -211,7 +212,7 @@ impl Cell {
                 }
                 "not" => self.condition(&field.node, item, within, level + 1),
                 "fact" => self.facts(&field.node, within),
-                "rhai" | "host" => self.own = self.own.max(1_u8.saturating_sub(within)),
+                "rhai" | "host" | "script" => self.own = self.own.max(1_u8.saturating_sub(within)),
                 path => {
                     match path.starts_with(['$', '@']) {
                         true => self.text(path, within),

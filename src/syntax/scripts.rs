@@ -1,4 +1,4 @@
-//! The scripts of a pack, compiled: every `scripts/*.rhai`.
+//! The scripts of a pack, compiled: every `scripts/*.rhai`, and those that overlays hold in `[rhai]`.
 //!
 //! A script that does not compile and a call of an unknown function are errors of the pack, reported when it is
 //! loaded. A script may import the scripts whose names sort before its own.
@@ -7,57 +7,144 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, SourceId, Span};
+use crate::diag::{Code, Node, SourceId, Span, Table, inside, suggest};
 use crate::terms::Library;
 use crate::terms::library::parts;
-use crate::text::script::{ScriptError, ScriptLimits, Scripts};
+use crate::terms::scripted::Scripted;
+use crate::text::script::{Rights, ScriptError, ScriptLimits, Scripts, Source};
 
 use super::context::CompileContext;
 
-/// The number of arguments of a pack's function: the value that it changes, and the data that it may read.
-const ARGUMENTS: usize = 2;
+/// What a function is given, as messages write it, and how many arguments that are.
+pub type Arguments = (&'static str, usize);
+/// A function that works on a list.
+pub const ITEMS_AND_SCENE: Arguments = ("items, scene", 2);
+/// A function that gives a value or a condition.
+pub const ITEM_AND_SCENE: Arguments = ("item, scene", 2);
+/// A function that is a step.
+pub const TEXT_AND_ITEM: Arguments = ("text, item", 2);
+
+/// The table of a manifest or an overlay that is about scripts.
+pub const TABLE: &str = "rhai";
+
+/// One script as written.
+struct Written<'p> {
+    name: &'p str,
+    file: Arc<str>,
+    layer: Arc<str>,
+    /// The text; that of an overlay begins at the line at which it begins in the overlay.
+    text: String,
+    source: SourceId,
+    /// Where it stands, if it stands in an overlay.
+    node: Option<&'p Node>,
+}
 
 /// Compiles all scripts of a pack; reports those that do not compile.
 pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
-    let mut found: Vec<(&str, SourceId)> =
-        cx.pack.assets.iter().filter_map(|(path, id)| Some((path.strip_prefix("scripts/")?.strip_suffix(".rhai")?, *id))).collect();
-    found.sort_unstable();
-    let pack = cx.pack;
-    let text = |id: SourceId| pack.sources.get(id).map_or("", |s| s.text.as_ref());
-    let modules: Vec<(&str, &str)> = found.iter().map(|(name, id)| (*name, text(*id))).collect();
-    let engine = Scripts::with_modules(limits, &modules);
+    let found = written(cx);
+    let sources: Vec<Source<'_>> = found.iter().map(|s| Source { name: s.name, file: &s.file, text: &s.text }).collect();
+    let engine = Scripts::with_sources(limits, &sources);
     let importing = engine.is_ok();
     let plain = engine.unwrap_or_else(|(name, error)| {
-        if let Some((_, id)) = found.iter().find(|(n, _)| *n == name) {
-            cx.script_bad(*id, &error);
+        if let Some(script) = found.iter().find(|script| script.name == name) {
+            cx.script_bad(script, &error);
         }
         Scripts::new(limits)
     });
     let mut scripts = FxHashMap::default();
-    for (name, id) in &found {
-        let script = plain.compile(text(*id)).map_err(|error| {
+    for script in &found {
+        let compiled = plain.compile_file(&script.file, &script.text).map_err(|error| {
             if importing {
-                cx.script_bad(*id, &error);
+                cx.script_bad(script, &error);
             }
         });
-        scripts.insert(Arc::from(*name), script.ok().filter(|_| importing));
+        let rights = cx.pack.rights.get(&script.layer).cloned();
+        scripts.insert(Arc::from(script.name), compiled.ok().filter(|_| importing).map(|compiled| compiled.within(rights)));
     }
     Library::new(scripts)
 }
 
+/// All scripts by name, sorted; one in an overlay replaces a file of the same name.
+fn written<'p>(cx: &CompileContext<'p>) -> Vec<Written<'p>> {
+    let pack = cx.pack;
+    let mut found: std::collections::BTreeMap<&str, Written<'p>> = std::collections::BTreeMap::new();
+    for (path, id) in &pack.assets {
+        let name = path.strip_prefix("scripts/").and_then(|name| name.strip_suffix(".rhai"));
+        let (Some(name), Some(source)) = (name, pack.sources.get(*id)) else { continue };
+        let (file, layer) = (source.name.clone(), source.layer.clone());
+        found.insert(name, Written { name, file, layer, text: source.text.to_string(), source: *id, node: None });
+    }
+    let inline = pack.values.get(TABLE).and_then(|field| field.node.as_table()).into_iter().flatten();
+    for (name, field) in inline {
+        let (Some(name), Some(text)) = (name.strip_suffix(".rhai"), field.node.as_text()) else { continue };
+        let Some(place) = pack.sources.place(inside::place_in_text(&pack.sources, &field.node, 0)) else { continue };
+        let text = "\n".repeat(place.line - 1) + text;
+        let (file, layer, source) = (place.file, place.layer, field.node.span.source);
+        found.insert(name, Written { name, file, layer, text, source, node: Some(&field.node) });
+    }
+    found.into_values().collect()
+}
+
 impl CompileContext<'_> {
     /// Reports an error in a script at its position.
-    fn script_bad(&mut self, id: SourceId, error: &ScriptError) {
-        let text = self.pack.sources.get(id).map_or("", |s| s.text.as_ref());
-        let start = offset(text, error.line, error.column);
+    fn script_bad(&mut self, script: &Written<'_>, error: &ScriptError) {
+        let text = self.pack.sources.get(script.source).map_or("", |s| s.text.as_ref());
+        let span = match script.node {
+            // the lines are those of the overlay
+            Some(node) if error.line == 0 => node.span,
+            _ => {
+                let start = offset(text, error.line, error.column);
+                Span::new(script.source, start, start)
+            }
+        };
         let rule = std::mem::take(&mut self.rule);
-        let help = Some("see docs/reference/hooks.md for what a script may do".into());
-        self.fail(Code::ScriptBad, Span::new(id, start, start), format!("the script cannot be compiled: {}", error.message), help);
+        let help = Some("see docs/reference/scripts.md for what a script may do".into());
+        self.fail(Code::ScriptBad, span, format!("the script cannot be compiled: {}", error.message), help);
         self.rule = rule;
     }
 
-    /// Reports an error if the pack has no function of that name with two arguments.
-    pub fn function(&mut self, function: &str, span: Span) {
+    /// What the pack or overlay in which a place is declares of its scripts.
+    pub fn rights_of(&self, span: Span) -> Option<Arc<Rights>> {
+        self.pack.sources.get(span.source).and_then(|source| self.pack.rights.get(&source.layer)).cloned()
+    }
+
+    /// Whether a text names a function, and is not what a field called `script` is compared with.
+    pub fn is_function(&self, node: &Node) -> bool {
+        node.as_text().is_some_and(|text| text.contains("::"))
+    }
+
+    /// `{ script = "file.rhai::function", args? }`, with `others` as further keys.
+    pub fn scripted(&mut self, table: &Table, span: Span, others: &[&str]) -> Option<Scripted> {
+        for (key, field) in table.iter().filter(|(key, _)| !matches!(key.as_ref(), "script" | "args") && !others.contains(&key.as_ref())) {
+            let known = ["script", "args"].into_iter().chain(others.iter().copied());
+            self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `script`"), suggest::help(key, known));
+        }
+        let Some(own) = table.get("script").map(|f| &f.node) else {
+            self.fail(
+                Code::TermMissing,
+                span,
+                "a key that a script gives names no function",
+                Some("add `script = \"file.rhai::function\"`".into()),
+            );
+            return None;
+        };
+        let function = self.literal(own, "a function's name");
+        let Some(args) = table.get("args").map(|f| &f.node) else {
+            self.function(&function, own.span, ITEM_AND_SCENE);
+            return Some(Scripted { function, args: None });
+        };
+        let Some(list) = args.as_list() else {
+            let help = Some("write `args = [a, b]`".into());
+            self.fail(Code::TermType, args.span, format!("`args` is a list of values, not {}", args.kind()), help);
+            return None;
+        };
+        self.function(&function, own.span, ("", list.len()));
+        let args = list.iter().map(|arg| self.expr(arg)).collect();
+        Some(Scripted { function, args: Some(args) })
+    }
+
+    /// Reports an error if the pack has no function of that name with so many arguments.
+    pub fn function(&mut self, function: &str, span: Span, (params, count): Arguments) {
         let (file, name) = parts(function);
         let files: Vec<Arc<str>> = self.scripts.scripts().keys().cloned().collect();
         match self.scripts.scripts().get(file) {
@@ -68,16 +155,20 @@ impl CompileContext<'_> {
             Some(None) => {}
             Some(Some(script)) => {
                 let known = script.functions();
-                if known.iter().any(|(n, args)| n == name && *args == ARGUMENTS) {
+                if known.iter().any(|(n, args)| n == name && *args == count) {
                     return;
                 }
                 if let Some((_, args)) = known.iter().find(|(n, _)| n == name) {
-                    let message = format!("function `{name}` takes {args} arguments instead of {ARGUMENTS}");
-                    self.fail(Code::ScriptBad, span, message, Some("it is given what it works on, and what it may look at".into()));
+                    let message = format!("function `{name}` takes {args} arguments instead of {count}");
+                    let help = match params {
+                        "" => "`args` lists what it is given".to_owned(),
+                        _ => format!("it is given ({params})"),
+                    };
+                    self.fail(Code::ScriptBad, span, message, Some(help));
                     return;
                 }
-                let help = crate::diag::suggest::help(name, known.iter().map(|(n, _)| n.as_str()));
-                let help = help.or_else(|| Some(format!("write `fn {name}(items, scene) {{ … }}` in `scripts/{file}.rhai`")));
+                let help = suggest::help(name, known.iter().map(|(n, _)| n.as_str()));
+                let help = help.or_else(|| Some(format!("write `fn {name}({params}) {{ … }}` in `{}`", script.file())));
                 self.fail(Code::NameUnknown, span, format!("`{file}.rhai` has no function `{name}`"), help);
             }
         }

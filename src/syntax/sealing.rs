@@ -3,6 +3,7 @@
 use crate::model::Value;
 use crate::terms::cond::{Cond, Test};
 use crate::terms::expr::{Call, Choice, Expr, Fold, Lookup, Query};
+use crate::terms::scripted::Scripted;
 use crate::terms::select::Select;
 use crate::terms::steps::Pipe;
 
@@ -52,6 +53,10 @@ impl CompileContext<'_> {
             Expr::Is(c) => Expr::Is(Box::new(self.sealed_cond(*c))),
             // the steps were sealed when they were read
             Expr::Pipe(p) => Expr::Pipe(Box::new(Pipe { of: self.sealed(p.of), steps: p.steps })),
+            Expr::Script(s) => {
+                let args = s.args.map(|args| args.into_vec().into_iter().map(|e| self.sealed(e)).collect());
+                Expr::Script(Box::new(Scripted { args, ..*s }))
+            }
             Expr::Query(q) => Expr::Query(Box::new(self.sealed_query(*q))),
             Expr::Fold(f) => {
                 let Fold { of, from, give } = *f;

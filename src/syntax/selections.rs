@@ -7,7 +7,7 @@ use crate::diag::{Code, Data, Node, Table};
 use crate::terms::Cond;
 use crate::terms::expr::{Expr, FieldRef};
 use crate::terms::keys::{How, Key};
-use crate::terms::names::is_reference;
+use crate::terms::names::{self, is_reference};
 use crate::terms::place::{Lost, Place};
 use crate::terms::select::{Draw, End, Select, Take};
 
@@ -109,6 +109,9 @@ impl CompileContext<'_> {
                 self.key_field(&name, node)
             }
             Data::Table(table) => {
+                if names::is_script(table) || table.contains_key("descending") {
+                    return self.key_script(table, node);
+                }
                 if let Some(name) = table.get("key").and_then(|f| f.node.as_text()) {
                     let name = name.to_owned();
                     let mut key = self.key_field(&name, node);
@@ -131,6 +134,17 @@ impl CompileContext<'_> {
                 self.key_field("index", node)
             }
         }
+    }
+
+    /// `{ script = function, descending? }`.
+    fn key_script(&mut self, table: &Table, node: &Node) -> Key {
+        let descending = table.get("descending").is_some_and(|f| f.node.as_bool().unwrap_or(true));
+        let field = FieldRef { up: 0, field: None, rest: Box::new([]) };
+        let how = match self.scripted(table, node.span, &["descending"]) {
+            Some(scripted) => How::Script(Box::new(scripted)),
+            None => How::Plain,
+        };
+        Key { field, how, descending }
     }
 
     fn key_field(&mut self, text: &str, node: &Node) -> Key {

@@ -96,7 +96,7 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
         "outline" => What::Outline(cx.literal(own, "a joint")),
         "run" => {
             let function = cx.literal(own, "a function's name");
-            cx.function(&function, own.span);
+            cx.function(&function, own.span, super::scripts::TEXT_AND_ITEM);
             What::Run(function)
         }
         "replace" => replace(cx, own)?,

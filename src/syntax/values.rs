@@ -34,6 +34,7 @@ pub const FORMS: &[(&str, &[&str])] = &[
     ("table", &["value"]),
     ("value", &[]),
     ("fold", &["from", "give"]),
+    ("script", &["args"]),
 ];
 
 /// The keys of a query, beside those of a selection.
@@ -90,7 +91,8 @@ impl CompileContext<'_> {
     fn check_nearly_form(&mut self, table: &Table) {
         let forms = FORMS.iter().copied().chain([("fn", &[][..]), ("of", QUERY), ("form", &[][..])]);
         for (key, field) in table {
-            let near = |word: &str| word.len() > 2 && suggest::is_one_off(key, word);
+            // the plural is a frequent word
+            let near = |word: &str| word.len() > 2 && !(word == "script" && key.as_ref() == "scripts") && suggest::is_one_off(key, word);
             let others = |others: &[&str]| table.keys().all(|other| other == key || others.contains(&other.as_ref()));
             if let Some((word, _)) = forms.clone().find(|(word, beside)| near(word) && others(beside)) {
                 let complaint = Diagnostic::new(Code::NameNearly, format!("this is a table with the key `{key}`, not `{{ {word} = … }}`"));
@@ -177,6 +179,10 @@ impl CompileContext<'_> {
             "is" => Expr::Is(Box::new(self.cond(own, Mode::Scene))),
             "value" => self.value_named(own),
             "fold" => self.fold(table, own),
+            "script" => match self.scripted(table, node.span, &[]) {
+                Some(scripted) => Expr::Script(Box::new(scripted)),
+                None => Expr::Const(Value::Null),
+            },
             "table" => {
                 let name = own.as_text().unwrap_or("").to_owned();
                 if !self.pack.tables.contains_key(name.as_str()) {

@@ -13,6 +13,7 @@ use crate::text::{function, work};
 
 use super::eval::{Env, Fault};
 use super::expr::{Expr, Query};
+use super::scripted::Scripted;
 use super::shared::Shared;
 
 /// A compiled condition.
@@ -39,6 +40,8 @@ pub enum Cond {
     Query(Box<Query>, Test),
     /// `{ rhai = "…" }`.
     Rhai(Arc<Script>),
+    /// `{ script = function, args? }`: a function of the pack's scripts.
+    Script(Box<Scripted>),
     /// `{ host = "name" }`: a function of the embedding program.
     Host(Arc<str>),
     /// A part that depends on no item: evaluated once per pass.
@@ -308,6 +311,7 @@ impl Cond {
             }
             Cond::Query(query, test) => test.holds(&query.run(env)?, env)?,
             Cond::Rhai(script) => env.script(script)?,
+            Cond::Script(scripted) => scripted.holds(env)?,
             Cond::Host(name) => env.host(name)?,
             Cond::Shared(shared) => env.memo.shares.result(env, shared, |cond| cond.holds(env).map(Value::Bool))?.truthy(),
             Cond::Memo(slot, cond) => match env.memo.get(*slot) {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::model::{Item, Map, RuleRef, Value, item::core};
-use crate::text::script::Script;
 use crate::text::{functions, js, work};
 
 use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
@@ -235,14 +234,6 @@ impl<'a> Env<'a> {
         cond.holds(self)
     }
 
-    /// A Rhai condition over the item and the scene.
-    pub fn script(&self, script: &Script) -> Result<bool, Fault> {
-        let mut scope = Map::default();
-        scope.insert("item".into(), self.whole());
-        scope.insert("scene".into(), self.st.scene.clone());
-        script.eval_condition(&scope).map_err(|e| Fault::failed(e.to_string()))
-    }
-
     /// A function of the embedding program.
     pub fn host(&self, name: &str) -> Result<bool, Fault> {
         match self.st.host.get(name) {
@@ -322,6 +313,7 @@ impl Expr {
             Expr::Try(inner) => tried(inner.eval(env))?,
             Expr::Pipe(pipe) => pipe.eval(env)?,
             Expr::Fold(fold) => fold.eval(env)?,
+            Expr::Script(scripted) => scripted.eval(env)?,
             Expr::Fn(call) => {
                 let mut args = Map::default();
                 for (name, e) in &call.args {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::model::{FieldId, Value};
 use crate::text::Language;
 
+use super::scripted::Scripted;
 use super::shared::Shared;
 use super::steps::{Pipe, Step};
 use super::{Cond, Select, calc::Calc};
@@ -49,6 +50,8 @@ pub enum Expr {
     Pipe(Box<Pipe>),
     /// `{ fold = list, from = value, give = value }`: one value made of all elements, one after another.
     Fold(Box<Fold>),
+    /// `{ script = function, args? }`.
+    Script(Box<Scripted>),
     /// `{ fn = name, … }`.
     Fn(Box<Call>),
     /// `{ form = name }`: the item in the shape of a form.
@@ -268,6 +271,7 @@ impl Expr {
             Expr::Try(e) => e.refers(depth),
             Expr::Pipe(p) => p.refers(depth),
             Expr::Fold(f) => f.of.refers(depth) || f.from.refers(depth) || f.give.refers(depth + 1),
+            Expr::Script(s) => s.refers(depth),
             Expr::Read(_) | Expr::Form(_) => true,
             Expr::Fn(c) => c.args.iter().any(|(_, e)| e.refers(depth)),
         }
@@ -283,6 +287,7 @@ impl Expr {
             Expr::Is(c) => c.draws(),
             Expr::Try(e) => e.draws(),
             Expr::Pipe(p) => p.draws(),
+            Expr::Script(s) => s.draws(),
             Expr::Fold(f) => f.of.draws() || f.from.draws() || f.give.draws(),
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(Expr::draws),
             Expr::Table(t) => t.iter().any(|(_, e)| e.draws()),
@@ -366,6 +371,7 @@ impl Cond {
             Cond::Not(c) => c.refers(depth),
             Cond::Test { subject, test, .. } => subject.refers(depth) || test.operands().iter().any(|e| e.refers(depth)),
             Cond::Query(q, test) => q.refers(depth) || test.operands().iter().any(|e| e.refers(depth)),
+            Cond::Script(s) => s.refers(depth),
             Cond::Rhai(_) | Cond::Host(_) => true,
         }
     }
@@ -376,6 +382,7 @@ impl Cond {
         match self {
             Cond::Const(_) | Cond::Memo(..) | Cond::Rhai(_) | Cond::Host(_) => false,
             Cond::Shared(shared) => shared.draws,
+            Cond::Script(s) => s.draws(),
             Cond::All(l) | Cond::Any(l) => l.iter().any(Cond::draws),
             Cond::Not(c) => c.draws(),
             Cond::Test { subject, test, .. } => subject.draws() || test.operands().iter().any(|e| e.draws()),

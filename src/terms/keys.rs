@@ -1,4 +1,4 @@
-//! Sort keys: `by = ["field", "-field", { field = ranks }, { key = "field", collate = "utf16" }]`.
+//! Sort keys: `by = ["field", "-field", { field = ranks }, { key = "field", collate = "utf16" }, { script = function }]`.
 //!
 //! Numbers sort as numbers, texts by code point (or by UTF-16 unit, if a pack must agree with JavaScript). A missing
 //! value sorts like 0 or an empty text. Sorting is stable, and keys are evaluated once per item.
@@ -10,6 +10,7 @@ use crate::text::work;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef};
+use super::scripted::Scripted;
 use super::select::Seq;
 
 /// The work of sorting by one key, for one item.
@@ -36,6 +37,8 @@ pub enum How {
     /// By position in a list of ranks. A nested list is one rank, an unknown value sorts last, and a list field takes
     /// its best rank.
     Ranks(Expr),
+    /// By what a function of a script gives for the item.
+    Script(Box<Scripted>),
 }
 
 /// A key's value for one item, ready to compare.
@@ -55,12 +58,19 @@ impl Key {
     /// Whether the key's ranks depend on the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
-        matches!(&self.how, How::Ranks(e) if depth > 0 && e.refers(depth)) || self.field.up >= depth
+        match &self.how {
+            How::Ranks(e) if depth > 0 && e.refers(depth) => true,
+            How::Script(s) => s.refers(depth),
+            _ => self.field.up >= depth,
+        }
     }
 
     /// The value by which one element is sorted.
     pub fn value(&self, cur: Current<'_>, outer: &Env<'_>) -> Result<Sort, Fault> {
         let env = outer.inner(cur);
+        if let How::Script(scripted) = &self.how {
+            return Ok(plain(&scripted.eval(&env)?));
+        }
         let value = env.field(&self.field)?;
         Ok(match &self.how {
             How::Ranks(ranks) => {
@@ -74,7 +84,7 @@ impl Key {
                 Value::Text(t) => Sort::Units(t.encode_utf16().collect()),
                 other => plain(other),
             },
-            How::Plain => plain(&value),
+            How::Plain | How::Script(_) => plain(&value),
         })
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::Value;
-use crate::text::script::Script;
+use crate::text::script::{Argument, Rights, Script};
 
 /// The compiled scripts of a pack.
 #[derive(Debug, Default)]
@@ -30,10 +30,24 @@ impl Library {
     ///
     /// # Errors
     /// The function is unknown, a limit is reached, or the script throws an error, which names its file and line.
-    pub fn call(&self, function: &str, args: &[Value]) -> Result<Value, String> {
+    pub fn call(&self, function: &str, args: &[Argument]) -> Result<Value, String> {
         let (file, name) = parts(function);
         let Some(Some(script)) = self.scripts.get(file) else { return Err(format!("the pack has no script `scripts/{file}.rhai`")) };
-        script.call(name, args).map_err(|e| format!("`{file}.rhai::{name}`: {e}"))
+        script.call_with(name, args).map_err(|e| format!("`{file}.rhai::{name}`: {e}"))
+    }
+
+    /// What the pack of a function declares that its scripts may write; nothing if it declares nothing.
+    #[must_use]
+    pub fn rights(&self, function: &str) -> Option<&Rights> {
+        self.scripts.get(parts(function).0)?.as_ref()?.rights()
+    }
+
+    /// Where a function is written, for messages: ``file.rhai::function` (path, line N)`.
+    #[must_use]
+    pub fn place(&self, function: &str) -> String {
+        let (file, name) = parts(function);
+        let script = self.scripts.get(file).and_then(Option::as_ref);
+        script.map_or_else(String::new, |script| format!("({}, line {})", script.file(), script.line_of(name)))
     }
 
     /// A library of scripts by name; `None` is a script that does not compile.

@@ -497,7 +497,15 @@ pub fn is_form(table: &Table) -> bool {
             && (table.contains_key("is") || table.contains_key("try") || table.get("value").is_some_and(|f| f.node.as_text().is_some()))
     };
     ["of", "lookup", "first", "over", "if", "calc", "read", "fn", "none", "form", "table", "fold"].iter().any(|k| table.contains_key(*k))
+        || is_script(table)
         || alone()
+}
+
+/// Whether a table calls a function of a script: `{ script = "file.rhai::function", args? }`.
+#[must_use]
+pub fn is_script(table: &Table) -> bool {
+    table.get("script").is_some_and(|f| f.node.as_text().is_some())
+        && table.keys().all(|key| matches!(key.as_ref(), "script" | "args" | "descending"))
 }
 
 /// Whether a whole text is one reference: `$` or `@` and a name, or `@` alone.

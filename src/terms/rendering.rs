@@ -16,8 +16,6 @@ pub enum Rendering {
     Text(Language),
     /// A template of slots and layout, by its id.
     Template,
-    /// A function of a script, called with a text and an item.
-    Script,
 }
 
 /// Renders with the arguments of a call.

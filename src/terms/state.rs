@@ -105,6 +105,7 @@ pub struct State {
     pub(super) most_visits: Cell<Option<u64>>,
     pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
+    pub(super) seen: RefCell<Option<super::scripted::Seen>>,
     renderer: Option<Renderer>,
 }
 
@@ -150,6 +151,7 @@ impl State {
             most_visits: Cell::new(None),
             nesting: super::nesting::Nesting::default(),
             next_seq: Cell::new(0),
+            seen: RefCell::default(),
             renderer: None,
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
+use crate::text::script::Argument;
 use crate::text::{Language, js, work};
 
 use super::eval::{Current, Env, Fault};
@@ -183,8 +184,8 @@ impl Step {
                 }
                 What::Scripts(scripts) => scripts.refers(depth),
                 What::Parts(forms) => forms.iter().any(|(_, e)| e.refers(depth + 1)),
-                // the function receives the item
-                What::Run(_) => depth == 0,
+                // the function receives the item, unless it receives something else
+                What::Run(_) => depth == 0 && self.with.is_none(),
                 What::Trim(..) | What::Expand(_) | What::Inline(_) | What::Outline(_) => false,
             }
     }
@@ -289,14 +290,18 @@ impl Step {
                 }
             }
             What::Expand(language) if language.is_plain(&text) => Value::Text(text),
-            What::Expand(language) => self.render(Rendering::Text(*language), &text, None, env)?,
-            What::Run(function) => self.render(Rendering::Script, &text, Some(function), env)?,
+            What::Expand(language) => self.render(Rendering::Text(*language), &text, env)?,
+            What::Run(function) => {
+                let with = self.with.as_ref().map(|e| env.eval(e)).transpose()?;
+                let second = with.map_or_else(|| env.item(), Argument::Value);
+                env.st.rules.scripts.call(function, &[Argument::Value(Value::Text(text)), second]).map_err(Fault::failed)?
+            }
             What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
             _ => old,
         })
     }
 
-    fn render(&self, what: Rendering, text: &Arc<str>, function: Option<&Arc<str>>, env: &Env<'_>) -> Result<Value, Fault> {
+    fn render(&self, what: Rendering, text: &Arc<str>, env: &Env<'_>) -> Result<Value, Fault> {
         let mut args = Map::default();
         args.insert("of".into(), Value::Text(text.clone()));
         if let Some(with) = &self.with {
@@ -304,10 +309,6 @@ impl Step {
         }
         for (key, option) in &self.options {
             args.insert(key.clone(), env.eval(option)?);
-        }
-        if let Some(function) = function {
-            args.insert("function".into(), Value::Text(function.clone()));
-            args.insert("item".into(), env.whole());
         }
         env.st.render(what, &args)
     }

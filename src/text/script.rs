@@ -5,7 +5,12 @@
 //! A script that exceeds a limit or throws gives an error with its line; its output is written to a log. Tables come
 //! back with their keys sorted, since that is how Rhai keeps them.
 
+mod error;
 mod paid;
+mod rights;
+mod sorting;
+mod values;
+mod view;
 mod written;
 
 use std::cell::RefCell;
@@ -19,7 +24,12 @@ use rhai::{AST, CallFnOptions, Dynamic, Engine, EvalAltResult, Position, Scope};
 
 use crate::model::{Map, Value, value::MAX_DEPTH};
 use crate::text::work::{self, Door};
+pub use error::ScriptError;
+use error::Texts;
 use paid::Running;
+pub use rights::Rights;
+use values::{from_dynamic, to_dynamic};
+use view::{Guard, View};
 use written::{Unreadable, Written};
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.
@@ -46,108 +56,66 @@ impl Default for ScriptLimits {
     }
 }
 
-/// Why a script does not compile or stopped.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}{}", place(*.line, *.column))]
-pub struct ScriptError {
-    /// What is wrong.
-    pub message: String,
-    /// Line, from 1; 0 where none is known.
-    pub line: usize,
-    /// Column in characters, from 1; 0 where none is known.
-    pub column: usize,
-}
-
-fn place(line: usize, column: usize) -> String {
-    if line == 0 { String::new() } else { format!(" (line {line}, column {column})") }
-}
-
-impl ScriptError {
-    fn new(message: impl Into<String>, at: Position) -> Self {
-        Self { message: message.into(), line: at.line().unwrap_or(0), column: at.position().unwrap_or(0) }
-    }
-}
-
-impl ScriptError {
-    /// The same error at its place in the script as it was written.
-    fn of(self, written: &Written) -> Self {
-        Self { column: written.column(self.line, self.column), ..self }
-    }
-}
-
-impl From<Box<EvalAltResult>> for ScriptError {
-    fn from(error: Box<EvalAltResult>) -> Self {
-        let (mut inner, at) = innermost(*error);
-        inner.clear_position();
-        let message = match inner {
-            EvalAltResult::ErrorRuntime(value, _) => value.to_string(),
-            EvalAltResult::ErrorTerminated(..) => paid::stopped(),
-            EvalAltResult::ErrorDataRace(..) => {
-                paid::wait();
-                "a variable is used while it is being changed".into()
-            }
-            EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deeply".into(),
-            other => other.to_string(),
-        };
-        Self::new(message, at)
-    }
-}
-
-/// The innermost error, and its place in this script (not in a module that it imports).
-fn innermost(mut error: EvalAltResult) -> (EvalAltResult, Position) {
-    let mut at = error.position();
-    let mut here = true;
-    loop {
-        error = match error {
-            EvalAltResult::ErrorInFunctionCall(_, source, inner, _) => {
-                here &= source.is_empty();
-                *inner
-            }
-            EvalAltResult::ErrorInModule(_, inner, _) => {
-                here = false;
-                *inner
-            }
-            other => return (other, at),
-        };
-        if here && !error.position().is_none() {
-            at = error.position();
-        }
-    }
-}
-
 /// A hardened engine, with the modules its scripts may import. Cheap to clone, shared by threads.
 #[derive(Clone)]
 pub struct Scripts {
     engine: Arc<Engine>,
     limits: ScriptLimits,
+    /// The texts of the modules.
+    texts: Arc<Texts>,
+}
+
+/// The text of a script, and what it is called.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The name by which other scripts import it.
+    pub name: &'a str,
+    /// The file that messages name.
+    pub file: &'a str,
+    /// The text.
+    pub text: &'a str,
 }
 
 impl Scripts {
     /// An engine with these limits, without modules.
     #[must_use]
     pub fn new(limits: ScriptLimits) -> Self {
-        Self { engine: Arc::new(harden(limits)), limits }
+        Self { engine: Arc::new(harden(limits)), limits, texts: Arc::default() }
+    }
+
+    /// [`Scripts::with_sources`] of texts that are no files.
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(any(test, feature = "unstable_machinery"))]
+    pub fn with_modules(limits: ScriptLimits, modules: &[(&str, &str)]) -> Result<Self, (String, ScriptError)> {
+        let modules: Vec<Source<'_>> = modules.iter().map(|(name, text)| Source { name, file: name, text }).collect();
+        Self::with_sources(limits, &modules)
     }
 
     /// An engine whose scripts may `import` these modules by name; a module may import those before it.
     ///
     /// # Errors
     /// The name of the module that does not compile or run, and why.
-    pub fn with_modules(limits: ScriptLimits, modules: &[(&str, &str)]) -> Result<Self, (String, ScriptError)> {
+    pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>]) -> Result<Self, (String, ScriptError)> {
         let mut engine = harden(limits);
+        let mut texts = Texts::default();
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
-        for (name, source) in modules {
+        for Source { name, file, text } in modules {
             let named = |error: ScriptError| ((*name).to_string(), error);
-            let (ast, written) = compiled(&engine, source).map_err(named)?;
+            let file: Arc<str> = Arc::from(*file);
+            let (ast, written) = compiled(&engine, text, &file).map_err(named)?;
             let module = {
                 let _door = Door::join();
                 let _running = Running::begin(limits.operations);
-                rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine).map_err(|e| named(ScriptError::from(e).of(&written)))?
+                let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine);
+                module.map_err(|error| named(ScriptError::ran(*error, &file, &written, &texts)))?
             };
+            texts.insert(file, Arc::new(written));
             resolver.insert(*name, module);
             engine.set_module_resolver(resolver.clone());
         }
-        Ok(Self { engine: Arc::new(engine), limits })
+        Ok(Self { engine: Arc::new(engine), limits, texts: Arc::new(texts) })
     }
 
     /// Compiles a script or an expression.
@@ -155,14 +123,27 @@ impl Scripts {
     /// # Errors
     /// What cannot be read, with its line and column.
     pub fn compile(&self, source: &str) -> Result<Script, ScriptError> {
-        let (ast, written) = compiled(&self.engine, source)?;
-        Ok(Script { engine: self.engine.clone(), operations: self.limits.operations, ast, written })
+        self.compile_file("", source)
+    }
+
+    /// Compiles a script of a file, which messages name.
+    ///
+    /// # Errors
+    /// What cannot be read, with its line and column.
+    pub fn compile_file(&self, file: &str, source: &str) -> Result<Script, ScriptError> {
+        let file: Arc<str> = file.into();
+        let (ast, written) = compiled(&self.engine, source, &file)?;
+        let engine = self.engine.clone();
+        Ok(Script { engine, operations: self.limits.operations, ast, written, file, texts: self.texts.clone(), rights: None })
     }
 }
 
 /// Compiles a script with its payments.
-fn compiled(engine: &Engine, source: &str) -> Result<(AST, Written), ScriptError> {
-    let compile = |text: &str| engine.compile(text).map_err(|e| ScriptError::new(e.err_type().to_string(), e.position()));
+fn compiled(engine: &Engine, source: &str, file: &Arc<str>) -> Result<(AST, Written), ScriptError> {
+    let compile = |text: &str| {
+        let failed = |e: rhai::ParseError| ScriptError::new(e.err_type().to_string(), e.position()).within(file);
+        engine.compile(text).map_err(failed)
+    };
     let written = match Written::new(source) {
         Ok(written) => written,
         Err(why) => {
@@ -173,10 +154,13 @@ fn compiled(engine: &Engine, source: &str) -> Result<(AST, Written), ScriptError
                 Unreadable::Deep => "brackets are nested too deeply",
                 Unreadable::Syntax => "a text, a comment or a bracket is not closed",
             };
-            return Err(ScriptError::new(message, Position::NONE));
+            return Err(ScriptError::new(message, Position::NONE).within(file));
         }
     };
-    let ast = compile(&written.text).map_err(|error| error.of(&written))?;
+    let mut ast = compile(&written.text).map_err(|error| error.of(&written))?;
+    if !file.is_empty() {
+        ast.set_source(&**file);
+    }
     Ok((ast, written))
 }
 
@@ -193,11 +177,60 @@ pub struct Script {
     operations: u64,
     ast: AST,
     written: Written,
+    file: Arc<str>,
+    texts: Arc<Texts>,
+    rights: Option<Arc<Rights>>,
 }
 
 impl std::fmt::Debug for Script {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Script").finish_non_exhaustive()
+    }
+}
+
+/// What a function of a script is given.
+#[derive(Debug, Clone)]
+pub enum Argument {
+    /// A value that is converted as a whole.
+    Value(Value),
+    /// The scene, which is converted as far as it is read.
+    Scene(Value),
+    /// An item of a list by the list's name (empty: of none), or any other value; a table is converted as far as it is
+    /// read.
+    Item(Arc<str>, Value),
+    /// The items of a list, which the function may give back.
+    Items(Arc<str>, Vec<Value>),
+}
+
+impl Argument {
+    fn dynamic(&self, rights: Option<&Arc<Rights>>) -> Result<Dynamic, Box<EvalAltResult>> {
+        let guard = |list: &Arc<str>, item: bool| {
+            let rights = rights.filter(|_| !list.is_empty())?;
+            Some(Guard { rights: rights.clone(), path: list.clone(), item })
+        };
+        match self {
+            Self::Value(value) => {
+                let nodes = value.nodes_within(MAX_DEPTH, usize::MAX).unwrap_or(usize::MAX);
+                let paid = work::spend((nodes as u64).saturating_mul(STEPS_PER_VALUE));
+                paid.map_err(|_| paid::terminated(Position::NONE))?;
+                Ok(to_dynamic(value))
+            }
+            Self::Scene(value) => Ok(View::scene(value, rights)),
+            Self::Item(list, value) => View::of(value, guard(list, false)),
+            Self::Items(list, values) => {
+                let paid = work::spend((values.len() as u64).saturating_mul(STEPS_PER_VALUE));
+                paid.map_err(|_| paid::terminated(Position::NONE))?;
+                let guard = guard(list, true);
+                values.iter().map(|value| View::of(value, guard.clone())).collect::<Result<Vec<_>, _>>().map(Dynamic::from_array)
+            }
+        }
+    }
+
+    fn give(&self) {
+        match self {
+            Self::Value(value) | Self::Scene(value) | Self::Item(_, value) => paid::give(value),
+            Self::Items(_, values) => paid::give(&Value::list(values.clone())),
+        }
     }
 }
 
@@ -210,6 +243,24 @@ impl Script {
         Scripts::default().compile(source)
     }
 
+    /// The same script, which may read and write only what its pack declares.
+    #[must_use]
+    pub fn within(self, rights: Option<Arc<Rights>>) -> Self {
+        Self { rights, ..self }
+    }
+
+    /// What its pack declares.
+    #[must_use]
+    pub fn rights(&self) -> Option<&Rights> {
+        self.rights.as_deref()
+    }
+
+    /// The file that messages name.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// The names of the functions it defines, sorted, with their numbers of arguments.
     #[must_use]
     pub fn functions(&self) -> Vec<(String, usize)> {
@@ -218,20 +269,41 @@ impl Script {
         list
     }
 
+    /// The line of a function, from 1; 0 if there is none.
+    #[must_use]
+    pub fn line_of(&self, function: &str) -> usize {
+        let begins = |line: &str| {
+            let line = line.trim_start();
+            let line = line.strip_prefix("private ").map_or(line, str::trim_start);
+            let name = line.strip_prefix("fn ").map(str::trim_start);
+            name.and_then(|name| name.strip_prefix(function)).is_some_and(|rest| rest.trim_start().starts_with('('))
+        };
+        self.written.text.lines().position(begins).map_or(0, |n| n + 1)
+    }
+
     /// Runs the script as an expression over the names in `scope`.
     ///
     /// # Errors
     /// A limit, a throw, a mistake of the script, or a value that is none.
     pub fn eval(&self, scope: &Map) -> Result<Value, ScriptError> {
+        let names: Vec<(&str, Argument)> = scope.iter().map(|(name, value)| (&**name, Argument::Value(value.clone()))).collect();
+        self.eval_over(&names)
+    }
+
+    /// [`Script::eval`] over names that are converted as far as they are read.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn eval_over(&self, scope: &[(&str, Argument)]) -> Result<Value, ScriptError> {
         let _door = Door::join();
         let mut names = Scope::new();
         let _running = Running::begin(self.operations);
-        for (name, value) in scope {
-            given(value)?;
-            names.push_dynamic(&**name, to_dynamic(value));
+        for (name, argument) in scope {
+            argument.give();
+            names.push_dynamic(*name, argument.dynamic(self.rights.as_ref()).map_err(|error| self.error(*error))?);
         }
         let result = self.engine.eval_ast_with_scope::<Dynamic>(&mut names, &self.ast);
-        to_value(result.map_err(|error| ScriptError::from(error).of(&self.written))?)
+        self.given_back(result, false)
     }
 
     /// [`Script::eval`] for a condition.
@@ -239,55 +311,100 @@ impl Script {
     /// # Errors
     /// As there, and a value that is not `true` or `false`.
     pub fn eval_condition(&self, scope: &Map) -> Result<bool, ScriptError> {
-        match self.eval(scope)? {
+        self.truth(self.eval(scope)?)
+    }
+
+    /// [`Script::eval_over`] for a condition.
+    ///
+    /// # Errors
+    /// As there, and a value that is not `true` or `false`.
+    pub fn holds(&self, scope: &[(&str, Argument)]) -> Result<bool, ScriptError> {
+        self.truth(self.eval_over(scope)?)
+    }
+
+    fn truth(&self, value: Value) -> Result<bool, ScriptError> {
+        match value {
             Value::Bool(b) => Ok(b),
-            other => Err(ScriptError::new(format!("a condition must give true or false, not `{}`", other.to_text()), Position::NONE)),
+            other => {
+                let message = format!("a condition must give true or false, not `{}`", other.to_text());
+                Err(ScriptError::new(message, Position::NONE).within(&self.file))
+            }
         }
     }
 
-    /// Calls a function of the script. Its top level does not run.
+    /// Calls a function of the script with values that are converted as a whole.
     ///
     /// # Errors
     /// As [`Script::eval`], and a function that does not exist with so many arguments.
     pub fn call(&self, function: &str, args: &[Value]) -> Result<Value, ScriptError> {
+        let args: Vec<Argument> = args.iter().cloned().map(Argument::Value).collect();
+        self.call_with(function, &args)
+    }
+
+    /// Calls a function of the script. What the script imports, and its constants, are known to it.
+    ///
+    /// # Errors
+    /// As [`Script::eval`], and a function that does not exist with so many arguments.
+    pub fn call_with(&self, function: &str, args: &[Argument]) -> Result<Value, ScriptError> {
         let _door = Door::join();
         let _piece = work::piece("script function", function);
         let _running = Running::begin(self.operations);
-        args.iter().try_for_each(given)?;
-        let args: Vec<Dynamic> = args.iter().map(to_dynamic).collect();
-        let options = CallFnOptions::new().eval_ast(false);
-        let result = self.engine.call_fn_with_options::<Dynamic>(options, &mut Scope::new(), &self.ast, function, args);
-        to_value(result.map_err(|error| ScriptError::from(error).of(&self.written))?)
+        args.iter().for_each(Argument::give);
+        let given = args.iter().map(|argument| argument.dynamic(self.rights.as_ref())).collect::<Result<Vec<_>, _>>();
+        let given = given.map_err(|error| self.error(*error))?;
+        // imports and constants are statements
+        let options = CallFnOptions::new().eval_ast(!self.ast.statements().is_empty());
+        let result = self.engine.call_fn_with_options::<Dynamic>(options, &mut Scope::new(), &self.ast, function, given);
+        self.given_back(result, args.iter().any(|argument| matches!(argument, Argument::Items(..))))
+    }
+
+    fn given_back(&self, result: Result<Dynamic, Box<EvalAltResult>>, items: bool) -> Result<Value, ScriptError> {
+        let value = result.map_err(|error| self.error(*error))?;
+        from_dynamic(value, 0, items).map_err(|message| ScriptError::new(message, Position::NONE).within(&self.file))
+    }
+
+    fn error(&self, error: EvalAltResult) -> ScriptError {
+        ScriptError::ran(error, &self.file, &self.written, &self.texts)
     }
 }
 
 /// Most lines that are kept between two [`take_log`].
 const MOST_LOG: usize = 1_000;
 
-thread_local! {
-    static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+/// Most bytes of lines that are kept between two [`take_log`].
+const MOST_LOG_BYTES: usize = 1 << 20;
+
+/// What scripts printed, and how many further lines were not kept.
+#[derive(Default)]
+struct Log {
+    lines: Vec<String>,
+    bytes: usize,
+    more: usize,
 }
 
-/// What scripts of this thread printed since the last call.
+thread_local! {
+    static LOG: RefCell<Log> = RefCell::default();
+}
+
+/// What scripts of this thread printed since the last call. The last line says how many lines were not kept.
 #[must_use]
 pub fn take_log() -> Vec<String> {
-    LOG.with_borrow_mut(std::mem::take)
+    let Log { mut lines, more, .. } = LOG.with_borrow_mut(std::mem::take);
+    if more > 0 {
+        lines.push(format!("… and {more} more lines, which are not kept: a build keeps {MOST_LOG} lines and {MOST_LOG_BYTES} bytes"));
+    }
+    lines
 }
 
 fn log(line: &str) {
-    LOG.with_borrow_mut(|lines| {
-        if lines.len() < MOST_LOG {
-            lines.push(line.to_owned());
+    LOG.with_borrow_mut(|log| {
+        if log.lines.len() < MOST_LOG && log.bytes.saturating_add(line.len()) <= MOST_LOG_BYTES {
+            log.bytes += line.len();
+            log.lines.push(line.to_owned());
+        } else {
+            log.more += 1;
         }
     });
-}
-
-/// Pays for a value that a script is given.
-fn given(value: &Value) -> Result<(), ScriptError> {
-    let nodes = value.nodes_within(MAX_DEPTH, usize::MAX).unwrap_or(usize::MAX);
-    paid::give(value);
-    let paid = work::spend((nodes as u64).saturating_mul(STEPS_PER_VALUE));
-    paid.map_err(|exceeded| ScriptError::new(exceeded, Position::NONE))
 }
 
 fn harden(limits: ScriptLimits) -> Engine {
@@ -307,6 +424,7 @@ fn bare(limits: ScriptLimits) -> Engine {
     BasicBlobPackage::new().register_into_engine(&mut engine);
     BasicMapPackage::new().register_into_engine(&mut engine);
     MoreStringPackage::new().register_into_engine(&mut engine);
+    view::register(&mut engine);
     engine.disable_symbol("eval");
     // the core package has `sleep`, which no limit on steps stops
     engine.register_fn("sleep", |_: i64| no_waiting());
@@ -330,60 +448,4 @@ const STEPS_PER_VALUE: u64 = 4;
 
 fn no_waiting() -> Result<(), Box<EvalAltResult>> {
     Err("scripts may not wait".into())
-}
-
-fn to_dynamic(value: &Value) -> Dynamic {
-    match value {
-        Value::Null | Value::Rule(_) => Dynamic::UNIT,
-        Value::Bool(b) => Dynamic::from(*b),
-        Value::Int(n) => Dynamic::from(*n),
-        Value::Num(n) => Dynamic::from(*n),
-        Value::Text(t) => Dynamic::from(rhai::ImmutableString::from(&**t)),
-        Value::List(list) => Dynamic::from_array(list.iter().map(to_dynamic).collect()),
-        Value::Map(map) => Dynamic::from_map(map.iter().map(|(k, v)| ((&**k).into(), to_dynamic(v))).collect()),
-    }
-}
-
-/// The deepest nesting of a value that a script returns.
-const DEEPEST: usize = 64;
-
-fn to_value(value: Dynamic) -> Result<Value, ScriptError> {
-    from_dynamic(value, 0).map_err(|message| ScriptError::new(message, Position::NONE))
-}
-
-fn from_dynamic(value: Dynamic, depth: usize) -> Result<Value, String> {
-    if depth > DEEPEST {
-        return Err(format!("a value is nested deeper than {DEEPEST}"));
-    }
-    let value = value.flatten();
-    if value.is_unit() {
-        return Ok(Value::Null);
-    }
-    if let Ok(b) = value.as_bool() {
-        return Ok(Value::Bool(b));
-    }
-    if let Ok(n) = value.as_int() {
-        return Ok(Value::Int(n));
-    }
-    if let Ok(n) = value.as_float() {
-        return Ok(Value::Num(n));
-    }
-    if let Ok(c) = value.as_char() {
-        return Ok(Value::text(c.to_string()));
-    }
-    if value.is_string() {
-        return Ok(Value::text(value.into_immutable_string().unwrap_or_default().as_str()));
-    }
-    if value.is_array() {
-        let list = value.into_array().unwrap_or_default();
-        return list.into_iter().map(|v| from_dynamic(v, depth + 1)).collect::<Result<Vec<_>, _>>().map(Value::list);
-    }
-    let kind = value.type_name();
-    match value.try_cast::<rhai::Map>() {
-        Some(map) => {
-            let fields = map.into_iter().map(|(k, v)| Ok((Arc::from(k.as_str()), from_dynamic(v, depth + 1)?)));
-            fields.collect::<Result<Map, String>>().map(Value::map)
-        }
-        None => Err(format!("a script may give back texts, numbers, truth values, lists and tables, not a `{kind}`")),
-    }
 }

@@ -11,6 +11,7 @@ use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Span, Table};
 use crate::model::Value;
 use crate::syntax::CompileContext;
+use crate::syntax::scripts::ITEMS_AND_SCENE;
 use crate::terms::select::pass_env;
 use crate::terms::{Expr, Memo, State};
 
@@ -68,7 +69,7 @@ impl Run {
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
         let what = match (word("script"), word("event")) {
             (Some(script), _) => {
-                cx.function(&script, fields.get("script").map_or(span, |f| f.node.span));
+                cx.function(&script, fields.get("script").map_or(span, |f| f.node.span), ITEMS_AND_SCENE);
                 What::Script(script)
             }
             (None, Some(event)) => What::Event(event),

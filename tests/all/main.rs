@@ -41,6 +41,7 @@ mod presets;
 mod protocols;
 mod replay;
 mod runner;
+mod scripts;
 mod sending;
 mod session;
 mod shipped;

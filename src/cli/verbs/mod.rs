@@ -1,6 +1,7 @@
 //! The verbs. Each file declares the flags of one verb and runs it.
 
 mod artifact;
+mod audit;
 mod build;
 mod chat;
 mod check;
@@ -57,6 +58,8 @@ pub(in crate::cli) enum Verb {
     Serve(serve::Serve),
     /// List the packs that can be named.
     Packs(packs::Packs),
+    /// Show what a pack brings along: capabilities, scripts, regular expressions, limits, files.
+    Audit(audit::Audit),
 }
 
 impl Verb {
@@ -79,6 +82,7 @@ impl Verb {
             Verb::Eval(verb) => verb.run(show),
             Verb::Serve(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
+            Verb::Audit(verb) => verb.run(show),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::super::Doing;
 use super::tool::{Tool, ToolCall, ToolFailure};
 use crate::model::Value;
 use crate::pack::Ruleset;
+use crate::text::script::Argument;
 
 /// A function `file.rhai::function` of a pack's scripts.
 pub(super) struct ScriptTool {
@@ -23,7 +24,12 @@ impl Tool for ScriptTool {
     fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
         Box::pin(async move {
             let arguments = Value::from(&Json::Object(call.arguments.clone()));
-            let result = self.rules.programs().rules.scripts.call(&self.function, &[arguments, call.scene.clone()]);
+            let result = self
+                .rules
+                .programs()
+                .rules
+                .scripts
+                .call(&self.function, &[Argument::Value(arguments), Argument::Scene(call.scene.clone())]);
             result.map(|value| value.to_json()).map_err(ToolFailure)
         })
     }

@@ -1,12 +1,14 @@
 //! What scripts pay: steps and bytes for values that they copy or make, and for functions that read large ones.
 
 use std::any::TypeId;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
 
 use super::ScriptLimits;
+use super::sorting;
+use super::view::View;
 use super::written::{CAUGHT, COPY, MADE};
 use crate::model::Value;
 use crate::text::work;
@@ -16,7 +18,7 @@ const STEPS_PER_OPERATION: u64 = 8;
 /// The memory that one operation may take without a value that is copied: a number that is put into a list.
 const BYTES_PER_OPERATION: usize = 16;
 /// The bytes of an element of a list, or a field of a table.
-const BYTES_PER_NODE: usize = 64;
+pub(super) const BYTES_PER_NODE: usize = 64;
 /// The deepest nesting of a value: the interpreter copies and drops values by recursion.
 const DEEPEST: usize = 128;
 
@@ -28,11 +30,18 @@ thread_local! {
     /// The script was ended because it waited for its own values.
     static RACED: Cell<bool> = const { Cell::new(false) };
     /// What the running call was given, which may be larger than what a script may make.
-    static GIVEN: Cell<Weight> = const { Cell::new(Weight { lists: 0, fields: 0, text: 0, other: 0 }) };
+    static GIVEN: RefCell<Given> = RefCell::default();
+}
+
+/// What a call was given. It is weighed only if the script holds something beyond its limits.
+#[derive(Default)]
+struct Given {
+    values: Vec<Value>,
+    weight: Option<Weight>,
 }
 
 /// A call of a script, as long as its operations are counted.
-pub(super) struct Running(Option<u64>, Weight);
+pub(super) struct Running(Option<u64>, Given);
 
 impl Running {
     /// Begins to count, or counts on if a script calls a script.
@@ -48,29 +57,38 @@ impl Drop for Running {
         // what the inner call has used up is gone
         let left = OPERATIONS.get();
         OPERATIONS.set(self.0.map(|before| before.min(left.unwrap_or(before))));
-        GIVEN.set(self.1);
+        GIVEN.set(std::mem::take(&mut self.1));
     }
 }
 
-/// Counts a value that the running call is given: it may be read, though a script could not make it.
+/// Notes a value that the running call is given: it may be read, though a script could not make it.
 pub(super) fn give(value: &Value) {
-    fn add(weight: &mut Weight, value: &Value) {
-        match value {
-            Value::Text(text) => weight.text += text.len(),
-            Value::List(list) => {
-                weight.lists += list.len();
-                list.iter().for_each(|value| add(weight, value));
-            }
-            Value::Map(map) => {
-                weight.fields += map.len();
-                map.values().for_each(|value| add(weight, value));
-            }
-            _ => {}
+    GIVEN.with_borrow_mut(|given| given.values.push(value.clone()));
+}
+
+/// The weight of everything that the running call was given.
+fn given() -> Result<Weight, work::Exceeded> {
+    GIVEN.with_borrow_mut(|given| {
+        if let Some(weight) = given.weight {
+            return Ok(weight);
         }
-    }
-    let mut weight = GIVEN.get();
-    add(&mut weight, value);
-    GIVEN.set(weight);
+        let mut weight = Weight::default();
+        for value in &given.values {
+            weight.weigh(value);
+        }
+        work::spend(weight.nodes() as u64)?;
+        given.weight = Some(weight);
+        Ok(weight)
+    })
+}
+
+/// Pays for a value that is read as a whole.
+pub(super) fn reading(value: &Value) -> Result<(), work::Exceeded> {
+    let mut weight = Weight::default();
+    weight.weigh(value);
+    work::spend(weight.nodes() as u64)?;
+    work::read(weight.text)?;
+    work::make(weight.nodes().saturating_mul(BYTES_PER_NODE).saturating_add(weight.text))
 }
 
 /// Why the interpreter was told to stop.
@@ -113,6 +131,7 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
             .is_some_and(|error| error.get("error").is_some_and(|name| name.to_string() == "ErrorDataRace"));
         if race { Err(raced(ctx.call_position())) } else { Ok(Dynamic::UNIT) }
     });
+    sorting::register(engine, limits);
     let plain = Arc::new(plain);
     for (names, types, kind) in natives() {
         for name in names {
@@ -210,35 +229,40 @@ fn replacing(args: &[&mut Dynamic], longest: usize, at: Position) -> Outcome<()>
 }
 
 /// Pays for a value as if it were made now, unless it is larger than what a script may make or was given.
-fn pay(value: &Dynamic, limits: &ScriptLimits, at: Position) -> Outcome<()> {
+pub(super) fn pay(value: &Dynamic, limits: &ScriptLimits, at: Position) -> Outcome<()> {
     if value.is_int() || value.is_bool() || value.is_unit() || value.is_float() || value.is_char() {
         return Ok(());
+    }
+    if value.is::<View>() {
+        // a view holds no copy of what it shows
+        return work::spend(1).and_then(|()| work::make(BYTES_PER_NODE)).map_err(|_| terminated(at));
     }
     let mut weight = Weight::default();
     if !weight.add(value, 0) {
         return Err(Box::new(EvalAltResult::ErrorRuntime(format!("a value is nested deeper than {DEEPEST}").into(), at)));
     }
-    let nodes = weight.lists.saturating_add(weight.fields).saturating_add(weight.other).saturating_add(1);
+    let nodes = weight.nodes();
     let bytes = nodes.saturating_mul(BYTES_PER_NODE).saturating_add(weight.text);
     work::spend(nodes as u64).and_then(|()| work::make(bytes)).map_err(|_| terminated(at))?;
-    let given = GIVEN.get();
-    let over = |what: &str, own: usize, limit: usize, given: usize| {
+    let over = |what: &str, own: usize, limit: usize, part: fn(&Weight) -> usize| {
         // 0 is no limit, as in the interpreter
-        let most = limit.max(given);
-        if limit > 0 && own > most { Err(Box::new(EvalAltResult::ErrorDataTooLarge(what.into(), at))) } else { Ok(()) }
+        if limit == 0 || own <= limit || own <= given().map_or(0, |weight| part(&weight)) {
+            return Ok(());
+        }
+        Err(Box::new(EvalAltResult::ErrorDataTooLarge(what.into(), at)))
     };
-    over("Length of string", weight.text, limits.text, given.text)?;
-    over("Size of array/BLOB", weight.lists, limits.list, given.lists)?;
-    over("Size of object map", weight.fields, limits.map, given.fields)
+    over("Length of string", weight.text, limits.text, |given| given.text)?;
+    over("Size of array/BLOB", weight.lists, limits.list, |given| given.lists)?;
+    over("Size of object map", weight.fields, limits.map, |given| given.fields)
 }
 
-fn terminated(at: Position) -> Box<EvalAltResult> {
+pub(super) fn terminated(at: Position) -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorTerminated(Dynamic::UNIT, at))
 }
 
 /// The size of a value: elements of all lists in it, fields of all tables, bytes of all texts, and the rest.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Weight {
+struct Weight {
     lists: usize,
     fields: usize,
     text: usize,
@@ -246,6 +270,26 @@ pub(super) struct Weight {
 }
 
 impl Weight {
+    fn nodes(&self) -> usize {
+        self.lists.saturating_add(self.fields).saturating_add(self.other).saturating_add(1)
+    }
+
+    /// Adds a value of the engine.
+    fn weigh(&mut self, value: &Value) {
+        match value {
+            Value::Text(text) => self.text = self.text.saturating_add(text.len()),
+            Value::List(list) => {
+                self.lists = self.lists.saturating_add(list.len());
+                list.iter().for_each(|value| self.weigh(value));
+            }
+            Value::Map(map) => {
+                self.fields = self.fields.saturating_add(map.len());
+                map.values().for_each(|value| self.weigh(value));
+            }
+            _ => {}
+        }
+    }
+
     /// Adds a value; false if it nests too deeply. Variables that closures share count too: a chain of them is dropped by
     /// recursion.
     fn add(&mut self, value: &Dynamic, depth: usize) -> bool {

@@ -58,7 +58,7 @@ fn cond(of: &Cond, fields: &mut Vec<FieldId>) -> bool {
         Cond::All(list) | Cond::Any(list) => list.iter().all(|c| cond(c, fields)),
         Cond::Not(c) => cond(c, fields),
         Cond::Test { subject, test, condition: false } => expr(subject, fields) && test.operands().into_iter().all(|e| expr(e, fields)),
-        Cond::Test { .. } | Cond::Query(..) | Cond::Rhai(_) | Cond::Host(_) | Cond::Shared(_) => false,
+        Cond::Test { .. } | Cond::Query(..) | Cond::Rhai(_) | Cond::Script(_) | Cond::Host(_) | Cond::Shared(_) => false,
     }
 }
 

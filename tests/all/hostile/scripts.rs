@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use tapster::model::Map;
-use tapster::text::script::{Script, ScriptLimits, Scripts};
+use tapster::text::script::{Argument, Script, ScriptLimits, Scripts};
 use tapster::text::work::Door;
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build};
 
@@ -176,4 +176,90 @@ fn copies_of_what_a_script_is_given_are_paid() {
     assert!(read && reading < given + 20_000, "reading fields is cheap: {reading}");
     let (_, copying) = steps("fn run(scene) { for i in 0..100 { let h = scene.history; } 0 }");
     assert!(copying > given + 100 * 10_000, "copies are paid: {copying}");
+}
+
+/// Attempts to reach anything but what a call is given.
+const OUTSIDE: &[(&str, &str)] = &[
+    ("open_file(\"/etc/passwd\")", "Function not found"),
+    ("read_file(\"pack.toml\")", "Function not found"),
+    ("import \"/etc/passwd\" as x; x::f()", "Module not found"),
+    ("import \"../other/scripts/mine\" as x; x::f()", "Module not found"),
+    ("import \"mine.rhai\" as x; x::f()", "Module not found"),
+    ("import \"zz_later\" as x; x::f()", "Module not found"),
+    ("env(\"HOME\")", "Function not found"),
+    ("timestamp()", "Function not found"),
+    ("now()", "Function not found"),
+    ("rand()", "Function not found"),
+    ("sleep(1)", "may not wait"),
+    ("sleep(0.5)", "may not wait"),
+    ("call_host(\"x\")", "Function not found"),
+];
+
+#[test]
+fn a_script_reaches_nothing_outside() {
+    for (body, told) in OUTSIDE {
+        let error = hooked(&format!("fn run(items, scene) {{ {body} }}"), "").err().unwrap_or_else(|| panic!("{body}: nothing refuses it"));
+        assert!(error.message.contains(told) && error.message.contains("p/scripts/mine.rhai"), "{body}: {}", error.message);
+    }
+    for body in ["eval(\"1\")", "let __copied = 1;", "__made(1)", "__caught(1)", "let __error = 1;"] {
+        assert!(Script::compile(&format!("fn run(items, scene) {{ {body} }}")).is_err(), "{body}");
+    }
+}
+
+/// A comparison that fails ends the sort with its error, and one without an order gives some order.
+#[test]
+fn sorting_hides_no_errors() {
+    let eval = |source: &str| Script::compile(source).unwrap().eval(&Map::default());
+    let error = eval("let a = [3, 1, 2];\na.sort(|x, y| throw \"odd\");").err().unwrap();
+    assert!(error.message.contains("odd") && error.line == 2, "{error}");
+    assert!(eval("let a = [3, 1, 2]; a.sort(|x, y| ());").err().unwrap().message.contains("gives a number"));
+    let kept = eval("let a = [3, 1, 2]; try { a.sort(|x, y| throw 1); } catch { } a").unwrap();
+    assert_eq!(kept.to_json(), json!([3, 1, 2]));
+    let door = Door::join();
+    let any =
+        eval("let a = []; for i in 0..300 { a.push(i * 7919 % 300); } let n = 0; a.sort(|x, y| { (x * y + x) % 3 - 1 }); a.len()").unwrap();
+    assert_eq!(any.to_json(), json!(300));
+    assert!(door.spent().0 < 1_000_000, "{:?}", door.spent());
+    drop(door);
+    let lists = eval("let a = []; a.pad(900, 0); let b = [a, a, a, a]; loop { b.sort(|x, y| 1); }").err().unwrap();
+    assert!(lists.message.contains("makes more than"), "what the function is given is paid: {lists}");
+    let stable = eval("let a = [[2, 'a'], [1, 'b'], [2, 'c'], [1, 'd']]; a.sort(|x, y| x[0] - y[0]); a.map(|x| x[1])").unwrap();
+    assert_eq!(stable.to_json(), json!(["b", "d", "a", "c"]));
+}
+
+/// Items are read lazily: what is read and what is put into them is paid, and nothing nests or doubles without end.
+#[test]
+fn views_are_paid_and_bounded() {
+    let long = "x".repeat(100_000);
+    let scene = Value::from(&json!({ "long": long, "history": vec![json!({ "text": "a" }); 5_000] }));
+    let run = |body: &str| {
+        let script = Script::compile(&format!("fn run(item, scene) {{ {body} }}")).unwrap();
+        let door = Door::join();
+        let item = Argument::Item("blocks".into(), Value::from(&json!({ "text": "t" })));
+        let result = script.call_with("run", &[item, Argument::Scene(scene.clone())]);
+        (result.map_err(|e| e.to_string()), door.spent())
+    };
+    let (nothing, (idle, _)) = run("0");
+    assert!(nothing.is_ok() && idle < 1_000, "a scene that is not read costs nothing: {idle}");
+    let (_, (at, _)) = run("scene.at(\"history.4999.text\") + scene.count(\"history\")");
+    assert!(at < 1_000, "one value costs one value: {at}");
+    let (_, (whole, _)) = run("scene.history.len()");
+    assert!(whole >= 5_000, "a list that is read is paid: {whole}");
+    for (body, told) in [
+        ("loop { item.x = item; }", &["nested too deeply", "too many steps"][..]),
+        ("loop { item.x = item; item.y = item; }", &["too large", "nested too deeply", "takes more than", "makes more than"]),
+        ("loop { let h = scene.history; }", &["too many steps", "makes more than", "takes more than"]),
+        ("loop { let t = scene.long; }", &["too many steps", "makes more than", "takes more than"]),
+        ("let t = scene.long; t += t; t", &["too large", "Length"]),
+        ("loop { let m = scene.to_map(); }", &["takes more than", "makes more than"]),
+        ("loop { scene == scene; }", &["too many steps", "takes more than", "makes more than"]),
+        ("loop { scene.to_json(); }", &["takes more than", "makes more than", "too large"]),
+        ("let n = 0; loop { item[`k${n}`] = n; n += 1; }", &["too many steps", "makes more than"]),
+    ] {
+        let (result, (steps, bytes)) = run(body);
+        let error = result.err().unwrap_or_else(|| panic!("{body}: it ends with an error"));
+        let most = WorkLimits::default();
+        assert!(told.iter().any(|words| error.contains(words)), "{body}: {error}");
+        assert!(steps <= most.steps && bytes <= most.bytes, "{body}: {steps} steps, {bytes} bytes");
+    }
 }

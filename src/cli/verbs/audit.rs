@@ -1,0 +1,264 @@
+//! `tapster audit`: what a pack brings along, before one trusts it: capabilities, scripts, patterns, limits, files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use crate::diag::{Data, Node, Sources};
+use crate::model::Pack;
+use crate::pack::files::{is_folder, is_pack, parent};
+use crate::pack::library::shipped_names;
+use crate::pack::{Overlay, Start, load};
+use crate::text::pattern::{Fault, Pattern};
+use crate::text::script::{Rights, Script};
+
+use crate::cli::inputs::library::shelf;
+use crate::cli::layout::{head, table};
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+
+/// Show what a pack brings along before you trust it: what its scripts may read and write, every script, regular expression,
+/// limit, file and size, and the packs that it extends.
+///
+/// Nothing of the pack runs. The shipped packs below it are only counted; `--all` lists what they hold, too.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster audit ./stranger
+  tapster audit sillytavern-exact --all
+  tapster audit base --overlay tweak.toml        what an overlay adds
+  tapster audit ./stranger --format json         the same for a program")]
+pub(in crate::cli) struct Audit {
+    /// The pack: a folder or a name.
+    #[arg(value_name = "PACK")]
+    pack: String,
+    /// Lay this overlay over the pack; it is examined like the pack itself.
+    #[arg(long, value_name = "FILE")]
+    overlay: Vec<PathBuf>,
+    /// List the scripts, regular expressions and files of the shipped packs below it, too.
+    #[arg(long)]
+    all: bool,
+}
+
+/// The most characters of a pattern that are shown.
+const SHOWN: usize = 60;
+
+impl Audit {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let file = Path::new(&self.pack);
+        show.near.extend(Some(file).filter(|file| is_folder(file) && is_pack(file)).and_then(parent));
+        let overlays: Vec<Overlay> = self.overlay.iter().cloned().map(Overlay::Path).collect();
+        let loaded = load(&Start::typed(&self.pack), &overlays, &shelf(show));
+        let Some(pack) = loaded.pack else { return Err(Stop::report(Exit::CouldNot, loaded.report, loaded.sources)) };
+        let found = json(&pack, self.all);
+        if show.is_json() {
+            show.json(&found);
+        } else {
+            show.result(&text(&found));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Everything that is found.
+fn json(pack: &Pack, all: bool) -> Json {
+    let shipped: BTreeSet<String> = shipped_names().into_iter().collect();
+    let own = |layer: &str| all || layer == pack.name.as_ref() || !shipped.contains(layer);
+    let sources: Vec<_> = pack.sources.ids().filter_map(|id| pack.sources.get(id)).collect();
+    let layers = pack.layers.iter().map(|layer| {
+        let files: Vec<_> = sources.iter().filter(|source| source.layer == layer.name).collect();
+        json!({
+            "name": &*layer.name,
+            "release": layer.release.to_string(),
+            "overlay": layer.overlay,
+            "shipped": shipped.contains(&*layer.name),
+            "files": files.len(),
+            "bytes": files.iter().map(|file| file.text.len()).sum::<usize>(),
+            "capabilities": pack.rights.get(&layer.name).map(capabilities),
+        })
+    });
+    let layers = layers.collect::<Vec<_>>();
+    let files = sources.iter().filter(|source| own(&source.layer));
+    let files: Vec<Json> = files.map(|s| json!({ "file": &*s.name, "layer": &*s.layer, "bytes": s.text.len() })).collect();
+    let mut looked = Looked { sources: &pack.sources, own: &own, scripts: Vec::new(), patterns: Vec::new() };
+    looked.files(pack);
+    for (table, rows) in &pack.tables {
+        for row in rows.values() {
+            row.fields.iter().for_each(|(key, field)| looked.node(&format!("{table}/{}", row.name), key, &field.node, 0));
+        }
+    }
+    pack.values.iter().for_each(|(key, field)| looked.node(key, key, &field.node, 0));
+    let limits = pack.values.get("limits").map_or(json!({}), |field| field.node.to_json());
+    json!({
+        "pack": &*pack.name,
+        "layers": layers,
+        "limits": limits,
+        "scripts": looked.scripts,
+        "patterns": looked.patterns,
+        "files": files,
+    })
+}
+
+fn capabilities(rights: &Arc<Rights>) -> Json {
+    let words = |list: &[Arc<str>]| list.iter().map(|word| Json::from(&**word)).collect::<Vec<_>>();
+    json!({ "reads": words(&rights.reads), "writes": words(&rights.writes) })
+}
+
+/// Scripts and patterns, as they are found.
+struct Looked<'a> {
+    sources: &'a Sources,
+    own: &'a dyn Fn(&str) -> bool,
+    scripts: Vec<Json>,
+    patterns: Vec<Json>,
+}
+
+/// The deepest nesting that is looked into; a file nests no deeper.
+const DEEPEST: usize = 128;
+
+impl Looked<'_> {
+    fn files(&mut self, pack: &Pack) {
+        for (path, id) in &pack.assets {
+            let Some(source) = pack.sources.get(*id).filter(|source| path.ends_with(".rhai") && (self.own)(&source.layer)) else {
+                continue;
+            };
+            self.script(path.trim_start_matches("scripts/"), &source.name, &source.layer, &source.text);
+        }
+    }
+
+    fn script(&mut self, name: &str, place: &str, layer: &str, text: &str) {
+        // imports are looked for when a script runs, so one script can be read alone
+        let (functions, refused) = match Script::compile(text) {
+            Ok(script) => (script.functions().into_iter().map(|(name, args)| format!("{name}({args})")).collect(), None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        self.scripts.push(json!({
+            "name": name, "place": place, "layer": layer, "bytes": text.len(), "lines": text.lines().count(),
+            "functions": functions, "refused": refused,
+        }));
+    }
+
+    fn node(&mut self, rule: &str, key: &str, node: &Node, depth: usize) {
+        match &node.data {
+            Data::Text(text) => self.text(rule, key, text, node),
+            Data::List(list) if depth < DEEPEST => list.iter().for_each(|node| self.node(rule, key, node, depth + 1)),
+            Data::Table(table) if depth < DEEPEST => {
+                table.iter().for_each(|(key, field)| {
+                    // a pattern may also be the key of a table of replacements
+                    self.node(rule, key, &field.node, depth + 1);
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, rule: &str, key: &str, text: &str, node: &Node) {
+        let Some(place) = self.sources.place(node.span).filter(|place| (self.own)(&place.layer)) else { return };
+        if key == "rhai" || key.ends_with(".rhai") {
+            let name = if key == "rhai" { format!("condition in {rule}") } else { key.to_owned() };
+            return self.script(&name, &place.to_string(), &place.layer, text);
+        }
+        let bare = key == "find" && rule.starts_with("script/") && !text.starts_with('/');
+        if Pattern::split(text).is_none() && !bare {
+            return;
+        }
+        let read = if bare { Pattern::new(text, "g") } else { Pattern::parse(text) };
+        let (engine, state) = match &read {
+            Ok(pattern) if pattern.may_run_away() => (pattern.engine(), "slow"),
+            Ok(pattern) => (pattern.engine(), "linear"),
+            Err(error) if error.fault == Fault::Unsafe => ("", "refused"),
+            Err(_) => ("", "unreadable"),
+        };
+        let why = read.as_ref().err().map(|error| error.reason.clone());
+        self.patterns.push(json!({
+            "pattern": text, "rule": rule, "place": place.to_string(), "layer": &*place.layer, "engine": engine, "state": state, "why": why,
+        }));
+    }
+}
+
+/// The same for a person.
+fn text(found: &Json) -> String {
+    let rows = |key: &str| found.get(key).and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+    let cell = |row: &Json, key: &str| match row.get(key) {
+        Some(Json::String(text)) => head(text, SHOWN),
+        Some(Json::Array(list)) => list.iter().map(|word| word.as_str().unwrap_or("").to_owned()).collect::<Vec<_>>().join(", "),
+        Some(Json::Null) | None => String::new(),
+        Some(other) => other.to_string(),
+    };
+    let mut out = String::from("packs, lowest first\n");
+    out.push_str(&table(
+        &rows("layers")
+            .iter()
+            .map(|row| {
+                let kind = if row["overlay"] == true {
+                    "overlay"
+                } else if row["shipped"] == true {
+                    "shipped"
+                } else {
+                    ""
+                };
+                vec![
+                    cell(row, "name"),
+                    cell(row, "release"),
+                    kind.to_owned(),
+                    format!("{} files", row["files"]),
+                    format!("{} bytes", row["bytes"]),
+                ]
+            })
+            .collect::<Vec<_>>(),
+    ));
+    out.push_str("\ncapabilities of scripts\n");
+    let scripted: BTreeSet<&str> = rows("scripts").iter().filter_map(|row| row["layer"].as_str()).collect();
+    let mut said = Vec::new();
+    for row in rows("layers") {
+        let name = row["name"].as_str().unwrap_or("");
+        match &row["capabilities"] {
+            Json::Null if scripted.contains(name) => {
+                said.push(vec![
+                    name.to_owned(),
+                    "declares nothing: its scripts may read the whole scene and all items, and write all that a script can".to_owned(),
+                ]);
+            }
+            Json::Null => {}
+            declared => said.push(vec![
+                name.to_owned(),
+                format!("reads {}; writes {}", or_nothing(cell(declared, "reads")), or_nothing(cell(declared, "writes"))),
+            ]),
+        }
+    }
+    out.push_str(&listed(said, "no scripts"));
+    out.push_str("\nscripts\n");
+    out.push_str(&listed(
+        rows("scripts")
+            .iter()
+            .map(|row| {
+                let what = if row["refused"].is_null() { cell(row, "functions") } else { format!("refused: {}", cell(row, "refused")) };
+                vec![cell(row, "name"), cell(row, "place"), format!("{} bytes", row["bytes"]), format!("{} lines", row["lines"]), what]
+            })
+            .collect(),
+        "none",
+    ));
+    out.push_str("\nregular expressions\n");
+    out.push_str(&listed(
+        rows("patterns")
+            .iter()
+            .map(|row| vec![cell(row, "state"), cell(row, "engine"), cell(row, "pattern"), cell(row, "place"), cell(row, "why")])
+            .collect(),
+        "none",
+    ));
+    out.push_str("\nlimits that the packs set\n");
+    let limits = found.get("limits").and_then(Json::as_object).into_iter().flatten();
+    out.push_str(&listed(limits.map(|(key, value)| vec![key.clone(), value.to_string()]).collect(), "the default ones"));
+    out.push_str("\nfiles\n");
+    out.push_str(&listed(rows("files").iter().map(|row| vec![cell(row, "file"), format!("{} bytes", row["bytes"])]).collect(), "none"));
+    out
+}
+
+fn or_nothing(words: String) -> String {
+    if words.is_empty() { "nothing".to_owned() } else { words }
+}
+
+fn listed(rows: Vec<Vec<String>>, none: &str) -> String {
+    if rows.is_empty() { format!("  {none}\n") } else { table(&rows) }
+}

@@ -1,0 +1,51 @@
+//! The table `[rhai]`: what the scripts of a pack read and write, and the scripts that an overlay holds or names.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::extends::LayerDocs;
+use super::read::Document;
+use crate::diag::{Node, Sources, Span, Table};
+use crate::syntax::scripts::TABLE;
+use crate::text::script::Rights;
+
+/// The table of a file, if it is one of those that may hold it.
+fn table(doc: &Document) -> Option<&Table> {
+    doc.root.get(TABLE).and_then(Node::as_table).filter(|_| matches!(&*doc.kind, "pack" | "overlay"))
+}
+
+/// What each layer declares.
+pub(super) fn rights(layers: &[LayerDocs], sources: &Sources) -> IndexMap<Arc<str>, Arc<Rights>> {
+    let mut all = IndexMap::new();
+    for layer in layers {
+        let Some((doc, table)) = layer.docs.iter().find_map(|doc| Some((doc, table(doc)?))) else { continue };
+        if !table.contains_key("reads") && !table.contains_key("writes") {
+            continue;
+        }
+        let words = |key: &str| -> Arc<[Arc<str>]> {
+            let list = table.get(key).and_then(|field| field.node.as_list()).unwrap_or(&[]);
+            list.iter().filter_map(Node::as_text).map(Arc::from).collect()
+        };
+        let file = sources.get(doc.root.span.source).map(|source| source.name.clone()).unwrap_or_default();
+        all.insert(Arc::from(layer.name.as_str()), Arc::new(Rights { reads: words("reads"), writes: words("writes"), file }));
+    }
+    all
+}
+
+/// The scripts that an overlay names as files: name, file, place. A name that leads out of the folder is refused by the
+/// schema.
+pub(super) fn files(doc: &Document) -> Vec<(Arc<str>, Arc<str>, Span)> {
+    let entries = table(doc).into_iter().flatten();
+    let files = entries.filter_map(|(name, field)| {
+        let file = field.node.get("file")?;
+        let text = file.as_text().filter(|text| is_plain(text))?;
+        Some((name.clone(), Arc::from(text), file.span))
+    });
+    files.collect()
+}
+
+/// Whether a text is the name of a script in the same folder.
+fn is_plain(name: &str) -> bool {
+    name.ends_with(".rhai") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) && !name.starts_with('.')
+}

@@ -1,0 +1,97 @@
+//! Why a script does not compile or stopped, with the file and the line, also of a script that it imports.
+
+use std::sync::Arc;
+
+use rhai::{EvalAltResult, Position};
+use rustc_hash::FxHashMap;
+
+use super::paid;
+use super::written::Written;
+
+/// Why a script does not compile or stopped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}{}", place(.file, *.line, *.column))]
+pub struct ScriptError {
+    /// What is wrong.
+    pub message: String,
+    /// The file; empty if the script is in none.
+    pub file: Arc<str>,
+    /// Line, from 1; 0 where none is known.
+    pub line: usize,
+    /// Column in characters, from 1; 0 where none is known.
+    pub column: usize,
+}
+
+fn place(file: &str, line: usize, column: usize) -> String {
+    match (file, line) {
+        ("", 0) => String::new(),
+        ("", _) => format!(" (line {line}, column {column})"),
+        (_, 0) => format!(" ({file})"),
+        _ => format!(" ({file}, line {line}, column {column})"),
+    }
+}
+
+/// The changed texts of scripts by their files, for the columns of errors.
+pub(super) type Texts = FxHashMap<Arc<str>, Arc<Written>>;
+
+impl ScriptError {
+    pub(super) fn new(message: impl Into<String>, at: Position) -> Self {
+        Self { message: message.into(), file: "".into(), line: at.line().unwrap_or(0), column: at.position().unwrap_or(0) }
+    }
+
+    /// The same error in a file, if none is known.
+    pub(super) fn within(self, file: &Arc<str>) -> Self {
+        if self.file.is_empty() { Self { file: file.clone(), ..self } } else { self }
+    }
+
+    /// The same error at its place in the script as it was written.
+    pub(super) fn of(self, written: &Written) -> Self {
+        Self { column: written.column(self.line, self.column), ..self }
+    }
+
+    /// What the interpreter says about a run of the script in `file`.
+    pub(super) fn ran(error: EvalAltResult, file: &Arc<str>, own: &Written, texts: &Texts) -> Self {
+        let (mut inner, at, found) = innermost(error, file);
+        inner.clear_position();
+        let message = match inner {
+            EvalAltResult::ErrorRuntime(value, _) => value.to_string(),
+            EvalAltResult::ErrorTerminated(..) => paid::stopped(),
+            EvalAltResult::ErrorDataRace(..) => {
+                paid::wait();
+                "a variable is used while it is being changed".into()
+            }
+            EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deeply".into(),
+            other => other.to_string(),
+        };
+        let error = Self { file: found.clone(), ..Self::new(message, at) };
+        if found == *file {
+            return error.of(own);
+        }
+        match texts.get(&found) {
+            Some(written) => error.of(written),
+            None => error,
+        }
+    }
+}
+
+/// The innermost error, its place, and the file of that place.
+fn innermost(mut error: EvalAltResult, file: &Arc<str>) -> (EvalAltResult, Position, Arc<str>) {
+    let mut here = file.clone();
+    let (mut at, mut found) = (Position::NONE, file.clone());
+    loop {
+        if !error.position().is_none() {
+            (at, found) = (error.position(), here.clone());
+        }
+        error = match error {
+            // the source is the file of the function that was called
+            EvalAltResult::ErrorInFunctionCall(_, source, inner, _) => {
+                if !source.is_empty() {
+                    here = source.into();
+                }
+                *inner
+            }
+            EvalAltResult::ErrorInModule(_, inner, _) => *inner,
+            other => return (other, at, found),
+        };
+    }
+}

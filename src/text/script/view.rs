@@ -1,0 +1,263 @@
+//! A table that a script is given: what the script reads is converted when it is read, and what it changes is copied
+//! then. So a call costs what it touches, and not what the scene or the list holds.
+//!
+//! A view behaves like a table of the language. It also carries what the script may read and write of it.
+
+use std::sync::Arc;
+
+use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
+
+use super::paid;
+use super::rights::Rights;
+use super::values::{from_dynamic, to_dynamic};
+use crate::model::{Map, Value, value::MAX_DEPTH};
+use crate::text::work;
+
+/// The most parts of a value that a script puts into a view.
+const MOST_PARTS: usize = 1_000_000;
+/// The work of reading one field, in steps.
+const STEPS_PER_READ: u64 = 4;
+
+type Outcome<T> = Result<T, Box<EvalAltResult>>;
+
+/// What a script may read and write of a table, and the path of the table.
+#[derive(Debug, Clone)]
+pub(super) struct Guard {
+    pub(super) rights: Arc<Rights>,
+    pub(super) path: Arc<str>,
+    /// The table is an item that is given back, so changes of it are writes.
+    pub(super) item: bool,
+}
+
+/// A table that is read lazily.
+#[derive(Debug, Clone)]
+pub(super) struct View {
+    value: Value,
+    /// `None`: all of it may be read and changed.
+    guard: Option<Guard>,
+    /// It is the scene, which no script changes in place.
+    scene: bool,
+}
+
+fn failed(message: impl Into<String>) -> Box<EvalAltResult> {
+    EvalAltResult::ErrorRuntime(message.into().into(), Position::NONE).into()
+}
+
+fn spent(paid: Result<(), work::Exceeded>) -> Outcome<()> {
+    paid.map_err(|_| paid::terminated(Position::NONE))
+}
+
+impl View {
+    /// A value as a script sees it: tables become views, and everything else is converted.
+    pub(super) fn of(value: &Value, guard: Option<Guard>) -> Outcome<Dynamic> {
+        Ok(match value {
+            Value::Map(_) => Dynamic::from(Self { value: value.clone(), guard: guard.and_then(Guard::needed), scene: false }),
+            Value::List(list) => {
+                spent(work::make(list.len().saturating_mul(paid::BYTES_PER_NODE)).and_then(|()| work::spend(list.len() as u64)))?;
+                Dynamic::from_array(list.iter().map(|value| Self::of(value, guard.clone())).collect::<Outcome<Array>>()?)
+            }
+            Value::Text(text) => {
+                spent(work::read(text.len()).and_then(|()| work::make(text.len())))?;
+                to_dynamic(value)
+            }
+            scalar => to_dynamic(scalar),
+        })
+    }
+
+    /// The scene as a script sees it.
+    pub(super) fn scene(value: &Value, rights: Option<&Arc<Rights>>) -> Dynamic {
+        let guard = rights.map(|rights| Guard { rights: rights.clone(), path: "scene".into(), item: false });
+        Dynamic::from(Self { value: value.clone(), guard: guard.and_then(Guard::needed), scene: true })
+    }
+
+    /// The value, when the script gives it back; `unread`: it need not be one that the script may read.
+    pub(super) fn given_back(self, unread: bool) -> Result<Value, String> {
+        if !unread {
+            self.whole()?;
+        }
+        Ok(self.value)
+    }
+
+    fn fields(&self) -> &Map {
+        static NONE: std::sync::LazyLock<Map> = std::sync::LazyLock::new(Map::default);
+        self.value.as_map().unwrap_or(&NONE)
+    }
+
+    /// Whether all of it may be read.
+    fn whole(&self) -> Result<(), String> {
+        match &self.guard {
+            Some(guard) => guard.rights.read(&guard.path, false).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// What guards a field; an error if the field may not be read.
+    fn below(&self, key: &str) -> Outcome<Option<Guard>> {
+        let Some(guard) = &self.guard else { return Ok(None) };
+        let path: Arc<str> = format!("{}.{key}", guard.path).into();
+        let is_table = self.fields().get(key).is_none_or(|value| value.as_map().is_some());
+        guard.rights.read(&path, is_table).map_err(failed)?;
+        Ok(Some(Guard { path, ..guard.clone() }))
+    }
+
+    fn get(&self, key: &str) -> Outcome<Dynamic> {
+        spent(work::spend(STEPS_PER_READ))?;
+        let guard = self.below(key)?;
+        self.fields().get(key).map_or(Ok(Dynamic::UNIT), |value| Self::of(value, guard))
+    }
+
+    /// The value at a path; numbers are indexes of lists, and negative ones count from the end.
+    fn at(&self, path: &str) -> Outcome<Option<(Value, Option<Guard>)>> {
+        let mut found = self.clone();
+        let mut keys = path.split('.').filter(|key| !key.is_empty());
+        while let Some(key) = keys.next() {
+            spent(work::spend(STEPS_PER_READ))?;
+            let guard = found.below(key)?;
+            let Some(mut value) = found.fields().get(key).cloned() else { return Ok(None) };
+            while let Value::List(list) = &value {
+                let Some(key) = keys.next() else { break };
+                let index = key.parse::<i64>().ok().and_then(|n| {
+                    let n = if n < 0 { n + i64::try_from(list.len()).ok()? } else { n };
+                    usize::try_from(n).ok()
+                });
+                let Some(element) = index.and_then(|n| list.get(n)).cloned() else { return Ok(None) };
+                value = element;
+            }
+            found = Self { value, guard, scene: false };
+        }
+        Ok(Some((found.value, found.guard)))
+    }
+
+    fn set(&mut self, key: &str, value: Dynamic) -> Outcome<()> {
+        // what is handed back to a field that the script has only read is not changed
+        let new = from_dynamic(value, 0, false).map_err(failed)?;
+        let parts = new.nodes_within(MAX_DEPTH - 1, MOST_PARTS).ok_or_else(|| failed("a value is too large or nested too deeply"))?;
+        let fields = self.fields().len();
+        spent(work::spend(parts as u64).and_then(|()| work::make(new.as_str().map_or(0, str::len))))?;
+        if self.fields().get(key).map_or(new.is_null(), |old| old.is_same(&new)) {
+            return Ok(());
+        }
+        if self.scene {
+            return Err(failed(format!("`scene.{key}` cannot be changed in place; return `#{{ set: #{{ \"{key}\": … }} }}`")));
+        }
+        if let Some(guard) = self.guard.as_ref().filter(|guard| guard.item) {
+            guard.rights.write(&format!("{}.{key}", guard.path)).map_err(failed)?;
+        }
+        let Value::Map(map) = &mut self.value else { return Ok(()) };
+        if Arc::get_mut(map).is_none() {
+            spent(work::make(fields.saturating_mul(paid::BYTES_PER_NODE)).and_then(|()| work::spend(fields as u64)))?;
+        }
+        let map = Arc::make_mut(map);
+        if new.is_null() {
+            map.shift_remove(key);
+        } else {
+            map.insert(key.into(), new);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &str) -> Outcome<Dynamic> {
+        let old = self.get(key)?;
+        self.set(key, Dynamic::UNIT)?;
+        Ok(old)
+    }
+
+    /// All of it as a table of the language.
+    fn table(&self) -> Outcome<Dynamic> {
+        self.whole().map_err(failed)?;
+        spent(paid::reading(&self.value))?;
+        Ok(to_dynamic(&self.value))
+    }
+
+    fn mixin(&mut self, other: &Map) -> Outcome<()> {
+        other.iter().try_for_each(|(key, value)| self.set(key, Self::of(value, None)?))
+    }
+
+    fn text(&self) -> Outcome<String> {
+        self.whole().map_err(failed)?;
+        spent(paid::reading(&self.value))?;
+        Ok(self.value.to_json().to_string())
+    }
+
+    fn keys(&self) -> Outcome<Vec<Arc<str>>> {
+        spent(work::make(self.fields().len().saturating_mul(paid::BYTES_PER_NODE)))?;
+        let mut keys: Vec<Arc<str>> = self.fields().keys().cloned().collect();
+        // as those of the tables of the language
+        keys.sort_unstable();
+        Ok(keys)
+    }
+}
+
+impl Guard {
+    /// The guard, if it can refuse anything.
+    fn needed(self) -> Option<Self> {
+        let free = self.rights.read(&self.path, false).is_ok() && (!self.item || self.rights.writes_all(&self.path));
+        (!free).then_some(self)
+    }
+}
+
+/// The value of a table of the language or of a view.
+fn fields_of(value: Dynamic) -> Outcome<Map> {
+    match from_dynamic(value, 0, false).map_err(failed)? {
+        Value::Map(map) => Ok(Arc::unwrap_or_clone(map)),
+        _ => Err(failed("this works on tables only")),
+    }
+}
+
+/// Registers what scripts can do with views.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<View>("view");
+    engine.register_indexer_get(|view: &mut View, key: ImmutableString| view.get(&key));
+    engine.register_indexer_set(|view: &mut View, key: ImmutableString, value: Dynamic| view.set(&key, value));
+    engine.register_fn("get", |view: &mut View, key: ImmutableString| view.get(&key));
+    engine.register_fn("set", |view: &mut View, key: ImmutableString, value: Dynamic| view.set(&key, value));
+    engine.register_fn("remove", |view: &mut View, key: ImmutableString| view.remove(&key));
+    engine.register_fn("contains", |view: &mut View, key: ImmutableString| -> Outcome<bool> {
+        view.below(&key)?;
+        Ok(view.fields().contains_key(&*key))
+    });
+    engine.register_fn("at", |view: &mut View, path: ImmutableString| -> Outcome<Dynamic> {
+        view.at(&path)?.map_or(Ok(Dynamic::UNIT), |(value, guard)| View::of(&value, guard))
+    });
+    engine.register_fn("count", |view: &mut View, path: ImmutableString| -> Outcome<i64> {
+        let count = view.at(&path)?.map_or(0, |(value, _)| value.elements().len());
+        Ok(i64::try_from(count).unwrap_or(i64::MAX))
+    });
+    engine.register_fn("len", |view: &mut View| i64::try_from(view.fields().len()).unwrap_or(i64::MAX));
+    engine.register_fn("is_empty", |view: &mut View| view.fields().is_empty());
+    engine.register_fn("keys", |view: &mut View| -> Outcome<Array> {
+        Ok(view.keys()?.iter().map(|key| Dynamic::from(ImmutableString::from(&**key))).collect())
+    });
+    engine.register_fn("values", |view: &mut View| -> Outcome<Array> { view.keys()?.iter().map(|key| view.get(key)).collect() });
+    engine.register_fn("to_map", |view: &mut View| view.table());
+    engine.register_fn("to_json", |view: &mut View| view.text());
+    engine.register_fn("to_string", |view: &mut View| view.text());
+    engine.register_fn("to_debug", |view: &mut View| view.text());
+    for name in ["mixin", "+="] {
+        engine.register_fn(name, |view: &mut View, other: rhai::Map| view.mixin(&fields_of(Dynamic::from_map(other))?));
+        engine.register_fn(name, |view: &mut View, other: View| view.mixin(&fields_of(Dynamic::from(other))?));
+    }
+    engine.register_fn("+", |mut view: View, other: rhai::Map| -> Outcome<View> {
+        view.mixin(&fields_of(Dynamic::from_map(other))?)?;
+        Ok(view)
+    });
+    engine.register_fn("+", |mut view: View, other: View| -> Outcome<View> {
+        view.mixin(&fields_of(Dynamic::from(other))?)?;
+        Ok(view)
+    });
+    register_equality(engine);
+}
+
+fn register_equality(engine: &mut Engine) {
+    fn equal(a: Dynamic, b: Dynamic) -> Outcome<bool> {
+        let (a, b) = (from_dynamic(a, 0, false).map_err(failed)?, from_dynamic(b, 0, false).map_err(failed)?);
+        spent(paid::reading(&a).and_then(|()| paid::reading(&b)))?;
+        Ok(a == b)
+    }
+    engine.register_fn("==", |a: View, b: View| equal(Dynamic::from(a), Dynamic::from(b)));
+    engine.register_fn("==", |a: View, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)));
+    engine.register_fn("==", |a: rhai::Map, b: View| equal(Dynamic::from_map(a), Dynamic::from(b)));
+    engine.register_fn("!=", |a: View, b: View| equal(Dynamic::from(a), Dynamic::from(b)).map(|same| !same));
+    engine.register_fn("!=", |a: View, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)).map(|same| !same));
+    engine.register_fn("!=", |a: rhai::Map, b: View| equal(Dynamic::from_map(a), Dynamic::from(b)).map(|same| !same));
+}
