@@ -1,0 +1,523 @@
+//! `tapster explain --why-not THING`: the first rule that kept a block, a lore entry, an injection, a slot, a text or a pass
+//! out of the prompt, with the values that it looked at, and what would have to change.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value as Json, json};
+
+use crate::model::plan::Tracked;
+use crate::model::{Plan, Scene, Value};
+
+use crate::cli::layout::{head, one_line};
+
+use super::gate::Probe;
+use super::lore::{self, Entry};
+use super::remedy::{Edit, Step, Trials, at, path, paths_in};
+use super::why;
+
+/// The most things that are explained at once.
+const THINGS: usize = 5;
+/// The most characters of a text.
+const TEXT: usize = 160;
+/// The most values of a scene that are looked through.
+const LOOKED_AT: usize = 100_000;
+
+/// A question about one build.
+pub(super) struct Asked<'a> {
+    pub(super) probe: &'a Probe<'a>,
+    pub(super) scene: &'a Scene,
+}
+
+fn field(value: &Value, name: &str) -> String {
+    value.get(name).map(|v| v.to_text().to_string()).unwrap_or_default()
+}
+
+/// The name of an item: its id, else its name.
+fn name_of(fields: &Value) -> String {
+    let id = field(fields, "id");
+    if id.is_empty() { field(fields, "name") } else { id }
+}
+
+/// Whether a block with this id, or else of this slot, is sent with a text.
+fn is_sent(plan: &Plan, name: &str) -> bool {
+    plan.blocks.iter().any(|b| b.enabled() && (b.text("id") == name || b.text("slot") == name) && !b.text("text").is_empty())
+}
+
+fn holds_text(plan: &Plan, text: &str) -> bool {
+    let text = text.trim();
+    plan.blocks.iter().any(|b| b.enabled() && b.text("text").contains(text))
+}
+
+impl Asked<'_> {
+    /// The answers, one for each thing that is meant.
+    pub(super) fn as_json(&self, wanted: &str) -> Json {
+        let plan = self.probe.plan;
+        let mut answers = Vec::new();
+        if self.probe.rules.pack().tables.get("pass").is_some_and(|rows| rows.contains_key(wanted)) {
+            answers.push(self.pass(wanted));
+        }
+        for exact in [true, false] {
+            if !answers.is_empty() {
+                break;
+            }
+            let entries = lore::all(plan).into_iter().filter(|entry| if exact { entry.is_named(wanted) } else { self.entry_holds(entry, wanted) });
+            answers.extend(entries.take(THINGS).map(|entry| self.entry(&entry)));
+            let off = plan.blocks.iter().filter(|b| !b.enabled());
+            let off = off.filter(|b| if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) });
+            answers.extend(off.take(THINGS).map(|block| self.trimmed(&block.fields)));
+            let found = self.items(wanted, exact);
+            answers.extend(found.into_iter().take(THINGS).map(|item| self.item(item)));
+            let slots = self.probe.rules.pack().tables.get("slot");
+            if exact && answers.is_empty() && slots.is_some_and(|rows| rows.contains_key(wanted)) && !is_sent(plan, wanted) {
+                answers.push(self.slot(wanted));
+            }
+            if answers.is_empty() {
+                answers.extend(self.sent(wanted, exact));
+            }
+        }
+        if answers.is_empty() {
+            answers.extend(self.unread(wanted).or_else(|| self.in_scene(wanted)));
+        }
+        let left_out = answers.len().saturating_sub(THINGS);
+        answers.truncate(THINGS);
+        json!({ "asked": wanted, "answers": answers, "left_out": left_out })
+    }
+
+    fn entry_holds(&self, entry: &Entry<'_>, wanted: &str) -> bool {
+        let content = entry.place.and_then(|place| at(&self.scene.data, &entry_steps(place))).map(|entry| field(entry, "text")).unwrap_or_default();
+        entry.fits(wanted) || content.to_lowercase().contains(&wanted.to_lowercase())
+    }
+
+    /// The items that are meant and of which no block is sent: the last that became of each.
+    fn items(&self, wanted: &str, exact: bool) -> Vec<&Tracked> {
+        let plan = self.probe.plan;
+        let all = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.list != "entries" && item.list != "books");
+        let meant = |item: &&Tracked| match exact {
+            true => ["id", "name", "slot"].iter().any(|f| item.fields.get(f).and_then(Value::as_str) == Some(wanted)),
+            false => field(&item.fields, "text").contains(wanted),
+        };
+        let mut out: Vec<&Tracked> = Vec::new();
+        for item in all.filter(meant) {
+            let name = name_of(&item.fields);
+            if name.is_empty() || is_sent(plan, &name) || (!exact && holds_text(plan, wanted)) {
+                continue;
+            }
+            // the same thing in two lists: what removed it says more than where it is left
+            match out.iter_mut().find(|known| name_of(&known.fields) == name) {
+                Some(known) if item.gone.is_some() => *known = item,
+                Some(_) => {}
+                None => out.push(item),
+            }
+        }
+        out
+    }
+
+    fn answer(&self, kind: &str, name: &str, says: &str, pass: Option<Json>, trials: Trials<'_>) -> Json {
+        json!({ "kind": kind, "name": name, "sent": false, "says": says, "stopped_by": pass, "remedies": trials.found, "builds": trials.builds })
+    }
+
+    fn entry(&self, entry: &Entry<'_>) -> Json {
+        let plan = self.probe.plan;
+        let (code, steps) = (entry.code().unwrap_or("-").to_owned(), entry.place.map(entry_steps));
+        let own = steps.as_ref().and_then(|steps| at(&self.scene.data, steps)).cloned().unwrap_or_default();
+        if code == lore::ACTIVE {
+            let text = field(&own, "text");
+            let says = match plan.blocks.iter().position(|b| b.enabled() && !text.trim().is_empty() && b.text("text").contains(text.trim())) {
+                Some(n) => format!("it is active, and its text stands in block {n}"),
+                None => format!("it is active, but no block holds its text as it is written: its position is `{}`; `--lore` and `--changes` say more", field(&own, "position")),
+            };
+            return json!({ "kind": "lore entry", "name": entry.name(), "sent": true, "says": says, "remedies": [], "builds": 0 });
+        }
+        let last = entry.reasons.last();
+        let sent = |plan: &Plan| lore::all(plan).iter().any(|e| e.place == entry.place && e.code() == Some(lore::ACTIVE));
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        if let Some(steps) = &steps {
+            self.try_keys(entry, &own, &mut trials);
+            self.try_fields("entry", steps, &own, &["id", "name", "title", "text", "keys", "order", "comment"], &mut trials);
+        }
+        let mut paths = BTreeSet::new();
+        if let Some(reason) = last {
+            self.read_by(&reason.pass, &mut paths);
+            if reason.detail.get("needs").is_some() || reason.detail.get("size").is_some() {
+                self.table("account", &mut paths);
+            }
+        }
+        if entry.searched.is_some() {
+            self.table("scan_source", &mut paths);
+            self.table("matcher", &mut paths);
+        }
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
+        let detail = [detail, entry.searched.map(lore::searched)].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let says = if detail.is_empty() { format!("its code is `{code}`") } else { format!("its code is `{code}`: {detail}") };
+        let pass = last.map(|reason| self.probe.pass(&reason.pass, Some(&own)));
+        self.answer("lore entry", &format!("{} of book {}", entry.name(), entry.book), &says, pass, trials)
+    }
+
+    /// Tries what the newest message would have to say.
+    fn try_keys(&self, entry: &Entry<'_>, own: &Value, trials: &mut Trials<'_>) {
+        let Some(searched) = entry.searched else { return };
+        let list = |name: &str| own.get(name).and_then(Value::as_list).unwrap_or_default().iter().map(|key| key.to_text().to_string()).collect::<Vec<_>>();
+        let is_plain = |key: &&String| !key.is_empty() && !key.starts_with('/') && key.chars().count() <= 60;
+        let (first, more) = (list("keys"), list("secondary_keys"));
+        let Some(newest) = self.scene.data.get("history").and_then(Value::as_list).map(<[Value]>::len).and_then(|n| n.checked_sub(1)) else { return };
+        let steps = vec![Step::Name("history".to_owned()), Step::Index(newest), Step::Name("text".to_owned())];
+        let mut say = |words: &str| trials.attempt(&format!("the newest message holds {words:?}"), None, &[(steps.clone(), Edit::Append(words.to_owned()))]);
+        let candidates = if searched.found.is_empty() { &first } else { &more };
+        for key in candidates.iter().filter(is_plain).take(2) {
+            if say(key) {
+                return;
+            }
+        }
+        if let (Some(key), Some(other)) = (first.iter().find(is_plain), more.iter().find(is_plain)) {
+            if !say(&format!("{key} {other}")) {
+                let all: Vec<&str> = std::iter::once(key).chain(more.iter().filter(is_plain)).map(String::as_str).collect();
+                say(&all.join(" "));
+            }
+        }
+    }
+
+    /// Tries each field of an item of the scene with its default.
+    fn try_fields(&self, kind: &str, steps: &[Step], own: &Value, but: &[&str], trials: &mut Trials<'_>) {
+        let rows = self.probe.rules.pack().tables.get("field");
+        for (name, now) in own.as_map().into_iter().flatten().filter(|(name, _)| !but.contains(&&***name)) {
+            let row = rows.and_then(|rows| rows.get(format!("{kind}/{name}").as_str()));
+            let default = row.and_then(|row| row.fields.get("default")).map(|field| Value::from(&field.node.to_json()));
+            if default.as_ref().is_some_and(|default| default.is_same(now)) || (default.is_none() && now.is_empty()) {
+                continue;
+            }
+            let steps: Vec<Step> = steps.iter().cloned().chain([Step::Name(name.to_string())]).collect();
+            trials.leave_out(&steps, default.as_ref().map(super::gate::short));
+        }
+    }
+
+    /// The paths that the rule of a pass reads, and its account.
+    fn read_by(&self, pass: &str, out: &mut BTreeSet<String>) {
+        let Some(row) = self.probe.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass)) else { return };
+        for (name, field) in &row.fields {
+            let node = field.node.to_json();
+            if &**name == "account" && let Some(account) = node.as_str() {
+                self.row("account", account, out);
+            }
+            paths_in(&json!({ &**name: node }), out);
+        }
+    }
+
+    fn table(&self, table: &str, out: &mut BTreeSet<String>) {
+        for name in self.probe.rules.pack().tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
+            self.row(table, name, out);
+        }
+    }
+
+    fn row(&self, table: &str, name: &str, out: &mut BTreeSet<String>) {
+        let row = self.probe.rules.pack().tables.get(table).and_then(|rows| rows.get(name));
+        row.into_iter().flat_map(|row| &row.fields).for_each(|(name, field)| paths_in(&json!({ &**name: field.node.to_json() }), out));
+    }
+
+    /// A block that trimming has switched off.
+    fn trimmed(&self, fields: &Value) -> Json {
+        let (plan, name) = (self.probe.plan, name_of(fields));
+        let record = plan.evicted().iter().find(|record| record.id == field(fields, "id"));
+        let text = field(fields, "text");
+        let sent = |plan: &Plan| plan.blocks.iter().any(|b| b.enabled() && b.text("id") == field(fields, "id") && b.text("text") == text);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let mut paths = BTreeSet::new();
+        if let Some(record) = record {
+            self.read_by(&record.pass, &mut paths);
+        }
+        if let Some(report) = &plan.trim_report {
+            self.row("account", &report.account, &mut paths);
+        }
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields)));
+        let room = plan.trim_report.as_ref().map(|r| format!(": {} tokens are to fit into {} ", r.initial_tokens, r.budget_tokens)).unwrap_or_default();
+        let says = match record {
+            Some(r) => format!("it was trimmed ({}, {} tokens, group `{}`){}", r.reason(), r.tokens, r.group, room.trim_end()),
+            None => "it is switched off".to_owned(),
+        };
+        self.answer("block", &name, &says, pass, trials)
+    }
+
+    /// An item that is in no block.
+    fn item(&self, item: &Tracked) -> Json {
+        let name = name_of(&item.fields);
+        let slot = field(&item.fields, "slot");
+        let kind = format!("item of list `{}`", item.list);
+        let sent = |plan: &Plan| is_sent(plan, &name);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let Some(gone) = &item.gone else {
+            self.try_source(&name, &mut trials);
+            let last = item.history.last().map(|event| self.probe.pass(&event.pass, Some(&item.fields)));
+            let empty = if field(&item.fields, "text").is_empty() { ", and it has no text" } else { "" };
+            let says = format!("it is still in the list `{}`: no pass has made a block of it{empty}", item.list);
+            return self.answer(&kind, &name, &says, last, trials);
+        };
+        let pass = self.probe.pass(&gone.pass, Some(&item.fields));
+        let tested: Vec<String> = pass["where"].as_array().into_iter().flatten().filter_map(|part| part["path"].as_str()?.strip_prefix('@').map(str::to_owned)).collect();
+        self.try_source(if slot.is_empty() { &name } else { &slot }, &mut trials);
+        for steps in self.places(&name) {
+            for field in &tested {
+                let steps: Vec<Step> = steps.iter().cloned().chain([Step::Name(field.clone())]).collect();
+                match at(&self.scene.data, &steps) {
+                    Some(Value::Bool(now)) => _ = trials.set(&steps, Value::Bool(!now)),
+                    Some(_) => _ = trials.leave_out(&steps, None),
+                    None => {}
+                }
+            }
+        }
+        let mut paths = BTreeSet::new();
+        self.read_by(&gone.pass, &mut paths);
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let says = match gone.did {
+            "lost" => "it lost its place: the place that the pass names does not exist",
+            "merged" => "it was merged into another item",
+            _ => "it was dropped",
+        };
+        let mut answer = self.answer(&kind, &name, says, Some(pass), trials);
+        answer["rows"] = self.rows_of(&name, &tested);
+        answer
+    }
+
+    /// Where the rules give an item of this name the fields that decided.
+    fn rows_of(&self, name: &str, fields: &[String]) -> Json {
+        let pack = self.probe.rules.pack();
+        let rows = pack.tables.iter().filter_map(|(table, rows)| Some((table, rows.get(name)?)));
+        let said = rows.flat_map(|(table, row)| {
+            let of = row.fields.iter().filter(|(key, _)| fields.iter().any(|field| field.as_str() == &***key));
+            of.filter_map(move |(key, field)| {
+                let value = head(&field.node.to_json().to_string(), TEXT);
+                Some(json!({ "row": format!("[[{table}]] {name}"), "field": &**key, "value": value, "place": super::rules::place(pack, field.node.span)? }))
+            })
+        });
+        said.collect()
+    }
+
+    /// Tries to give the value that a slot is read from a text.
+    fn try_source(&self, slot: &str, trials: &mut Trials<'_>) {
+        let row = self.probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot));
+        let source = row.and_then(|row| row.fields.get("source")).and_then(|field| field.node.as_text()).and_then(|source| source.strip_prefix('$'));
+        let Some(source) = source.filter(|source| self.probe.read(source).is_empty()) else { return };
+        let flag = format!("--set '{source}=…'");
+        trials.attempt(&format!("give {source} a text (it is empty now)"), Some(flag), &[(path(source), Edit::Set(Value::text("x")))]);
+    }
+
+    /// The places of the scene that hold a table with this id or name.
+    fn places(&self, name: &str) -> Vec<Vec<Step>> {
+        let mut open: Vec<(Vec<Step>, &Value)> = vec![(Vec::new(), &self.scene.data)];
+        let (mut out, mut looked) = (Vec::new(), 0);
+        while let Some((steps, value)) = open.pop() {
+            looked += 1;
+            if looked > LOOKED_AT || steps.len() > 8 {
+                continue;
+            }
+            let below = |step: Step| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
+            match value {
+                Value::List(list) => open.extend(list.iter().enumerate().filter(|(_, v)| v.as_map().is_some()).map(|(n, v)| (below(Step::Index(n)), v))),
+                Value::Map(map) => {
+                    if ["id", "name", "slot"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some(name)) {
+                        out.push(steps.clone());
+                    }
+                    let inner = map.iter().filter(|(key, v)| &***key != "history" && matches!(v, Value::List(_) | Value::Map(_)));
+                    open.extend(inner.map(|(key, v)| (below(Step::Name(key.to_string())), v)));
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// A row of `slot` that is not among the slots of the prompt.
+    fn slot(&self, name: &str) -> Json {
+        let sent = |plan: &Plan| is_sent(plan, name);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        self.try_source(name, &mut trials);
+        let skipped = self.probe.plan.trace.iter().flat_map(|trace| &trace.skipped);
+        let rows = self.probe.rules.pack().tables.get("pass");
+        let adds = |pass: &str| rows.and_then(|rows| rows.get(pass)).and_then(|row| row.fields.get("each")).is_some_and(|each| each.node.to_json().to_string().contains("$table.slot"));
+        let pass = skipped.map(|(pass, _)| pass).find(|pass| adds(pass));
+        let says = match pass {
+            Some(pass) => {
+                self.try_gate(pass, &mut trials);
+                "the prompt has no such slot: the pass that adds all slots was skipped, so the prompt order of the preset decides"
+            }
+            None => "the prompt has no such slot",
+        };
+        self.answer("slot", name, says, pass.map(|pass| self.probe.pass(pass, None)), trials)
+    }
+
+    /// Tries to make the parts of a gate hold that do not.
+    fn try_gate(&self, pass: &str, trials: &mut Trials<'_>) {
+        for part in self.probe.when(pass).iter().filter(|part| part.holds == Some(false) && !part.path.is_empty()) {
+            match meeting(&part.test, part.how == "not") {
+                Some(Some(value)) => _ = trials.set(&path(&part.path), value),
+                Some(None) => _ = trials.leave_out(&path(&part.path), None),
+                None => {}
+            }
+        }
+    }
+
+    /// A pass that has not run.
+    fn pass(&self, name: &str) -> Json {
+        let trace = self.probe.plan.trace.as_ref();
+        let ran = |plan: &Plan| plan.trace.iter().flat_map(|trace| &trace.passes).any(|pass| pass.pass == name);
+        let times = trace.iter().flat_map(|trace| &trace.passes).filter(|pass| pass.pass == name).count();
+        let item = trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| item.gone.as_ref().is_some_and(|gone| gone.pass == name));
+        let pass = self.probe.pass(name, item.map(|item| &item.fields));
+        if times > 0 {
+            let says = format!("it ran {times} time{}", if times == 1 { "" } else { "s" });
+            return json!({ "kind": "pass", "name": name, "sent": true, "says": says, "stopped_by": pass, "remedies": [], "builds": 0 });
+        }
+        let mut trials = Trials::new(self.probe.rules, self.scene, &ran);
+        if trace.is_some_and(|trace| trace.skipped.iter().any(|(pass, _)| pass == name)) {
+            self.try_gate(name, &mut trials);
+            return self.answer("pass", name, "it was skipped, because its `when` does not hold", Some(pass), trials);
+        }
+        // nothing has called its program: the first caller that was skipped says why
+        let (mut program, mut seen) = (name.rsplit_once('/').map_or(name, |(program, _)| program).to_owned(), BTreeSet::new());
+        while seen.insert(program.clone()) {
+            let callers = why::callers(self.probe, &program);
+            let was_skipped = |caller: &&String| trace.is_some_and(|trace| trace.skipped.iter().any(|(pass, _)| pass == *caller));
+            if let Some(caller) = callers.iter().find(was_skipped) {
+                self.try_gate(caller, &mut trials);
+                let says = format!("its program was not run: pass `{caller}`, which leads to it, was skipped");
+                return self.answer("pass", name, &says, Some(self.probe.pass(caller, None)), trials);
+            }
+            let Some(caller) = callers.first() else { break };
+            program = caller.rsplit_once('/').map_or(caller.as_str(), |(program, _)| program).to_owned();
+        }
+        self.answer("pass", name, "no pass that ran has run its program in this build", Some(pass), trials)
+    }
+
+    /// A block that is sent after all.
+    fn sent(&self, wanted: &str, exact: bool) -> Option<Json> {
+        let plan = self.probe.plan;
+        let of = |b: &&crate::model::Block| if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) };
+        let index = plan.blocks.iter().position(|b| b.enabled() && of(&b))?;
+        let says = format!("it is sent, in block {index}; `--why {index}` says why");
+        Some(json!({ "kind": "block", "name": wanted, "sent": true, "says": says, "remedies": [], "builds": 0 }))
+    }
+
+    /// A message of the chat that no pass has read.
+    fn unread(&self, wanted: &str) -> Option<Json> {
+        let history = self.scene.data.get("history").and_then(Value::as_list)?;
+        let index = history.iter().rposition(|message| field(message, "id") == wanted || field(message, "text").contains(wanted))?;
+        let text = history.get(index).map(|message| field(message, "text"))?;
+        let sent = |plan: &Plan| holds_text(plan, &text);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let record = self.probe.plan.evicted().iter().find(|record| record.unread.is_some());
+        let mut paths = BTreeSet::new();
+        if let Some(record) = record {
+            self.read_by(&record.pass, &mut paths);
+        }
+        if let Some(report) = &self.probe.plan.trim_report {
+            self.row("account", &report.account, &mut paths);
+        }
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let read = record.map_or_else(|| "no block holds it".to_owned(), |r| format!("there was no room for it: {} older messages were never read", r.unread.unwrap_or_default()));
+        let says = format!("it is message {index} of {} of the chat; {read}", history.len());
+        let pass = record.map(|record| self.probe.pass(&record.pass, None));
+        Some(self.answer("message", &head(wanted, TEXT), &says, pass, trials))
+    }
+
+    /// A text of the scene that no block holds.
+    fn in_scene(&self, wanted: &str) -> Option<Json> {
+        let mut open: Vec<(Vec<Step>, &Value)> = vec![(Vec::new(), &self.scene.data)];
+        let mut looked = 0;
+        while let Some((steps, value)) = open.pop() {
+            looked += 1;
+            if looked > LOOKED_AT {
+                return None;
+            }
+            let below = |step: Step| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
+            match value {
+                Value::Text(text) if text.contains(wanted) => {
+                    let place = super::remedy::shown(&steps);
+                    let readers = self.readers(&place);
+                    let says = format!("the text stands in the scene at `{place}`, but no block holds it{readers}");
+                    return Some(json!({ "kind": "text", "name": head(wanted, TEXT), "sent": false, "says": says, "remedies": [], "builds": 0 }));
+                }
+                Value::List(list) => open.extend(list.iter().enumerate().map(|(n, v)| (below(Step::Index(n)), v))),
+                Value::Map(map) => open.extend(map.iter().map(|(key, v)| (below(Step::Name(key.to_string())), v))),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The passes that read a path, and whether they ran.
+    fn readers(&self, place: &str) -> String {
+        let rows = self.probe.rules.pack().tables.get("pass").into_iter().flat_map(|rows| rows.iter());
+        let reads = rows.filter(|(_, row)| {
+            let mut paths = BTreeSet::new();
+            row.fields.iter().for_each(|(name, field)| paths_in(&json!({ &**name: field.node.to_json() }), &mut paths));
+            paths.contains(place)
+        });
+        let named: Vec<String> = reads.take(4).map(|(name, _)| format!("`{name}`")).collect();
+        if named.is_empty() { String::new() } else { format!("; it is read by {} (ask `--why-not PASS`)", named.join(", ")) }
+    }
+}
+
+/// A value with which a test holds: `Some(None)` if the path must have no value; `None` if it cannot be said.
+fn meeting(test: &Json, negated: bool) -> Option<Option<Value>> {
+    let literal = |json: &Json| (!json.as_str().is_some_and(|text| text.starts_with(['$', '@']))).then(|| Some(Value::from(json)));
+    match test {
+        Json::Bool(wanted) => Some(Some(Value::Bool(*wanted != negated))),
+        _ if negated => Some(None),
+        Json::String(_) | Json::Number(_) => literal(test),
+        Json::Array(list) => list.first().and_then(literal),
+        Json::Object(tests) if tests.len() == 1 => {
+            let (word, value) = tests.iter().next()?;
+            let number = |by: f64| value.as_f64().map(|n| Some(Value::from(&json!(n + by))));
+            match (word.as_str(), value) {
+                ("exists" | "nonempty" | "given", Json::Bool(true)) => Some(Some(Value::text("x"))),
+                ("exists" | "nonempty" | "given", Json::Bool(false)) => Some(None),
+                ("ne", Json::Bool(is)) => Some(Some(Value::Bool(!is))),
+                ("ge" | "le", _) => number(0.0),
+                ("gt", _) => number(1.0),
+                ("lt", _) => number(-1.0),
+                ("in" | "starts", Json::Array(list)) => list.first().and_then(literal),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn entry_steps((book, entry): (usize, usize)) -> Vec<Step> {
+    vec![Step::Name("books".to_owned()), Step::Index(book), Step::Name("entries".to_owned()), Step::Index(entry)]
+}
+
+pub(super) fn as_text(json: &Json) -> String {
+    let text = |json: &Json| one_line(json.as_str().unwrap_or_default());
+    let mut out = String::new();
+    let answers = json["answers"].as_array().cloned().unwrap_or_default();
+    if answers.is_empty() {
+        return format!("nothing in this build is called {:?} or holds it: no block, item, lore entry, slot or pass, and no text of the scene\n", text(&json["asked"]));
+    }
+    for (n, answer) in answers.iter().enumerate() {
+        if n > 0 {
+            out.push('\n');
+        }
+        out.push_str(&format!("{} {}: {}\n", text(&answer["kind"]), text(&answer["name"]), text(&answer["says"])));
+        if !answer["stopped_by"].is_null() {
+            why::pass_text(if answer["sent"] == true { "pass" } else { "stopped at" }, &answer["stopped_by"], &mut out);
+        }
+        for row in answer["rows"].as_array().into_iter().flatten() {
+            out.push_str(&format!("  {} has `{}` = {} ({})\n", text(&row["row"]), text(&row["field"]), text(&row["value"]), text(&row["place"])));
+        }
+        let remedies = answer["remedies"].as_array().cloned().unwrap_or_default();
+        if !remedies.is_empty() {
+            out.push_str("  each of these changes alone would let it pass (built again to make sure)\n");
+        } else if answer["sent"] != true && answer["builds"].as_u64() > Some(0) {
+            out.push_str(&format!("  none of the {} single changes that were tried lets it pass\n", answer["builds"]));
+        }
+        for remedy in remedies {
+            let flag = remedy["flag"].as_str().map(|flag| format!("    {}", one_line(flag))).unwrap_or_default();
+            out.push_str(&format!("    {}{flag}\n", text(&remedy["change"])));
+        }
+    }
+    if let Some(more) = json["left_out"].as_u64().filter(|more| *more > 0) {
+        out.push_str(&format!("\n{more} more are meant; say more of its name or text\n"));
+    }
+    out
+}
