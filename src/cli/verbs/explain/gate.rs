@@ -38,6 +38,15 @@ pub(super) struct Part {
     pub(super) holds: Option<bool>,
 }
 
+/// What is known about the run of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It has done something, so its conditions held then.
+    Ran,
+    /// Nothing.
+    Nothing,
+}
+
 impl Part {
     pub(super) fn as_json(&self) -> Json {
         let now = self.now.as_ref().map(short);
@@ -77,12 +86,22 @@ impl<'a> Probe<'a> {
 
     /// A pass with the place and the words of its rule, and the parts of its conditions. `item` is what its `where` is
     /// asked about.
-    pub(super) fn pass(&self, pass: &str, item: Option<&Value>) -> Json {
+    pub(super) fn pass(&self, pass: &str, item: Option<&Value>, known: Known) -> Json {
         let row = self.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass));
         let field = |name: &str| row.and_then(|row| row.fields.get(name)).map(|field| &field.node);
         let each = field("each").and_then(|each| each.get("where"));
         let parts = |node: Option<&Node>, item: Option<&Value>| -> Vec<Json> {
-            node.map(|node| self.parts(node, item)).unwrap_or_default().iter().map(Part::as_json).collect()
+            let parts = node.map(|node| self.parts(node, item)).unwrap_or_default();
+            let then = |part: &Part| known == Known::Ran && part.how != "any" && part.holds == Some(false);
+            let told = |part: &Part| {
+                let mut json = part.as_json();
+                // a later pass has changed the value that it looked at
+                if then(part) {
+                    json["holds"] = json!("then");
+                }
+                json
+            };
+            parts.iter().map(told).collect()
         };
         json!({
             "pass": pass, "rule": place_of(self.rules, pass), "about": field("about").and_then(Node::as_text),
@@ -190,17 +209,18 @@ impl<'a> Probe<'a> {
 /// The lines of conditions for a terminal.
 pub(super) fn lines(parts: &Json) -> Vec<Vec<String>> {
     let line = |part: &Json| {
-        let verdict = match part["holds"].as_bool() {
-            Some(true) => "holds",
-            Some(false) => "does not hold",
-            None => "?",
+        let verdict = match &part["holds"] {
+            Json::Bool(true) => "holds",
+            Json::Bool(false) => "does not hold",
+            Json::String(_) => "held then",
+            _ => "?",
         };
         let how = match part["how"].as_str() {
             Some("any") => "one of: ",
             Some("not") => "not: ",
             _ => "",
         };
-        let now = part["now"].as_str().map(|now| format!("is {now}")).unwrap_or_default();
+        let now = part["now"].as_str().map(|now| format!("{} {now}", if part["holds"] == "then" { "is now" } else { "is" })).unwrap_or_default();
         let test = part["test"].as_str().unwrap_or_default();
         vec![verdict.to_owned(), head(&format!("{how}{} = {test}", part["path"].as_str().unwrap_or_default()), TEXT), now]
     };

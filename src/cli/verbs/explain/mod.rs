@@ -3,8 +3,10 @@
 pub(in crate::cli) mod cache;
 mod changes;
 mod gate;
+mod html;
 pub(in crate::cli) mod lore;
 mod remedy;
+mod report;
 mod rules;
 mod value;
 mod why;
@@ -23,6 +25,7 @@ use crate::pack::Ruleset;
 use self::gate::Probe;
 
 use crate::cli::inputs::Inputs;
+use crate::cli::inputs::files::write_file;
 use crate::cli::layout::head;
 use crate::cli::layout::one_line;
 use crate::cli::layout::place_of;
@@ -104,7 +107,16 @@ impl Explain {
         scene.trace = true;
         let mut plan = planned(&rules, &scene)?;
         self.tell(&mut plan, &rules, &dialect(&rules, &scene), show);
-        if let Some(answer) = self.answer(&plan, &rules, &scene, show)? {
+        if let Some(file) = &self.html {
+            let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
+            let found = found.map_err(|e| Stop::build(&e, &rules))?.flatten();
+            let page = html::page(&report::of(&plan, &rules, found.as_ref()));
+            if file.as_os_str() == "-" {
+                show.result(&page);
+            } else {
+                write_file(file, page.as_bytes())?;
+            }
+        } else if let Some(answer) = self.answer(&plan, &rules, &scene, show)? {
             let (json, text) = answer;
             if show.is_json() { show.json(&json) } else { show.result(&text) }
         } else if self.cache {

@@ -34,7 +34,7 @@ pub(super) fn as_json(path: &str, probe: &Probe<'_>, parts: &[ScenePart]) -> Jso
     if !scene.is_null() && !layers.iter().any(|(_, value, _)| value.is_same(&scene)) {
         layers.push(("program `scene` of the pack".to_owned(), scene, None));
     }
-    if let Some(pass) = setter(probe.plan, probe.rules, path).filter(|_| probe.plan.set.at(path).is_some()) {
+    if let Some(pass) = setter(probe.plan, probe.rules, &format!("${path}")).filter(|_| probe.plan.set.at(path).is_some()) {
         layers.push((format!("pass {pass}"), now.clone(), place_of(probe.rules, &pass)));
     }
     let decided = layers.iter().rposition(|(_, value, _)| value.is_same(&now));

@@ -10,7 +10,7 @@ use crate::model::{Block, Plan};
 use crate::assemble::ScenePart;
 use crate::cli::layout::{head, one_line, place_of, table};
 
-use super::gate::{self, Probe};
+use super::gate::{self, Known, Probe};
 use super::rules::deciders;
 use super::{placed, value};
 
@@ -42,7 +42,9 @@ pub(super) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p Tracked> {
 }
 
 fn events(history: &[Event], probe: &Probe<'_>) -> Vec<Json> {
-    history.iter().map(|e| json!({ "did": e.did, "pass": e.pass, "rule": place_of(probe.rules, &e.pass) })).collect()
+    let mut out: Vec<Json> = history.iter().map(|e| json!({ "did": e.did, "pass": e.pass, "rule": place_of(probe.rules, &e.pass) })).collect();
+    out.dedup();
+    out
 }
 
 /// Everything that is known about a block.
@@ -50,13 +52,13 @@ pub(super) fn block(index: usize, probe: &Probe<'_>, parts: &[ScenePart]) -> Jso
     let Some(block) = probe.plan.blocks.get(index) else { return Json::Null };
     let (slot, text) = (block.text("slot"), block.text("text"));
     let item = slot_item(probe.plan, &slot);
-    let pass = placed(block).map(|event| probe.pass(&event.pass, item.map_or(Some(&block.fields), |item| Some(&item.fields))));
+    let pass = placed(block).map(|event| probe.pass(&event.pass, item.map_or(Some(&block.fields), |item| Some(&item.fields)), Known::Ran));
     let row = probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot.as_str()));
     let field = |name: &str| row.and_then(|row| row.fields.get(name)).and_then(|field| field.node.as_text());
     let paths = ["source", "override"].into_iter().filter_map(field).filter(|path| path.starts_with('$'));
     let sources: Vec<Json> = paths.filter(|path| !probe.read(path.trim_start_matches('$')).is_empty()).map(|path| value::as_json(path, probe, parts)).collect();
     let record = probe.plan.evicted().iter().find(|record| !block.enabled() && record.id == block.text("id"));
-    let evicted = record.map(|r| json!({ "reason": r.reason(), "tokens": r.tokens, "group": r.group, "by": probe.pass(&r.pass, Some(&block.fields)) }));
+    let evicted = record.map(|r| json!({ "reason": r.reason(), "tokens": r.tokens, "group": r.group, "by": probe.pass(&r.pass, Some(&block.fields), Known::Ran) }));
     json!({
         "index": index, "id": block.text("id"), "slot": slot, "role": block.text("role"), "tokens": block.tokens, "enabled": block.enabled(),
         "text": head(&text, TEXT), "placed": pass, "slot_row": row.map(|row| json!({ "name": &*row.name, "decided": deciders(probe.rules.pack(), row) })),

@@ -10,7 +10,7 @@ use crate::model::{Plan, Scene, Value};
 
 use crate::cli::layout::{head, one_line};
 
-use super::gate::Probe;
+use super::gate::{Known, Probe};
 use super::lore::{self, Entry};
 use super::remedy::{Edit, Step, Trials, at, path, paths_in};
 use super::why;
@@ -146,11 +146,14 @@ impl Asked<'_> {
             self.table("scan_source", &mut paths);
             self.table("matcher", &mut paths);
         }
+        self.follow(&mut paths);
         trials.paths(&paths, &|path| self.probe.read(path));
         let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
         let detail = [detail, entry.searched.map(lore::searched)].into_iter().flatten().collect::<Vec<_>>().join("; ");
         let says = if detail.is_empty() { format!("its code is `{code}`") } else { format!("its code is `{code}`: {detail}") };
-        let pass = last.map(|reason| self.probe.pass(&reason.pass, Some(&own)));
+        let tracked = plan.trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| last.is_some_and(|r| r.item != 0 && r.item == item.item));
+        let fields = tracked.map_or(&own, |item| &item.fields);
+        let pass = last.map(|reason| self.probe.pass(&reason.pass, Some(fields), Known::Ran));
         self.answer("lore entry", &format!("{} of book {}", entry.name(), entry.book), &says, pass, trials)
     }
 
@@ -203,6 +206,22 @@ impl Asked<'_> {
         }
     }
 
+    /// Adds what passes and rounds make the values of these paths from.
+    fn follow(&self, paths: &mut BTreeSet<String>) {
+        let tables = &self.probe.rules.pack().tables;
+        for _ in 0..2 {
+            let mut more = BTreeSet::new();
+            for (_, row) in ["pass", "round"].into_iter().filter_map(|table| tables.get(table)).flat_map(|rows| rows.iter()) {
+                let Some(set) = row.fields.get("set").and_then(|set| set.node.as_table()) else { continue };
+                let of = |key: &str| paths.contains(key.trim_start_matches('$')) || paths.contains(&format!("round.{key}"));
+                for (_, field) in set.iter().filter(|(key, _)| of(key)) {
+                    paths_in(&field.node.to_json(), &mut more);
+                }
+            }
+            paths.extend(more);
+        }
+    }
+
     fn table(&self, table: &str, out: &mut BTreeSet<String>) {
         for name in self.probe.rules.pack().tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
             self.row(table, name, out);
@@ -229,7 +248,7 @@ impl Asked<'_> {
             self.row("account", &report.account, &mut paths);
         }
         trials.paths(&paths, &|path| self.probe.read(path));
-        let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields)));
+        let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields), Known::Ran));
         let room = plan.trim_report.as_ref().map(|r| format!(": {} tokens are to fit into {} ", r.initial_tokens, r.budget_tokens)).unwrap_or_default();
         let says = match record {
             Some(r) => format!("it was trimmed ({}, {} tokens, group `{}`){}", r.reason(), r.tokens, r.group, room.trim_end()),
@@ -247,12 +266,12 @@ impl Asked<'_> {
         let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
         let Some(gone) = &item.gone else {
             self.try_source(&name, &mut trials);
-            let last = item.history.last().map(|event| self.probe.pass(&event.pass, Some(&item.fields)));
+            let last = item.history.last().map(|event| self.probe.pass(&event.pass, Some(&item.fields), Known::Ran));
             let empty = if field(&item.fields, "text").is_empty() { ", and it has no text" } else { "" };
             let says = format!("it is still in the list `{}`: no pass has made a block of it{empty}", item.list);
             return self.answer(&kind, &name, &says, last, trials);
         };
-        let pass = self.probe.pass(&gone.pass, Some(&item.fields));
+        let pass = self.probe.pass(&gone.pass, Some(&item.fields), Known::Ran);
         let tested: Vec<String> = pass["where"].as_array().into_iter().flatten().filter_map(|part| part["path"].as_str()?.strip_prefix('@').map(str::to_owned)).collect();
         self.try_source(if slot.is_empty() { &name } else { &slot }, &mut trials);
         for steps in self.places(&name) {
@@ -342,7 +361,7 @@ impl Asked<'_> {
             }
             None => "the prompt has no such slot",
         };
-        self.answer("slot", name, says, pass.map(|pass| self.probe.pass(pass, None)), trials)
+        self.answer("slot", name, says, pass.map(|pass| self.probe.pass(pass, None, Known::Nothing)), trials)
     }
 
     /// Tries to make the parts of a gate hold that do not.
@@ -362,7 +381,7 @@ impl Asked<'_> {
         let ran = |plan: &Plan| plan.trace.iter().flat_map(|trace| &trace.passes).any(|pass| pass.pass == name);
         let times = trace.iter().flat_map(|trace| &trace.passes).filter(|pass| pass.pass == name).count();
         let item = trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| item.gone.as_ref().is_some_and(|gone| gone.pass == name));
-        let pass = self.probe.pass(name, item.map(|item| &item.fields));
+        let pass = self.probe.pass(name, item.map(|item| &item.fields), Known::Nothing);
         if times > 0 {
             let says = format!("it ran {times} time{}", if times == 1 { "" } else { "s" });
             return json!({ "kind": "pass", "name": name, "sent": true, "says": says, "stopped_by": pass, "remedies": [], "builds": 0 });
@@ -380,7 +399,7 @@ impl Asked<'_> {
             if let Some(caller) = callers.iter().find(was_skipped) {
                 self.try_gate(caller, &mut trials);
                 let says = format!("its program was not run: pass `{caller}`, which leads to it, was skipped");
-                return self.answer("pass", name, &says, Some(self.probe.pass(caller, None)), trials);
+                return self.answer("pass", name, &says, Some(self.probe.pass(caller, None, Known::Nothing)), trials);
             }
             let Some(caller) = callers.first() else { break };
             program = caller.rsplit_once('/').map_or(caller.as_str(), |(program, _)| program).to_owned();
@@ -415,7 +434,7 @@ impl Asked<'_> {
         trials.paths(&paths, &|path| self.probe.read(path));
         let read = record.map_or_else(|| "no block holds it".to_owned(), |r| format!("there was no room for it: {} older messages were never read", r.unread.unwrap_or_default()));
         let says = format!("it is message {index} of {} of the chat; {read}", history.len());
-        let pass = record.map(|record| self.probe.pass(&record.pass, None));
+        let pass = record.map(|record| self.probe.pass(&record.pass, None, Known::Ran));
         Some(self.answer("message", &head(wanted, TEXT), &says, pass, trials))
     }
 
