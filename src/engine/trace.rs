@@ -18,7 +18,20 @@ pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages:
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
     let (steps, macros, rewrites) = (st.steps.borrow().clone(), st.macros.borrow().clone(), st.rewrites.borrow().clone());
     let (stats, reasons, searched) = (stats(st, report), reasons(st), st.searched());
-    Some(Trace { passes, draws, read_whole, stages, steps, stats, reasons, searched, macros, rewrites, skipped: st.all_skipped(), elsewhere: Vec::new() })
+    Some(Trace {
+        passes,
+        draws,
+        read_whole,
+        stages,
+        steps,
+        stats,
+        reasons,
+        searched,
+        macros,
+        rewrites,
+        skipped: st.all_skipped(),
+        elsewhere: Vec::new(),
+    })
 }
 
 /// What passes did to each item, by the item's number; empty without a trace.

@@ -179,7 +179,8 @@ impl State {
     pub fn elsewhere(&self, but: usize) -> Vec<(Arc<str>, Item, Option<Event>)> {
         let name = |list: usize| self.rules.lists.get(list).map_or_else(|| Arc::from(""), |l| l.name.clone());
         let removed = self.facts.removed.borrow();
-        let mut out: Vec<_> = removed.iter().map(|(item, event)| (name(usize::from(item.list)), item.clone(), Some(event.clone()))).collect();
+        let mut out: Vec<_> =
+            removed.iter().map(|(item, event)| (name(usize::from(item.list)), item.clone(), Some(event.clone()))).collect();
         let most = out.len() + MOST_ITEMS;
         for (n, list) in self.lists.iter().enumerate().filter(|(n, _)| *n != but) {
             // a list that is not loaded is not read for a trace

@@ -64,7 +64,10 @@ pub(super) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Jso
     });
     let hooks: Vec<String> = hooks.take(ROWS).collect();
     let recorded = trace.iter().flat_map(|trace| &trace.stats).filter(|stat| fits(&[&stat.name]));
-    let recorded: Vec<Json> = recorded.take(ROWS).map(|stat| json!({ "name": stat.name, "stage": stat.stage, "value": super::gate::short(&stat.value) })).collect();
+    let recorded: Vec<Json> = recorded
+        .take(ROWS)
+        .map(|stat| json!({ "name": stat.name, "stage": stat.stage, "value": super::gate::short(&stat.value) }))
+        .collect();
     let more = macros.len().saturating_sub(ROWS) + scripts.len().saturating_sub(ROWS);
     let first = |rows: Vec<Json>| rows.into_iter().take(ROWS).collect::<Vec<_>>();
     json!({ "macros": first(macros), "scripts": first(scripts), "hooks": hooks, "recorded": recorded, "left_out": more })
@@ -81,7 +84,8 @@ fn cut(text: &str) -> String {
 
 pub(super) fn as_text(json: &Json) -> String {
     let text = |json: &Json| one_line(json.as_str().unwrap_or_default());
-    let by = |row: &Json| if row["rule"].is_null() { text(&row["pass"]) } else { format!("{} ({})", text(&row["pass"]), text(&row["rule"])) };
+    let by =
+        |row: &Json| if row["rule"].is_null() { text(&row["pass"]) } else { format!("{} ({})", text(&row["pass"]), text(&row["rule"])) };
     let mut out = String::new();
     let mut part = |title: &str, rows: Vec<Vec<String>>, none: &str| {
         out.push_str(&format!("{title}\n{}", if rows.is_empty() { format!("  {none}\n") } else { table(&rows) }));
@@ -89,12 +93,17 @@ pub(super) fn as_text(json: &Json) -> String {
     let each = |name: &str| json[name].as_array().into_iter().flatten();
     let macros = each("macros").map(|m| {
         let args: Vec<String> = m["args"].as_array().into_iter().flatten().map(|arg| format!("::{}", text(arg))).collect();
-        let result = if m["left_as_written"] == true { "left as it is written".to_owned() } else { format!("{:?}", head(m["result"].as_str().unwrap_or_default(), SHOWN)) };
+        let result = if m["left_as_written"] == true {
+            "left as it is written".to_owned()
+        } else {
+            format!("{:?}", head(m["result"].as_str().unwrap_or_default(), SHOWN))
+        };
         let times = if m["times"].as_u64() == Some(1) { String::new() } else { format!("{} times", m["times"]) };
         vec![head(&format!("{{{{{}{}}}}}", text(&m["name"]), args.concat()), SHOWN), format!("→ {result}"), times, by(m)]
     });
     part("macros", macros.collect(), "no macro was evaluated");
-    let scripts = each("scripts").map(|s| vec![text(&s["script"]), format!("{:?}", text(&s["from"])), format!("→ {:?}", text(&s["to"])), by(s)]);
+    let scripts =
+        each("scripts").map(|s| vec![text(&s["script"]), format!("{:?}", text(&s["from"])), format!("→ {:?}", text(&s["to"])), by(s)]);
     part("\nregex and other scripts", scripts.collect(), "no script has changed a text");
     let hooks: Vec<Vec<String>> = each("hooks").map(|hook| vec![text(hook)]).collect();
     if !hooks.is_empty() {

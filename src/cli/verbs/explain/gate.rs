@@ -30,12 +30,22 @@ pub(super) struct Part {
     pub(super) how: &'static str,
     /// What it looks at: a path of the scene, or `@field`.
     pub(super) path: String,
+    /// Whether the whole condition holds only if this part does: it is not one of several that would do.
+    certain: bool,
     /// The test as it is written.
     pub(super) test: Json,
     /// The value at the end of the build; `None` if it cannot be said.
     pub(super) now: Option<Value>,
     /// Whether the part holds with that value; `None` if it cannot be said.
     pub(super) holds: Option<bool>,
+}
+
+/// Where a part of a condition stands.
+#[derive(Clone, Copy)]
+struct Under {
+    how: &'static str,
+    certain: bool,
+    depth: usize,
 }
 
 /// What is known about the run of a pass.
@@ -92,7 +102,7 @@ impl<'a> Probe<'a> {
         let each = field("each").and_then(|each| each.get("where"));
         let parts = |node: Option<&Node>, item: Option<&Value>| -> Vec<Json> {
             let parts = node.map(|node| self.parts(node, item)).unwrap_or_default();
-            let then = |part: &Part| known == Known::Ran && part.how != "any" && part.holds == Some(false);
+            let then = |part: &Part| known == Known::Ran && part.certain && part.holds == Some(false);
             let told = |part: &Part| {
                 let mut json = part.as_json();
                 // a later pass has changed the value that it looked at
@@ -119,32 +129,37 @@ impl<'a> Probe<'a> {
     /// The parts of a condition. With an item, plain names are its fields; without, they are paths of the scene.
     pub(super) fn parts(&self, node: &Node, item: Option<&Value>) -> Vec<Part> {
         let mut out = Vec::new();
-        self.take_apart(node, item, "all", 0, &mut out);
+        self.take_apart(node, item, Under { how: "all", certain: true, depth: 0 }, &mut out);
         out
     }
 
-    fn take_apart(&self, node: &Node, item: Option<&Value>, how: &'static str, depth: usize, out: &mut Vec<Part>) {
+    fn take_apart(&self, node: &Node, item: Option<&Value>, under: Under, out: &mut Vec<Part>) {
+        let Under { how, certain, depth } = under;
         let Some(table) = node.as_table().filter(|_| depth < DEPTH && out.len() < PARTS) else {
             if depth == 0 {
                 let holds = node.as_bool();
-                out.push(Part { how, path: String::new(), test: node.to_json(), now: None, holds });
+                out.push(Part { how, certain, path: String::new(), test: node.to_json(), now: None, holds });
             }
             return;
         };
         for (key, field) in table {
-            let below = |how, out: &mut Vec<Part>| match field.node.as_list() {
-                Some(list) => list.iter().for_each(|node| self.take_apart(node, item, how, depth + 1, out)),
-                None => self.take_apart(&field.node, item, how, depth + 1, out),
+            let below = |how, certain, out: &mut Vec<Part>| {
+                let under = Under { how, certain, depth: depth + 1 };
+                match field.node.as_list() {
+                    Some(list) => list.iter().for_each(|node| self.take_apart(node, item, under, out)),
+                    None => self.take_apart(&field.node, item, under, out),
+                }
             };
+            let is_single = field.node.as_table().is_some_and(|table| table.len() == 1);
             match &**key {
-                "all" => below(how, out),
-                "any" => below("any", out),
-                "not" => below("not", out),
+                "all" => below(how, certain, out),
+                "any" => below("any", false, out),
+                "not" => below("not", certain && how == "all" && is_single, out),
                 "fact" => match field.node.as_text().and_then(|name| self.fact(name)) {
-                    Some((is, over)) => self.take_apart(is, if over { item } else { None }, how, depth + 1, out),
-                    None => out.push(self.part(how, key, &field.node, item, table)),
+                    Some((is, over)) => self.take_apart(is, if over { item } else { None }, Under { depth: depth + 1, ..under }, out),
+                    None => out.push(self.part(under, key, &field.node, item, table)),
                 },
-                _ => out.push(self.part(how, key, &field.node, item, table)),
+                _ => out.push(self.part(under, key, &field.node, item, table)),
             }
         }
     }
@@ -155,9 +170,10 @@ impl<'a> Probe<'a> {
         Some((&row.fields.get("is")?.node, row.fields.contains_key("over")))
     }
 
-    fn part(&self, how: &'static str, key: &str, node: &Node, item: Option<&Value>, table: &Table) -> Part {
+    fn part(&self, under: Under, key: &str, node: &Node, item: Option<&Value>, table: &Table) -> Part {
+        let Under { how, certain, .. } = under;
         let test = node.to_json();
-        let unsure = || Part { how, path: key.to_owned(), test: test.clone(), now: None, holds: None };
+        let unsure = || Part { how, certain, path: key.to_owned(), test: test.clone(), now: None, holds: None };
         // `{ of = …, is = … }` and scripts look at more than one value
         if table.contains_key("of") || matches!(key, "rhai" | "host" | "is" | "fact") || key.contains("@outer") {
             return unsure();
@@ -173,8 +189,9 @@ impl<'a> Probe<'a> {
         if item.is_some_and(Value::is_null) && path.starts_with('@') {
             return Part { path, ..unsure() };
         }
-        let holds = self.resolved(&Value::from(&test), item, 0).and_then(|test| self.holds(&path, test, item)).map(|holds| holds != (how == "not"));
-        Part { how, path, test, now: Some(now), holds }
+        let holds =
+            self.resolved(&Value::from(&test), item, 0).and_then(|test| self.holds(&path, test, item)).map(|holds| holds != (how == "not"));
+        Part { how, certain, path, test, now: Some(now), holds }
     }
 
     fn holds(&self, path: &str, test: Value, item: Option<&Value>) -> Option<bool> {
@@ -220,7 +237,8 @@ pub(super) fn lines(parts: &Json) -> Vec<Vec<String>> {
             Some("not") => "not: ",
             _ => "",
         };
-        let now = part["now"].as_str().map(|now| format!("{} {now}", if part["holds"] == "then" { "is now" } else { "is" })).unwrap_or_default();
+        let now =
+            part["now"].as_str().map(|now| format!("{} {now}", if part["holds"] == "then" { "is now" } else { "is" })).unwrap_or_default();
         let test = part["test"].as_str().unwrap_or_default();
         vec![verdict.to_owned(), head(&format!("{how}{} = {test}", part["path"].as_str().unwrap_or_default()), TEXT), now]
     };

@@ -188,7 +188,12 @@ pub(super) fn searched(searched: &Searched) -> String {
     if !searched.found.is_empty() {
         let found: Vec<String> = searched.found.iter().map(|key| format!("{key:?}")).collect();
         let others: Vec<String> = searched.keys.iter().filter(|key| !searched.found.contains(key)).map(|key| format!("{key:?}")).collect();
-        return format!("found the primary key {} in {}, but the secondary keys decided against it: {}", found.join(", "), sources.join(", "), others.join(", "));
+        return format!(
+            "found the primary key {} in {}, but the secondary keys decided against it: {}",
+            found.join(", "),
+            sources.join(", "),
+            others.join(", ")
+        );
     }
     match (keys.is_empty(), sources.is_empty()) {
         (true, _) => "it has no keys".to_owned(),

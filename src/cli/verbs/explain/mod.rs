@@ -158,6 +158,11 @@ impl Explain {
         }
         if let Some(wanted) = &self.why_not {
             let json = why_not::Asked { probe: &probe, scene }.as_json(wanted);
+            if json["answers"].as_array().is_none_or(Vec::is_empty) {
+                let message = format!("nothing in this build is called `{}` or holds it", head(wanted, 60));
+                let help = "name a block, an item, a lore entry, a slot or a pass, or write a part of a text of the scene";
+                return Err(Stop::could_not(Code::NameUnknown, message, help));
+            }
             let text = why_not::as_text(&json);
             return Ok(Some((json, text)));
         }

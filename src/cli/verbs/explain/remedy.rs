@@ -227,6 +227,7 @@ fn collect(node: &Json, is_condition: bool, depth: usize, out: &mut BTreeSet<Str
 
 fn dollars(text: &str) -> impl Iterator<Item = String> + '_ {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
-    let names = text.split('$').skip(1).map(move |rest| rest.split(|c| !is_part(c)).next().unwrap_or_default().trim_end_matches('.').to_owned());
+    let names =
+        text.split('$').skip(1).map(move |rest| rest.split(|c| !is_part(c)).next().unwrap_or_default().trim_end_matches('.').to_owned());
     names.filter(|name| name.contains('.') && !["account.", "table.", "turn."].iter().any(|own| name.starts_with(own)))
 }

@@ -38,9 +38,7 @@ pub(super) fn as_json(path: &str, probe: &Probe<'_>, parts: &[ScenePart]) -> Jso
         layers.push((format!("pass {pass}"), now.clone(), place_of(probe.rules, &pass)));
     }
     let decided = layers.iter().rposition(|(_, value, _)| value.is_same(&now));
-    let layer = |(n, (name, value, place)): (usize, &(String, Value, Option<String>))| {
-        json!({ "layer": name, "value": short(value), "place": place, "decides": decided == Some(n) })
-    };
+    let layer = |(n, (name, value, place)): (usize, &(String, Value, Option<String>))| json!({ "layer": name, "value": short(value), "place": place, "decides": decided == Some(n) });
     let decided_by = decided.and_then(|n| layers.get(n)).map(|(name, ..)| name);
     json!({ "path": path, "value": short(&now), "decided_by": decided_by, "layers": layers.iter().enumerate().map(layer).collect::<Vec<_>>() })
 }

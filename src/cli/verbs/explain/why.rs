@@ -38,11 +38,14 @@ pub(super) fn blocks(plan: &Plan, wanted: &str) -> Vec<usize> {
 /// The item of the list `slots` that a block was made from.
 pub(super) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p Tracked> {
     let items = plan.trace.iter().flat_map(|trace| &trace.elsewhere);
-    items.filter(|item| item.list == "slots").rfind(|item| ["name", "id"].iter().any(|f| item.fields.get(f).and_then(|v| v.as_str()) == Some(slot)))
+    items
+        .filter(|item| item.list == "slots")
+        .rfind(|item| ["name", "id"].iter().any(|f| item.fields.get(f).and_then(|v| v.as_str()) == Some(slot)))
 }
 
 fn events(history: &[Event], probe: &Probe<'_>) -> Vec<Json> {
-    let mut out: Vec<Json> = history.iter().map(|e| json!({ "did": e.did, "pass": e.pass, "rule": place_of(probe.rules, &e.pass) })).collect();
+    let mut out: Vec<Json> =
+        history.iter().map(|e| json!({ "did": e.did, "pass": e.pass, "rule": place_of(probe.rules, &e.pass) })).collect();
     out.dedup();
     out
 }
@@ -56,7 +59,8 @@ pub(super) fn block(index: usize, probe: &Probe<'_>, parts: &[ScenePart]) -> Jso
     let row = probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot.as_str()));
     let field = |name: &str| row.and_then(|row| row.fields.get(name)).and_then(|field| field.node.as_text());
     let paths = ["source", "override"].into_iter().filter_map(field).filter(|path| path.starts_with('$'));
-    let sources: Vec<Json> = paths.filter(|path| !probe.read(path.trim_start_matches('$')).is_empty()).map(|path| value::as_json(path, probe, parts)).collect();
+    let sources: Vec<Json> =
+        paths.filter(|path| !probe.read(path.trim_start_matches('$')).is_empty()).map(|path| value::as_json(path, probe, parts)).collect();
     let record = probe.plan.evicted().iter().find(|record| !block.enabled() && record.id == block.text("id"));
     let evicted = record.map(|r| json!({ "reason": r.reason(), "tokens": r.tokens, "group": r.group, "by": probe.pass(&r.pass, Some(&block.fields), Known::Ran) }));
     json!({
@@ -82,18 +86,29 @@ fn lore(plan: &Plan, text: &str) -> Vec<Json> {
 /// The macros that passes of the block's history evaluated and whose results stand in its text.
 fn macros(block: &Block, item: Option<&Tracked>, probe: &Probe<'_>) -> Vec<Json> {
     let text = block.text("text");
-    let passes: Vec<&str> = block.history.iter().chain(item.iter().flat_map(|item| &item.history)).map(|event| event.pass.as_str()).collect();
+    let passes: Vec<&str> =
+        block.history.iter().chain(item.iter().flat_map(|item| &item.history)).map(|event| event.pass.as_str()).collect();
     let all = probe.plan.trace.iter().flat_map(|trace| &trace.macros);
-    let here = all.filter(|m| passes.contains(&m.pass.as_str()) && m.result.as_deref().is_some_and(|result| !result.is_empty() && text.contains(result)));
-    let mut out: Vec<Json> = here.map(|m| json!({ "name": m.name, "args": m.args, "result": m.result.as_deref().map(|r| head(r, TEXT)) })).take(NAMED).collect();
+    let here = all.filter(|m| {
+        passes.contains(&m.pass.as_str()) && m.result.as_deref().is_some_and(|result| !result.is_empty() && text.contains(result))
+    });
+    let mut out: Vec<Json> =
+        here.map(|m| json!({ "name": m.name, "args": m.args, "result": m.result.as_deref().map(|r| head(r, TEXT)) })).take(NAMED).collect();
     out.dedup();
     out
 }
 
 /// The scripts whose result is the text.
 fn scripts(probe: &Probe<'_>, text: &str) -> Vec<Json> {
-    let all = probe.plan.trace.iter().flat_map(|trace| &trace.rewrites).filter(|r| !r.after.is_empty() && (r.after == text || text.contains(&r.after)));
-    all.take(NAMED).map(|r| json!({ "script": r.script, "pass": r.pass, "before": head(&r.before, TEXT), "after": head(&r.after, TEXT) })).collect()
+    let all = probe
+        .plan
+        .trace
+        .iter()
+        .flat_map(|trace| &trace.rewrites)
+        .filter(|r| !r.after.is_empty() && (r.after == text || text.contains(&r.after)));
+    all.take(NAMED)
+        .map(|r| json!({ "script": r.script, "pass": r.pass, "before": head(&r.before, TEXT), "after": head(&r.after, TEXT) }))
+        .collect()
 }
 
 /// The blocks that are meant, and how many more there are.
@@ -146,7 +161,14 @@ pub(super) fn pass_text(word: &str, pass: &Json, out: &mut String) {
 
 fn block_text(b: &Json, out: &mut String) {
     let on = if b["enabled"] == true { "sent" } else { "not sent" };
-    out.push_str(&format!("block {} {} is {on}: {} tokens, {}\n  {:?}\n", b["index"], named(b), b["tokens"], text(&b["role"]), text(&b["text"])));
+    out.push_str(&format!(
+        "block {} {} is {on}: {} tokens, {}\n  {:?}\n",
+        b["index"],
+        named(b),
+        b["tokens"],
+        text(&b["role"]),
+        text(&b["text"])
+    ));
     if !b["placed"].is_null() {
         pass_text("placed by", &b["placed"], out);
     }
@@ -159,19 +181,28 @@ fn block_text(b: &Json, out: &mut String) {
         out.push_str(&format!("  its text is read from ${}\n", value::as_text(&source).replace('\n', "\n  ").trim_end()));
     }
     if !b["evicted"].is_null() {
-        out.push_str(&format!("  taken out of group `{}` because of {}, {} tokens\n", text(&b["evicted"]["group"]), text(&b["evicted"]["reason"]), b["evicted"]["tokens"]));
+        out.push_str(&format!(
+            "  taken out of group `{}` because of {}, {} tokens\n",
+            text(&b["evicted"]["group"]),
+            text(&b["evicted"]["reason"]),
+            b["evicted"]["tokens"]
+        ));
         pass_text("by", &b["evicted"]["by"], out);
     }
     let lore: Vec<String> = list(&b["lore"]).iter().map(|e| format!("{} of {}", text(&e["id"]), text(&e["book"]))).collect();
     if !lore.is_empty() {
         out.push_str(&format!("  holds the lore entries {}\n", lore.join(", ")));
     }
-    let macros: Vec<Vec<String>> = list(&b["macros"]).iter().map(|m| vec![format!("{{{{{}}}}}", text(&m["name"])), format!("→ {:?}", text(&m["result"]))]).collect();
+    let macros: Vec<Vec<String>> =
+        list(&b["macros"]).iter().map(|m| vec![format!("{{{{{}}}}}", text(&m["name"])), format!("→ {:?}", text(&m["result"]))]).collect();
     if !macros.is_empty() {
         out.push_str("  macros in it\n");
         indented(&macros, out);
     }
-    let scripts: Vec<Vec<String>> = list(&b["scripts"]).iter().map(|s| vec![text(&s["script"]), format!("{:?}", text(&s["before"])), format!("→ {:?}", text(&s["after"]))]).collect();
+    let scripts: Vec<Vec<String>> = list(&b["scripts"])
+        .iter()
+        .map(|s| vec![text(&s["script"]), format!("{:?}", text(&s["before"])), format!("→ {:?}", text(&s["after"]))])
+        .collect();
     if !scripts.is_empty() {
         out.push_str("  scripts that changed it\n");
         indented(&scripts, out);
@@ -193,5 +224,7 @@ fn named(b: &Json) -> String {
 /// The passes that run a program.
 pub(super) fn callers(probe: &Probe<'_>, program: &str) -> Vec<String> {
     let rows = probe.rules.pack().tables.get("pass").into_iter().flat_map(|rows| rows.iter());
-    rows.filter(|(_, row)| row.fields.get("program").and_then(|field| Node::as_text(&field.node)) == Some(program)).map(|(name, _)| name.to_string()).collect()
+    rows.filter(|(_, row)| row.fields.get("program").and_then(|field| Node::as_text(&field.node)) == Some(program))
+        .map(|(name, _)| name.to_string())
+        .collect()
 }

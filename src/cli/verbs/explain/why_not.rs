@@ -60,10 +60,12 @@ impl Asked<'_> {
             if !answers.is_empty() {
                 break;
             }
-            let entries = lore::all(plan).into_iter().filter(|entry| if exact { entry.is_named(wanted) } else { self.entry_holds(entry, wanted) });
+            let entries =
+                lore::all(plan).into_iter().filter(|entry| if exact { entry.is_named(wanted) } else { self.entry_holds(entry, wanted) });
             answers.extend(entries.take(THINGS).map(|entry| self.entry(&entry)));
             let off = plan.blocks.iter().filter(|b| !b.enabled());
-            let off = off.filter(|b| if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) });
+            let off =
+                off.filter(|b| if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) });
             answers.extend(off.take(THINGS).map(|block| self.trimmed(&block.fields)));
             let found = self.items(wanted, exact);
             answers.extend(found.into_iter().take(THINGS).map(|item| self.item(item)));
@@ -84,7 +86,8 @@ impl Asked<'_> {
     }
 
     fn entry_holds(&self, entry: &Entry<'_>, wanted: &str) -> bool {
-        let content = entry.place.and_then(|place| at(&self.scene.data, &entry_steps(place))).map(|entry| field(entry, "text")).unwrap_or_default();
+        let content =
+            entry.place.and_then(|place| at(&self.scene.data, &entry_steps(place))).map(|entry| field(entry, "text")).unwrap_or_default();
         entry.fits(wanted) || content.to_lowercase().contains(&wanted.to_lowercase())
     }
 
@@ -99,7 +102,8 @@ impl Asked<'_> {
         let mut out: Vec<&Tracked> = Vec::new();
         for item in all.filter(meant) {
             let name = name_of(&item.fields);
-            if name.is_empty() || is_sent(plan, &name) || (!exact && holds_text(plan, wanted)) {
+            let is_there = if exact { is_sent(plan, &name) } else { holds_text(plan, wanted) };
+            if is_there {
                 continue;
             }
             // the same thing in two lists: what removed it says more than where it is left
@@ -122,9 +126,13 @@ impl Asked<'_> {
         let own = steps.as_ref().and_then(|steps| at(&self.scene.data, steps)).cloned().unwrap_or_default();
         if code == lore::ACTIVE {
             let text = field(&own, "text");
-            let says = match plan.blocks.iter().position(|b| b.enabled() && !text.trim().is_empty() && b.text("text").contains(text.trim())) {
+            let says = match plan.blocks.iter().position(|b| b.enabled() && !text.trim().is_empty() && b.text("text").contains(text.trim()))
+            {
                 Some(n) => format!("it is active, and its text stands in block {n}"),
-                None => format!("it is active, but no block holds its text as it is written: its position is `{}`; `--lore` and `--changes` say more", field(&own, "position")),
+                None => format!(
+                    "it is active, but no block holds its text as it is written: its position is `{}`; `--lore` and `--changes` say more",
+                    field(&own, "position")
+                ),
             };
             return json!({ "kind": "lore entry", "name": entry.name(), "sent": true, "says": says, "remedies": [], "builds": 0 });
         }
@@ -151,7 +159,8 @@ impl Asked<'_> {
         let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
         let detail = [detail, entry.searched.map(lore::searched)].into_iter().flatten().collect::<Vec<_>>().join("; ");
         let says = if detail.is_empty() { format!("its code is `{code}`") } else { format!("its code is `{code}`: {detail}") };
-        let tracked = plan.trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| last.is_some_and(|r| r.item != 0 && r.item == item.item));
+        let tracked =
+            plan.trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| last.is_some_and(|r| r.item != 0 && r.item == item.item));
         let fields = tracked.map_or(&own, |item| &item.fields);
         let pass = last.map(|reason| self.probe.pass(&reason.pass, Some(fields), Known::Ran));
         self.answer("lore entry", &format!("{} of book {}", entry.name(), entry.book), &says, pass, trials)
@@ -160,12 +169,19 @@ impl Asked<'_> {
     /// Tries what the newest message would have to say.
     fn try_keys(&self, entry: &Entry<'_>, own: &Value, trials: &mut Trials<'_>) {
         let Some(searched) = entry.searched else { return };
-        let list = |name: &str| own.get(name).and_then(Value::as_list).unwrap_or_default().iter().map(|key| key.to_text().to_string()).collect::<Vec<_>>();
+        let list = |name: &str| {
+            own.get(name).and_then(Value::as_list).unwrap_or_default().iter().map(|key| key.to_text().to_string()).collect::<Vec<_>>()
+        };
         let is_plain = |key: &&String| !key.is_empty() && !key.starts_with('/') && key.chars().count() <= 60;
         let (first, more) = (list("keys"), list("secondary_keys"));
-        let Some(newest) = self.scene.data.get("history").and_then(Value::as_list).map(<[Value]>::len).and_then(|n| n.checked_sub(1)) else { return };
+        let Some(newest) = self.scene.data.get("history").and_then(Value::as_list).map(<[Value]>::len).and_then(|n| n.checked_sub(1))
+        else {
+            return;
+        };
         let steps = vec![Step::Name("history".to_owned()), Step::Index(newest), Step::Name("text".to_owned())];
-        let mut say = |words: &str| trials.attempt(&format!("the newest message holds {words:?}"), None, &[(steps.clone(), Edit::Append(words.to_owned()))]);
+        let mut say = |words: &str| {
+            trials.attempt(&format!("the newest message holds {words:?}"), None, &[(steps.clone(), Edit::Append(words.to_owned()))])
+        };
         let candidates = if searched.found.is_empty() { &first } else { &more };
         for key in candidates.iter().filter(is_plain).take(2) {
             if say(key) {
@@ -199,7 +215,9 @@ impl Asked<'_> {
         let Some(row) = self.probe.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass)) else { return };
         for (name, field) in &row.fields {
             let node = field.node.to_json();
-            if &**name == "account" && let Some(account) = node.as_str() {
+            if &**name == "account"
+                && let Some(account) = node.as_str()
+            {
                 self.row("account", account, out);
             }
             paths_in(&json!({ &**name: node }), out);
@@ -236,9 +254,10 @@ impl Asked<'_> {
     /// A block that trimming has switched off.
     fn trimmed(&self, fields: &Value) -> Json {
         let (plan, name) = (self.probe.plan, name_of(fields));
-        let record = plan.evicted().iter().find(|record| record.id == field(fields, "id"));
+        let (id, group) = (field(fields, "id"), field(fields, "group"));
+        let record = plan.evicted().iter().find(|record| record.id == id && record.group == group);
         let text = field(fields, "text");
-        let sent = |plan: &Plan| plan.blocks.iter().any(|b| b.enabled() && b.text("id") == field(fields, "id") && b.text("text") == text);
+        let sent = |plan: &Plan| plan.blocks.iter().any(|b| b.enabled() && b.text("id") == id && b.text("text") == text);
         let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
         let mut paths = BTreeSet::new();
         if let Some(record) = record {
@@ -249,7 +268,11 @@ impl Asked<'_> {
         }
         trials.paths(&paths, &|path| self.probe.read(path));
         let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields), Known::Ran));
-        let room = plan.trim_report.as_ref().map(|r| format!(": {} tokens are to fit into {} ", r.initial_tokens, r.budget_tokens)).unwrap_or_default();
+        let room = plan
+            .trim_report
+            .as_ref()
+            .map(|r| format!(": {} tokens are to fit into {} ", r.initial_tokens, r.budget_tokens))
+            .unwrap_or_default();
         let says = match record {
             Some(r) => format!("it was trimmed ({}, {} tokens, group `{}`){}", r.reason(), r.tokens, r.group, room.trim_end()),
             None => "it is switched off".to_owned(),
@@ -259,6 +282,12 @@ impl Asked<'_> {
 
     /// An item that is in no block.
     fn item(&self, item: &Tracked) -> Json {
+        // trimming switches a block off, and a later pass may drop what is off
+        if matches!(item.fields.get("enabled"), Some(Value::Bool(false)))
+            && self.probe.plan.evicted().iter().any(|r| r.id == field(&item.fields, "id"))
+        {
+            return self.trimmed(&item.fields);
+        }
         let name = name_of(&item.fields);
         let slot = field(&item.fields, "slot");
         let kind = format!("item of list `{}`", item.list);
@@ -272,7 +301,12 @@ impl Asked<'_> {
             return self.answer(&kind, &name, &says, last, trials);
         };
         let pass = self.probe.pass(&gone.pass, Some(&item.fields), Known::Ran);
-        let tested: Vec<String> = pass["where"].as_array().into_iter().flatten().filter_map(|part| part["path"].as_str()?.strip_prefix('@').map(str::to_owned)).collect();
+        let tested: Vec<String> = pass["where"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|part| part["path"].as_str()?.strip_prefix('@').map(str::to_owned))
+            .collect();
         self.try_source(if slot.is_empty() { &name } else { &slot }, &mut trials);
         for steps in self.places(&name) {
             for field in &tested {
@@ -314,7 +348,8 @@ impl Asked<'_> {
     /// Tries to give the value that a slot is read from a text.
     fn try_source(&self, slot: &str, trials: &mut Trials<'_>) {
         let row = self.probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot));
-        let source = row.and_then(|row| row.fields.get("source")).and_then(|field| field.node.as_text()).and_then(|source| source.strip_prefix('$'));
+        let source =
+            row.and_then(|row| row.fields.get("source")).and_then(|field| field.node.as_text()).and_then(|source| source.strip_prefix('$'));
         let Some(source) = source.filter(|source| self.probe.read(source).is_empty()) else { return };
         let flag = format!("--set '{source}=…'");
         trials.attempt(&format!("give {source} a text (it is empty now)"), Some(flag), &[(path(source), Edit::Set(Value::text("x")))]);
@@ -331,7 +366,9 @@ impl Asked<'_> {
             }
             let below = |step: Step| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
             match value {
-                Value::List(list) => open.extend(list.iter().enumerate().filter(|(_, v)| v.as_map().is_some()).map(|(n, v)| (below(Step::Index(n)), v))),
+                Value::List(list) => {
+                    open.extend(list.iter().enumerate().filter(|(_, v)| v.as_map().is_some()).map(|(n, v)| (below(Step::Index(n)), v)))
+                }
                 Value::Map(map) => {
                     if ["id", "name", "slot"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some(name)) {
                         out.push(steps.clone());
@@ -352,7 +389,11 @@ impl Asked<'_> {
         self.try_source(name, &mut trials);
         let skipped = self.probe.plan.trace.iter().flat_map(|trace| &trace.skipped);
         let rows = self.probe.rules.pack().tables.get("pass");
-        let adds = |pass: &str| rows.and_then(|rows| rows.get(pass)).and_then(|row| row.fields.get("each")).is_some_and(|each| each.node.to_json().to_string().contains("$table.slot"));
+        let adds = |pass: &str| {
+            rows.and_then(|rows| rows.get(pass))
+                .and_then(|row| row.fields.get("each"))
+                .is_some_and(|each| each.node.to_json().to_string().contains("$table.slot"))
+        };
         let pass = skipped.map(|(pass, _)| pass).find(|pass| adds(pass));
         let says = match pass {
             Some(pass) => {
@@ -366,12 +407,25 @@ impl Asked<'_> {
 
     /// Tries to make the parts of a gate hold that do not.
     fn try_gate(&self, pass: &str, trials: &mut Trials<'_>) {
+        let (mut edits, mut said) = (Vec::new(), Vec::new());
         for part in self.probe.when(pass).iter().filter(|part| part.holds == Some(false) && !part.path.is_empty()) {
+            let steps = path(&part.path);
             match meeting(&part.test, part.how == "not") {
-                Some(Some(value)) => _ = trials.set(&path(&part.path), value),
-                Some(None) => _ = trials.leave_out(&path(&part.path), None),
+                Some(Some(value)) => {
+                    trials.set(&steps, value.clone());
+                    said.push(format!("{} = {}", part.path, super::gate::short(&value)));
+                    edits.push((steps, Edit::Set(value)));
+                }
+                Some(None) => {
+                    trials.leave_out(&steps, None);
+                    said.push(format!("no {}", part.path));
+                    edits.push((steps, Edit::Remove));
+                }
                 None => {}
             }
+        }
+        if trials.found.is_empty() && edits.len() > 1 {
+            trials.attempt(&format!("together: {}", said.join(", ")), None, &edits);
         }
     }
 
@@ -410,7 +464,9 @@ impl Asked<'_> {
     /// A block that is sent after all.
     fn sent(&self, wanted: &str, exact: bool) -> Option<Json> {
         let plan = self.probe.plan;
-        let of = |b: &&crate::model::Block| if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) };
+        let of = |b: &&crate::model::Block| {
+            if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) }
+        };
         let index = plan.blocks.iter().position(|b| b.enabled() && of(&b))?;
         let says = format!("it is sent, in block {index}; `--why {index}` says why");
         Some(json!({ "kind": "block", "name": wanted, "sent": true, "says": says, "remedies": [], "builds": 0 }))
@@ -432,7 +488,10 @@ impl Asked<'_> {
             self.row("account", &report.account, &mut paths);
         }
         trials.paths(&paths, &|path| self.probe.read(path));
-        let read = record.map_or_else(|| "no block holds it".to_owned(), |r| format!("there was no room for it: {} older messages were never read", r.unread.unwrap_or_default()));
+        let read = record.map_or_else(
+            || "no block holds it".to_owned(),
+            |r| format!("there was no room for it: {} older messages were never read", r.unread.unwrap_or_default()),
+        );
         let says = format!("it is message {index} of {} of the chat; {read}", history.len());
         let pass = record.map(|record| self.probe.pass(&record.pass, None, Known::Ran));
         Some(self.answer("message", &head(wanted, TEXT), &says, pass, trials))
@@ -453,7 +512,9 @@ impl Asked<'_> {
                     let place = super::remedy::shown(&steps);
                     let readers = self.readers(&place);
                     let says = format!("the text stands in the scene at `{place}`, but no block holds it{readers}");
-                    return Some(json!({ "kind": "text", "name": head(wanted, TEXT), "sent": false, "says": says, "remedies": [], "builds": 0 }));
+                    return Some(
+                        json!({ "kind": "text", "name": head(wanted, TEXT), "sent": false, "says": says, "remedies": [], "builds": 0 }),
+                    );
                 }
                 Value::List(list) => open.extend(list.iter().enumerate().map(|(n, v)| (below(Step::Index(n)), v))),
                 Value::Map(map) => open.extend(map.iter().map(|(key, v)| (below(Step::Name(key.to_string())), v))),
@@ -510,9 +571,6 @@ pub(super) fn as_text(json: &Json) -> String {
     let text = |json: &Json| one_line(json.as_str().unwrap_or_default());
     let mut out = String::new();
     let answers = json["answers"].as_array().cloned().unwrap_or_default();
-    if answers.is_empty() {
-        return format!("nothing in this build is called {:?} or holds it: no block, item, lore entry, slot or pass, and no text of the scene\n", text(&json["asked"]));
-    }
     for (n, answer) in answers.iter().enumerate() {
         if n > 0 {
             out.push('\n');
@@ -522,13 +580,19 @@ pub(super) fn as_text(json: &Json) -> String {
             why::pass_text(if answer["sent"] == true { "pass" } else { "stopped at" }, &answer["stopped_by"], &mut out);
         }
         for row in answer["rows"].as_array().into_iter().flatten() {
-            out.push_str(&format!("  {} has `{}` = {} ({})\n", text(&row["row"]), text(&row["field"]), text(&row["value"]), text(&row["place"])));
+            out.push_str(&format!(
+                "  {} has `{}` = {} ({}); an overlay can say otherwise\n",
+                text(&row["row"]),
+                text(&row["field"]),
+                text(&row["value"]),
+                text(&row["place"])
+            ));
         }
         let remedies = answer["remedies"].as_array().cloned().unwrap_or_default();
         if !remedies.is_empty() {
-            out.push_str("  each of these changes alone would let it pass (built again to make sure)\n");
+            out.push_str("  each of these changes would let it pass (built again to make sure)\n");
         } else if answer["sent"] != true && answer["builds"].as_u64() > Some(0) {
-            out.push_str(&format!("  none of the {} single changes that were tried lets it pass\n", answer["builds"]));
+            out.push_str(&format!("  none of the {} changes that were tried lets it pass\n", answer["builds"]));
         }
         for remedy in remedies {
             let flag = remedy["flag"].as_str().map(|flag| format!("    {}", one_line(flag))).unwrap_or_default();

@@ -81,7 +81,11 @@ pub(super) fn budget(report: &Json, colours: &Colours) -> String {
     let (mut bar, mut from) = (String::new(), 0.0);
     for (name, (used, ..)) in &slots {
         let width = part(*used);
-        bar.push_str(&format!("<rect class=\"{}\" x=\"{from:.2}\" y=\"0\" width=\"{width:.2}\" height=\"10\"><title>{}: {used} tokens</title></rect>", colours.class(name), escape(name)));
+        bar.push_str(&format!(
+            "<rect class=\"{}\" x=\"{from:.2}\" y=\"0\" width=\"{width:.2}\" height=\"10\"><title>{}: {used} tokens</title></rect>",
+            colours.class(name),
+            escape(name)
+        ));
         from += width;
     }
     let label = format!("{used} of {room} tokens are used; the table below says by which slots");
@@ -110,10 +114,19 @@ fn unchanged(report: &Json, part: &dyn Fn(u64) -> f64) -> String {
     let found = &report["unchanged"];
     let (Some(same), Some(total)) = (found["tokens"].as_u64(), found["total"].as_u64()) else { return String::new() };
     let label = format!("{same} of {total} tokens are an unchanged beginning");
-    let bar = format!("<svg class=\"thin\" role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} 10\" preserveAspectRatio=\"none\"><rect class=\"keep\" x=\"0\" y=\"0\" width=\"{:.2}\" height=\"10\"/></svg>", part(same));
+    let bar = format!(
+        "<svg class=\"thin\" role=\"img\" aria-label=\"{label}\" viewBox=\"0 0 {WIDTH} 10\" preserveAspectRatio=\"none\"><rect class=\"keep\" x=\"0\" y=\"0\" width=\"{:.2}\" height=\"10\"/></svg>",
+        part(same)
+    );
     let differs = &found["differs"];
     let first = match differs["what"].as_str() {
-        Some(what) => format!("; block {} <code>{}</code> is the first that differs ({}){}", text(&differs["index"]), text(&differs["id"]), escape(what), cause(differs)),
+        Some(what) => format!(
+            "; block {} <code>{}</code> is the first that differs ({}){}",
+            text(&differs["index"]),
+            text(&differs["id"]),
+            escape(what),
+            cause(differs)
+        ),
         None => String::new(),
     };
     format!("{bar}\n<p>Since the previous request, {label}{first}.</p>\n")
@@ -122,7 +135,11 @@ fn unchanged(report: &Json, part: &dyn Fn(u64) -> f64) -> String {
 /// Who made the first difference.
 fn cause(differs: &Json) -> String {
     let named = [("macro", "macro"), ("script", "script"), ("from", "value"), ("from_rule", "set at"), ("pass", "pass"), ("rule", "at")];
-    named.iter().filter(|(field, _)| differs[*field].is_string()).map(|(field, word)| format!(", {word} <code>{}</code>", text(&differs[*field]))).collect()
+    named
+        .iter()
+        .filter(|(field, _)| differs[*field].is_string())
+        .map(|(field, word)| format!(", {word} <code>{}</code>", text(&differs[*field])))
+        .collect()
 }
 
 /// The list of blocks in prompt order.
@@ -134,7 +151,12 @@ pub(super) fn blocks(report: &Json, colours: &Colours) -> String {
     for (index, block) in blocks.iter().enumerate() {
         if hidden.contains(&index) {
             if index == hidden.start {
-                out.push_str(&format!("<li class=\"dim\">{} blocks are left out here, {} to {}.</li>\n", hidden.len(), hidden.start, hidden.end - 1));
+                out.push_str(&format!(
+                    "<li class=\"dim\">{} blocks are left out here, {} to {}.</li>\n",
+                    hidden.len(),
+                    hidden.start,
+                    hidden.end - 1
+                ));
             }
         } else {
             out.push_str(&one(index, block, colours, &mut room));
@@ -156,8 +178,10 @@ fn one(index: usize, block: &Json, colours: &Colours, room: &mut usize) -> Strin
     let body = cut(whole, TEXT.min(*room));
     *room = room.saturating_sub(body.len());
     let line: String = whole.chars().take(LINE).map(|c| if c == '\n' { ' ' } else { c }).collect();
-    let state = if sent { "<span class=\"good\">sent</span>".to_owned() } else { format!("<span class=\"bad\">not sent{}</span>", why_off(block)) };
-    let history: String = list(&block["history"]).iter().map(|event| format!("<li>{} by {}</li>", text(&event["did"]), by(event))).collect();
+    let state =
+        if sent { "<span class=\"good\">sent</span>".to_owned() } else { format!("<span class=\"bad\">not sent{}</span>", why_off(block)) };
+    let history: String =
+        list(&block["history"]).iter().map(|event| format!("<li>{} by {}</li>", text(&event["did"]), by(event))).collect();
     let history = if history.is_empty() { String::new() } else { format!("<h3>What was done to it</h3><ul>{history}</ul>") };
     let id = block["id"].as_str().filter(|id| *id != slot && !id.is_empty()).map(|id| format!(" · {}", escape(id))).unwrap_or_default();
     format!(

@@ -65,7 +65,10 @@ fn section(id: &str, title: &str, body: &str) -> String {
 /// A table that scrolls by itself on a narrow screen.
 fn table(name: &str, heads: &[&str], rows: &[String]) -> String {
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
-    format!("<div class=\"scroll\" role=\"region\" aria-label=\"{name}\" tabindex=\"0\"><table><thead><tr>{heads}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n", rows.concat())
+    format!(
+        "<div class=\"scroll\" role=\"region\" aria-label=\"Table: {name}\" tabindex=\"0\"><table><thead><tr>{heads}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+        rows.concat()
+    )
 }
 
 fn allowed(content: &str) -> String {
@@ -85,7 +88,8 @@ pub(super) fn page(report: &Json) -> String {
     ];
     let links: String = sections.iter().map(|(id, title, _)| format!("<li><a href=\"#{id}\">{title}</a></li>")).collect();
     let main: String = sections.iter().map(|(id, title, body)| section(id, title, body)).collect();
-    let policy = format!("default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'", allowed(STYLE), allowed(SCRIPT));
+    let policy =
+        format!("default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'", allowed(STYLE), allowed(SCRIPT));
     let filter = "<form id=\"filter\" hidden role=\"search\"><div><label for=\"find\">Show only what holds</label><input type=\"search\" id=\"find\" autocomplete=\"off\"></div>\
         <div><label for=\"state\">State</label><select id=\"state\"><option value=\"\">all</option><option value=\"sent\">sent</option>\
         <option value=\"gone\">not sent</option><option value=\"other\">neither</option></select></div><p id=\"count\" role=\"status\"></p></form>";

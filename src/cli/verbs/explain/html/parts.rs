@@ -36,14 +36,22 @@ fn rows_or(name: &str, heads: &[&str], rows: Vec<String>, none: &str) -> String 
 /// What was trimmed, dropped and lost.
 pub(super) fn missing(report: &Json) -> String {
     let row = |what: String, tokens: &Json, why: &str, by: String, line: String| {
-        format!("<tr data-row=\"gone\"><td>{what}</td><td class=\"n\">{}</td><td>{why}</td><td class=\"wide\">{by}</td><td class=\"wide\">{line}</td></tr>\n", text(tokens))
+        format!(
+            "<tr data-row=\"gone\"><td>{what}</td><td class=\"n\">{}</td><td>{why}</td><td class=\"wide\">{by}</td><td class=\"wide\">{line}</td></tr>\n",
+            text(tokens)
+        )
     };
     let trimmed = list(&report["evicted"]).iter().map(|r| {
-        let what = r["unread"].as_u64().map_or_else(|| cell(&r["id"]), |n| format!("{n} messages that were never read"));
+        let what = r["unread"].as_u64().map_or_else(
+            || if r["id"] == "" { "a block without an id".to_owned() } else { cell(&r["id"]) },
+            |n| format!("{n} messages that were never read"),
+        );
         row(what, &r["tokens"], &text(&r["reason"]), by(r), format!("group {}", cell(&r["group"])))
     });
     let lost = list(&report["lost"]).iter().map(|r| row(cell(&r["id"]), &Json::Null, "lost its place", by(r), String::new()));
-    let gone = list(&report["gone"]).iter().map(|r| row(format!("{} of list {}", cell(&r["id"]), cell(&r["list"])), &Json::Null, &text(&r["did"]), by(r), cell(&r["text"])));
+    let gone = list(&report["gone"])
+        .iter()
+        .map(|r| row(format!("{} of list {}", cell(&r["id"]), cell(&r["list"])), &Json::Null, &text(&r["did"]), by(r), cell(&r["text"])));
     let rows: Vec<String> = trimmed.chain(lost).chain(gone).collect();
     rows_or("Not in the prompt", &["what", "tokens", "why", "rule", "text"], rows, "Nothing was trimmed, dropped or lost.")
 }
@@ -81,17 +89,36 @@ pub(super) fn changes(report: &Json) -> String {
     });
     let macros = rows_or("Macros", &["macro", "result", "times", "rule"], macros.collect(), "No macro was evaluated.");
     let scripts = list(&changes["scripts"]).iter().map(|s| {
-        format!("<tr data-row=\"other\"><td>{}</td><td class=\"wide\">{}</td><td class=\"wide\">{}</td><td class=\"wide\">{}</td></tr>\n", cell(&s["script"]), cell(&s["from"]), cell(&s["to"]), by(s))
+        format!(
+            "<tr data-row=\"other\"><td>{}</td><td class=\"wide\">{}</td><td class=\"wide\">{}</td><td class=\"wide\">{}</td></tr>\n",
+            cell(&s["script"]),
+            cell(&s["from"]),
+            cell(&s["to"]),
+            by(s)
+        )
     });
     let scripts = rows_or("Scripts", &["script", "before", "after", "rule"], scripts.collect(), "No script has changed a text.");
-    let recorded = list(&changes["recorded"]).iter().map(|r| format!("<tr data-row=\"other\"><td>{}</td><td>{}</td><td class=\"wide\">{}</td></tr>\n", cell(&r["name"]), cell(&r["stage"]), cell(&r["value"])));
+    let recorded = list(&changes["recorded"]).iter().map(|r| {
+        format!(
+            "<tr data-row=\"other\"><td>{}</td><td>{}</td><td class=\"wide\">{}</td></tr>\n",
+            cell(&r["name"]),
+            cell(&r["stage"]),
+            cell(&r["value"])
+        )
+    });
     let recorded = rows_or("Recorded values", &["name", "stage", "value"], recorded.collect(), "No value was recorded.");
     format!("<h3>Macros</h3>\n{macros}<h3>Regex and other scripts</h3>\n{scripts}<h3>Recorded values</h3>\n{recorded}")
 }
 
 pub(super) fn warnings(report: &Json) -> String {
     let rows = list(&report["warnings"]).iter().map(|w| {
-        format!("<tr data-row=\"other\"><td>{}</td><td class=\"wide\">{} {}</td><td class=\"wide\">{}</td></tr>\n", cell(&w["code"]), cell(&w["message"]), cell(&w["help"]), cell(&w["pass"]))
+        format!(
+            "<tr data-row=\"other\"><td>{}</td><td class=\"wide\">{} {}</td><td class=\"wide\">{}</td></tr>\n",
+            cell(&w["code"]),
+            cell(&w["message"]),
+            cell(&w["help"]),
+            cell(&w["pass"])
+        )
     });
     rows_or("Warnings", &["code", "message", "pass"], rows.collect(), "The build warns of nothing.")
 }
