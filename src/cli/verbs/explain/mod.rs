@@ -11,6 +11,8 @@ mod rules;
 mod value;
 mod why;
 mod why_not;
+mod why_not_run;
+mod why_not_text;
 
 use std::path::PathBuf;
 
@@ -163,7 +165,7 @@ impl Explain {
                 let help = "name a block, an item, a lore entry, a slot or a pass, or write a part of a text of the scene";
                 return Err(Stop::could_not(Code::NameUnknown, message, help));
             }
-            let text = why_not::as_text(&json);
+            let text = why_not_text::as_text(&json);
             return Ok(Some((json, text)));
         }
         if self.changes {
