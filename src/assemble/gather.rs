@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::{Event, EvictionRecord, Reason, TrimReport, TrimmedAccount};
-use crate::model::{Block, Item, Plan, Scene, Value};
+use crate::model::plan::{EvictionRecord, Reason, Trace, TrimReport, TrimmedAccount};
+use crate::model::{Block, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, Record, Trimmed};
 use crate::terms::select::pass_env;
@@ -11,7 +11,7 @@ use crate::terms::{Memo, State};
 
 use crate::diag::Diagnostic;
 use crate::engine::counting::whole;
-use crate::engine::trace::{reasons, trace};
+use crate::engine::trace::{Histories, elsewhere, reasons, trace};
 use crate::engine::{BuildError, warnings};
 
 /// The plan of a finished build.
@@ -21,6 +21,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
     let memo = Memo::default();
     let env = pass_env(st, &memo);
     let trimmed = st.ledger.borrow().trimmed(list).cloned();
+    let histories = Histories::new(st);
     let mut blocks = Vec::with_capacity(items.items.len());
     let mut kept = 0.0;
     for item in &items.items {
@@ -29,7 +30,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
             None => 0.0,
         };
         kept += if item.enabled() { cost } else { 0.0 };
-        blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens: whole(cost), history: history(st, item) });
+        blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens: whole(cost), history: histories.of(item.seq) });
     }
     let report = report(st, kept, trimmed.as_ref())?;
     let names = |name: &str| vec![Arc::<str>::from(name)];
@@ -37,7 +38,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         blocks,
         warnings: warnings::placed(rules, st),
         outlets: st.lookup(&names("outlet"), None),
-        trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages),
+        trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages).map(|t| Trace { elsewhere: elsewhere(st, list, &histories), ..t }),
         trim_report: report,
         patch: patch(st),
         set: st.set.borrow().clone(),
@@ -99,12 +100,6 @@ fn trimmed_account(st: &State, by: &Trimmed) -> Result<TrimmedAccount, BuildErro
 fn evicted(record: &Record) -> EvictionRecord {
     let Record { id, tokens, group, group_eviction, pass, unread } = record.clone();
     EvictionRecord { id, tokens: whole(tokens), group, group_eviction, pass, unread }
-}
-
-fn history(st: &State, item: &Item) -> Vec<Event> {
-    let Some(trail) = &st.trail else { return Vec::new() };
-    let events = trail.borrow();
-    events.iter().filter(|e| e.item == item.seq && item.seq != 0).map(|e| Event { pass: e.pass.to_string(), did: e.did }).collect()
 }
 
 /// The result of [`run`](fn@crate::run) or [`run_all`](crate::run_all): the state that the programs left behind.

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::model::Value;
-use crate::model::plan::{PassStat, Reason, Stat, Trace, TrimReport};
+use crate::model::plan::{Event, PassStat, Reason, Stat, Trace, Tracked, TrimReport};
 use crate::terms::State;
 use crate::terms::ledger::Trimmed;
 use crate::text::script::take_log;
@@ -16,7 +18,54 @@ pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages:
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
     let (steps, macros, rewrites) = (st.steps.borrow().clone(), st.macros.borrow().clone(), st.rewrites.borrow().clone());
     let (stats, reasons, searched) = (stats(st, report), reasons(st), st.searched());
-    Some(Trace { passes, draws, read_whole, stages, steps, stats, reasons, searched, macros, rewrites })
+    Some(Trace {
+        passes,
+        draws,
+        read_whole,
+        stages,
+        steps,
+        stats,
+        reasons,
+        searched,
+        macros,
+        rewrites,
+        skipped: st.all_skipped(),
+        elsewhere: Vec::new(),
+    })
+}
+
+/// What passes did to each item, by the item's number; empty without a trace.
+pub(crate) struct Histories(FxHashMap<u32, Vec<Event>>);
+
+impl Histories {
+    pub(crate) fn new(st: &State) -> Self {
+        let mut all: FxHashMap<u32, Vec<Event>> = FxHashMap::default();
+        for event in st.trail.iter().flat_map(|trail| trail.borrow().clone()).filter(|event| event.item != 0) {
+            all.entry(event.item).or_default().push(told(&event));
+        }
+        Self(all)
+    }
+
+    /// The events of one item, in order.
+    pub(crate) fn of(&self, item: u32) -> Vec<Event> {
+        self.0.get(&item).cloned().unwrap_or_default()
+    }
+}
+
+fn told(event: &crate::terms::trail::Event) -> Event {
+    Event { pass: event.pass.to_string(), did: event.did }
+}
+
+/// The items of a build that are not in its list of blocks.
+pub(crate) fn elsewhere(st: &State, blocks: usize, histories: &Histories) -> Vec<Tracked> {
+    let of = |(list, item, gone): (Arc<str>, crate::model::Item, Option<crate::terms::trail::Event>)| Tracked {
+        item: item.seq,
+        list: list.to_string(),
+        fields: item.to_value(&st.rules.fields),
+        gone: gone.as_ref().map(told),
+        history: histories.of(item.seq),
+    };
+    st.elsewhere(blocks).into_iter().map(of).collect()
 }
 
 /// The recorded values: those of the pass that trimmed, of hooks, of `print` in scripts, and of passes under `$stat`.

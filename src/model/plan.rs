@@ -121,6 +121,26 @@ pub struct Searched {
     pub keys: Vec<String>,
     /// The scan sources with the number of texts of each that were searched.
     pub sources: Vec<(String, usize)>,
+    /// The primary keys that were found although the item was not: its secondary keys decided against it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<String>,
+}
+
+/// An item that is not among the blocks of the plan: one that a pass has removed, or one of another list.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct Tracked {
+    /// The number of the item in this build, as in [`Reason`].
+    pub item: u32,
+    /// The list of the item: `slots`, `injections`, `entries` …
+    pub list: String,
+    /// Its fields as they were last.
+    pub fields: Value,
+    /// The pass that removed it; `None` for an item that is still in its list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gone: Option<Event>,
+    /// What passes did to it, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Event>,
 }
 
 /// One step of a build, in the order in which they ran. Serialised as `{ "stage": NAME }` or `{ "hook": ID }`.
@@ -198,6 +218,13 @@ pub struct Trace {
     pub stats: Vec<Stat>,
     /// The macros that were evaluated, in order; only the first thousands of a long build.
     pub macros: Vec<Expansion>,
+    /// Passes that did not run because their own `when` did not hold, and how often.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<(String, usize)>,
+    /// Items that are not among the blocks: those that were removed, in that order, then those of other lists; only
+    /// the first thousands of a long build.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<Tracked>,
 }
 
 /// How much of a plan or payload is the same as in an earlier one, from the front: the part that a provider's prompt

@@ -22,6 +22,9 @@ const MOST_REWRITES: usize = 10_000;
 /// Most items of which a trail keeps what was searched for them.
 const MOST_SEARCHED: usize = 10_000;
 
+/// Most removed items, and most items of other lists, that a trail keeps.
+const MOST_ITEMS: usize = 10_000;
+
 /// One event of the trail: what a pass did to an item. Only kept when tracing.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Event {
@@ -60,6 +63,10 @@ pub(super) struct Facts {
     memo: RefCell<Rc<Memo>>,
     /// What was searched for items of which nothing has been found yet, by their numbers.
     searched: RefCell<IndexMap<u32, Searched>>,
+    /// Passes whose `when` did not hold, and how often.
+    skipped: RefCell<IndexMap<Arc<str>, usize>>,
+    /// The items that passes removed, each with the event.
+    removed: RefCell<Vec<(Item, Event)>>,
 }
 
 /// Why something happened to an item: the code of a pass, and its details. Only kept when tracing.
@@ -95,7 +102,13 @@ impl State {
     /// Records what happened to an item, when a trail is kept.
     pub fn note(&self, item: &Item, did: &'static str) {
         if let Some(trail) = &self.trail {
-            trail.borrow_mut().push(Event { item: item.seq, pass: self.pass.borrow().clone(), did });
+            let event = Event { item: item.seq, pass: self.pass.borrow().clone(), did };
+            let mut removed = self.facts.removed.borrow_mut();
+            if matches!(did, "dropped" | "lost" | "merged") && removed.len() < MOST_ITEMS {
+                removed.push((item.clone(), event.clone()));
+            }
+            drop(removed);
+            trail.borrow_mut().push(event);
             self.explain(item, Value::Null);
         }
     }
@@ -145,6 +158,37 @@ impl State {
             Some(_) => {}
             None => _ = all.swap_remove(&item.seq),
         }
+    }
+
+    /// Records that the `when` of a pass did not hold, when a trail is kept.
+    pub fn skipped(&self, pass: &Arc<str>) {
+        if self.trail.is_some() {
+            *self.facts.skipped.borrow_mut().entry(pass.clone()).or_default() += 1;
+        }
+    }
+
+    /// The passes whose `when` did not hold, and how often.
+    #[must_use]
+    pub fn all_skipped(&self) -> Vec<(String, usize)> {
+        self.facts.skipped.borrow().iter().map(|(pass, times)| (pass.to_string(), *times)).collect()
+    }
+
+    /// The items that are not in the list `but`, with the names of their lists: those that passes removed, each with
+    /// the event, then those of all other lists as far as these have been read.
+    #[must_use]
+    pub fn elsewhere(&self, but: usize) -> Vec<(Arc<str>, Item, Option<Event>)> {
+        let name = |list: usize| self.rules.lists.get(list).map_or_else(|| Arc::from(""), |l| l.name.clone());
+        let removed = self.facts.removed.borrow();
+        let mut out: Vec<_> =
+            removed.iter().map(|(item, event)| (name(usize::from(item.list)), item.clone(), Some(event.clone()))).collect();
+        let most = out.len() + MOST_ITEMS;
+        for (n, list) in self.lists.iter().enumerate().filter(|(n, _)| *n != but) {
+            // a list that is not loaded is not read for a trace
+            let Ok(list) = list.try_borrow() else { continue };
+            let room = most.saturating_sub(out.len());
+            out.extend(list.items.iter().filter(|item| item.seq != 0).take(room).map(|item| (name(n), item.clone(), None)));
+        }
+        out
     }
 
     /// What was searched for items of which nothing was found.

@@ -24,6 +24,7 @@ impl Pass {
         if let Some(when) = &self.when {
             self.gate_reads.ready(st)?;
             if !pass_env(st, &memo).holds(when)? {
+                st.skipped(&self.id);
                 return Ok(());
             }
         }

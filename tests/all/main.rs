@@ -17,6 +17,7 @@ mod editors;
 mod edits;
 mod evals;
 mod examples;
+mod explain;
 mod fmt;
 mod foreign;
 mod found;

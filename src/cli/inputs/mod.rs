@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::assemble::ScenePart;
 use crate::diag::Code;
 use crate::model::{Scene, Value};
 use crate::pack::{Overlay, Ruleset, Start};
@@ -117,6 +118,16 @@ impl Inputs {
         let rules = rules_of(&parts, show)?;
         let scene = scene::of(&parts, &rules, show)?;
         Ok((rules, scene))
+    }
+
+    /// What each part of the inputs gives to the scene, lowest first. The parts were read before, so what there is to say
+    /// about them has been said.
+    pub(in crate::cli) fn layers(&self, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Vec<ScenePart>, Stop> {
+        let (given, _) = show.keeping(|show| {
+            let parts = self.parts(show)?;
+            scene::given(&parts, rules, show)
+        });
+        given
     }
 
     /// The request that `--previous` names; `None` without the flag.

@@ -23,8 +23,8 @@ use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
-/// The scene of a build.
-pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scene, Stop> {
+/// What the clock, the files and the flags give to the scene, in the order in which they are laid over one another.
+pub(in crate::cli) fn given(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Vec<ScenePart>, Stop> {
     let mut given = Vec::new();
     if rules.programs().rules.names.knows_path("now") {
         given.push(ScenePart::new("clock", one("now", Value::text(clock()))));
@@ -51,6 +51,12 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
         options::check(parts, rules, &set)?;
         given.push(ScenePart::new("flags", one(TABLE, set)));
     }
+    Ok(given)
+}
+
+/// The scene of a build.
+pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scene, Stop> {
+    let given = given(parts, rules, show)?;
     let AssembledScene { mut scene, warnings } = assemble_scene(rules, &given).map_err(|error| Stop::build(&error, rules))?;
     if parts.strict && !warnings.is_empty() {
         let mut report = Report::default();

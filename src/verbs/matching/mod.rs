@@ -325,7 +325,7 @@ impl Verb for Match {
                 }
                 let found = scan.find(item, &asked, &here)?;
                 if st.tells() {
-                    st.searched_for(item, if found.is_none() { Some(scan.searched(&asked, &here)?) } else { None });
+                    st.searched_for(item, if found.is_none() { Some(scan.searched(item, &asked, &here)?) } else { None });
                 }
                 if let Some(found) = found {
                     hits.push((n, found));

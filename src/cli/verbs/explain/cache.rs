@@ -76,7 +76,7 @@ fn blame(d: &Difference, plan: &Plan, rules: &Ruleset) -> Vec<String> {
 }
 
 /// The last pass of a build that set `$path`.
-fn setter(plan: &Plan, rules: &Ruleset, path: &str) -> Option<String> {
+pub(super) fn setter(plan: &Plan, rules: &Ruleset, path: &str) -> Option<String> {
     let rows = rules.pack().tables.get("pass")?;
     let sets = |pass: &str| rows.get(pass)?.fields.get("set")?.node.as_table()?.get(path).map(|_| ());
     plan.trace.as_ref()?.passes.iter().rev().find(|p| sets(&p.pass).is_some()).map(|p| p.pass.clone())

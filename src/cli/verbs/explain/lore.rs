@@ -17,20 +17,20 @@ use crate::cli::layout::table;
 /// The most characters of the details that the table shows.
 const DETAIL: usize = 200;
 /// The code of an entry that is in the prompt.
-const ACTIVE: &str = "active";
+pub(super) const ACTIVE: &str = "active";
 
 /// One entry and all reasons about it, in order.
-struct Entry<'a> {
-    book: String,
+pub(super) struct Entry<'a> {
+    pub(super) book: String,
     id: String,
     /// Its title; empty if it has none.
     title: String,
     /// What was searched for it, if nothing was found.
-    searched: Option<&'a Searched>,
+    pub(super) searched: Option<&'a Searched>,
     /// The indexes of the book in the scene and of the entry in the book; `None` for an entry that only the build
     /// knows.
-    place: Option<(usize, usize)>,
-    reasons: Vec<&'a Reason>,
+    pub(super) place: Option<(usize, usize)>,
+    pub(super) reasons: Vec<&'a Reason>,
 }
 
 /// The reasons of the entries of one book and id, one queue element for each entry, in the order in which they were made.
@@ -38,17 +38,22 @@ type Told<'a> = IndexMap<(String, String), VecDeque<Vec<&'a Reason>>>;
 
 impl Entry<'_> {
     /// Its final state: the last code; `None` if no rule gives one.
-    fn code(&self) -> Option<&str> {
+    pub(super) fn code(&self) -> Option<&str> {
         self.reasons.last().map(|r| r.because.as_str())
     }
 
     /// Its title and its id.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         if self.title.is_empty() || self.title == self.id { self.id.clone() } else { format!("{} ({})", self.title, self.id) }
     }
 
+    /// Whether this is its id or its title.
+    pub(super) fn is_named(&self, wanted: &str) -> bool {
+        self.id == wanted || self.title == wanted
+    }
+
     /// Whether its title, id, book, code or one of its keys holds the text; case does not count.
-    fn fits(&self, filter: &str) -> bool {
+    pub(super) fn fits(&self, filter: &str) -> bool {
         let wanted = filter.to_lowercase();
         let keys = self.searched.iter().flat_map(|s| &s.keys).map(String::as_str);
         let found = self.reasons.iter().filter_map(|r| r.detail.get("key").and_then(Value::as_str));
@@ -126,6 +131,16 @@ fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<Entry<'a>>, Names) 
     (all, names)
 }
 
+/// All entries of a build.
+pub(super) fn all(plan: &Plan) -> Vec<Entry<'_>> {
+    entries(plan, None).0
+}
+
+/// A reason in words; entries are shown by their titles.
+pub(super) fn detail_text(reason: &Reason, plan: &Plan) -> String {
+    detail(reason, &entries(plan, None).1)
+}
+
 /// The report for programs: every entry with its last code and all its reasons.
 pub(in crate::cli) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
     let reason = |r: &&Reason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
@@ -133,7 +148,7 @@ pub(in crate::cli) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>
         json!({
             "book": e.book, "id": e.id, "title": e.title, "book_index": e.place.map(|p| p.0), "index": e.place.map(|p| p.1), "code": e.code(),
             "reasons": e.reasons.iter().map(reason).collect::<Vec<_>>(),
-            "searched": e.searched.map(|s| json!({ "keys": s.keys, "sources": s.sources, "pass": s.pass })),
+            "searched": e.searched.map(|s| json!({ "keys": s.keys, "sources": s.sources, "found": s.found, "pass": s.pass })),
         })
     };
     json!({ "pack": &*rules.pack().name, "entries": entries(plan, filter).0.iter().map(entry).collect::<Vec<_>>() })
@@ -166,10 +181,20 @@ fn row(entry: &Entry<'_>, names: &Names, rules: &Ruleset) -> Vec<String> {
 }
 
 /// `searched chat (2 texts), recursion (1 text) for "road", "river"`; sources without a text are left out.
-fn searched(searched: &Searched) -> String {
+pub(super) fn searched(searched: &Searched) -> String {
     let used = searched.sources.iter().filter(|(_, n)| *n > 0);
     let sources: Vec<String> = used.map(|(name, n)| format!("{name} ({n} text{})", if *n == 1 { "" } else { "s" })).collect();
     let keys: Vec<String> = searched.keys.iter().map(|key| format!("{key:?}")).collect();
+    if !searched.found.is_empty() {
+        let found: Vec<String> = searched.found.iter().map(|key| format!("{key:?}")).collect();
+        let others: Vec<String> = searched.keys.iter().filter(|key| !searched.found.contains(key)).map(|key| format!("{key:?}")).collect();
+        return format!(
+            "found the primary key {} in {}, but the secondary keys decided against it: {}",
+            found.join(", "),
+            sources.join(", "),
+            others.join(", ")
+        );
+    }
     match (keys.is_empty(), sources.is_empty()) {
         (true, _) => "it has no keys".to_owned(),
         (false, true) => format!("searched nothing for {}", keys.join(", ")),

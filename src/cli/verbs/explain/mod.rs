@@ -1,19 +1,33 @@
 //! `tapster explain`: why each block of a prompt is where it is, and (with `--rules`) which rules are in force.
 
 pub(in crate::cli) mod cache;
-
+mod changes;
+mod gate;
+mod html;
 pub(in crate::cli) mod lore;
+mod remedy;
+mod report;
 mod rules;
+mod value;
+mod why;
+mod why_not;
+mod why_not_run;
+mod why_not_text;
+
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic};
 use crate::model::plan::{Event, EvictionRecord};
-use crate::model::{Block, Plan};
+use crate::model::{Block, Plan, Scene};
 use crate::pack::Ruleset;
 
+use self::gate::Probe;
+
 use crate::cli::inputs::Inputs;
+use crate::cli::inputs::files::write_file;
 use crate::cli::layout::head;
 use crate::cli::layout::one_line;
 use crate::cli::layout::place_of;
@@ -41,6 +55,11 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
   tapster explain examples/hello --lore                 why each lore entry is in the prompt, or is not
   tapster explain examples/hello --lore --format json   the same with every reason, its rule and its details
   tapster explain examples/hello --lore --filter ledger   only what holds this text
+  tapster explain examples/hello --why scenario         why a block is in the prompt: its id, slot, number or text
+  tapster explain examples/hello --why-not ledger       what stopped something, and which changes would let it pass
+  tapster explain examples/hello --changes              what each macro, regex script and hook did
+  tapster explain examples/hello --value preset.main    which part of the inputs decided a value
+  tapster explain examples/hello --html report.html     everything as one page for a browser
   tapster explain examples/hello --cache --previous plan.json   what a provider's cache can serve, and who broke it
   tapster explain examples/hello --format json")]
 pub(in crate::cli) struct Explain {
@@ -54,13 +73,29 @@ pub(in crate::cli) struct Explain {
     /// Show what happened to every lore entry, and why; the codes are in docs/reference/lore.md.
     #[arg(long, conflicts_with = "rules")]
     lore: bool,
-    /// With `--lore`: only entries whose title, id, book, code or keys hold this text.
-    #[arg(long, value_name = "TEXT", requires = "lore")]
+    /// With `--lore` and `--changes`: only what holds this text (of an entry: its title, id, book, code or keys).
+    #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// Show how much of the request is the same as in the previous one, the first block that differs, and the rule or
     /// macro that caused the difference.
     #[arg(long, requires = "previous", conflicts_with_all = ["rules", "lore"])]
     cache: bool,
+    /// Explain why a block is in the prompt: its number, id or slot, or a part of its text.
+    #[arg(long, value_name = "BLOCK", conflicts_with_all = ["rules", "lore", "cache"])]
+    why: Option<String>,
+    /// Explain why something is not in the prompt, and try which changes of the scene would let it pass: the id, name or
+    /// a part of the text of a lore entry, block, injection, slot or message, or a pass (`program/pass`).
+    #[arg(long, value_name = "THING", conflicts_with_all = ["rules", "lore", "cache", "why"])]
+    why_not: Option<String>,
+    /// Show what each macro, regex script and hook did.
+    #[arg(long, conflicts_with_all = ["rules", "lore", "cache", "why", "why_not"])]
+    changes: bool,
+    /// Show which part of the inputs (pack, preset, card, scene file, flag) decided a value of the scene.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["rules", "lore", "cache", "why", "why_not", "changes"])]
+    value: Option<String>,
+    /// Write one HTML page with all answers, which needs no network; `-` is standard output.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rules", "lore", "cache", "why", "why_not", "changes", "value"])]
+    html: Option<PathBuf>,
 }
 
 impl Explain {
@@ -74,7 +109,19 @@ impl Explain {
         scene.trace = true;
         let mut plan = planned(&rules, &scene)?;
         self.tell(&mut plan, &rules, &dialect(&rules, &scene), show);
-        if self.cache {
+        if let Some(file) = &self.html {
+            let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
+            let found = found.map_err(|e| Stop::build(&e, &rules))?.flatten();
+            let page = html::page(&report::of(&plan, &rules, found.as_ref()));
+            if file.as_os_str() == "-" {
+                show.result(&page);
+            } else {
+                write_file(file, page.as_bytes())?;
+            }
+        } else if let Some(answer) = self.answer(&plan, &rules, &scene, show)? {
+            let (json, text) = answer;
+            if show.is_json() { show.json(&json) } else { show.result(&text) }
+        } else if self.cache {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
             let Some(found) = found.map_err(|e| Stop::build(&e, &rules))?.flatten() else {
                 return Err(Stop::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
@@ -98,6 +145,40 @@ impl Explain {
 }
 
 impl Explain {
+    /// The answer to a question about one thing, as JSON and as text; `None` if none is asked.
+    fn answer(&self, plan: &Plan, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Option<(Json, String)>, Stop> {
+        let probe = Probe::new(rules, plan);
+        if let Some(wanted) = &self.why {
+            let found = why::blocks(plan, wanted);
+            if found.is_empty() {
+                let help = format!("`tapster explain` lists the blocks; `--why-not {}` says what stopped it", head(wanted, 40));
+                return Err(Stop::could_not(Code::NameUnknown, format!("no block is called `{}` or holds it", head(wanted, 60)), help));
+            }
+            let json = why::as_json(&found, &probe, &self.inputs.layers(rules, show)?);
+            let text = why::as_text(&json);
+            return Ok(Some((json, text)));
+        }
+        if let Some(wanted) = &self.why_not {
+            let json = why_not::Asked { probe: &probe, scene }.as_json(wanted);
+            if json["answers"].as_array().is_none_or(Vec::is_empty) {
+                let message = format!("nothing in this build is called `{}` or holds it", head(wanted, 60));
+                let help = "name a block, an item, a lore entry, a slot or a pass, or write a part of a text of the scene";
+                return Err(Stop::could_not(Code::NameUnknown, message, help));
+            }
+            let text = why_not_text::as_text(&json);
+            return Ok(Some((json, text)));
+        }
+        if self.changes {
+            let json = changes::as_json(plan, rules, self.filter.as_deref());
+            let text = changes::as_text(&json);
+            return Ok(Some((json, text)));
+        }
+        let Some(path) = &self.value else { return Ok(None) };
+        let json = value::as_json(path, &probe, &self.inputs.layers(rules, show)?);
+        let text = value::as_text(&json);
+        Ok(Some((json, text)))
+    }
+
     /// Adds what the dialect warns of to the warnings of the plan, so that `explain` tells what `build` tells. The reports
     /// that have no part for warnings get them as diagnostics.
     fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut Show<'_, '_>) {
@@ -108,7 +189,8 @@ impl Explain {
             Err(error) => show.report(&error.diagnostic(rules).into(), rules.sources()),
         }
         waiting(plan, show);
-        if self.cache || self.lore {
+        let is_asked = self.why.is_some() || self.why_not.is_some() || self.changes || self.value.is_some();
+        if self.cache || self.lore || is_asked {
             show.warnings(&plan.warnings, rules.sources());
         }
     }

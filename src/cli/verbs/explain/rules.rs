@@ -100,12 +100,12 @@ fn rows_of<'p>(pack: &'p Pack, name: &str) -> Vec<(&'p str, &'p Row)> {
 }
 
 /// The files and lines that wrote or patched a row, lowest first.
-fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
+pub(super) fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
     std::iter::once(row.span).chain(row.patched.iter().copied()).filter_map(|span| place(pack, span)).collect()
 }
 
 /// `layer file:line`.
-fn place(pack: &Pack, span: Span) -> Option<String> {
+pub(super) fn place(pack: &Pack, span: Span) -> Option<String> {
     let place = pack.sources.place(span)?;
     let layer = if place.layer.is_empty() { String::new() } else { format!("{} ", place.layer) };
     Some(format!("{layer}{}:{}", place.file, place.line))

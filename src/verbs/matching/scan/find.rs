@@ -131,7 +131,7 @@ impl Scan<'_> {
     }
 
     /// Whether a key is in the texts, and where if that is known.
-    fn has(&mut self, key: &Ready, asked: &Asked, item: &Item) -> Result<Option<Option<(usize, Hit)>>, Fault> {
+    pub(super) fn has(&mut self, key: &Ready, asked: &Asked, item: &Item) -> Result<Option<Option<(usize, Hit)>>, Fault> {
         Ok(match key {
             Ready::Any => Some(None),
             Ready::Never => None,

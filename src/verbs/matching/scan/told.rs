@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::plan::Searched;
-use crate::model::{Map, Value};
+use crate::model::{Item, Map, Value};
 use crate::terms::expr::Root;
 use crate::terms::{Env, Expr, Fault};
 use crate::text::keys::{Hit, Key};
@@ -37,7 +37,8 @@ impl Scan<'_> {
     }
 
     /// What an item has searched: its keys, and how many texts of each source.
-    pub(in crate::verbs::matching) fn searched(&self, asked: &Asked, env: &Env<'_>) -> Result<Searched, Fault> {
+    pub(in crate::verbs::matching) fn searched(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Searched, Fault> {
+        let found = self.found(item, asked, env)?;
         let mut keys = Vec::new();
         let mut add = |value: &Value| keys.extend(value.elements().iter().take(MOST_KEYS).map(|key| key.to_text().to_string()));
         match (&self.of.wanted, &asked.asks) {
@@ -52,7 +53,26 @@ impl Scan<'_> {
         let count = |n: usize| asked.windows.get(n).copied().unwrap_or(0);
         let active = self.of.sources.iter().enumerate().filter(|(n, _)| self.active.get(*n).copied().unwrap_or(false));
         let sources = active.map(|(n, source)| (source.name.to_string(), count(n))).collect();
-        Ok(Searched { keys, sources, ..Searched::default() })
+        Ok(Searched { keys, sources, found, ..Searched::default() })
+    }
+
+    /// The primary keys, as written, that are found for an item whose other keys decide against it.
+    fn found(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Vec<String>, Fault> {
+        let (Wanted::Keys(own, Some(_)), Asks::Keys(keys, more)) = (&self.of.wanted, &asked.asks) else { return Ok(Vec::new()) };
+        if more.is_empty() {
+            return Ok(Vec::new());
+        }
+        let written = env.eval(own)?;
+        let warned = self.env.st.warnings.borrow().len();
+        let mut found = Vec::new();
+        for (key, text) in keys.iter().zip(written.elements()).take(MOST_KEYS) {
+            if self.has(key, asked, item)?.is_some() {
+                found.push(text.to_text().to_string());
+            }
+        }
+        // what a key warns of was said when the item was searched
+        self.env.st.warnings.borrow_mut().truncate(warned);
+        Ok(found)
     }
 
     /// Which element of the list of a source a text was made from, counted from the list's beginning.

@@ -1,0 +1,462 @@
+//! `tapster explain --why-not THING`: the first rule that kept a block, a lore entry, an injection, a slot, a text or a pass
+//! out of the prompt, with the values that it looked at, and what would have to change.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value as Json, json};
+
+use crate::model::plan::Tracked;
+use crate::model::{Plan, Scene, Value};
+
+use crate::cli::layout::head;
+
+use super::gate::{Known, Probe};
+use super::lore::{self, Entry};
+use super::remedy::{Edit, Step, Trials, at, path, paths_in};
+
+/// The most things that are explained at once.
+const THINGS: usize = 5;
+/// The most characters of a text.
+const TEXT: usize = 160;
+/// The most values of a scene that are looked through.
+const LOOKED_AT: usize = 100_000;
+
+/// A question about one build.
+pub(super) struct Asked<'a> {
+    pub(super) probe: &'a Probe<'a>,
+    pub(super) scene: &'a Scene,
+}
+
+fn field(value: &Value, name: &str) -> String {
+    value.get(name).map(|v| v.to_text().to_string()).unwrap_or_default()
+}
+
+/// The name of an item: its id, else its name.
+fn name_of(fields: &Value) -> String {
+    let id = field(fields, "id");
+    if id.is_empty() { field(fields, "name") } else { id }
+}
+
+/// Whether a block with this id, or else of this slot, is sent with a text.
+pub(super) fn is_sent(plan: &Plan, name: &str) -> bool {
+    plan.blocks.iter().any(|b| b.enabled() && (b.text("id") == name || b.text("slot") == name) && !b.text("text").is_empty())
+}
+
+fn holds_text(plan: &Plan, text: &str) -> bool {
+    let text = text.trim();
+    plan.blocks.iter().any(|b| b.enabled() && b.text("text").contains(text))
+}
+
+impl Asked<'_> {
+    /// The answers, one for each thing that is meant.
+    pub(super) fn as_json(&self, wanted: &str) -> Json {
+        let plan = self.probe.plan;
+        let mut answers = Vec::new();
+        if self.probe.rules.pack().tables.get("pass").is_some_and(|rows| rows.contains_key(wanted)) {
+            answers.push(self.pass(wanted));
+        }
+        for exact in [true, false] {
+            if !answers.is_empty() {
+                break;
+            }
+            let entries =
+                lore::all(plan).into_iter().filter(|entry| if exact { entry.is_named(wanted) } else { self.entry_holds(entry, wanted) });
+            answers.extend(entries.take(THINGS).map(|entry| self.entry(&entry)));
+            let off = plan.blocks.iter().filter(|b| !b.enabled());
+            let off =
+                off.filter(|b| if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) });
+            answers.extend(off.take(THINGS).map(|block| self.trimmed(&block.fields)));
+            let found = self.items(wanted, exact);
+            answers.extend(found.into_iter().take(THINGS).map(|item| self.item(item)));
+            let slots = self.probe.rules.pack().tables.get("slot");
+            if exact && answers.is_empty() && slots.is_some_and(|rows| rows.contains_key(wanted)) && !is_sent(plan, wanted) {
+                answers.push(self.slot(wanted));
+            }
+            if answers.is_empty() {
+                answers.extend(self.sent(wanted, exact));
+            }
+        }
+        if answers.is_empty() {
+            answers.extend(self.unread(wanted).or_else(|| self.in_scene(wanted)));
+        }
+        let left_out = answers.len().saturating_sub(THINGS);
+        answers.truncate(THINGS);
+        json!({ "asked": wanted, "answers": answers, "left_out": left_out })
+    }
+
+    fn entry_holds(&self, entry: &Entry<'_>, wanted: &str) -> bool {
+        let content =
+            entry.place.and_then(|place| at(&self.scene.data, &entry_steps(place))).map(|entry| field(entry, "text")).unwrap_or_default();
+        entry.fits(wanted) || content.to_lowercase().contains(&wanted.to_lowercase())
+    }
+
+    /// The items that are meant and of which no block is sent: the last that became of each.
+    fn items(&self, wanted: &str, exact: bool) -> Vec<&Tracked> {
+        let plan = self.probe.plan;
+        let all = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.list != "entries" && item.list != "books");
+        let meant = |item: &&Tracked| match exact {
+            true => ["id", "name", "slot"].iter().any(|f| item.fields.get(f).and_then(Value::as_str) == Some(wanted)),
+            false => field(&item.fields, "text").contains(wanted),
+        };
+        let mut out: Vec<&Tracked> = Vec::new();
+        for item in all.filter(meant) {
+            let name = name_of(&item.fields);
+            let is_there = if exact { is_sent(plan, &name) } else { holds_text(plan, wanted) };
+            if is_there {
+                continue;
+            }
+            // the same thing in two lists: what removed it says more than where it is left
+            match out.iter_mut().find(|known| name_of(&known.fields) == name) {
+                Some(known) if item.gone.is_some() => *known = item,
+                Some(_) => {}
+                None => out.push(item),
+            }
+        }
+        out
+    }
+
+    pub(super) fn answer(&self, kind: &str, name: &str, says: &str, pass: Option<Json>, trials: Trials<'_>) -> Json {
+        json!({ "kind": kind, "name": name, "sent": false, "says": says, "stopped_by": pass, "remedies": trials.found, "builds": trials.builds })
+    }
+
+    fn entry(&self, entry: &Entry<'_>) -> Json {
+        let plan = self.probe.plan;
+        let (code, steps) = (entry.code().unwrap_or("-").to_owned(), entry.place.map(entry_steps));
+        let own = steps.as_ref().and_then(|steps| at(&self.scene.data, steps)).cloned().unwrap_or_default();
+        if code == lore::ACTIVE {
+            let text = field(&own, "text");
+            let says = match plan.blocks.iter().position(|b| b.enabled() && !text.trim().is_empty() && b.text("text").contains(text.trim()))
+            {
+                Some(n) => format!("it is active, and its text stands in block {n}"),
+                None => format!(
+                    "it is active, but no block holds its text as it is written: its position is `{}`; `--lore` and `--changes` say more",
+                    field(&own, "position")
+                ),
+            };
+            return json!({ "kind": "lore entry", "name": entry.name(), "sent": true, "says": says, "remedies": [], "builds": 0 });
+        }
+        let last = entry.reasons.last();
+        let sent = |plan: &Plan| lore::all(plan).iter().any(|e| e.place == entry.place && e.code() == Some(lore::ACTIVE));
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        if let Some(steps) = &steps {
+            self.try_keys(entry, &own, &mut trials);
+            self.try_fields("entry", steps, &own, &["id", "name", "title", "text", "keys", "order", "comment"], &mut trials);
+        }
+        let mut paths = BTreeSet::new();
+        if let Some(reason) = last {
+            self.read_by(&reason.pass, &mut paths);
+            if reason.detail.get("needs").is_some() || reason.detail.get("size").is_some() {
+                self.table("account", &mut paths);
+            }
+        }
+        if entry.searched.is_some() {
+            self.table("scan_source", &mut paths);
+            self.table("matcher", &mut paths);
+        }
+        self.follow(&mut paths);
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
+        let detail = [detail, entry.searched.map(lore::searched)].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let says = if detail.is_empty() { format!("its code is `{code}`") } else { format!("its code is `{code}`: {detail}") };
+        let tracked =
+            plan.trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| last.is_some_and(|r| r.item != 0 && r.item == item.item));
+        let fields = tracked.map_or(&own, |item| &item.fields);
+        let pass = last.map(|reason| self.probe.pass(&reason.pass, Some(fields), Known::Ran));
+        self.answer("lore entry", &format!("{} of book {}", entry.name(), entry.book), &says, pass, trials)
+    }
+
+    /// Tries what the newest message would have to say.
+    fn try_keys(&self, entry: &Entry<'_>, own: &Value, trials: &mut Trials<'_>) {
+        let Some(searched) = entry.searched else { return };
+        let list = |name: &str| {
+            own.get(name).and_then(Value::as_list).unwrap_or_default().iter().map(|key| key.to_text().to_string()).collect::<Vec<_>>()
+        };
+        let is_plain = |key: &&String| !key.is_empty() && !key.starts_with('/') && key.chars().count() <= 60;
+        let (first, more) = (list("keys"), list("secondary_keys"));
+        let Some(newest) = self.scene.data.get("history").and_then(Value::as_list).map(<[Value]>::len).and_then(|n| n.checked_sub(1))
+        else {
+            return;
+        };
+        let steps = vec![Step::Name("history".to_owned()), Step::Index(newest), Step::Name("text".to_owned())];
+        let mut say = |words: &str| {
+            trials.attempt(&format!("the newest message holds {words:?}"), None, &[(steps.clone(), Edit::Append(words.to_owned()))])
+        };
+        let candidates = if searched.found.is_empty() { &first } else { &more };
+        for key in candidates.iter().filter(is_plain).take(2) {
+            if say(key) {
+                return;
+            }
+        }
+        if let (Some(key), Some(other)) = (first.iter().find(is_plain), more.iter().find(is_plain)) {
+            if !say(&format!("{key} {other}")) {
+                let all: Vec<&str> = std::iter::once(key).chain(more.iter().filter(is_plain)).map(String::as_str).collect();
+                say(&all.join(" "));
+            }
+        }
+    }
+
+    /// Tries each field of an item of the scene with its default.
+    fn try_fields(&self, kind: &str, steps: &[Step], own: &Value, but: &[&str], trials: &mut Trials<'_>) {
+        let rows = self.probe.rules.pack().tables.get("field");
+        for (name, now) in own.as_map().into_iter().flatten().filter(|(name, _)| !but.contains(&&***name)) {
+            let row = rows.and_then(|rows| rows.get(format!("{kind}/{name}").as_str()));
+            let default = row.and_then(|row| row.fields.get("default")).map(|field| Value::from(&field.node.to_json()));
+            if default.as_ref().is_some_and(|default| default.is_same(now)) || (default.is_none() && now.is_empty()) {
+                continue;
+            }
+            let steps: Vec<Step> = steps.iter().cloned().chain([Step::Name(name.to_string())]).collect();
+            trials.leave_out(&steps, default.as_ref().map(super::gate::short));
+        }
+    }
+
+    /// The paths that the rule of a pass reads, and its account.
+    fn read_by(&self, pass: &str, out: &mut BTreeSet<String>) {
+        let Some(row) = self.probe.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass)) else { return };
+        for (name, field) in &row.fields {
+            let node = field.node.to_json();
+            if &**name == "account"
+                && let Some(account) = node.as_str()
+            {
+                self.row("account", account, out);
+            }
+            paths_in(&json!({ &**name: node }), out);
+        }
+    }
+
+    /// Adds what passes and rounds make the values of these paths from.
+    fn follow(&self, paths: &mut BTreeSet<String>) {
+        let tables = &self.probe.rules.pack().tables;
+        for _ in 0..2 {
+            let mut more = BTreeSet::new();
+            for (_, row) in ["pass", "round"].into_iter().filter_map(|table| tables.get(table)).flat_map(|rows| rows.iter()) {
+                let Some(set) = row.fields.get("set").and_then(|set| set.node.as_table()) else { continue };
+                let of = |key: &str| paths.contains(key.trim_start_matches('$')) || paths.contains(&format!("round.{key}"));
+                for (_, field) in set.iter().filter(|(key, _)| of(key)) {
+                    paths_in(&field.node.to_json(), &mut more);
+                }
+            }
+            paths.extend(more);
+        }
+    }
+
+    fn table(&self, table: &str, out: &mut BTreeSet<String>) {
+        for name in self.probe.rules.pack().tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
+            self.row(table, name, out);
+        }
+    }
+
+    fn row(&self, table: &str, name: &str, out: &mut BTreeSet<String>) {
+        let row = self.probe.rules.pack().tables.get(table).and_then(|rows| rows.get(name));
+        row.into_iter().flat_map(|row| &row.fields).for_each(|(name, field)| paths_in(&json!({ &**name: field.node.to_json() }), out));
+    }
+
+    /// A block that trimming has switched off.
+    fn trimmed(&self, fields: &Value) -> Json {
+        let (plan, name) = (self.probe.plan, name_of(fields));
+        let (id, group) = (field(fields, "id"), field(fields, "group"));
+        let record = plan.evicted().iter().find(|record| record.id == id && record.group == group);
+        let text = field(fields, "text");
+        let sent = |plan: &Plan| plan.blocks.iter().any(|b| b.enabled() && b.text("id") == id && b.text("text") == text);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let mut paths = BTreeSet::new();
+        if let Some(record) = record {
+            self.read_by(&record.pass, &mut paths);
+        }
+        if let Some(report) = &plan.trim_report {
+            self.row("account", &report.account, &mut paths);
+        }
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields), Known::Ran));
+        let room = plan
+            .trim_report
+            .as_ref()
+            .map(|r| format!(": {} tokens are to fit into {} ", r.initial_tokens, r.budget_tokens))
+            .unwrap_or_default();
+        let says = match record {
+            Some(r) => format!("it was trimmed ({}, {} tokens, group `{}`){}", r.reason(), r.tokens, r.group, room.trim_end()),
+            None => "it is switched off".to_owned(),
+        };
+        self.answer("block", &name, &says, pass, trials)
+    }
+
+    /// An item that is in no block.
+    fn item(&self, item: &Tracked) -> Json {
+        // trimming switches a block off, and a later pass may drop what is off
+        if matches!(item.fields.get("enabled"), Some(Value::Bool(false)))
+            && self.probe.plan.evicted().iter().any(|r| r.id == field(&item.fields, "id"))
+        {
+            return self.trimmed(&item.fields);
+        }
+        let name = name_of(&item.fields);
+        let slot = field(&item.fields, "slot");
+        let kind = format!("item of list `{}`", item.list);
+        let sent = |plan: &Plan| is_sent(plan, &name);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let Some(gone) = &item.gone else {
+            self.try_source(&name, &mut trials);
+            let last = item.history.last().map(|event| self.probe.pass(&event.pass, Some(&item.fields), Known::Ran));
+            let empty = if field(&item.fields, "text").is_empty() { ", and it has no text" } else { "" };
+            let says = format!("it is still in the list `{}`: no pass has made a block of it{empty}", item.list);
+            return self.answer(&kind, &name, &says, last, trials);
+        };
+        let pass = self.probe.pass(&gone.pass, Some(&item.fields), Known::Ran);
+        let tested: Vec<String> = pass["where"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|part| part["path"].as_str()?.strip_prefix('@').map(str::to_owned))
+            .collect();
+        self.try_source(if slot.is_empty() { &name } else { &slot }, &mut trials);
+        for steps in self.places(&name) {
+            for field in &tested {
+                let steps: Vec<Step> = steps.iter().cloned().chain([Step::Name(field.clone())]).collect();
+                match at(&self.scene.data, &steps) {
+                    Some(Value::Bool(now)) => _ = trials.set(&steps, Value::Bool(!now)),
+                    Some(_) => _ = trials.leave_out(&steps, None),
+                    None => {}
+                }
+            }
+        }
+        let mut paths = BTreeSet::new();
+        self.read_by(&gone.pass, &mut paths);
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let says = match gone.did {
+            "lost" => "it lost its place: the place that the pass names does not exist",
+            "merged" => "it was merged into another item",
+            _ => "it was dropped",
+        };
+        let mut answer = self.answer(&kind, &name, says, Some(pass), trials);
+        answer["rows"] = self.rows_of(&name, &tested);
+        answer
+    }
+
+    /// Where the rules give an item of this name the fields that decided.
+    fn rows_of(&self, name: &str, fields: &[String]) -> Json {
+        let pack = self.probe.rules.pack();
+        let rows = pack.tables.iter().filter_map(|(table, rows)| Some((table, rows.get(name)?)));
+        let said = rows.flat_map(|(table, row)| {
+            let of = row.fields.iter().filter(|(key, _)| fields.iter().any(|field| field.as_str() == &***key));
+            of.filter_map(move |(key, field)| {
+                let value = head(&field.node.to_json().to_string(), TEXT);
+                Some(json!({ "row": format!("[[{table}]] {name}"), "field": &**key, "value": value, "place": super::rules::place(pack, field.node.span)? }))
+            })
+        });
+        said.collect()
+    }
+
+    /// Tries to give the value that a slot is read from a text.
+    pub(super) fn try_source(&self, slot: &str, trials: &mut Trials<'_>) {
+        let row = self.probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot));
+        let source =
+            row.and_then(|row| row.fields.get("source")).and_then(|field| field.node.as_text()).and_then(|source| source.strip_prefix('$'));
+        let Some(source) = source.filter(|source| self.probe.read(source).is_empty()) else { return };
+        let flag = format!("--set '{source}=…'");
+        trials.attempt(&format!("give {source} a text (it is empty now)"), Some(flag), &[(path(source), Edit::Set(Value::text("x")))]);
+    }
+
+    /// The places of the scene that hold a table with this id or name.
+    fn places(&self, name: &str) -> Vec<Vec<Step>> {
+        let mut open: Vec<(Vec<Step>, &Value)> = vec![(Vec::new(), &self.scene.data)];
+        let (mut out, mut looked) = (Vec::new(), 0);
+        while let Some((steps, value)) = open.pop() {
+            looked += 1;
+            if looked > LOOKED_AT || steps.len() > 8 {
+                continue;
+            }
+            let below = |step: Step| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
+            match value {
+                Value::List(list) => {
+                    open.extend(list.iter().enumerate().filter(|(_, v)| v.as_map().is_some()).map(|(n, v)| (below(Step::Index(n)), v)))
+                }
+                Value::Map(map) => {
+                    if ["id", "name", "slot"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some(name)) {
+                        out.push(steps.clone());
+                    }
+                    let inner = map.iter().filter(|(key, v)| &***key != "history" && matches!(v, Value::List(_) | Value::Map(_)));
+                    open.extend(inner.map(|(key, v)| (below(Step::Name(key.to_string())), v)));
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// A block that is sent after all.
+    fn sent(&self, wanted: &str, exact: bool) -> Option<Json> {
+        let plan = self.probe.plan;
+        let of = |b: &&crate::model::Block| {
+            if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) }
+        };
+        let index = plan.blocks.iter().position(|b| b.enabled() && of(&b))?;
+        let says = format!("it is sent, in block {index}; `--why {index}` says why");
+        Some(json!({ "kind": "block", "name": wanted, "sent": true, "says": says, "remedies": [], "builds": 0 }))
+    }
+
+    /// A message of the chat that no pass has read.
+    fn unread(&self, wanted: &str) -> Option<Json> {
+        let history = self.scene.data.get("history").and_then(Value::as_list)?;
+        let index = history.iter().rposition(|message| field(message, "id") == wanted || field(message, "text").contains(wanted))?;
+        let text = history.get(index).map(|message| field(message, "text"))?;
+        let sent = |plan: &Plan| holds_text(plan, &text);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let record = self.probe.plan.evicted().iter().find(|record| record.unread.is_some());
+        let mut paths = BTreeSet::new();
+        if let Some(record) = record {
+            self.read_by(&record.pass, &mut paths);
+        }
+        if let Some(report) = &self.probe.plan.trim_report {
+            self.row("account", &report.account, &mut paths);
+        }
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let read = record.map_or_else(
+            || "no block holds it".to_owned(),
+            |r| format!("there was no room for it: {} older messages were never read", r.unread.unwrap_or_default()),
+        );
+        let says = format!("it is message {index} of {} of the chat; {read}", history.len());
+        let pass = record.map(|record| self.probe.pass(&record.pass, None, Known::Ran));
+        Some(self.answer("message", &head(wanted, TEXT), &says, pass, trials))
+    }
+
+    /// A text of the scene that no block holds.
+    fn in_scene(&self, wanted: &str) -> Option<Json> {
+        let mut open: Vec<(Vec<Step>, &Value)> = vec![(Vec::new(), &self.scene.data)];
+        let mut looked = 0;
+        while let Some((steps, value)) = open.pop() {
+            looked += 1;
+            if looked > LOOKED_AT {
+                return None;
+            }
+            let below = |step: Step| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
+            match value {
+                Value::Text(text) if text.contains(wanted) => {
+                    let place = super::remedy::shown(&steps);
+                    let readers = self.readers(&place);
+                    let says = format!("the text stands in the scene at `{place}`, but no block holds it{readers}");
+                    return Some(
+                        json!({ "kind": "text", "name": head(wanted, TEXT), "sent": false, "says": says, "remedies": [], "builds": 0 }),
+                    );
+                }
+                Value::List(list) => open.extend(list.iter().enumerate().map(|(n, v)| (below(Step::Index(n)), v))),
+                Value::Map(map) => open.extend(map.iter().map(|(key, v)| (below(Step::Name(key.to_string())), v))),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The passes that read a path, and whether they ran.
+    fn readers(&self, place: &str) -> String {
+        let rows = self.probe.rules.pack().tables.get("pass").into_iter().flat_map(|rows| rows.iter());
+        let reads = rows.filter(|(_, row)| {
+            let mut paths = BTreeSet::new();
+            row.fields.iter().for_each(|(name, field)| paths_in(&json!({ &**name: field.node.to_json() }), &mut paths));
+            paths.contains(place)
+        });
+        let named: Vec<String> = reads.take(4).map(|(name, _)| format!("`{name}`")).collect();
+        if named.is_empty() { String::new() } else { format!("; it is read by {} (ask `--why-not PASS`)", named.join(", ")) }
+    }
+}
+
+fn entry_steps((book, entry): (usize, usize)) -> Vec<Step> {
+    vec![Step::Name("books".to_owned()), Step::Index(book), Step::Name("entries".to_owned()), Step::Index(entry)]
+}

@@ -1,0 +1,90 @@
+//! `tapster explain --html` through the command line: the page stands by itself, escapes what a card says, is the same
+//! every time, and stays bounded for a long chat.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::ffi::OsString;
+
+use serde_json::json;
+use tapster::cli::{Io, run};
+
+fn page(scene: &serde_json::Value) -> String {
+    let scene = scene.to_string();
+    let (mut input, mut out, mut err) = (scene.as_bytes(), Vec::new(), Vec::new());
+    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
+    let args = ["tapster", "explain", "-", "--html", "-"].map(OsString::from);
+    let exit = run(args, &mut io).code();
+    assert_eq!(exit, 0, "{}", String::from_utf8_lossy(&err));
+    String::from_utf8(out).unwrap()
+}
+
+/// The parts of the page outside of its own style and script.
+fn markup(page: &str) -> String {
+    let (head, rest) = page.split_once("<style>").unwrap();
+    let (_, rest) = rest.split_once("</style>").unwrap();
+    let (body, rest) = rest.rsplit_once("<script>").unwrap();
+    let (_, end) = rest.split_once("</script>").unwrap();
+    [head, body, end].concat()
+}
+
+fn hostile() -> serde_json::Value {
+    let bad = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u{202E}\u{0007}' onfocus='alert(1)\" {{char}}";
+    json!({ "pack": "sillytavern-exact", "now": "2026-01-31T00:13:00Z", "persona": bad, "message": bad, "scene": {
+        "names": { "char": "</title><b>" },
+        "card": { "description": bad, "personality": bad },
+        "history": [{ "role": "user", "text": bad }],
+        "books": [{ "id": bad, "entries": [{ "id": bad, "keys": [bad], "text": bad, "name": bad }] }],
+    } })
+}
+
+#[test]
+fn a_hostile_card_is_shown_and_does_nothing() {
+    let page = page(&hostile());
+    let markup = markup(&page);
+    for piece in ["<script", "<img", "<b>", "onerror=alert(1)>", "\u{202E}", "\u{0007}"] {
+        assert!(!markup.contains(piece), "`{}` stands in the page", piece.escape_debug());
+    }
+    assert!(markup.contains("&lt;/script&gt;&lt;script&gt;alert(1)") && markup.contains("⟨U+202E⟩"));
+    assert_eq!(page.matches("<script>").count(), 1);
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside() {
+    let page = page(&hostile());
+    for piece in ["http://", "https://", "@import", "url(", "<link", "<iframe", "<object", "fetch(", "XMLHttpRequest", "innerHTML"] {
+        assert!(!page.contains(piece), "{piece}");
+    }
+    assert!(page.contains("http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-"));
+    let links = page.split("href=\"").skip(1).filter(|rest| !rest.starts_with('#')).count();
+    // the one `src=` is that of the card, which is escaped
+    let sources = page.matches(" src=").count() - page.matches("&lt;img src=x").count();
+    assert_eq!((links, sources, page.matches(" style=\"").count()), (0, 0, 0));
+}
+
+#[test]
+fn the_page_has_its_parts_once_and_is_the_same_every_time() {
+    let first = page(&hostile());
+    assert_eq!(first, page(&hostile()));
+    for piece in [
+        "<main>",
+        "<h1>",
+        "<html lang=\"en\">",
+        "id=\"budget\"",
+        "id=\"blocks\"",
+        "id=\"missing\"",
+        "id=\"lore\"",
+        "id=\"changes\"",
+        "id=\"warnings\"",
+    ] {
+        assert_eq!(first.matches(piece).count(), 1, "{piece}");
+    }
+    assert!(first.contains("pinned/blocks (") && first.contains("slots.toml:"));
+}
+
+#[test]
+fn a_chat_of_ten_thousand_messages_gives_a_bounded_page() {
+    let history: Vec<_> = (0..10_000).map(|n| json!({ "role": "user", "text": format!("Message {n}.") })).collect();
+    let page = page(&json!({ "pack": "base", "scene": { "context": { "window": 1_000_000 }, "history": history } }));
+    assert!(page.len() < 6_000_000, "{} bytes", page.len());
+    assert!(page.contains("Message 9999.") && page.contains("blocks are left out here"));
+}
