@@ -5,6 +5,7 @@ mod build;
 mod chat;
 mod check;
 mod convert;
+mod diff;
 mod eval;
 mod explain;
 mod fields;
@@ -30,6 +31,8 @@ pub(in crate::cli) enum Verb {
     Explain(explain::Explain),
     /// Check a pack, an overlay or single rule files.
     Check(check::Check),
+    /// Show what differs between two packs, overlays or scenes, and between their prompts.
+    Diff(diff::Diff),
     /// Lay out TOML rule files.
     Fmt(fmt::Fmt),
     /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
@@ -63,6 +66,7 @@ impl Verb {
             Verb::Build(verb) => verb.run(show),
             Verb::Explain(verb) => verb.run(show),
             Verb::Check(verb) => verb.run(show),
+            Verb::Diff(verb) => verb.run(show),
             Verb::Fmt(verb) => verb.run(show),
             Verb::Import(verb) => verb.run(show),
             Verb::Convert(verb) => verb.run(show),
