@@ -56,6 +56,8 @@ pub(super) enum ErrorFormat {
     Plain,
     /// One JSON object per line.
     Json,
+    /// Workflow commands of GitHub Actions, which show diagnostics beside the lines of a pull request.
+    Github,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -173,6 +175,7 @@ impl<'a, 'io> Show<'a, 'io> {
         let text = match self.errors {
             ErrorFormat::Human => render::human(report, sources, self.paint),
             ErrorFormat::Plain => render::plain(report, sources),
+            ErrorFormat::Github => render::github(report, sources),
             ErrorFormat::Json => {
                 let all = render::json(report, sources);
                 all.as_array().into_iter().flatten().map(|d| format!("{d}\n")).collect()

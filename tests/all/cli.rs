@@ -139,7 +139,7 @@ fn every_case_holds() {
 
 #[test]
 fn help_of_every_verb_ends_with_examples() {
-    for verb in ["build", "explain", "check", "diff", "fmt", "import", "schema", "ops", "packs", "template"] {
+    for verb in ["build", "explain", "check", "diff", "new", "fmt", "import", "schema", "ops", "packs", "template"] {
         let ran = tapster(&[verb.to_owned(), "--help".to_owned()], "", &std::collections::BTreeMap::new(), false);
         assert_eq!((ran.exit, ran.err.as_str()), (0, ""), "{verb}");
         let (_, examples) = ran.out.rsplit_once("Examples:\n").unwrap_or_else(|| panic!("{verb}: {}", ran.out));

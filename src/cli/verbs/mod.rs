@@ -11,6 +11,7 @@ mod explain;
 mod fields;
 mod fmt;
 mod import;
+mod new;
 mod ops;
 mod packs;
 mod schema;
@@ -33,6 +34,8 @@ pub(in crate::cli) enum Verb {
     Check(check::Check),
     /// Show what differs between two packs, overlays or scenes, and between their prompts.
     Diff(diff::Diff),
+    /// Write the first files of a pack, an overlay, a rule file, a template, a rule test or a hook.
+    New(new::New),
     /// Lay out TOML rule files.
     Fmt(fmt::Fmt),
     /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
@@ -67,6 +70,7 @@ impl Verb {
             Verb::Explain(verb) => verb.run(show),
             Verb::Check(verb) => verb.run(show),
             Verb::Diff(verb) => verb.run(show),
+            Verb::New(verb) => verb.run(show),
             Verb::Fmt(verb) => verb.run(show),
             Verb::Import(verb) => verb.run(show),
             Verb::Convert(verb) => verb.run(show),
