@@ -12,7 +12,8 @@ fn tapster(args: &[&str]) -> (u8, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut io = Io { input: &mut &b""[..], out: &mut out, err: &mut err, terminal: false, env: &|_| None };
     let exit = run(["tapster"].iter().chain(args).map(OsString::from), &mut io).code();
-    (exit, String::from_utf8(out).unwrap() + &String::from_utf8(err).unwrap())
+    out.extend(err);
+    (exit, String::from_utf8(out).unwrap())
 }
 
 #[test]
