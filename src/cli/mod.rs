@@ -46,11 +46,16 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut io =
         Io { input: &mut std::io::stdin().lock(), out: &mut out, err: &mut stderr.lock(), terminal, env: &|name| std::env::var_os(name) };
-    ExitCode::from(run(args, &mut io).code())
+    ExitCode::from(run_on(args, &mut io, std::io::stdout().is_terminal()).code())
 }
 
 /// Runs the program with the given streams.
 pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
+    run_on(args, io, false)
+}
+
+/// Runs the program; `to_terminal` says whether results go to a terminal too.
+fn run_on(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>, to_terminal: bool) -> Exit {
     let no_color = !colored(Color::Auto, io);
     let command = Cli::command().color(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
     let parsed = command.try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
@@ -60,6 +65,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
     };
     let paint = colored(cli.globals.color, io);
     let mut show = Show::new(io, &cli.globals, paint);
+    if to_terminal {
+        show.paint_results();
+    }
     let exit = match cli.verb.run(&mut show) {
         Ok(exit) => exit,
         Err(stop) => show.stop(stop),

@@ -35,7 +35,7 @@ pub(super) struct Globals {
     /// How diagnostics are written; `json` is one object per line.
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) error_format: ErrorFormat,
-    /// Colour in diagnostics; `auto` depends on the terminal and `NO_COLOR`.
+    /// Colour in diagnostics and differences; `auto` depends on the terminal and `NO_COLOR`.
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) color: Color,
 }
@@ -56,6 +56,8 @@ pub(super) enum ErrorFormat {
     Plain,
     /// One JSON object per line.
     Json,
+    /// Workflow commands of GitHub Actions, which show diagnostics beside the lines of a pull request.
+    Github,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -84,6 +86,8 @@ pub(super) struct Show<'a, 'io> {
     format: Format,
     errors: ErrorFormat,
     paint: bool,
+    /// Whether results may be coloured.
+    paints_results: bool,
     failed: Option<std::io::Error>,
     /// Folders in which packs are searched too: those of the scene and of the pack that were named.
     pub(super) near: Vec<PathBuf>,
@@ -95,7 +99,27 @@ pub(super) struct Show<'a, 'io> {
 
 impl<'a, 'io> Show<'a, 'io> {
     pub(super) fn new(io: &'a mut Io<'io>, globals: &Globals, paint: bool) -> Self {
-        Self { io, format: globals.format, errors: globals.error_format, paint, failed: None, near: Vec::new(), places: None, kept: None }
+        Self {
+            io,
+            format: globals.format,
+            errors: globals.error_format,
+            paint,
+            paints_results: globals.color == Color::Always,
+            failed: None,
+            near: Vec::new(),
+            places: None,
+            kept: None,
+        }
+    }
+
+    /// Colours results as diagnostics, because they go to the same terminal.
+    pub(super) fn paint_results(&mut self) {
+        self.paints_results |= self.paint;
+    }
+
+    /// Whether results are coloured.
+    pub(super) fn paints_results(&self) -> bool {
+        self.paints_results
     }
 
     /// Whether results are requested as JSON.
@@ -151,6 +175,7 @@ impl<'a, 'io> Show<'a, 'io> {
         let text = match self.errors {
             ErrorFormat::Human => render::human(report, sources, self.paint),
             ErrorFormat::Plain => render::plain(report, sources),
+            ErrorFormat::Github => render::github(report, sources),
             ErrorFormat::Json => {
                 let all = render::json(report, sources);
                 all.as_array().into_iter().flatten().map(|d| format!("{d}\n")).collect()

@@ -51,6 +51,23 @@ pub fn plain(report: &Report, sources: &Sources) -> String {
     out
 }
 
+/// One workflow command of GitHub Actions per diagnostic: `::error file=…,line=…,col=…,title=…::message`.
+#[must_use]
+pub fn github(report: &Report, sources: &Sources) -> String {
+    let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
+    let mut out = String::new();
+    for d in report.items() {
+        // a note is called a notice there
+        let word = if d.severity == Severity::Note { "notice" } else { d.severity.as_str() };
+        let place = d.span.and_then(|s| sources.place(s));
+        let place = place.map(|p| format!("file={},line={},col={},", property(&tame(&p.file)), p.line, p.column)).unwrap_or_default();
+        let help = d.help.as_ref().map(|help| format!(" ({})", tame(help))).unwrap_or_default();
+        let _ = writeln!(out, "::{word} {place}title={}::{}", property(d.code.as_str()), data(&format!("{}{help}", tame(&d.message))));
+    }
+    out
+}
+
 /// All diagnostics as a JSON array, one object for each: `severity`, `code`, `message`, `place` (`file:line:column`), the
 /// parts of the place (`file`, `line`, `column`, and `end_line` and `end_column`, one past the last character), `label`,
 /// `rule`, `help`, `related`; `pass` and `row` for warnings of a build; then the diagnostic's own `details`. The place and

@@ -1,4 +1,4 @@
-//! The command line: every row of `tests/cli/cases.toml` is one run in-process; what needs a real process is below.
+//! The command line: every row of `tests/cli/*.toml` is one run in-process; what needs a real process is below.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -125,16 +125,21 @@ fn check(case: &Case) -> Vec<String> {
 
 #[test]
 fn every_case_holds() {
-    let text = std::fs::read_to_string("tests/cli/cases.toml").unwrap();
-    let cases: Cases = toml::from_str(&text).unwrap();
-    let wrong: Vec<String> =
-        cases.case.iter().flat_map(|case| check(case).into_iter().map(|w| format!("{}: {w}", case.name)).collect::<Vec<_>>()).collect();
+    let files = std::fs::read_dir("tests/cli").unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|e| e == "toml"));
+    let only = std::env::var("CASE").unwrap_or_default();
+    let mut wrong = Vec::new();
+    for file in files {
+        let cases: Cases = toml::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let chosen = cases.case.iter().filter(|case| case.name.contains(&only));
+        wrong.extend(chosen.flat_map(|case| check(case).into_iter().map(|w| format!("{}: {w}", case.name)).collect::<Vec<_>>()));
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]
 fn help_of_every_verb_ends_with_examples() {
-    for verb in ["build", "explain", "check", "fmt", "import", "schema", "ops", "packs", "template"] {
+    for verb in ["build", "explain", "check", "diff", "new", "fmt", "import", "schema", "ops", "packs", "template"] {
         let ran = tapster(&[verb.to_owned(), "--help".to_owned()], "", &std::collections::BTreeMap::new(), false);
         assert_eq!((ran.exit, ran.err.as_str()), (0, ""), "{verb}");
         let (_, examples) = ran.out.rsplit_once("Examples:\n").unwrap_or_else(|| panic!("{verb}: {}", ran.out));

@@ -3,6 +3,7 @@
 
 mod alone;
 mod authoring;
+mod authoring_new;
 mod cache;
 mod cases;
 mod clauses;

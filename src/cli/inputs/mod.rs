@@ -194,7 +194,7 @@ impl Inputs {
     }
 
     /// The inputs of the scene file, with those of the flags over them.
-    fn parts(&self, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+    pub(in crate::cli) fn parts(&self, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
         let here = self.scene_here();
         let mut parts = match self.scene.as_deref().or(here.as_deref()) {
             Some(path) => scene_file::read(path, show)?,

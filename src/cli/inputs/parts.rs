@@ -26,7 +26,7 @@ impl Named {
 }
 
 /// The inputs of a build after the flags have been merged over the scene file. Paths are resolved.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::cli) struct Parts {
     pub(in crate::cli) pack: Option<Start>,
     pub(in crate::cli) overlays: Vec<Overlay>,
@@ -41,6 +41,8 @@ pub(in crate::cli) struct Parts {
     pub(in crate::cli) kind: Option<String>,
     pub(in crate::cli) seed: Option<String>,
     pub(in crate::cli) now: Option<String>,
+    /// What the clock says, for builds that must not differ by it.
+    pub(in crate::cli) clock: Option<String>,
     pub(in crate::cli) strict: bool,
     pub(in crate::cli) template: Option<Named>,
     pub(in crate::cli) task: Option<String>,

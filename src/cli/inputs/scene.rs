@@ -27,7 +27,7 @@ use crate::cli::stop::Stop;
 pub(in crate::cli) fn given(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Vec<ScenePart>, Stop> {
     let mut given = Vec::new();
     if rules.programs().rules.names.knows_path("now") {
-        given.push(ScenePart::new("clock", one("now", Value::text(clock()))));
+        given.push(ScenePart::new("clock", one("now", Value::text(parts.clock.clone().unwrap_or_else(clock)))));
     }
     for preset in &parts.presets {
         given.push(part("preset", preset, brought(preset, Role::Preset, rules, show)?));

@@ -6,11 +6,13 @@ mod build;
 mod chat;
 mod check;
 mod convert;
+mod diff;
 mod eval;
 mod explain;
 mod fields;
 mod fmt;
 mod import;
+mod new;
 mod ops;
 mod options;
 mod packs;
@@ -32,6 +34,10 @@ pub(in crate::cli) enum Verb {
     Explain(explain::Explain),
     /// Check a pack, an overlay or single rule files.
     Check(check::Check),
+    /// Show what differs between two packs, overlays or scenes, and between their prompts.
+    Diff(diff::Diff),
+    /// Write the first files of a pack, an overlay, a rule file, a template, a rule test or a hook.
+    New(new::New),
     /// Lay out TOML rule files.
     Fmt(fmt::Fmt),
     /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
@@ -69,6 +75,8 @@ impl Verb {
             Verb::Build(verb) => verb.run(show),
             Verb::Explain(verb) => verb.run(show),
             Verb::Check(verb) => verb.run(show),
+            Verb::Diff(verb) => verb.run(show),
+            Verb::New(verb) => verb.run(show),
             Verb::Fmt(verb) => verb.run(show),
             Verb::Import(verb) => verb.run(show),
             Verb::Convert(verb) => verb.run(show),

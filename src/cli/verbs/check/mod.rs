@@ -1,6 +1,6 @@
 //! `tapster check`: reports every mistake of packs, overlays, single rule files and scenes in one run.
 
-mod scene;
+pub(in crate::cli) mod scene;
 
 use std::path::Path;
 

@@ -14,7 +14,7 @@ use crate::pack::{json, toml};
 use super::Found;
 
 /// The scene file that a path means: a folder with a `scene.toml` that is no pack, or a file that reads like a scene.
-pub(super) fn of(path: &Path, folder: bool) -> Option<PathBuf> {
+pub(in crate::cli) fn of(path: &Path, folder: bool) -> Option<PathBuf> {
     if folder {
         return (!is_pack(path) && path.join(NAME).is_file()).then(|| path.to_owned());
     }

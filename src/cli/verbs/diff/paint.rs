@@ -1,0 +1,43 @@
+//! The colours of results: green for what is new, red for what is gone. Without colour the signs say the same.
+
+/// ANSI colours, or none.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) struct Paint {
+    pub(in crate::cli) on: bool,
+}
+
+impl Paint {
+    fn with(self, code: &str, text: &str) -> String {
+        if self.on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    pub(in crate::cli) fn new(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
+    pub(in crate::cli) fn gone(self, text: &str) -> String {
+        self.with("31", text)
+    }
+
+    pub(in crate::cli) fn changed(self, text: &str) -> String {
+        self.with("33", text)
+    }
+
+    pub(in crate::cli) fn title(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    pub(in crate::cli) fn faint(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    /// The sign of a change, in its colour.
+    pub(in crate::cli) fn sign(self, what: super::What) -> String {
+        match what {
+            super::What::New => self.new("+"),
+            super::What::Gone => self.gone("-"),
+            super::What::Changed => self.changed("~"),
+            super::What::Moved => self.changed(">"),
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! What differs between two prompts: block by block, with the rules that are responsible, and then the payload and the
+//! warnings.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+
+use super::What;
+use super::rules::RuleDiff;
+use super::steps::{Step, steps};
+use crate::diag::Diagnostic;
+use crate::model::{Block, Plan};
+use crate::pack::Ruleset;
+
+use crate::cli::layout::place_of;
+
+/// The most differences of a payload that are collected.
+const MOST_OF_PAYLOAD: usize = 200;
+/// Events of a block that lead to a pass, and rules that are named for a block.
+const MOST_RULES: usize = 6;
+
+/// A prompt with the rules that it was built by.
+pub(in crate::cli) struct Built {
+    pub(in crate::cli) rules: Ruleset,
+    pub(in crate::cli) plan: Plan,
+    /// `null` for a pack without dialects.
+    pub(in crate::cli) payload: Json,
+    /// The warnings of the build and of the dialect.
+    pub(in crate::cli) warnings: Vec<Diagnostic>,
+}
+
+/// Everything that differs between two prompts.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct PromptDiff {
+    pub(in crate::cli) blocks: Vec<BlockChange>,
+    /// Values of the payload that differ, by JSON pointer. The messages are left out if the blocks differ.
+    pub(in crate::cli) payload: Vec<(String, Option<Json>, Option<Json>)>,
+    /// Whether the payloads differ at all.
+    pub(in crate::cli) payload_differs: bool,
+    /// Warnings that are new and that are gone.
+    pub(in crate::cli) warnings: Vec<(What, String)>,
+    /// The number of blocks that are sent, before and now.
+    pub(in crate::cli) sent: (usize, usize),
+    /// Their tokens, where both prompts were counted.
+    pub(in crate::cli) tokens: Option<(u64, u64)>,
+}
+
+/// One block that differs.
+#[derive(Debug)]
+pub(in crate::cli) struct BlockChange {
+    pub(in crate::cli) what: What,
+    /// Its place, its fields and its tokens, before and now.
+    pub(in crate::cli) was: Option<Shown>,
+    pub(in crate::cli) is: Option<Shown>,
+    /// It stands elsewhere, and is changed too.
+    pub(in crate::cli) moved: bool,
+    /// The rules that are responsible.
+    pub(in crate::cli) rules: Vec<Culprit>,
+}
+
+/// What is told of a block.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::cli) struct Shown {
+    pub(in crate::cli) index: usize,
+    pub(in crate::cli) id: String,
+    pub(in crate::cli) slot: String,
+    pub(in crate::cli) role: String,
+    pub(in crate::cli) text: String,
+    pub(in crate::cli) tokens: u64,
+}
+
+/// A rule that is responsible for a difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct Culprit {
+    /// `pass inject/in_chat`.
+    pub(in crate::cli) rule: String,
+    /// `file:line`, or two of them if it differs.
+    pub(in crate::cli) place: String,
+    /// How the rule itself differs; `None` for a rule that only placed or removed the block.
+    pub(in crate::cli) what: Option<What>,
+    /// What it did, for a rule that does not differ.
+    pub(in crate::cli) did: String,
+}
+
+impl PromptDiff {
+    /// Compares two prompts. `rules` is what differs between their rules.
+    pub(in crate::cli) fn of(a: &Built, b: &Built, rules: &RuleDiff) -> Self {
+        let (was, is) = (sent(&a.plan), sent(&b.plan));
+        let blocks = blocks(&was, &is, (a, b), rules);
+        let counted = a.plan.trim_report.is_some() && b.plan.trim_report.is_some();
+        let sum = |blocks: &[&Block]| blocks.iter().map(|b| b.tokens).fold(0, u64::saturating_add);
+        let mut payload = Vec::new();
+        // messages that differ are told as blocks, so only what stands beside them is told of the payload
+        let depth = if blocks.is_empty() { usize::MAX } else { 1 };
+        pointers(&a.payload, &b.payload, String::new(), depth, &mut payload);
+        Self {
+            payload,
+            payload_differs: a.payload != b.payload,
+            warnings: warnings(&a.warnings, &b.warnings),
+            sent: (was.len(), is.len()),
+            tokens: counted.then(|| (sum(&was), sum(&is))),
+            blocks,
+        }
+    }
+
+    /// Whether the model would get something else.
+    pub(in crate::cli) fn differs(&self) -> bool {
+        !self.blocks.is_empty() || self.payload_differs
+    }
+
+    pub(in crate::cli) fn as_json(&self) -> Json {
+        let shown = |s: &Option<Shown>| {
+            s.as_ref().map(|s| json!({ "index": s.index, "id": s.id, "slot": s.slot, "role": s.role, "tokens": s.tokens, "text": s.text }))
+        };
+        let culprit = |c: &Culprit| json!({ "rule": c.rule, "place": c.place, "what": c.what.map(What::word), "did": c.did });
+        let block = |b: &BlockChange| {
+            json!({
+                "what": b.what.word(), "was": shown(&b.was), "is": shown(&b.is), "moved": b.moved || b.what == What::Moved,
+                "rules": b.rules.iter().map(culprit).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "differs": self.differs(),
+            "blocks": self.blocks.iter().map(block).collect::<Vec<_>>(),
+            "payload": self.payload.iter().map(|(at, was, is)| json!({ "at": at, "was": was, "is": is })).collect::<Vec<_>>(),
+            "warnings": self.warnings.iter().map(|(what, text)| json!({ "what": what.word(), "text": text })).collect::<Vec<_>>(),
+            "sent": [self.sent.0, self.sent.1],
+            "tokens": self.tokens.map(|(was, is)| [was, is]),
+        })
+    }
+}
+
+fn sent(plan: &Plan) -> Vec<&Block> {
+    plan.blocks.iter().filter(|b| b.enabled()).collect()
+}
+
+fn shown(index: usize, block: &Block) -> Shown {
+    let text = |field: &str| block.text(field);
+    Shown { index, id: text("id"), slot: text("slot"), role: text("role"), text: text("text"), tokens: block.tokens }
+}
+
+/// By what a changed block is found again: its slot and its id.
+fn key(block: &Block) -> (String, String) {
+    (block.text("slot"), block.text("id"))
+}
+
+/// The blocks that differ, in the order of the second prompt; what is gone stands where it was.
+fn blocks(was: &[&Block], is: &[&Block], (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<BlockChange> {
+    let message = |block: &&Block| block.message().to_json().to_string();
+    let (old, new): (Vec<String>, Vec<String>) = (was.iter().map(message).collect(), is.iter().map(message).collect());
+    let steps = steps(&old, &new);
+    let pairs = paired(&steps, (was, &old), (is, &new));
+    let taken: Vec<usize> = pairs.values().map(|(old, _)| *old).collect();
+    let mut out = Vec::new();
+    for step in steps {
+        match step {
+            Step::Same(..) => {}
+            Step::Gone(n) if taken.contains(&n) => {}
+            Step::Gone(n) => {
+                let Some(block) = was.get(n) else { continue };
+                let rules = gone(block, (a, b), rules);
+                out.push(BlockChange { what: What::Gone, was: Some(shown(n, block)), is: None, moved: false, rules });
+            }
+            Step::New(n) => {
+                let Some(block) = is.get(n) else { continue };
+                let pair = pairs.get(&n).and_then(|(old, moved)| Some((*old, *was.get(*old)?, *moved)));
+                let Some((at, before, moved)) = pair else {
+                    let rules = changed(None, Some(block), (a, b), rules);
+                    out.push(BlockChange { what: What::New, was: None, is: Some(shown(n, block)), moved: false, rules });
+                    continue;
+                };
+                let what = if old.get(at) == new.get(n) { What::Moved } else { What::Changed };
+                let rules = changed(Some(before), Some(block), (a, b), rules);
+                let (was, is) = (Some(shown(at, before)), Some(shown(n, block)));
+                out.push(BlockChange { what, was, is, moved, rules });
+            }
+        }
+    }
+    out
+}
+
+/// The blocks that are only changed or moved: the place in the second prompt, then the place in the first, and whether
+/// other blocks stand between them.
+fn paired(steps: &[Step], (was, old): (&[&Block], &[String]), (is, new): (&[&Block], &[String])) -> BTreeMap<usize, (usize, bool)> {
+    // the number of equal blocks in front of each
+    let (mut gone, mut come, mut gap) = (Vec::new(), Vec::new(), 0usize);
+    for step in steps {
+        match step {
+            Step::Same(..) => gap += 1,
+            Step::Gone(n) => gone.push((*n, gap)),
+            Step::New(n) => come.push((*n, gap)),
+        }
+    }
+    let mut pairs = BTreeMap::new();
+    let same = |a: usize, b: usize| old.get(a) == new.get(b);
+    let alike = |a: usize, b: usize| {
+        let (Some(before), Some(after)) = (was.get(a), is.get(b)) else { return false };
+        !before.text("id").is_empty() && key(before) == key(after)
+    };
+    let of_slot = |a: usize, b: usize| {
+        let (Some(before), Some(after)) = (was.get(a), is.get(b)) else { return false };
+        key(before) == key(after) && before.text("role") == after.text("role")
+    };
+    type Alike<'a> = &'a dyn Fn(usize, usize) -> bool;
+    let rounds: [(Alike<'_>, bool); 3] = [(&same, false), (&alike, false), (&of_slot, true)];
+    for (fits, in_gap) in rounds {
+        come.retain(|(b, gap_b)| {
+            let found = gone.iter().position(|(a, gap_a)| (!in_gap || gap_a == gap_b) && fits(*a, *b));
+            let Some((a, gap_a)) = found.map(|at| gone.remove(at)) else { return true };
+            pairs.insert(*b, (a, gap_a != *gap_b || same(a, *b)));
+            false
+        });
+    }
+    pairs
+}
+
+/// The rules responsible for a block that is new, changed or moved.
+fn changed(was: Option<&Block>, is: Option<&Block>, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
+    let mut out = Vec::new();
+    for (block, built) in [(was, a), (is, b)] {
+        let Some(block) = block else { continue };
+        for event in &block.history {
+            push(&mut out, "pass", &event.pass, rules);
+        }
+        for name in [block.text("slot"), block.text("id")] {
+            for row in rules.rows.iter().filter(|row| row.table != "pass" && row.name == name) {
+                push(&mut out, &row.table, &name, rules);
+            }
+        }
+        wrote(block, built, rules, &mut out);
+    }
+    out.truncate(MOST_RULES);
+    if out.is_empty() {
+        out.extend(is.or(was).and_then(|block| placed(block, if is.is_some() { &b.rules } else { &a.rules })));
+    }
+    out
+}
+
+/// Macros and rewriting scripts that differ, and whose result stands in the block.
+fn wrote(block: &Block, built: &Built, rules: &RuleDiff, out: &mut Vec<Culprit>) {
+    let (Some(trace), text) = (&built.plan.trace, block.text("text")) else { return };
+    let holds = |part: &str| !part.is_empty() && text.contains(part);
+    for row in rules.rows.iter().filter(|row| row.table == "macro") {
+        let used = |e: &&crate::model::plan::Expansion| e.name.eq_ignore_ascii_case(&row.name);
+        if trace.macros.iter().filter(used).any(|e| e.result.as_deref().is_some_and(holds)) {
+            push(out, "macro", &row.name, rules);
+        }
+    }
+    for row in rules.rows.iter().filter(|row| matches!(row.table.as_str(), "script" | "rewrite")) {
+        if trace.rewrites.iter().any(|r| r.script == row.name && holds(&r.after)) {
+            push(out, &row.table, &row.name, rules);
+        }
+    }
+}
+
+/// The rules responsible for a block that is gone: what removed it, or what no longer makes it.
+fn gone(block: &Block, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
+    // the block is still in the plan, but switched off
+    let off = b.plan.blocks.iter().find(|other| !other.enabled() && key(other) == key(block) && !block.text("id").is_empty());
+    let record = b.plan.evicted().iter().find(|record| record.id == block.text("id") && !record.id.is_empty());
+    let mut out = Vec::new();
+    if let Some(off) = off {
+        let event = off.history.iter().rfind(|e| matches!(e.did, "evicted" | "dropped" | "set"));
+        let pass = record.map(|r| r.pass.as_str()).or(event.map(|e| e.pass.as_str()));
+        out.extend(pass.map(|pass| by(pass, "removed it", &b.rules)));
+    } else if let Some((_, pass)) = b.plan.lost.iter().find(|(id, _)| *id == block.text("id") && !id.is_empty()) {
+        out.push(by(pass, "lost its place", &b.rules));
+    }
+    let mut more = changed(Some(block), off, (a, b), rules);
+    more.retain(|culprit| culprit.what.is_some() || out.is_empty());
+    out.extend(more);
+    out.truncate(MOST_RULES);
+    out
+}
+
+/// The pass that placed a block.
+fn placed(block: &Block, rules: &Ruleset) -> Option<Culprit> {
+    let event = block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split")).or(block.history.last())?;
+    Some(by(&event.pass, "placed it", rules))
+}
+
+fn by(pass: &str, did: &str, rules: &Ruleset) -> Culprit {
+    Culprit { rule: format!("pass {pass}"), place: place_of(rules, pass).unwrap_or_default(), what: None, did: did.to_owned() }
+}
+
+/// Adds a rule, if it differs and is not named yet.
+fn push(out: &mut Vec<Culprit>, table: &str, name: &str, rules: &RuleDiff) {
+    let Some(row) = rules.row(table, name) else { return };
+    let rule = format!("{table} {name}");
+    if !out.iter().any(|culprit| culprit.rule == rule) {
+        out.push(Culprit { rule, place: super::page::places(row), what: Some(row.what), did: String::new() });
+    }
+}
+
+/// Warnings that only one of two builds gives; of equal ones, the number counts.
+fn warnings(was: &[Diagnostic], is: &[Diagnostic]) -> Vec<(What, String)> {
+    let mut count: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let text = |w: &Diagnostic| format!("{}: {}", w.code, w.message);
+    was.iter().for_each(|w| count.entry(text(w)).or_default().0 += 1);
+    is.iter().for_each(|w| count.entry(text(w)).or_default().1 += 1);
+    let change = |(text, (was, is)): (String, (usize, usize))| match was.cmp(&is) {
+        std::cmp::Ordering::Less => Some((What::New, text)),
+        std::cmp::Ordering::Greater => Some((What::Gone, text)),
+        std::cmp::Ordering::Equal => None,
+    };
+    count.into_iter().filter_map(change).collect()
+}
+
+/// The values that differ, by JSON pointer.
+pub(in crate::cli) fn values(was: &Json, is: &Json) -> Vec<(String, Option<Json>, Option<Json>)> {
+    let mut out = Vec::new();
+    pointers(was, is, String::new(), usize::MAX, &mut out);
+    out
+}
+
+/// The values that differ, by JSON pointer. Lists and tables below `depth` levels are left out.
+fn pointers(was: &Json, is: &Json, at: String, depth: usize, out: &mut Vec<(String, Option<Json>, Option<Json>)>) {
+    if was == is || out.len() >= MOST_OF_PAYLOAD {
+        return;
+    }
+    let step = |key: &str| format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+    match (was, is) {
+        (Json::Object(old), Json::Object(new)) if depth > 0 => {
+            for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
+                match (old.get(key), new.get(key)) {
+                    (Some(a), Some(b)) => pointers(a, b, step(key), depth - 1, out),
+                    (a, b) => out.push((step(key), a.cloned(), b.cloned())),
+                }
+            }
+        }
+        (Json::Array(old), Json::Array(new)) if depth > 0 && old.len() == new.len() => {
+            for (n, (a, b)) in old.iter().zip(new).enumerate() {
+                pointers(a, b, step(&n.to_string()), depth - 1, out);
+            }
+        }
+        // with blocks that differ, the text that they became is told already
+        (a, b) if depth == 0 && (a.is_array() || a.is_object() || b.is_array() || b.is_object()) => {}
+        _ => out.push((at, Some(was.clone()), Some(is.clone()))),
+    }
+}
