@@ -14,6 +14,7 @@ mod ops;
 mod packs;
 mod schema;
 mod serve;
+mod share;
 mod template;
 mod turn;
 
@@ -54,6 +55,24 @@ pub(in crate::cli) enum Verb {
     Serve(serve::Serve),
     /// List the packs that can be named.
     Packs(packs::Packs),
+    /// Make the archive of a pack, for others to install.
+    Pack(share::pack::Pack),
+    /// Install packs: from an archive, a folder, an address, or by name from an index.
+    Install(share::install::Install),
+    /// Take newer releases of installed packs.
+    Update(share::update::Update),
+    /// Remove installed packs.
+    Remove(share::remove::Remove),
+    /// List installed packs, and whether they are as they were installed.
+    List(share::list::List),
+    /// Find packs in an index.
+    Search(share::index::Search),
+    /// Write the index of a folder of archives.
+    Index(share::index::MakeIndex),
+    /// Sign the archive of a pack.
+    Sign(share::keys::Sign),
+    /// Make keys, and say whose signatures are trusted.
+    Keys(share::keys::Keys),
 }
 
 impl Verb {
@@ -75,6 +94,15 @@ impl Verb {
             Verb::Eval(verb) => verb.run(show),
             Verb::Serve(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
+            Verb::Pack(verb) => verb.run(show),
+            Verb::Install(verb) => verb.run(show),
+            Verb::Update(verb) => verb.run(show),
+            Verb::Remove(verb) => verb.run(show),
+            Verb::List(verb) => verb.run(show),
+            Verb::Search(verb) => verb.run(show),
+            Verb::Index(verb) => verb.run(show),
+            Verb::Sign(verb) => verb.run(show),
+            Verb::Keys(verb) => verb.run(show),
         }
     }
 }
