@@ -43,6 +43,7 @@ mod replay;
 mod runner;
 mod sending;
 mod session;
+mod share;
 mod shipped;
 mod stacks;
 mod store;
