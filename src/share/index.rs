@@ -115,7 +115,8 @@ impl Index {
         if bytes.len() > MAX_INDEX {
             return Err(fault("is larger than 16 MiB".to_owned()));
         }
-        let written: Written = serde_json::from_slice(bytes).map_err(|error| fault(format!("is no index of packs: {}", shown(&error.to_string()))))?;
+        let written: Written =
+            serde_json::from_slice(bytes).map_err(|error| fault(format!("is no index of packs: {}", shown(&error.to_string()))))?;
         if written.format != FORMAT || written.version != 1 {
             return Err(fault(format!("is of format `{}` {}, and not `{FORMAT}` 1", shown(&written.format), written.version)));
         }

@@ -51,7 +51,7 @@ pub enum Verdict {
 /// It is no public key.
 pub fn public_key(text: &str) -> Result<String, Fault> {
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty() && !line.starts_with("untrusted comment:"));
-    let key = line.and_then(|line| PublicKey::from_base64(line).ok()).ok_or_else(|| -> Fault {
+    let key = line.filter(|line| line.starts_with("RW")).and_then(|line| PublicKey::from_base64(line).ok()).ok_or_else(|| -> Fault {
         let help = "a public key is a line of 56 characters that begins with `RW`, or the `.pub` file that it is in";
         Diagnostic::new(Code::ShareSignature, format!("`{}` is no public key", shown(text))).help(help).into()
     })?;
@@ -80,7 +80,8 @@ pub fn verify(name: &str, archive: &[u8], signature: &[u8], trusted: &[Trusted])
     let text = std::str::from_utf8(signature).ok().filter(|text| text.len() <= MAX_SIGNATURE).ok_or_else(|| fault("is no signature"))?;
     // the library takes the length of the second signature for granted
     let second = text.lines().nth(3).and_then(|line| STANDARD.decode(line.trim()).ok());
-    if second.is_none_or(|bytes| bytes.len() != 64) {
+    let first = text.lines().nth(1).and_then(|line| STANDARD.decode(line.trim()).ok());
+    if second.is_none_or(|bytes| bytes.len() != 64) || first.is_none_or(|bytes| bytes.len() != 74) {
         return Err(fault("is no signature"));
     }
     let signature = SignatureBox::from_string(text).map_err(|_| fault("is no signature"))?;

@@ -36,6 +36,7 @@ pub(in crate::cli) enum Verb {
     /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
     Import(import::Import),
     /// Convert a card, preset, lorebook or script file of one program to the format of another.
+    #[command(visible_alias = "export")]
     Convert(convert::Convert),
     /// Print the JSON Schema of a kind of rule file.
     Schema(schema::Schema),

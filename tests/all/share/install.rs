@@ -40,7 +40,7 @@ fn files_folders_and_addresses_are_installed() {
     folder.run(&["list", "--locked"]).done();
     folder.run(&["install", "./nowhere"]).refused(2, "file.missing", &["nowhere"]);
     folder.run(&["install", "nowhere"]).refused(2, "share.unmet", &["not found"]);
-    folder.run(&["install", "dark@x"]).refused(2, "pack.version", &["range"]);
+    folder.run(&["install", "dark@one"]).refused(2, "pack.version", &["range"]);
     folder.run(&["install", &folder.at("site/index.json")]).refused(1, "share.archive", &["not an archive"]);
 }
 

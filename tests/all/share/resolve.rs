@@ -60,7 +60,10 @@ fn what_cannot_be_had_is_said_with_who_asks() {
         ("engine", "9.0.0", &[]),
     ];
     let conflict = chosen(world, &["a", "b"]).unwrap_err();
-    assert!(conflict.starts_with("pack.version: no release of `low` fits") && conflict.contains("`a`") && conflict.contains("`b`"), "{conflict}");
+    assert!(
+        conflict.starts_with("pack.version: no release of `low` fits") && conflict.contains("`a`") && conflict.contains("`b`"),
+        "{conflict}"
+    );
     let missing = chosen(world, &["gone"]).unwrap_err();
     assert!(missing.starts_with("share.unmet: `nowhere` is needed by `gone` 1.0.0"), "{missing}");
     let range = chosen(world, &["far"]).unwrap_err();

@@ -119,7 +119,11 @@ fn spec(text: &str, policy: &Policy) -> Result<Spec, Stop> {
         return Err(Stop::could_not(Code::ShareUnmet, format!("`{text}` cannot be the name of a pack: it {why}"), "name a pack or a file"));
     }
     let range = range.map(VersionReq::parse).transpose().map_err(|error| {
-        Stop::could_not(Code::PackVersion, format!("the range of `{text}` cannot be read: {error}"), "for example `NAME@^1.2`, `NAME@=1.2.0`")
+        Stop::could_not(
+            Code::PackVersion,
+            format!("the range of `{text}` cannot be read: {error}"),
+            "for example `NAME@^1.2`, `NAME@=1.2.0`",
+        )
     })?;
     Ok(Spec::Name(Need { name: name.to_owned(), release: range }))
 }
@@ -167,7 +171,10 @@ pub(super) fn choose(
         let mut listed: Vec<Candidate<From>> = Vec::new();
         for (number, listing) in listings.iter().enumerate() {
             for entry in listing.index.packs.iter().filter(|entry| entry.name == name) {
-                let is_newer = here.as_ref().is_none_or(|here| !wants_newer || entry.release > here.release);
+                // releases for trial are not taken in passing, unless one of them is installed
+                let fits =
+                    |here: &Candidate<From>| entry.release > here.release && (entry.release.pre.is_empty() || !here.release.pre.is_empty());
+                let is_newer = here.as_ref().is_none_or(|here| !wants_newer || fits(here));
                 // the first index that has a release counts
                 if is_newer && !listed.iter().any(|other| other.release == entry.release) {
                     listed.push(Candidate {

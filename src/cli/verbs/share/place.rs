@@ -60,7 +60,8 @@ fn taken(home: &Home, name: &str) -> Option<Diagnostic> {
         return Some(Diagnostic::new(Code::ShareTaken, message).help(help));
     }
     shipped(name)?;
-    let message = format!("`{name}` is the name of a pack that is shipped with the program, and would stand in its place for all that extend it");
+    let message =
+        format!("`{name}` is the name of a pack that is shipped with the program, and would stand in its place for all that extend it");
     Some(Diagnostic::new(Code::ShareTaken, message).help("do not install it, unless you want just that: `--replace`"))
 }
 

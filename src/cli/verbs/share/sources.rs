@@ -151,7 +151,8 @@ impl Policy {
 
     /// What is said of the signature of a pack, or why it is refused.
     fn judged(&self, name: &str, manifest: &Manifest, signed: Option<(&[u8], &[u8])>, must: bool) -> Result<Judged, Stop> {
-        let verdict = signed.map(|(bytes, signature)| signature::verify(name, bytes, signature, &self.keys)).transpose().map_err(refused)?;
+        let verdict =
+            signed.map(|(bytes, signature)| signature::verify(name, bytes, signature, &self.keys)).transpose().map_err(refused)?;
         let who = format!("`{}` {}", manifest.name, manifest.release);
         let (what, help) = match verdict {
             Some(Verdict::By(key)) => return Ok(Judged { by: Some(key), remark: None }),
