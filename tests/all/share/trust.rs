@@ -114,6 +114,10 @@ fn tampered_archives_and_signatures_are_refused() {
     assert!(folder.names("home").is_empty());
     folder.write("noir-1.0.0.tapster.minisig", &signature);
     folder.run(&["install", &archive]).done();
+    // nobody signed it: it is installed, and that is said
+    folder.run(&["remove", "noir"]).done();
+    std::fs::remove_file(folder.path("noir-1.0.0.tapster.minisig")).unwrap();
+    assert!(folder.run(&["install", &archive]).done().err.contains("warning[share.unsigned]"));
     // a signature that the index promises, and that is gone
     folder.run(&["remove", "noir"]).done();
     folder.write("site/noir-1.0.0.tapster", &honest);
