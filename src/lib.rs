@@ -62,6 +62,11 @@ mod program;
 pub mod reading;
 #[cfg(not(feature = "unstable_machinery"))]
 mod reading;
+#[cfg(all(feature = "share", feature = "unstable_machinery"))]
+#[doc(hidden)]
+pub mod share;
+#[cfg(all(feature = "share", not(feature = "unstable_machinery")))]
+mod share;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
 pub mod syntax;

@@ -253,6 +253,16 @@ codes! {
     StoreNewer = "store.newer", Error, Elsewhere, "the tables of a database were made by a newer release";
     StoreTooLarge = "store.too_large", Error, Elsewhere, "a value is larger, or nested deeper, than a store accepts";
     StoreFailed = "store.failed", Error, Elsewhere, "a database refused a request for another reason";
+    // sharing packs
+    ShareArchive = "share.archive", Error, Elsewhere, "an archive of a pack is damaged or hostile, or a pack cannot be put into one";
+    ShareDigest = "share.digest", Error, Elsewhere, "a pack is not the one that a lock or an index names";
+    ShareSignature = "share.signature", Error, Elsewhere, "a signature or a key is missing, cannot be read, or does not fit";
+    ShareTaken = "share.taken", Error, Elsewhere, "a pack of this name is there already, or is still needed by another one";
+    ShareUnmet = "share.unmet", Error, Elsewhere, "a pack that is asked for cannot be found";
+    ShareUnreachable = "share.unreachable", Error, Elsewhere, "an index, an archive or a signature cannot be fetched";
+    ShareIndex = "share.index", Error, Elsewhere, "an index of packs, a lock or a file of trusted keys cannot be used";
+    ShareLeftOut = "share.left_out", Note, Elsewhere, "a file of a pack's folder is not part of its archive";
+    ShareUnsigned = "share.unsigned", Warning, Elsewhere, "an installed pack is not signed by a trusted key";
     // importing files of other programs
     ImportFormat = "import.format", Error, Elsewhere, "a file is not of a known format";
     ImportContainer = "import.container", Error, Elsewhere, "a container file is damaged or hostile";

@@ -260,7 +260,7 @@ impl Body for Arriving {
 
 /// TLS by `ring`, with the certificates of the system. If there are none, nothing is trusted, and the second value says
 /// why.
-fn tls() -> Result<(ClientConfig, Option<String>), rustls::Error> {
+pub(super) fn tls() -> Result<(ClientConfig, Option<String>), rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
     Ok(match Verifier::new(provider) {
@@ -272,7 +272,7 @@ fn tls() -> Result<(ClientConfig, Option<String>), rustls::Error> {
     })
 }
 
-fn address(text: &str) -> Result<Url, TransportError> {
+pub(super) fn address(text: &str) -> Result<Url, TransportError> {
     let wrong = |why: &str| unsent("address", format!("the address of the provider {why}; set a base URL such as https://host/v1"));
     if text.is_empty() {
         return Err(wrong("is not known"));
@@ -298,11 +298,11 @@ fn is_below(url: &Url, base: &Url) -> bool {
     url.origin() == base.origin() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
 }
 
-fn unsent(code: &'static str, message: impl Into<String>) -> TransportError {
+pub(super) fn unsent(code: &'static str, message: impl Into<String>) -> TransportError {
     TransportError { code, message: message.into(), unsent: true }
 }
 
-fn timeout(message: String) -> TransportError {
+pub(super) fn timeout(message: String) -> TransportError {
     TransportError { code: "timeout", message, unsent: false }
 }
 
@@ -320,7 +320,7 @@ fn is_tls(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// What happened, without addresses, which may hold secrets.
-fn told(error: reqwest::Error, host: &str, when: &str) -> TransportError {
+pub(super) fn told(error: reqwest::Error, host: &str, when: &str) -> TransportError {
     let error = error.without_url();
     let connecting = error.is_connect();
     let mut causes: Vec<String> = Vec::new();

@@ -13,6 +13,8 @@ mod cleaned;
 mod config;
 mod error;
 #[cfg(feature = "run")]
+pub mod fetch;
+#[cfg(feature = "run")]
 pub mod http;
 pub mod keys;
 mod left;

@@ -12,6 +12,15 @@ use tapster::{Ruleset, Scene};
 
 /// Codes that have no file here, and where they are tested.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("share.archive", "tests/all/share/archive.rs: it takes an archive"),
+    ("share.digest", "tests/all/share/install.rs: it takes installed packs"),
+    ("share.signature", "tests/all/share/trust.rs: it takes a signature"),
+    ("share.taken", "tests/all/share/install.rs: it takes installed packs"),
+    ("share.unmet", "tests/all/share/install.rs: it takes an index"),
+    ("share.unreachable", "tests/all/share/install.rs: it takes a server"),
+    ("share.index", "tests/all/share/install.rs: it takes an index"),
+    ("share.left_out", "tests/all/share/archive.rs: it takes a folder on disk"),
+    ("share.unsigned", "tests/all/share/trust.rs: it takes an archive"),
     ("operation.failed", "cli/tests/program/living_world.rs: it takes a store"),
     ("operation.waiting", "cli/tests/program/living_world.rs: a build that waits"),
     ("artifact.refused", "tests/all/session.rs: it takes a store"),

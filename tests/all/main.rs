@@ -46,6 +46,7 @@ mod runner;
 mod scripts;
 mod sending;
 mod session;
+mod share;
 mod shipped;
 mod stacks;
 mod store;

@@ -11,6 +11,7 @@ pub(in crate::cli) mod previous;
 pub(in crate::cli) mod role;
 pub(in crate::cli) mod scene;
 pub(in crate::cli) mod session;
+pub(in crate::cli) mod shared;
 pub(in crate::cli) mod store;
 pub(in crate::cli) mod templated;
 pub(in crate::cli) mod tools;

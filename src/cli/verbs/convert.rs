@@ -24,7 +24,8 @@ use crate::cli::verbs::fields;
   tapster convert book.json --to PACK > book-for-it.json
   tapster convert card.png --to PACK --report        what becomes of each field
   tapster convert preset.json --to PACK --out preset-for-it.json
-  tapster convert card.json --to PACK --out card.png --picture portrait.png")]
+  tapster convert card.json --to PACK --out card.png --picture portrait.png
+  tapster export imported.json --to PACK            the JSON of `tapster import`, changed or not, as a file again")]
 pub(in crate::cli) struct Convert {
     /// A PNG or CHARX card, a packed module or preset, or a JSON file; `-` is standard input.
     file: PathBuf,

@@ -18,6 +18,7 @@ mod options;
 mod packs;
 mod schema;
 mod serve;
+mod share;
 mod template;
 mod turn;
 
@@ -43,6 +44,7 @@ pub(in crate::cli) enum Verb {
     /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
     Import(import::Import),
     /// Convert a card, preset, lorebook or script file of one program to the format of another.
+    #[command(visible_alias = "export")]
     Convert(convert::Convert),
     /// Print the JSON Schema of a kind of rule file.
     Schema(schema::Schema),
@@ -66,6 +68,24 @@ pub(in crate::cli) enum Verb {
     Packs(packs::Packs),
     /// Show what a pack brings along: capabilities, scripts, regular expressions, limits, files.
     Audit(audit::Audit),
+    /// Make the archive of a pack, for others to install.
+    Pack(share::pack::Pack),
+    /// Install packs: from an archive, a folder, an address, or by name from an index.
+    Install(share::install::Install),
+    /// Take newer releases of installed packs.
+    Update(share::update::Update),
+    /// Remove installed packs.
+    Remove(share::remove::Remove),
+    /// List installed packs, and whether they are as they were installed.
+    List(share::list::List),
+    /// Find packs in an index.
+    Search(share::index::Search),
+    /// Write the index of a folder of archives.
+    Index(share::index::MakeIndex),
+    /// Sign the archive of a pack.
+    Sign(share::keys::Sign),
+    /// Make keys, and say whose signatures are trusted.
+    Keys(share::keys::Keys),
 }
 
 impl Verb {
@@ -91,6 +111,15 @@ impl Verb {
             Verb::Serve(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
             Verb::Audit(verb) => verb.run(show),
+            Verb::Pack(verb) => verb.run(show),
+            Verb::Install(verb) => verb.run(show),
+            Verb::Update(verb) => verb.run(show),
+            Verb::Remove(verb) => verb.run(show),
+            Verb::List(verb) => verb.run(show),
+            Verb::Search(verb) => verb.run(show),
+            Verb::Index(verb) => verb.run(show),
+            Verb::Sign(verb) => verb.run(show),
+            Verb::Keys(verb) => verb.run(show),
         }
     }
 }

@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("session", &["diag", "model", "store", "artifact", "pack", "engine", "assemble"]),
     ("run", &["diag", "model", "text", "reading", "pack", "engine", "assemble", "emit", "session"]),
     ("import", &["diag"]),
+    ("share", &["diag"]),
 ];
 
 /// Files over 500 lines, and why they stay whole.

@@ -1,0 +1,183 @@
+//! Files of packs that are shared: those of a folder, of an archive, and those at an address.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::diag::{Code, Diagnostic};
+use crate::run::fetch;
+use crate::share::archive::{MAX_FILE, MAX_FILES};
+use crate::share::{self, Fault, Member, names};
+
+use crate::cli::stop::{Exit, Stop};
+use crate::cli::waiting::wait;
+
+/// Most entries of a folder that are looked at.
+const MAX_ENTRIES: usize = 20_000;
+/// What files without rules are called that go along: whatever follows.
+const ALONG: &[&str] = &["readme", "license", "licence", "copying", "notice", "changelog", "authors"];
+
+/// A file that stays out of an archive, and why.
+pub(in crate::cli) struct LeftOut {
+    pub(in crate::cli) path: String,
+    pub(in crate::cli) why: &'static str,
+}
+
+/// The end of a verb because of something that is refused: 2 if it is not there, else 1.
+pub(in crate::cli) fn refused(fault: Fault) -> Stop {
+    let missing = fault.code.known().is_some_and(|c| matches!(c, Code::ShareUnmet | Code::ShareUnreachable | Code::FileMissing));
+    Stop::new(if missing { Exit::CouldNot } else { Exit::No }, *fault)
+}
+
+/// The files of a pack's folder that are shared, and those that are not. Links are not followed.
+pub(in crate::cli) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOut>), Stop> {
+    let (mut files, mut left) = (Vec::new(), Vec::new());
+    let mut open = vec![String::new()];
+    let mut entries = 0;
+    while let Some(inside) = open.pop() {
+        let at = folder.join(&inside);
+        let list = std::fs::read_dir(&at).map_err(|error| unreadable(&at, &error))?;
+        for entry in list.flatten() {
+            entries += 1;
+            if entries > MAX_ENTRIES {
+                let message = format!("`{}` has more than {MAX_ENTRIES} entries", folder.display());
+                return Err(Stop::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
+            }
+            let name = entry.file_name();
+            let path = format!("{inside}{}", name.to_string_lossy());
+            let mut leave = |why| left.push(LeftOut { path: path.clone(), why });
+            let Some(name) = name.to_str() else {
+                leave("its name is not UTF-8");
+                continue;
+            };
+            let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), &error))?;
+            if name.starts_with('.') {
+                leave("it is hidden");
+            } else if kind.is_symlink() {
+                leave("it is a link");
+            } else if kind.is_dir() && path.split('/').count() > names::MAX_FOLDERS {
+                leave("it is nested deeper than 16 folders");
+            } else if kind.is_dir() {
+                open.push(format!("{path}/"));
+            } else if !kind.is_file() {
+                leave("it is not a regular file");
+            } else if !is_shared(&path) {
+                leave("it is neither rules, nor a script, a template or a text about the pack");
+            } else {
+                if files.len() >= MAX_FILES {
+                    let message = format!("`{}` has more than {MAX_FILES} files", folder.display());
+                    return Err(Stop::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
+                }
+                files.push((path, bounded(&entry.path(), MAX_FILE)?));
+            }
+        }
+    }
+    files.sort();
+    left.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok((files, left))
+}
+
+/// Whether a file is a part of a pack for those who install it.
+fn is_shared(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let ending = |ending: &&str| name.ends_with(*ending);
+    [".toml", ".json", ".rhai", ".md", ".txt"].iter().any(|e| ending(&e))
+        || path.split('/').rev().skip(1).any(|folder| folder == "templates")
+        || ALONG.iter().any(|along| name.starts_with(along))
+}
+
+/// The digest of a pack in a folder: that of its archive.
+pub(in crate::cli) fn digest_of(folder: &Path) -> Result<String, Stop> {
+    let (files, _) = files_of(folder)?;
+    Ok(share::digest(&share::pack(files).map_err(refused)?))
+}
+
+/// The bytes of a file, at most `limit`.
+pub(in crate::cli) fn bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Stop> {
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut bytes));
+    match read {
+        Err(error) => Err(unreadable(path, &error)),
+        Ok(_) if bytes.len() > limit => {
+            let message = format!("`{}` is larger than {limit} bytes", path.display());
+            Err(Stop::could_not(Code::FileTooLarge, message, "name another file, or split it"))
+        }
+        Ok(_) => Ok(bytes),
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Stop {
+    let why = if error.kind() == std::io::ErrorKind::NotFound { "there is no such file or folder".to_owned() } else { error.to_string() };
+    Stop::could_not(Code::FileMissing, format!("`{}` cannot be read: {why}", path.display()), "check the path and its permissions")
+}
+
+/// Where a file lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) enum Place {
+    Path(PathBuf),
+    Url(String),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Path(path) => write!(f, "{}", path.display().to_string().replace('\\', "/")),
+            Place::Url(url) => f.write_str(url),
+        }
+    }
+}
+
+impl Place {
+    /// What a person or a lock wrote.
+    pub(in crate::cli) fn typed(text: &str) -> Self {
+        if text.starts_with("file:") {
+            return fetch::file_of(text).map_or_else(|| Place::Path(text.into()), Place::Path);
+        }
+        if is_url(text) { Place::Url(text.to_owned()) } else { Place::Path(text.into()) }
+    }
+
+    /// A file beside this one.
+    pub(in crate::cli) fn beside(&self, file: &str) -> Self {
+        match self {
+            Place::Path(path) => Place::Path(path.parent().unwrap_or(Path::new("")).join(file)),
+            Place::Url(url) => Place::Url(format!("{}/{file}", url.rsplit_once('/').map_or(url.as_str(), |(folder, _)| folder))),
+        }
+    }
+
+    /// The same place with something behind its name.
+    pub(in crate::cli) fn with(&self, ending: &str) -> Self {
+        match self {
+            Place::Path(path) => {
+                let mut name = path.clone().into_os_string();
+                name.push(ending);
+                Place::Path(name.into())
+            }
+            Place::Url(url) => Place::Url(format!("{url}{ending}")),
+        }
+    }
+
+    /// The bytes there, at most `limit`; `None` if there is nothing.
+    pub(in crate::cli) fn get(&self, limit: usize) -> Result<Option<Vec<u8>>, Stop> {
+        match self {
+            Place::Path(path) if !path.exists() => Ok(None),
+            Place::Path(path) => bounded(path, limit).map(Some),
+            Place::Url(url) => wait(fetch::fetch(url, limit, fetch::timeouts())).map_err(|error| {
+                let help = "check the address and the connection; nothing was changed";
+                let message = format!("`{}` cannot be fetched: {}", share::shown(url), share::shown(&error.message));
+                refused(Diagnostic::new(Code::ShareUnreachable, message).help(help).into())
+            }),
+        }
+    }
+
+    /// The bytes there, which must be there.
+    pub(in crate::cli) fn need(&self, limit: usize) -> Result<Vec<u8>, Stop> {
+        self.get(limit)?.ok_or_else(|| {
+            let message = format!("there is nothing at `{}`", share::shown(&self.to_string()));
+            refused(Diagnostic::new(Code::ShareUnreachable, message).help("check the path or the address").into())
+        })
+    }
+}
+
+/// Whether a text is an address of the web.
+pub(in crate::cli) fn is_url(text: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))
+}

@@ -1,0 +1,138 @@
+//! `tapster index` writes the index of a folder of archives, `tapster search` reads one.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::diag::{Code, Diagnostic};
+use crate::share::archive::MAX_ARCHIVE;
+use crate::share::index::{FILE, is_own_name};
+use crate::share::signature::ENDING as SIGNATURE;
+use crate::share::{self, ENDING, Entry, Index, Manifest, file_name};
+
+use crate::cli::inputs::files::write_file;
+use crate::cli::inputs::shared::{bounded, refused};
+use crate::cli::layout::{one_line, table};
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+
+use super::sources::Sources;
+
+/// Most archives of one folder, and most folders inside each other.
+const MAX_ARCHIVES: usize = 20_000;
+const MAX_DEPTH: usize = 8;
+
+/// Write `index.json` for a folder of archives. Put the folder on any web server, or into a git repository that is
+/// served: that is all that `tapster install NAME --index` needs.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster index site/packs
+  tapster install my-pack --index site/packs")]
+pub(in crate::cli) struct MakeIndex {
+    /// The folder; archives in folders below it are found too.
+    folder: PathBuf,
+}
+
+impl MakeIndex {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let mut entries: Vec<Entry> = Vec::new();
+        for file in archives(&self.folder)? {
+            let path = self.folder.join(&file);
+            let bytes = bounded(&path, MAX_ARCHIVE)?;
+            let name = path.display().to_string();
+            let manifest = Manifest::of(&name, &share::unpack(&name, &bytes).map_err(refused)?).map_err(refused)?;
+            let no = |message: String, help: String| Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareIndex, message).help(help)));
+            if !is_own_name(&file, &manifest) {
+                let help = format!("rename it to `{}`, as `tapster pack` calls it", file_name(&manifest.name, &manifest.release));
+                return no(format!("`{name}` has another name than its pack"), help);
+            }
+            if let Some(other) = entries.iter().find(|e| (&e.name, &e.release) == (&manifest.name, &manifest.release)) {
+                let message = format!("`{}` and `{file}` are one release of `{}`", other.file, manifest.name);
+                return no(message, "remove one of them, or raise the `release` of the newer one".to_owned());
+            }
+            let signed = path.with_file_name(format!("{}{SIGNATURE}", path.file_name().unwrap_or_default().to_string_lossy())).is_file();
+            entries.push(Entry::of(&manifest, file, &bytes, signed));
+        }
+        let index = Index::new(entries);
+        let out = self.folder.join(FILE);
+        write_file(&out, index.write())?;
+        show.result(&format!("{}: {} releases\n", out.display(), index.packs.len()));
+        Ok(Exit::Done)
+    }
+}
+
+/// The archives below a folder, as paths from it, sorted. Links are not followed.
+fn archives(folder: &Path) -> Result<Vec<String>, Stop> {
+    let (mut open, mut found) = (vec![(String::new(), 0)], Vec::new());
+    while let Some((inside, depth)) = open.pop() {
+        let at = folder.join(&inside);
+        let list = std::fs::read_dir(&at).map_err(|error| {
+            Stop::could_not(Code::FileMissing, format!("`{}` cannot be read: {error}", at.display()), "name a folder of archives")
+        })?;
+        for entry in list.flatten() {
+            let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
+            let path = format!("{inside}{name}");
+            if name.starts_with('.') {
+                continue;
+            }
+            if kind.is_dir() && depth < MAX_DEPTH {
+                open.push((format!("{path}/"), depth + 1));
+            } else if kind.is_file() && name.ends_with(&format!(".{ENDING}")) {
+                found.push(path);
+            }
+            if found.len() > MAX_ARCHIVES {
+                let message = format!("`{}` holds more than {MAX_ARCHIVES} archives", folder.display());
+                return Err(Stop::could_not(Code::FileTooLarge, message, "split it into several indexes"));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Find packs in an index: those whose name, description or authors have all the words.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster search noir detective --index https://example.org/packs
+  TAPSTER_INDEX=https://example.org/packs tapster search
+  tapster search --all my-pack --index ../packs        every release
+
+Exit codes: 0 found, 1 nothing is found, 2 it could not run.")]
+pub(in crate::cli) struct Search {
+    /// The words; without them, all packs are listed.
+    words: Vec<String>,
+    #[command(flatten)]
+    sources: Sources,
+    /// List every release, and not the newest of each pack only.
+    #[arg(long)]
+    all: bool,
+}
+
+impl Search {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let listings = self.sources.indexes(show)?;
+        if listings.is_empty() {
+            let help = "name one with `--index URL`, or in the environment: `TAPSTER_INDEX`";
+            return Err(Stop::could_not(Code::ShareUnmet, "there is no index to search", help));
+        }
+        let words: Vec<String> = self.words.iter().map(|word| word.to_lowercase()).collect();
+        let mut found: Vec<(&Entry, String)> = Vec::new();
+        for listing in &listings {
+            for entry in listing.index.packs.iter().filter(|entry| entry.has(&words)) {
+                // the newest release of a pack comes first
+                if self.all || !found.iter().any(|(other, _)| other.name == entry.name) {
+                    found.push((entry, listing.place.to_string()));
+                }
+            }
+        }
+        if show.is_json() {
+            show.json(&json!(found.iter().map(|(entry, index)| json!({ "index": index, "pack": entry })).collect::<Vec<_>>()));
+        } else {
+            let signed = |entry: &Entry| if entry.signed { "signed" } else { "" }.to_owned();
+            let row = |entry: &Entry| vec![one_line(&entry.name), entry.release.to_string(), signed(entry), one_line(&entry.about)];
+            show.result(&table(&found.iter().map(|(entry, _)| row(entry)).collect::<Vec<_>>()));
+        }
+        Ok(if found.is_empty() { Exit::No } else { Exit::Done })
+    }
+}

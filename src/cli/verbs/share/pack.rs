@@ -1,0 +1,103 @@
+//! `tapster pack`: the archive of a pack.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::diag::{Code, Diagnostic, Report, Sources};
+use crate::pack::files::{is_pack, parent};
+use crate::pack::{Ruleset, Schemas, Start, load_cases};
+use crate::share::{self, Manifest, file_name};
+
+use crate::cli::inputs::files::write_file;
+use crate::cli::inputs::library::shelf;
+use crate::cli::inputs::shared::{LeftOut, files_of, refused};
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+
+use super::keys::sign_file;
+
+/// Most files that are named one by one as left out.
+const MAX_NAMED: usize = 20;
+
+/// Make the archive of a pack, `NAME-RELEASE.tapster`, which others install with `tapster install`.
+///
+/// The pack is checked first, with everything that it extends. The same files give the same bytes on every machine.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster pack my-pack
+  tapster pack my-pack --out site/my-pack.tapster
+  tapster pack my-pack --sign ~/tapster.key      with a signature beside it
+
+Exit codes: 0 done, 1 the pack has mistakes or cannot be shared, 2 it could not run.")]
+pub(in crate::cli) struct Pack {
+    /// The folder of the pack.
+    folder: PathBuf,
+    /// Where the archive is written: a file, or a folder that exists [default: NAME-RELEASE.tapster here].
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Sign the archive with this secret key.
+    #[arg(long, value_name = "KEY")]
+    sign: Option<PathBuf>,
+}
+
+impl Pack {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        if !is_pack(&self.folder) {
+            let message = format!("`{}` is not the folder of a pack", self.folder.display());
+            return Err(Stop::could_not(Code::PackMissing, message, "name a folder with a `pack.toml`"));
+        }
+        checked(&self.folder, show)?;
+        let (files, left) = files_of(&self.folder)?;
+        let manifest = Manifest::of(&self.folder.display().to_string(), &files).map_err(refused)?;
+        let count = files.len();
+        let bytes = share::pack(files).map_err(refused)?;
+        let own = file_name(&manifest.name, &manifest.release);
+        let out = match &self.out {
+            Some(out) if out.is_dir() => out.join(&own),
+            Some(out) => out.clone(),
+            None => PathBuf::from(&own),
+        };
+        write_file(&out, &bytes)?;
+        show.report(&told(&left), &Sources::default());
+        let digest = share::digest(&bytes);
+        let signature = self.sign.as_deref().map(|key| sign_file(&out, &bytes, key, show)).transpose()?;
+        if show.is_json() {
+            let signature = signature.map(|path| path.display().to_string());
+            show.json(&json!({
+                "file": out.display().to_string(), "name": manifest.name, "release": manifest.release.to_string(), "digest": digest,
+                "bytes": bytes.len(), "files": count, "signature": signature,
+                "left_out": left.iter().map(|l| json!({ "path": l.path, "why": l.why })).collect::<Vec<_>>(),
+            }));
+            return Ok(Exit::Done);
+        }
+        show.result(&format!("{}: {count} files, {} bytes, {digest}\n", out.display(), bytes.len()));
+        if let Some(signature) = signature {
+            show.result(&format!("{}\n", signature.display()));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Refuses a pack that has mistakes.
+fn checked(folder: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    show.near.extend(parent(folder));
+    let library = shelf(show);
+    let start = Start::Folder(folder.to_owned());
+    let (report, sources) = load_cases(&start, &library, Schemas::shipped());
+    if report.has_errors() {
+        return Err(Stop::report(Exit::No, report, sources));
+    }
+    Ruleset::load(&start, &[], &library).map(|_| ()).map_err(Stop::rejected)
+}
+
+/// What an archive does not hold.
+fn told(left: &[LeftOut]) -> Report {
+    let note = |l: &LeftOut| Diagnostic::new(Code::ShareLeftOut, format!("`{}` is left out: {}", share::shown(&l.path), l.why));
+    let mut report: Report = left.iter().take(MAX_NAMED).map(note).collect();
+    if let Some(more) = left.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+        report.push(Diagnostic::new(Code::ShareLeftOut, format!("{more} more files are left out; `--format json` names all")));
+    }
+    report
+}

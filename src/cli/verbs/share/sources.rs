@@ -1,0 +1,189 @@
+//! Where packs come from: indexes, archives, signatures, and what is done about those who are not trusted.
+
+use clap::Args;
+
+use crate::diag::{Code, Diagnostic};
+use crate::share::archive::MAX_ARCHIVE;
+use crate::share::index::{self, Entry, Index, MAX_INDEX};
+use crate::share::signature::{self, ENDING, MAX_SIGNATURE, Trusted, Verdict};
+use crate::share::{self, Locked, Manifest, Member};
+
+use crate::cli::inputs::shared::{Place, refused};
+use crate::cli::layout::one_line;
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+
+use super::keys::{keyring, typed_key};
+use super::shelf::packed;
+
+/// Where packs are searched by name, and whose packs are taken.
+#[derive(Debug, Clone, Default, Args)]
+pub(in crate::cli) struct Sources {
+    /// An index of packs: the address or folder of an `index.json` [default: those that `TAPSTER_INDEX` names, between
+    /// spaces].
+    #[arg(long, value_name = "URL|DIR")]
+    pub(super) index: Vec<String>,
+    /// Trust packs that are signed with this key too: a public key, or the file that it is in.
+    #[arg(long, value_name = "KEY")]
+    trust: Vec<String>,
+    /// Refuse packs that are not signed by a trusted key.
+    #[arg(long)]
+    require_signature: bool,
+}
+
+/// An index that was read, and where it lies.
+pub(super) struct Listing {
+    /// As it was named.
+    pub(super) named: String,
+    pub(super) place: Place,
+    pub(super) index: Index,
+}
+
+/// A pack on its way into the folder.
+#[derive(Debug, Clone)]
+pub(super) struct Brought {
+    pub(super) manifest: Manifest,
+    pub(super) files: Vec<Member>,
+    /// What the lock will say of it.
+    pub(super) locked: Locked,
+    /// Who signed it, for people.
+    pub(super) signer: Option<String>,
+    /// What is said of it while it is installed.
+    pub(super) remark: Option<Diagnostic>,
+}
+
+/// Which signatures are wanted.
+pub(super) struct Policy {
+    keys: Vec<Trusted>,
+    required: bool,
+}
+
+impl Sources {
+    /// Reads the keys that are trusted.
+    pub(super) fn policy(&self, show: &Show<'_, '_>) -> Result<Policy, Stop> {
+        let mut keys = keyring(show)?.keys;
+        for key in &self.trust {
+            let key = typed_key(key)?;
+            if !keys.iter().any(|known| known.key == key) {
+                keys.push(Trusted { name: "the key of `--trust`".to_owned(), key });
+            }
+        }
+        Ok(Policy { keys, required: self.require_signature })
+    }
+
+    /// The names of the indexes.
+    pub(super) fn named(&self, show: &Show<'_, '_>) -> Vec<String> {
+        if !self.index.is_empty() {
+            return self.index.clone();
+        }
+        let named = (show.io.env)("TAPSTER_INDEX").unwrap_or_default();
+        named.to_string_lossy().split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Reads the indexes.
+    pub(super) fn indexes(&self, show: &Show<'_, '_>) -> Result<Vec<Listing>, Stop> {
+        self.named(show).iter().map(|named| listing(named)).collect()
+    }
+}
+
+/// Reads an index: a file that ends in `.json`, or the folder of an `index.json`.
+pub(super) fn listing(named: &str) -> Result<Listing, Stop> {
+    let place = Place::typed(named);
+    let place = if named.ends_with(".json") {
+        place
+    } else {
+        match place {
+            Place::Path(folder) => Place::Path(folder.join(index::FILE)),
+            Place::Url(url) => Place::Url(format!("{}/{}", url.trim_end_matches('/'), index::FILE)),
+        }
+    };
+    let bytes = place.need(MAX_INDEX)?;
+    let index = Index::read(&place.to_string(), &bytes).map_err(refused)?;
+    Ok(Listing { named: named.to_owned(), place, index })
+}
+
+impl Policy {
+    /// A pack from an archive at a place.
+    pub(super) fn archive(&self, place: &Place) -> Result<Brought, Stop> {
+        let bytes = place.need(MAX_ARCHIVE)?;
+        self.brought(place, &bytes, false)
+    }
+
+    /// A pack from a folder.
+    pub(super) fn folder(&self, folder: &std::path::Path) -> Result<Brought, Stop> {
+        let bytes = packed(folder)?;
+        let place = Place::Path(folder.to_owned());
+        let name = place.to_string();
+        let files = share::unpack(&name, &bytes).map_err(refused)?;
+        let manifest = Manifest::of(&name, &files).map_err(refused)?;
+        let verdict = self.judged(&name, &manifest, None, false)?;
+        Ok(brought(place, &bytes, files, manifest, verdict))
+    }
+
+    /// A release that an index names.
+    pub(super) fn listed(&self, listing: &Listing, entry: &Entry) -> Result<Brought, Stop> {
+        let place = listing.place.beside(&entry.file);
+        let bytes = place.need(MAX_ARCHIVE.min(usize::try_from(entry.size).unwrap_or(usize::MAX)))?;
+        let wrong = |what: &str| {
+            let message = format!("`{place}` {what} in `{}`", listing.place);
+            let help = "nothing was installed; tell whoever keeps the index, who runs `tapster index` after every change";
+            refused(Diagnostic::new(Code::ShareDigest, message).help(help).into())
+        };
+        if share::digest(&bytes) != entry.digest {
+            return Err(wrong("has another digest than"));
+        }
+        let mut brought = self.brought(&place, &bytes, entry.signed)?;
+        if !entry.fits(&brought.manifest) {
+            return Err(wrong("says something else of its name, release or what it extends than"));
+        }
+        brought.locked.index = Some(listing.named.clone());
+        Ok(brought)
+    }
+
+    fn brought(&self, place: &Place, bytes: &[u8], must: bool) -> Result<Brought, Stop> {
+        let name = place.to_string();
+        let files = share::unpack(&name, bytes).map_err(refused)?;
+        let manifest = Manifest::of(&name, &files).map_err(refused)?;
+        let signature = place.with(ENDING).get(MAX_SIGNATURE)?;
+        let verdict = self.judged(&name, &manifest, signature.as_deref().map(|s| (bytes, s)), must)?;
+        Ok(brought(place.clone(), bytes, files, manifest, verdict))
+    }
+
+    /// What is said of the signature of a pack, or why it is refused.
+    fn judged(&self, name: &str, manifest: &Manifest, signed: Option<(&[u8], &[u8])>, must: bool) -> Result<Judged, Stop> {
+        let verdict =
+            signed.map(|(bytes, signature)| signature::verify(name, bytes, signature, &self.keys)).transpose().map_err(refused)?;
+        let who = format!("`{}` {}", manifest.name, manifest.release);
+        let (what, help) = match verdict {
+            Some(Verdict::By(key)) => return Ok(Judged { by: Some(key), remark: None }),
+            Some(Verdict::Unknown(id)) => (
+                format!("{who} is signed by key {id}, which is not trusted"),
+                "get the public key from its owner, and trust it: `tapster keys trust KEY --name NAME`",
+            ),
+            None if must => (format!("{who} is signed as the index says, and its signature is gone"), "tell whoever keeps the index"),
+            None => (format!("{who} is not signed"), "ask whoever made the pack to sign it: `tapster sign`"),
+        };
+        if self.required || (must && signed.is_none()) {
+            return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, what).help(help)));
+        }
+        Ok(Judged { by: None, remark: Some(Diagnostic::new(Code::ShareUnsigned, what).help(help)) })
+    }
+}
+
+struct Judged {
+    by: Option<Trusted>,
+    remark: Option<Diagnostic>,
+}
+
+fn brought(place: Place, bytes: &[u8], files: Vec<Member>, manifest: Manifest, judged: Judged) -> Brought {
+    let locked = Locked {
+        name: manifest.name.clone(),
+        release: manifest.release.clone(),
+        digest: share::digest(bytes),
+        source: place.to_string(),
+        index: None,
+        signed_by: judged.by.as_ref().map(|key| key.key.clone()),
+    };
+    let signer = judged.by.map(|key| format!("{} ({})", one_line(&key.name), signature::key_id(&key.key)));
+    Brought { manifest, files, locked, signer, remark: judged.remark }
+}

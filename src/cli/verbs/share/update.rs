@@ -1,0 +1,134 @@
+//! `tapster update`: newer releases of installed packs.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+
+use crate::diag::{Code, Diagnostic};
+use crate::share::manifest::Need;
+use crate::share::resolve::Asked;
+
+use crate::cli::inputs::shared::Place;
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+
+use super::install::{choose, exactly, fetched, standing};
+use super::place::{line, put};
+use super::shelf::{Home, State, To};
+use super::sources::{Brought, Policy, Sources, listing};
+
+/// Take newer releases of installed packs: from the index by which they were installed, or those that `--index` names; a
+/// pack that came from a file, a folder or an address is got from there again. Older releases are never taken.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster update                        all packs that tapster.lock names
+  tapster update my-pack
+  tapster update my-pack --index ../packs
+
+Exit codes: 0 done, also if nothing is newer; 1 a pack is refused, 2 something is not found.")]
+pub(in crate::cli) struct Update {
+    /// The packs [default: all that `tapster.lock` names].
+    packs: Vec<String>,
+    #[command(flatten)]
+    to: To,
+    #[command(flatten)]
+    sources: Sources,
+    /// Replace packs whose files were changed since they were installed.
+    #[arg(long)]
+    replace: bool,
+}
+
+impl Update {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let mut home = self.to.open(show)?;
+        let policy = self.sources.policy(show)?;
+        let names: Vec<String> =
+            if self.packs.is_empty() { home.lock.packs.iter().map(|pack| pack.name.clone()).collect() } else { self.packs.clone() };
+        let mut indexes = self.sources.named(show);
+        let mut given = BTreeMap::new();
+        for name in &names {
+            let Some(row) = home.lock.get(name) else {
+                let message = format!("`{name}` is not in the lock of `{}`", home.folder.display());
+                return Err(Stop::could_not(Code::ShareUnmet, message, "`tapster list` lists the packs; `tapster install` installs one"));
+            };
+            if !self.replace && home.state(name)? == State::Changed {
+                let message = format!("the files of `{}` were changed since it was installed", home.folder.join(name).display());
+                let help = "keep the changes as an overlay or a pack that extends it; `--replace` throws them away";
+                return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareTaken, message).help(help)));
+            }
+            match &row.index {
+                Some(index) if !indexes.contains(index) && self.sources.index.is_empty() => indexes.push(index.clone()),
+                Some(_) => {}
+                None if !self.sources.index.is_empty() => {}
+                None => {
+                    if let Some(brought) = again(&home, name, &Place::typed(&row.source), &policy)? {
+                        given.insert(name.clone(), brought);
+                    }
+                }
+            }
+        }
+        let listings = indexes.iter().map(|named| listing(named)).collect::<Result<Vec<_>, _>>()?;
+        let asked = names.iter().map(|name| match given.get(name) {
+            Some(brought) => Asked { need: exactly(name, &brought.manifest.release), by: "you".to_owned() },
+            None => Asked { need: Need { name: name.clone(), release: None }, by: "you".to_owned() },
+        });
+        let mut asked: Vec<Asked> = asked.collect();
+        asked.extend(standing(&home, &names.iter().map(String::as_str).collect::<Vec<_>>()));
+        let chosen = choose(asked, &home, &given, &listings, &names)?;
+        let (packs, kept) = fetched(&chosen, given, &listings, &policy)?;
+        for pack in &packs {
+            same_hand(&home, pack)?;
+        }
+        let lines: Vec<String> = packs.iter().map(|pack| changed(pack, &home)).collect();
+        put(&mut home, packs, show)?;
+        show.result(&lines.concat());
+        for name in kept.iter().filter(|name| names.contains(name)) {
+            let release = home.lock.get(name).map(|row| row.release.to_string()).unwrap_or_default();
+            show.result(&format!("{name} {release} is the newest\n"));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn changed(pack: &Brought, home: &Home) -> String {
+    let text = line("updated", pack, home);
+    match home.lock.get(&pack.manifest.name) {
+        Some(row) => text.replacen("updated ", &format!("updated {} from {} to ", row.name, row.release), 1).replacen(
+            &format!("to {} ", pack.manifest.name),
+            "to ",
+            1,
+        ),
+        None => text.replacen("updated", "installed", 1),
+    }
+}
+
+/// A pack from where it came, if it is another one there now and not an older one.
+fn again(home: &Home, name: &str, place: &Place, policy: &Policy) -> Result<Option<Brought>, Stop> {
+    let brought = match place {
+        Place::Path(path) if path.is_dir() => policy.folder(path)?,
+        place => policy.archive(place)?,
+    };
+    let wrong = |what: String| {
+        let diagnostic = Diagnostic::new(Code::ShareDigest, format!("`{place}` {what}"));
+        Stop::new(Exit::No, diagnostic.help("`tapster install` installs another pack, `tapster install --replace` another release"))
+    };
+    if brought.manifest.name != name {
+        return Err(wrong(format!("is now the pack `{}`, and was `{name}`", brought.manifest.name)));
+    }
+    let Some(row) = home.lock.get(name) else { return Ok(None) };
+    if brought.manifest.release < row.release {
+        return Err(wrong(format!("has release {} of `{name}`, which is older than {}", brought.manifest.release, row.release)));
+    }
+    Ok(Some(brought).filter(|brought| brought.locked.digest != row.digest))
+}
+
+/// Refuses a release that is not signed by the key of the one that is installed.
+fn same_hand(home: &Home, pack: &Brought) -> Result<(), Stop> {
+    let before = home.lock.get(&pack.manifest.name).and_then(|row| row.signed_by.clone());
+    if before.is_none() || before == pack.locked.signed_by {
+        return Ok(());
+    }
+    let message = format!("the installed release of `{}` is signed by a key with which the new one is not", pack.manifest.name);
+    let help = "ask whoever made the pack; if it is right, remove the pack and install it again";
+    Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
+}

@@ -1,0 +1,104 @@
+//! The lock of a folder of installed packs: which release each is, what its files are, where it came from.
+
+use semver::Version;
+use serde::{Deserialize, Serialize};
+
+use super::index::is_digest;
+use super::manifest::name_complaint;
+use super::{Fault, shown};
+use crate::diag::{Code, Diagnostic};
+
+/// The name of its file.
+pub const FILE: &str = "tapster.lock";
+/// Largest lock, in bytes (4 MiB).
+pub const MAX_LOCK: usize = 4 << 20;
+
+const HEAD: &str = "# Written by `tapster install`, `tapster update` and `tapster remove`. Keep it with the packs.\n";
+
+/// One installed pack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locked {
+    /// The name of the pack.
+    pub name: String,
+    /// Its release.
+    pub release: Version,
+    /// The digest of its archive.
+    pub digest: String,
+    /// Where it came from: an address, or the path of a file or folder.
+    pub source: String,
+    /// The index that named it, where it was asked for by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<String>,
+    /// The key by which it is signed, if a trusted one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+}
+
+/// All installed packs of a folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    version: u64,
+    /// By name.
+    #[serde(default, rename = "pack")]
+    pub packs: Vec<Locked>,
+}
+
+impl Lock {
+    /// Reads a lock. `place` is what messages call it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(place: &str, text: &str) -> Result<Self, Fault> {
+        let fault = |what: String| -> Fault {
+            let help = "restore the file from your version control, or remove it and install the packs again";
+            Diagnostic::new(Code::ShareIndex, format!("`{}` {what}", shown(place))).help(help).into()
+        };
+        if text.len() > MAX_LOCK {
+            return Err(fault("is larger than 4 MiB".to_owned()));
+        }
+        let lock: Self = toml::from_str(text).map_err(|error| fault(format!("cannot be read as a lock: {}", shown(error.message()))))?;
+        if lock.version != 1 {
+            return Err(fault(format!("is a lock of version {}, and this program knows version 1", lock.version)));
+        }
+        for (at, pack) in lock.packs.iter().enumerate() {
+            if let Some(why) = name_complaint(&pack.name) {
+                return Err(fault(format!("names a pack `{}`, which {why}", shown(&pack.name))));
+            }
+            if !is_digest(&pack.digest) {
+                return Err(fault(format!("has no usable digest of `{}`", shown(&pack.name))));
+            }
+            if lock.packs.iter().take(at).any(|other| other.name == pack.name) {
+                return Err(fault(format!("has `{}` twice", shown(&pack.name))));
+            }
+        }
+        Ok(lock)
+    }
+
+    /// The text of the lock.
+    #[must_use]
+    pub fn write(&self) -> String {
+        let mut lock = self.clone();
+        lock.version = 1;
+        lock.packs.sort_by(|a, b| a.name.cmp(&b.name));
+        format!("{HEAD}{}", toml::to_string(&lock).unwrap_or_default())
+    }
+
+    /// The row of a pack.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Locked> {
+        self.packs.iter().find(|pack| pack.name == name)
+    }
+
+    /// Adds the row of a pack in place of an older one.
+    pub fn put(&mut self, pack: Locked) {
+        self.remove(&pack.name);
+        self.packs.push(pack);
+    }
+
+    /// Removes the row of a pack.
+    pub fn remove(&mut self, name: &str) {
+        self.packs.retain(|pack| pack.name != name);
+    }
+}

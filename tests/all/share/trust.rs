@@ -1,0 +1,132 @@
+//! Signatures: those of `minisign` are understood, and whatever does not fit is refused.
+
+use tapster::share::signature::{Trusted, Verdict, public_key, verify};
+
+use super::{Folder, bytes};
+
+const BASE: &str = "\"base\"";
+
+/// The public key of the author of minisign, as the documentation of `minisign` and its libraries use it.
+const KEY: &str = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
+/// Signatures of the four bytes `test`: with the hash, and without it as older versions made them.
+const PREHASHED: &str = "untrusted comment: signature from minisign secret key
+RUQf6LRCGA9i559r3g7V1qNyJDApGip8MfqcadIgT9CuhV3EMhHoN1mGTkUidF/z7SrlQgXdy8ofjb7bNJJylDOocrCo8KLzZwo=
+trusted comment: timestamp:1556193335\tfile:test
+y/rUw2y8/hOUYjZU71eHp/Wo1KZ40fGy2VJEDl34XMJM+TX48Ss/17u3IvIfbVR1FkZZSNCisQbuQY+bHwhEBg==
+";
+const LEGACY: &str = "untrusted comment: signature from minisign secret key
+RWQf6LRCGA9i59SLOFxz6NxvASXDJeRtuZykwQepbDEGt87ig1BNpWaVWuNrm73YiIiJbq71Wi+dP9eKL8OC351vwIasSSbXxwA=
+trusted comment: timestamp:1555779966\tfile:test
+QtKMXWyYcwdpZAlPF7tE2ENJkRd1ujvKjlj1m9RtHTBnZPa5WKU5uWRs5GoP5M/VqE81QFuMKI5k/SfNQUaOAA==
+";
+
+fn trusted() -> Vec<Trusted> {
+    vec![Trusted { name: "Frank".to_owned(), key: KEY.to_owned() }]
+}
+
+#[test]
+fn signatures_of_minisign_are_understood() {
+    for signature in [PREHASHED, LEGACY] {
+        let verdict = verify("test", b"test", signature.as_bytes(), &trusted()).unwrap();
+        assert!(matches!(verdict, Verdict::By(key) if key.name == "Frank"));
+        let fault = verify("test", b"Test", signature.as_bytes(), &trusted()).unwrap_err();
+        assert!(fault.message.contains("does not fit"), "{}", fault.message);
+        assert_eq!(verify("test", b"test", signature.as_bytes(), &[]).unwrap(), Verdict::Unknown("E7620F1842B4E81F".to_owned()));
+    }
+    assert_eq!(public_key(&format!("untrusted comment: minisign public key E7620F1842B4E81F\n{KEY}\n")).unwrap(), KEY);
+    for wrong in ["", "RWQ", "untrusted comment: x", &KEY.replace('R', "x")] {
+        assert!(public_key(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_changed_signature_is_refused() {
+    for at in 0..PREHASHED.len() {
+        let mut changed = PREHASHED.as_bytes().to_vec();
+        changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+        // the first line is a comment that nobody signs; the number of the key says only by whom it claims to be
+        let told = verify("test", b"test", &changed, &trusted());
+        let first = PREHASHED.find('\n').unwrap();
+        assert!(at < first || !matches!(told, Ok(Verdict::By(_))), "{at}: {told:?}");
+        assert!(verify("test", b"test", &PREHASHED.as_bytes()[..at], &trusted()).is_err() || at + 1 == PREHASHED.len(), "cut at {at}");
+    }
+    let short = PREHASHED.replace("y/rUw2y8/hOUYjZU71eHp/Wo1KZ40fGy2VJEDl34XMJM+TX48Ss/17u3IvIfbVR1FkZZSNCisQbuQY+bHwhEBg==", "AAAA");
+    assert!(verify("test", b"test", short.as_bytes(), &trusted()).is_err());
+    assert!(verify("test", b"test", &[0xFF; 100], &trusted()).is_err());
+}
+
+#[test]
+fn who_signed_a_pack_is_said_and_can_be_required() {
+    let folder = Folder::new();
+    let source = folder.pack("noir", "1.0.0", BASE);
+    let archive = folder.at("noir-1.0.0.tapster");
+    let password = [("TAPSTER_KEY_PASSWORD", "deep water")];
+    folder.run(&["keys", "new", &folder.at("mara")]).refused(2, "share.signature", &["TAPSTER_KEY_PASSWORD"]);
+    folder.run(&["keys", "new", &folder.at("mara"), "--no-password"]).done();
+    folder.run(&["keys", "new", &folder.at("mara"), "--no-password"]).refused(2, "share.taken", &["exists already"]);
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&folder.path("mara.key").metadata().unwrap().permissions()) & 0o777, 0o600);
+    // not signed
+    folder.run(&["pack", &source, "--out", &archive]).done();
+    folder.run(&["install", &archive, "--require-signature"]).refused(1, "share.signature", &["is not signed"]);
+    // signed, and nobody knows by whom
+    folder.run_with(&["sign", &archive, "--key", &folder.at("mara.key")], &password).done();
+    folder.run(&["install", &archive, "--require-signature"]).refused(1, "share.signature", &["not trusted"]);
+    assert!(folder.names("home").is_empty());
+    // trusted for once, and for good
+    let ran = folder.run(&["install", &archive, "--require-signature", "--trust", &folder.at("mara.pub")]).done();
+    assert!(ran.out.contains("signed by") && !ran.err.contains("warning"), "{}{}", ran.out, ran.err);
+    folder.run(&["remove", "noir"]).done();
+    folder.run(&["keys", "trust", &folder.at("mara.pub"), "--name", "Mara"]).done();
+    assert!(folder.run(&["keys", "list"]).done().out.contains("Mara"));
+    let ran = folder.run(&["install", &archive, "--require-signature"]).done();
+    assert!(ran.out.contains("signed by Mara"), "{}", ran.out);
+    assert!(folder.read("home/tapster.lock").contains("signed_by = \"RW"));
+    // the next release is by somebody else
+    folder.run(&["keys", "new", &folder.at("eve"), "--no-password"]).done();
+    folder.run(&["keys", "trust", &folder.at("eve.pub"), "--name", "Eve"]).done();
+    folder.pack("noir", "1.1.0", BASE);
+    folder.run(&["pack", &source, "--out", &archive, "--sign", &folder.at("eve.key")]).done();
+    folder.run(&["update", "noir"]).refused(1, "share.signature", &["with which the new one is not"]);
+    folder.run(&["keys", "distrust", "Eve"]).done();
+    folder.run(&["keys", "distrust", "Eve"]).refused(2, "share.signature", &["Eve"]);
+}
+
+#[test]
+fn tampered_archives_and_signatures_are_refused() {
+    let folder = Folder::new();
+    let source = folder.pack("noir", "1.0.0", BASE);
+    let archive = folder.at("noir-1.0.0.tapster");
+    folder.run(&["keys", "new", &folder.at("mara"), "--no-password"]).done();
+    folder.run(&["keys", "trust", &folder.at("mara.pub"), "--name", "Mara"]).done();
+    folder.run(&["pack", &source, "--out", &archive, "--sign", &folder.at("mara.key")]).done();
+    let signature = folder.read("noir-1.0.0.tapster.minisig");
+    // another pack under the name and signature of this one: refused also where no signature is required
+    let honest = bytes(&folder.path("noir-1.0.0.tapster"));
+    folder.write("src/noir/README.md", "evil");
+    folder.run(&["pack", &source, "--out", &archive]).done();
+    folder.run(&["install", &archive]).refused(1, "share.signature", &["does not fit", "noir-1.0.0.tapster"]);
+    folder.write("noir-1.0.0.tapster", &honest);
+    folder.write("noir-1.0.0.tapster.minisig", signature.replace("release:1.0.0", "release:9.0.0"));
+    folder.run(&["install", &archive]).refused(1, "share.signature", &["does not fit"]);
+    folder.write("noir-1.0.0.tapster.minisig", "nonsense");
+    folder.run(&["install", &archive]).refused(1, "share.signature", &["is no signature"]);
+    assert!(folder.names("home").is_empty());
+    folder.write("noir-1.0.0.tapster.minisig", &signature);
+    folder.run(&["install", &archive]).done();
+    // nobody signed it: it is installed, and that is said
+    folder.run(&["remove", "noir"]).done();
+    std::fs::remove_file(folder.path("noir-1.0.0.tapster.minisig")).unwrap();
+    assert!(folder.run(&["install", &archive]).done().err.contains("warning[share.unsigned]"));
+    // a signature that the index promises, and that is gone
+    folder.run(&["remove", "noir"]).done();
+    folder.write("site/noir-1.0.0.tapster", &honest);
+    folder.write("site/noir-1.0.0.tapster.minisig", &signature);
+    folder.run(&["index", &folder.at("site")]).done();
+    std::fs::remove_file(folder.path("site/noir-1.0.0.tapster.minisig")).unwrap();
+    folder.run(&["install", "noir", "--index", &folder.at("site")]).refused(1, "share.signature", &["its signature is gone"]);
+    // keys that cannot be used
+    folder.write("trusted.toml", "[[key]]\nname = \"x\"\nkey = \"nonsense\"\n");
+    folder.run(&["install", &archive]).refused(1, "share.index", &["trusted keys"]);
+    folder.run(&["sign", &archive, "--key", &folder.at("mara.pub")]).refused(1, "share.signature", &["secret key"]);
+}
