@@ -28,6 +28,7 @@ mod prefilter;
 mod rendering;
 pub mod rewrite;
 pub mod rules;
+pub mod seen;
 pub mod select;
 pub mod shared;
 mod spending;

@@ -15,6 +15,7 @@ mod packs;
 mod schema;
 mod serve;
 mod template;
+mod test;
 mod turn;
 
 use clap::Subcommand;
@@ -30,6 +31,8 @@ pub(in crate::cli) enum Verb {
     Explain(explain::Explain),
     /// Check a pack, an overlay or single rule files.
     Check(check::Check),
+    /// Run rule tests, write snapshots, and measure what they cover.
+    Test(test::Test),
     /// Lay out TOML rule files.
     Fmt(fmt::Fmt),
     /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
@@ -63,6 +66,7 @@ impl Verb {
             Verb::Build(verb) => verb.run(show),
             Verb::Explain(verb) => verb.run(show),
             Verb::Check(verb) => verb.run(show),
+            Verb::Test(verb) => verb.run(show),
             Verb::Fmt(verb) => verb.run(show),
             Verb::Import(verb) => verb.run(show),
             Verb::Convert(verb) => verb.run(show),
