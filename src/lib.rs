@@ -77,6 +77,11 @@ mod syntax;
 pub mod terms;
 #[cfg(not(feature = "unstable_machinery"))]
 mod terms;
+#[cfg(all(feature = "cli", feature = "unstable_machinery"))]
+#[doc(hidden)]
+pub mod testing;
+#[cfg(all(feature = "cli", not(feature = "unstable_machinery")))]
+mod testing;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
 pub mod text;

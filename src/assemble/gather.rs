@@ -160,6 +160,23 @@ impl Outcome {
         self.st.draws.borrow().left()
     }
 
+    /// The pass that did something to the item of this index of a list last; without such an item, to any of the list.
+    /// `None` without a trace.
+    #[must_use]
+    pub(crate) fn last_pass(&self, list: &str, n: Option<usize>) -> Option<Arc<str>> {
+        let id = self.st.rules.list_id(list)?;
+        let trail = self.st.trail.as_ref()?.borrow();
+        let item = n.and_then(|n| self.st.snapshot(id).get(n).map(|item| item.seq)).filter(|seq| *seq != 0);
+        let of_item = item.and_then(|seq| trail.iter().rfind(|event| event.item == seq));
+        let programs = self.rules.programs();
+        let works_here = |pass: &str| {
+            let found = programs.list.iter().find_map(|p| Some((p, p.passes.iter().find(|known| known.id.as_ref() == pass)?)));
+            found.is_some_and(|(program, pass)| pass.list.unwrap_or(program.list) == id)
+        };
+        let event = of_item.or_else(|| trail.iter().rfind(|event| works_here(&event.pass)))?;
+        Some(event.pass.clone())
+    }
+
     /// What to store with the chat, as in [`Plan::patch`](crate::Plan::patch).
     #[must_use]
     pub fn patch(&self) -> Value {

@@ -40,6 +40,11 @@ const ENTRY: &str = "build";
 /// A requirement of the pack is not met, a pass fails, a limit is reached, or the scene is strict and a warning was
 /// raised. The error names the stage.
 pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
+    built(rules, scene).map(|(plan, _)| plan)
+}
+
+/// [`build`], with the state that the program left behind.
+pub(crate) fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), BuildError> {
     let programs = rules.programs();
     let Some(entry) = programs.find(ENTRY) else {
         return Err(BuildError::call(format!("pack `{}` has no program `{ENTRY}`", rules.pack().name)));
@@ -59,7 +64,7 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
         return Err(BuildError::of(Halt::Warned, Some(short(&pass)), &st));
     }
     let given = Scene { data: Value::Null, draws: st.draws.borrow().rest(), ..scene.clone() };
-    Ok(Plan { given, ..plan })
+    Ok((Plan { given, ..plan }, Outcome::new(rules.clone(), st)))
 }
 
 /// Runs one program of the pack, or one pass (`program/pass`), over a scene. `lists` gives the items of lists by name,

@@ -27,7 +27,7 @@ pub struct Io<'a> {
 }
 
 /// Flags that every verb has.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(super) struct Globals {
     /// How results are written (`build` writes JSON either way).
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]

@@ -302,8 +302,8 @@ impl Cond {
                 }
                 let value = subject.eval(env)?;
                 let value = match value {
-                    Value::Rule(RuleRef::Cond(n)) => Value::Bool(env.cell(|| env.st.rules.cond(n).holds(env))?),
-                    Value::Rule(RuleRef::Expr(n)) if !test.presence() => env.cell(|| env.st.rules.expr(n).eval(env))?,
+                    Value::Rule(RuleRef::Cond(n)) => Value::Bool(env.condition_cell(n)?),
+                    Value::Rule(RuleRef::Expr(n)) if !test.presence() => env.value_cell(n)?,
                     Value::Map(_) | Value::Text(_) if *condition => Value::Bool(env.foreign_condition(&value)?),
                     other => other,
                 };

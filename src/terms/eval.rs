@@ -149,9 +149,26 @@ impl<'a> Env<'a> {
     /// A compiled cell of the pack's own values, evaluated; any other value as it is.
     pub fn settle(&self, value: Value) -> Result<Value, Fault> {
         match value {
-            Value::Rule(RuleRef::Expr(n)) => self.cell(|| self.st.rules.expr(n).eval(self)),
+            Value::Rule(RuleRef::Expr(n)) => self.value_cell(n),
             other => Ok(other),
         }
+    }
+
+    /// Evaluates a value cell of a row.
+    pub(crate) fn value_cell(&self, n: u32) -> Result<Value, Fault> {
+        if let Some(seen) = &self.st.seen {
+            seen.cell(RuleRef::Expr(n), true);
+        }
+        self.cell(|| self.st.rules.expr(n).eval(self))
+    }
+
+    /// Evaluates a condition cell of a row.
+    pub(crate) fn condition_cell(&self, n: u32) -> Result<bool, Fault> {
+        let held = self.cell(|| self.st.rules.cond(n).holds(self))?;
+        if let Some(seen) = &self.st.seen {
+            seen.cell(RuleRef::Cond(n), held);
+        }
+        Ok(held)
     }
 
     /// Evaluates a compiled cell, which may refer to other cells, and so to itself.
@@ -302,7 +319,7 @@ impl Expr {
             Expr::Over(list) => over(list, env)?,
             Expr::Calc(c) => c.eval(env)?,
             Expr::Read(e) => match e.eval(env)? {
-                Value::Rule(RuleRef::Expr(n)) => env.cell(|| env.st.rules.expr(n).eval(env))?,
+                Value::Rule(RuleRef::Expr(n)) => env.value_cell(n)?,
                 other => other,
             },
             Expr::If(choice) => match choice.cond.holds(env)? {
@@ -347,7 +364,7 @@ fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, Fault> {
     for row in env.st.rules.table(table).as_list().unwrap_or(&[]) {
         work::make(BYTES_PER_FIELD)?;
         let held = match row.get("when") {
-            Some(Value::Rule(RuleRef::Cond(n))) => env.cell(|| env.st.rules.cond(*n).holds(env))?,
+            Some(Value::Rule(RuleRef::Cond(n))) => env.condition_cell(*n)?,
             Some(other) => other.truthy(),
             None => true,
         };

@@ -29,6 +29,7 @@ mod rendering;
 pub mod rewrite;
 pub mod rules;
 pub mod scripted;
+pub mod seen;
 pub mod select;
 pub mod shared;
 mod spending;

@@ -87,7 +87,7 @@ impl State {
     /// [`State::whole`] as scripts are given it; it is made again only when something was set.
     #[must_use]
     pub fn scene_argument(&self) -> Argument {
-        let mut seen = self.seen.borrow_mut();
+        let mut seen = self.scripted.borrow_mut();
         let set = self.set.borrow();
         // what is held here is never changed in place, because this is one more reference to it
         if let Some(seen) = seen.as_ref().filter(|seen| is_same_table(&seen.set, &set) && is_same_table(&seen.scene, &self.scene)) {

@@ -169,10 +169,16 @@ impl Select {
         }
         match &self.filter {
             None => Ok(true),
-            Some(filter) => match env.holds(filter) {
-                Ok(held) => Ok(held),
-                Err(fault) => env.forgive(fault).map(|()| false),
-            },
+            Some(filter) => {
+                let held = match env.holds(filter) {
+                    Ok(held) => held,
+                    Err(fault) => env.forgive(fault).map(|()| false)?,
+                };
+                if let Some(seen) = &env.st.seen {
+                    seen.judged(self, held, !held);
+                }
+                Ok(held)
+            }
         }
     }
 
@@ -229,6 +235,7 @@ impl Select {
             _ => true,
         };
         let mut list: Vec<usize> = (0..seq.len()).filter(|n| may(*n) && (self.off || seq.enabled(*n))).collect();
+        let all = if outer.st.seen.is_some() { (0..seq.len()).filter(|n| self.off || seq.enabled(*n)).count() } else { 0 };
         if let Some(since) = &self.since {
             for (k, n) in list.iter().enumerate().rev() {
                 if outer.inner(seq.cur(*n)).holds(since)? {
@@ -264,6 +271,9 @@ impl Select {
                 }
             }
             list = kept;
+            if let Some(seen) = &outer.st.seen {
+                seen.judged(self, !list.is_empty(), list.len() < all);
+            }
         }
         Ok(list)
     }

@@ -105,7 +105,9 @@ pub struct State {
     pub(super) most_visits: Cell<Option<u64>>,
     pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
-    pub(super) seen: RefCell<Option<super::scripted::Seen>>,
+    pub(super) scripted: RefCell<Option<super::scripted::Seen>>,
+    /// What of the rules was exercised, where this is recorded.
+    pub seen: Option<Rc<super::seen::Seen>>,
     renderer: Option<Renderer>,
 }
 
@@ -151,7 +153,8 @@ impl State {
             most_visits: Cell::new(None),
             nesting: super::nesting::Nesting::default(),
             next_seq: Cell::new(0),
-            seen: RefCell::default(),
+            scripted: RefCell::default(),
+            seen: super::seen::sink(),
             renderer: None,
         }
     }
@@ -353,6 +356,9 @@ impl State {
         if nodes.is_some() {
             self.writes.set(self.writes.get() + 1);
             put(&mut self.set.borrow_mut(), names, value);
+            if let Some(seen) = &self.seen {
+                seen.set(names, &self.pass.borrow());
+            }
         } else {
             self.warn(Code::BoundExceeded, format!("`${}` would nest too deeply or grow too large; it is not set", names.join(".")));
         }

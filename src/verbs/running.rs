@@ -23,10 +23,16 @@ impl Pass {
         let memo = Memo::default();
         if let Some(when) = &self.when {
             self.gate_reads.ready(st)?;
-            if !pass_env(st, &memo).holds(when)? {
+            let held = pass_env(st, &memo).holds(when)?;
+            if let Some(seen) = &st.seen {
+                seen.pass(&self.id, &self.select, held);
+            }
+            if !held {
                 st.skipped(&self.id);
                 return Ok(());
             }
+        } else if let Some(seen) = &st.seen {
+            seen.pass(&self.id, &self.select, true);
         }
         self.reads.ready(st)?;
         st.sparing.set(self.failing == Failing::Spare);

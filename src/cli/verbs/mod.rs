@@ -20,6 +20,7 @@ mod schema;
 mod serve;
 mod share;
 mod template;
+mod test;
 mod turn;
 
 use clap::Subcommand;
@@ -39,6 +40,8 @@ pub(in crate::cli) enum Verb {
     Diff(diff::Diff),
     /// Write the first files of a pack, an overlay, a rule file, a template, a rule test or a hook.
     New(new::New),
+    /// Run rule tests, write snapshots, and measure what they cover.
+    Test(test::Test),
     /// Lay out TOML rule files.
     Fmt(fmt::Fmt),
     /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
@@ -97,6 +100,7 @@ impl Verb {
             Verb::Check(verb) => verb.run(show),
             Verb::Diff(verb) => verb.run(show),
             Verb::New(verb) => verb.run(show),
+            Verb::Test(verb) => verb.run(show),
             Verb::Fmt(verb) => verb.run(show),
             Verb::Import(verb) => verb.run(show),
             Verb::Convert(verb) => verb.run(show),

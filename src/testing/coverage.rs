@@ -1,0 +1,173 @@
+//! Which passes, rows and conditions were exercised by cases, as text and as LCOV.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use indexmap::IndexMap;
+
+use crate::model::Value;
+use crate::model::value::RuleRef;
+use crate::pack::Ruleset;
+use crate::terms::seen::{CellSeen, PassSeen, Seen};
+
+/// Something of a row that can be exercised: the table, the row, and the cell.
+type Cell = (String, String, String);
+
+/// What one or more cases have exercised.
+#[derive(Debug, Clone, Default)]
+pub struct Covered {
+    /// Passes, by their names.
+    pub passes: BTreeMap<String, PassSeen>,
+    /// Values of rows.
+    pub values: BTreeSet<Cell>,
+    /// Conditions of rows, and whether they held.
+    pub conditions: BTreeSet<(Cell, bool)>,
+}
+
+impl Covered {
+    /// What a sink has seen.
+    #[must_use]
+    pub fn of(seen: &Seen, rules: &Ruleset) -> Self {
+        let mut out = Self::default();
+        out.passes.extend(seen.passes().into_iter().map(|(pass, seen)| (pass.to_string(), seen)));
+        let saw = seen.cells();
+        for (cell, rule) in cells(rules) {
+            match rule {
+                RuleRef::Expr(n) if saw.contains(&CellSeen::Value(n)) => drop(out.values.insert(cell)),
+                RuleRef::Cond(n) => {
+                    for held in [true, false] {
+                        if saw.contains(&CellSeen::Condition(n, held)) {
+                            out.conditions.insert((cell.clone(), held));
+                        }
+                    }
+                }
+                RuleRef::Expr(_) => {}
+            }
+        }
+        out
+    }
+
+    /// Adds what another case has exercised.
+    pub fn add(&mut self, other: &Self) {
+        for (pass, seen) in &other.passes {
+            self.passes.entry(pass.clone()).or_default().add(*seen);
+        }
+        self.values.extend(other.values.iter().cloned());
+        self.conditions.extend(other.conditions.iter().cloned());
+    }
+}
+
+/// The compiled cells of the rows of a pack.
+fn cells(rules: &Ruleset) -> Vec<(Cell, RuleRef)> {
+    let mut out = Vec::new();
+    for (table, rows) in &rules.programs().rules.tables {
+        for row in rows.all.as_list().unwrap_or_default() {
+            let name = row.get("name").map(Value::to_text).unwrap_or_default();
+            for (key, value) in row.as_map().into_iter().flat_map(|map| map.iter()) {
+                if let Value::Rule(rule) = value {
+                    out.push(((table.to_string(), name.to_string(), key.to_string()), *rule));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// One thing that was exercised or not.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// The file, as messages show it.
+    pub file: String,
+    /// Its line.
+    pub line: usize,
+    /// What it is: ``pass `lore/scan` ``.
+    pub what: String,
+    /// Whether it was exercised.
+    pub hit: bool,
+}
+
+/// The coverage of a pack's own files.
+#[derive(Debug, Clone, Default)]
+pub struct Coverage {
+    /// Passes that did their work.
+    pub passes: Vec<Point>,
+    /// Rows with at least one evaluated cell, among those that have cells.
+    pub rows: Vec<Point>,
+    /// Sides of conditions: `when` held and did not, `where` chose an item and left one out.
+    pub conditions: Vec<Point>,
+}
+
+impl Coverage {
+    /// The coverage of the files of one pack, which are those of its layer.
+    #[must_use]
+    pub fn of(rules: &Ruleset, pack: &str, covered: &Covered) -> Self {
+        let mut out = Self::default();
+        let place = |span| rules.sources().place(span).filter(|at| at.layer.as_ref() == pack);
+        for pass in rules.programs().list.iter().flat_map(|program| &program.passes) {
+            let Some(at) = place(pass.span) else { continue };
+            let seen = covered.passes.get(&*pass.id).copied().unwrap_or_default();
+            let point = |what: String, hit: bool| Point { file: at.file.to_string(), line: at.line, what, hit };
+            out.passes.push(point(format!("pass `{}`", pass.id), seen.ran));
+            if pass.when.is_some() {
+                out.conditions.push(point(format!("pass `{}`: `when` holds", pass.id), seen.ran));
+                out.conditions.push(point(format!("pass `{}`: `when` does not hold", pass.id), seen.skipped));
+            }
+            if pass.select.filter.is_some() {
+                out.conditions.push(point(format!("pass `{}`: `where` chooses", pass.id), seen.chose));
+                out.conditions.push(point(format!("pass `{}`: `where` leaves out", pass.id), seen.left));
+            }
+        }
+        let mut rows: IndexMap<(String, String), (Point, bool)> = IndexMap::new();
+        for ((table, row, key), rule) in cells(rules) {
+            let Some(written) = rules.pack().tables.get(table.as_str()).and_then(|rows| rows.get(row.as_str())) else { continue };
+            let Some(at) = place(written.name_span) else { continue };
+            let cell = (table.clone(), row.clone(), key.clone());
+            let held = |held: bool| covered.conditions.contains(&(cell.clone(), held));
+            let hit = covered.values.contains(&cell) || held(true) || held(false);
+            let point = |what: String, hit: bool| Point { file: at.file.to_string(), line: at.line, what, hit };
+            let known = rows.entry((table.clone(), row.clone())).or_insert_with(|| (point(format!("{table} `{row}`"), false), false));
+            known.0.hit |= hit;
+            if matches!(rule, RuleRef::Cond(_)) {
+                out.conditions.push(point(format!("{table} `{row}`: `{key}` holds"), held(true)));
+                out.conditions.push(point(format!("{table} `{row}`: `{key}` does not hold"), held(false)));
+            }
+        }
+        out.rows = rows.into_values().map(|(point, _)| point).collect();
+        out
+    }
+
+    /// How many of the points were exercised.
+    #[must_use]
+    pub fn hit(points: &[Point]) -> usize {
+        points.iter().filter(|point| point.hit).count()
+    }
+
+    /// The coverage as LCOV: lines are passes and rows, branches are the sides of conditions.
+    #[must_use]
+    pub fn lcov(&self) -> String {
+        type Lines<'p> = BTreeMap<usize, bool>;
+        let mut files: BTreeMap<&str, (Lines<'_>, Vec<&Point>)> = BTreeMap::new();
+        for point in self.passes.iter().chain(&self.rows) {
+            *files.entry(&point.file).or_default().0.entry(point.line).or_default() |= point.hit;
+        }
+        for point in &self.conditions {
+            files.entry(&point.file).or_default().1.push(point);
+        }
+        let mut out = String::new();
+        for (file, (lines, branches)) in files {
+            let _ = writeln!(out, "TN:\nSF:{file}");
+            let mut at: BTreeMap<usize, usize> = BTreeMap::new();
+            for branch in &branches {
+                let n = at.entry(branch.line).or_default();
+                let _ = writeln!(out, "BRDA:{},0,{n},{}", branch.line, u8::from(branch.hit));
+                *n += 1;
+            }
+            let _ = writeln!(out, "BRF:{}\nBRH:{}", branches.len(), branches.iter().filter(|b| b.hit).count());
+            for (line, hit) in &lines {
+                let _ = writeln!(out, "DA:{line},{}", u8::from(*hit));
+            }
+            let _ = writeln!(out, "LF:{}\nLH:{}\nend_of_record", lines.len(), lines.values().filter(|hit| **hit).count());
+        }
+        out
+    }
+}

@@ -1,0 +1,171 @@
+//! Finds case files and reads them: the pack, the rows that are laid over it, and the cases.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json};
+
+use crate::diag::{Code, Diagnostic, Node, Report, Sources};
+use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, is_pack, read_file};
+use crate::pack::{Overlay, RuleFile, Schemas, Start, load_read};
+
+use super::case::{self, Case, json_of};
+
+/// The pack of a case file that names none and lies in none.
+const DEFAULT_PACK: &str = "base";
+/// The folder of a pack that holds its cases.
+pub const FOLDER: &str = "cases";
+/// The keys of a case file that are not rows of rules.
+const OWN_KEYS: [&str; 6] = ["case", "pack", "overlays", "$schema", "about", "kind"];
+
+/// A case file, read.
+#[derive(Debug)]
+pub struct CaseFile {
+    /// The path, as messages show it.
+    pub shown: String,
+    /// The folder that its paths begin in.
+    pub base: PathBuf,
+    /// The pack.
+    pub pack: Start,
+    /// Rule files that are laid over the pack, the last on top; the rows of the file itself are among them.
+    pub overlays: Vec<Overlay>,
+    /// The cases, in order.
+    pub cases: Vec<Case>,
+    /// The text of the file.
+    pub sources: Sources,
+}
+
+/// A case file that cannot be used.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The path, as messages show it.
+    pub shown: String,
+    /// What is wrong.
+    pub report: Report,
+    /// The text of the file.
+    pub sources: Sources,
+}
+
+/// The rule files in a folder and its subfolders, sorted. Links are not followed.
+#[must_use]
+pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    let (mut open, mut found, mut entries) = (vec![(folder.to_owned(), 0)], Vec::new(), 0);
+    while let Some((folder, depth)) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            entries += 1;
+            if entries > MAX_ENTRIES {
+                break;
+            }
+            let path = entry.path();
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && depth < MAX_FOLDERS && !is_hidden => open.push((path, depth + 1)),
+                Ok(kind) if kind.is_file() && path.extension().is_some_and(|e| e == "toml" || e == "json") && !is_hidden => {
+                    found.push(path)
+                }
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The packs right in a folder, in its `rules`, or the folder itself.
+#[must_use]
+pub fn packs_from(folder: &Path) -> Vec<PathBuf> {
+    if is_pack(folder) {
+        return vec![folder.to_owned()];
+    }
+    let inside =
+        |folder: &Path| -> Vec<PathBuf> { crate::pack::files::packs_in(folder).into_iter().map(|name| folder.join(name)).collect() };
+    let here: Vec<PathBuf> = inside(folder);
+    here.into_iter().chain(inside(&folder.join("rules"))).collect()
+}
+
+/// Whether a rule file says that it holds cases. Another file of a folder of cases, such as an overlay, does not count.
+#[must_use]
+pub fn is_case_file(path: &Path) -> bool {
+    let mut report = Report::default();
+    let Some(file) = read_file(path, &mut report) else { return true };
+    let Some(doc) = load_read(&file, Schemas::shipped()).0 else { return true };
+    &*doc.kind == "case" || doc.root.get(FOLDER).is_some() || doc.root.get("case").is_some()
+}
+
+/// Reads a case file from a disk.
+///
+/// # Errors
+/// It cannot be read, or does not fit its schema.
+pub fn read_path(path: &Path) -> Result<CaseFile, Unreadable> {
+    let shown = path.display().to_string().replace('\\', "/");
+    let mut report = Report::default();
+    match read_file(path, &mut report) {
+        Some(file) => read(&file, path),
+        None => Err(Unreadable { shown, report, sources: Sources::default() }),
+    }
+}
+
+/// Reads a case file from its bytes; paths in it begin at the folder of `path`.
+///
+/// # Errors
+/// As for [`read_path`].
+pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
+    let (doc, mut report, sources) = load_read(file, Schemas::shipped());
+    let shown = file.name.clone();
+    let refuse = |report: Report, sources: Sources| Err(Unreadable { shown: shown.clone(), report, sources });
+    let Some(doc) = doc.filter(|_| !report.has_errors()) else { return refuse(report, sources) };
+    if &*doc.kind != "case" {
+        let complaint = Diagnostic::new(Code::SchemaValue, format!("`{shown}` is not a case file")).at(doc.root.span);
+        report.push(complaint.help("a case file begins with `kind = \"case\"` and `version = 2`"));
+        return refuse(report, sources);
+    }
+    let base = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut cases = Vec::new();
+    for node in doc.root.get("case").and_then(Node::as_list).unwrap_or_default() {
+        match case::read(node) {
+            Ok(case) => cases.push(case),
+            Err(wrong) => report.push(Diagnostic::new(Code::SchemaValue, wrong.message).at(wrong.node.span).help(wrong.help)),
+        }
+    }
+    for (n, case) in cases.iter().enumerate() {
+        if cases.iter().take(n).any(|other| other.name == case.name) {
+            let name = case.node.get("name").map_or(case.node.span, |name| name.span);
+            report.push(Diagnostic::new(Code::SchemaValue, format!("two cases are named `{}`", case.name)).at(name).help("rename one"));
+        }
+    }
+    if report.has_errors() {
+        return refuse(report, sources);
+    }
+    let pack = match doc.root.get("pack").and_then(Node::as_text) {
+        Some(pack) => named(pack, &base),
+        None => around(path).unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned())),
+    };
+    let files = doc.root.get("overlays").and_then(Node::as_list).unwrap_or_default();
+    let mut overlays: Vec<Overlay> = files.iter().filter_map(Node::as_text).map(|file| Overlay::Path(base.join(file))).collect();
+    overlays.extend(own_rows(&doc.root, &shown));
+    Ok(CaseFile { shown, base, pack, overlays, cases, sources })
+}
+
+/// The pack that a case file names: a folder from the file, or a name.
+fn named(text: &str, base: &Path) -> Start {
+    let beside = base.join(text);
+    if text.contains(['/', '\\']) || text == "." || text == ".." { Start::Folder(beside) } else { Start::Name(text.to_owned()) }
+}
+
+/// The pack that a file lies in.
+fn around(path: &Path) -> Option<Start> {
+    let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
+    path.ancestors().skip(1).take(MAX_FOLDERS).map(named).find(|folder| is_pack(folder)).map(Start::Folder)
+}
+
+/// The rows of a case file beside its cases, as an overlay.
+fn own_rows(root: &Node, shown: &str) -> Option<Overlay> {
+    let Json::Object(all) = json_of(root) else { return None };
+    let mut rows: Map<String, Json> = all.into_iter().filter(|(key, _)| !OWN_KEYS.contains(&key.as_str()) && key != "version").collect();
+    if rows.is_empty() {
+        return None;
+    }
+    rows.insert("kind".into(), "overlay".into());
+    rows.insert("version".into(), 1.into());
+    let bytes = Json::Object(rows).to_string().into_bytes();
+    Some(Overlay::File(RuleFile { name: format!("rows of {shown}"), path_in_pack: "case.json".to_owned(), bytes }))
+}

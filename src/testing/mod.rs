@@ -1,0 +1,20 @@
+//! Rule tests: the rows `[[case]]` of case files are run, and what comes out is held against what they expect.
+//!
+//! [`files`] finds and reads case files, [`case`] reads their rows, [`play`] runs one, [`compare`] finds the differences
+//! and [`blame`] the rule behind each. [`runner`] does this for many files at once. [`snapshot`] writes what came out into
+//! the file, [`coverage`] says what no case exercised, and [`mutate`] breaks each pass to see whether a case notices.
+
+pub mod blame;
+pub mod case;
+pub mod compare;
+pub mod coverage;
+pub mod files;
+pub mod mutate;
+pub mod play;
+pub mod report;
+pub mod runner;
+pub mod snapshot;
+pub mod toml_text;
+
+pub use files::{CaseFile, Unreadable};
+pub use runner::{Runner, Tested};

@@ -1,0 +1,269 @@
+//! Runs one turn of a case, and collects everything that may be expected of it.
+
+use std::path::Path;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::assemble::{self, Outcome};
+use crate::diag::Diagnostic;
+use crate::emit::{self, Emitted};
+use crate::engine::BuildError;
+use crate::import;
+use crate::model::plan::Reason;
+use crate::model::{Plan, Scene, Value};
+use crate::pack::Ruleset;
+use crate::pack::files::read_file;
+
+use super::case::{Action, Given, Turn};
+
+/// Reads a scene file, whose files are read by the rules. `now` is the time of the case, which stands above that of the
+/// file; the clock is never read.
+pub type SceneReader<'r> = &'r (dyn Fn(&Path, Option<&str>, &Ruleset) -> Result<Scene, String> + Sync);
+
+/// What came out of a turn.
+#[derive(Default)]
+pub struct Played {
+    /// The state that programs have left behind.
+    pub outcome: Option<Outcome>,
+    /// The plan of a build.
+    pub plan: Option<Plan>,
+    /// The payload of a build.
+    pub emitted: Option<Emitted>,
+    /// Expanded texts.
+    pub texts: Option<Vec<String>>,
+    /// A document that was read.
+    pub imported: Option<Json>,
+    /// All warnings, in order.
+    pub warnings: Vec<Diagnostic>,
+    /// The reasons that passes gave; only with a trace.
+    pub reasons: Vec<Reason>,
+    /// What to keep for the next turn.
+    pub patch: Value,
+    /// Scripted draws that were not used.
+    pub draws_left: usize,
+}
+
+/// Why a turn has no result.
+#[derive(Debug)]
+pub enum Failed {
+    /// A file of the case cannot be read.
+    Given(String),
+    /// The rules ended with an error.
+    Rules(BuildError),
+}
+
+impl From<BuildError> for Failed {
+    fn from(error: BuildError) -> Self {
+        Failed::Rules(error)
+    }
+}
+
+/// The scene of a turn. `state` is what the turns before have left.
+///
+/// # Errors
+/// The scene file cannot be read.
+pub fn scene(given: &Given, base: &Path, state: Option<&Value>, rules: &Ruleset, reader: SceneReader<'_>) -> Result<Scene, Failed> {
+    let mut scene = match &given.scene_file {
+        Some(file) => reader(&base.join(file), given.now.as_deref(), rules).map_err(Failed::Given)?,
+        None => Scene { data: Value::map(crate::model::Map::default()), ..Scene::default() },
+    };
+    scene.merge(Value::from(&given.scene));
+    if let Some(now) = &given.now {
+        scene.set("now", Value::text(now.as_str()));
+    }
+    if let Some(state) = state {
+        scene.merge(Value::map([("state".into(), state.clone())].into_iter().collect()));
+    }
+    if let Some(seed) = &given.seed {
+        scene.seed.clone_from(seed);
+    }
+    scene.draws = Some(given.draws.clone());
+    scene.strict |= given.strict;
+    Ok(scene)
+}
+
+/// Runs a turn.
+///
+/// # Errors
+/// A file cannot be read, or the rules end with an error.
+pub fn turn(turn: &Turn, mut scene: Scene, rules: &Ruleset, base: &Path, trace: bool) -> Result<Played, Failed> {
+    scene.trace |= trace;
+    let drawn = turn.given.draws.len();
+    match &turn.action {
+        Action::Run(names) => {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let lists: Vec<(&str, Json)> = turn.given.lists.iter().map(|(name, rows)| (name.as_str(), rows.clone())).collect();
+            let outcome = assemble::run_all(rules, &names, &scene, &lists)?;
+            Ok(of_outcome(outcome))
+        }
+        Action::Build | Action::Payload(_) if !turn.given.lists.is_empty() => Err(Failed::Given(
+            "a build fills its lists from the scene; write their rows into `scene`, or start a program with `run`".to_owned(),
+        )),
+        Action::Build => {
+            let (plan, outcome) = assemble::built(rules, &scene)?;
+            Ok(Played { warnings: plan.warnings.clone(), plan: Some(plan), ..of_outcome(outcome) })
+        }
+        Action::Payload(dialect) => {
+            let (plan, outcome) = assemble::built(rules, &scene)?;
+            let dialect = dialect.clone().unwrap_or_else(|| emit::prompt::dialect_of(rules, &scene));
+            let emitted = emit::emit(rules, &plan, &dialect)?;
+            let warnings = plan.warnings.iter().chain(&emitted.warnings).cloned().collect();
+            Ok(Played { warnings, plan: Some(plan), emitted: Some(emitted), ..of_outcome(outcome) })
+        }
+        Action::Expand(texts) => {
+            let asked: Vec<(&str, Value)> = texts.iter().map(|(text, with)| (text.as_str(), with.clone())).collect();
+            let found = assemble::expand_texts(rules, &scene, &asked)?;
+            Ok(Played {
+                texts: Some(found.texts.iter().map(ToString::to_string).collect()),
+                warnings: found.warnings,
+                patch: found.patch,
+                draws_left: drawn.saturating_sub(found.draws),
+                ..Played::default()
+            })
+        }
+        Action::Import { document, file, format } => {
+            let document = match (document, file) {
+                (Some(document), _) => document.clone(),
+                (None, Some(file)) => opened(&base.join(file), rules)?,
+                (None, None) => return Err(Failed::Given("`import` names neither a `document` nor a `file`".to_owned())),
+            };
+            let brought = assemble::import_document(rules, format.as_deref(), &document)?;
+            let said = json!({
+                "format": brought.format,
+                "scene": brought.scene.to_json(),
+                "rest": brought.rest.to_json(),
+                "warnings": brought.warnings,
+            });
+            Ok(Played { imported: Some(said), ..Played::default() })
+        }
+    }
+}
+
+fn of_outcome(outcome: Outcome) -> Played {
+    Played {
+        warnings: outcome.warnings(),
+        reasons: outcome.reasons(),
+        patch: outcome.patch(),
+        draws_left: outcome.draws_left(),
+        outcome: Some(outcome),
+        ..Played::default()
+    }
+}
+
+/// The document of a file of another program.
+fn opened(path: &Path, rules: &Ruleset) -> Result<Json, Failed> {
+    let mut report = crate::diag::Report::default();
+    let read = read_file(path, &mut report);
+    let told = |report: &crate::diag::Report| report.items().first().map(|d| d.message.clone()).unwrap_or_default();
+    let Some(file) = read else { return Err(Failed::Given(told(&report))) };
+    let contents = import::read(&file.name, &file.bytes).map_err(|report| Failed::Given(told(&report)))?;
+    if contents.container == import::Container::Jsonl {
+        let lines: Vec<Json> = contents.documents.iter().map(|d| d.json.clone()).collect();
+        return Ok(json!({ "lines": lines }));
+    }
+    Ok(contents.main_of(rules.card_chunks()).map(|d| d.json.clone()).unwrap_or_default())
+}
+
+impl Played {
+    /// The value that an expectation of this key is held against; `Null` where the turn has none.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Json {
+        match key {
+            "payload" => self.emitted.as_ref().map(|e| e.payload.clone()).unwrap_or_default(),
+            "request" => self.emitted.as_ref().map(|e| e.request.clone()).unwrap_or_default(),
+            "texts" => self.texts.as_ref().map(|texts| json!(texts)).unwrap_or_default(),
+            "imported" => self.imported.clone().unwrap_or_default(),
+            "patch" => self.patch.to_json(),
+            "trim" => {
+                let report = self.plan.as_ref().and_then(|plan| plan.trim_report.as_ref());
+                report.and_then(|report| serde_json::to_value(report).ok()).unwrap_or_default()
+            }
+            "warnings" => Json::Array(self.warnings.iter().map(warning).collect()),
+            "reasons" => Json::Array(self.reasons.iter().filter_map(|r| serde_json::to_value(r).ok()).collect()),
+            "draws_left" => json!(self.draws_left),
+            _ => Json::Null,
+        }
+    }
+
+    /// The items of a list; `None` where the turn has run no program.
+    #[must_use]
+    pub fn list(&self, name: &str) -> Option<Json> {
+        let items = self.outcome.as_ref()?.list(name);
+        Some(Json::Array(items.iter().map(Value::to_json).collect()))
+    }
+
+    /// The lines of the enabled items of a list.
+    #[must_use]
+    pub fn lines(&self, list: &str, line: &str) -> Json {
+        let items = self.list(list).unwrap_or_default();
+        let enabled = items.as_array().into_iter().flatten().filter(|item| item.get("enabled") != Some(&Json::Bool(false)));
+        Json::Array(enabled.map(|item| Json::from(shown(line, item))).collect())
+    }
+}
+
+fn warning(warning: &Diagnostic) -> Json {
+    json!({ "code": warning.code.as_str(), "message": warning.message, "pass": warning.pass })
+}
+
+/// A line of an item: `{path}` stands for a field. A field that is not there is left out.
+fn shown(line: &str, item: &Json) -> String {
+    let (mut out, mut rest) = (String::new(), line);
+    while let Some((before, tail)) = rest.split_once('{') {
+        let Some((path, tail)) = tail.split_once('}') else {
+            out.push_str(before);
+            out.push('{');
+            rest = tail;
+            continue;
+        };
+        let found = path.split('.').try_fold(item, |at, name| at.get(name));
+        out.push_str(before);
+        match found {
+            None | Some(Json::Null) => {}
+            Some(Json::String(text)) => out.push_str(text),
+            Some(other) => out.push_str(&other.to_string()),
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A table of what came out, for a snapshot file and for a case without expectations.
+#[must_use]
+pub fn whole(played: &Played, turn: &Turn, show: &[(String, String)], rules: &Ruleset) -> Map<String, Json> {
+    let mut out = Map::new();
+    let lists: Vec<(String, Json)> =
+        show.iter().filter_map(|(list, line)| Some((list.clone(), played.list(list).map(|_| played.lines(list, line))?))).collect();
+    if !lists.is_empty() {
+        out.insert("shown".into(), Json::Object(lists.into_iter().collect()));
+    }
+    match &turn.action {
+        Action::Run(names) if out.is_empty() => {
+            let program =
+                |name: &String| rules.programs().list.iter().find(|p| name == &*p.name || name.starts_with(&format!("{}/", p.name)));
+            let lists = names.iter().filter_map(program).filter_map(|p| rules.programs().rules.lists.get(p.list));
+            let lists: Map<String, Json> = lists.filter_map(|l| Some((l.name.to_string(), played.list(&l.name)?))).collect();
+            out.insert("lists".into(), Json::Object(lists));
+        }
+        Action::Build if out.is_empty() => {
+            let blocks = played.plan.iter().flat_map(|plan| &plan.blocks).filter(|b| b.enabled());
+            let few = |block: &crate::model::Block| {
+                let all = block.fields.to_json();
+                let kept = ["id", "slot", "role", "text"].into_iter().filter_map(|key| Some((key.to_owned(), all.get(key)?.clone())));
+                Json::Object(kept.collect())
+            };
+            out.insert("lists".into(), json!({ "blocks": blocks.map(few).collect::<Vec<_>>() }));
+        }
+        Action::Payload(_) => drop(out.insert("payload".into(), played.value("payload"))),
+        Action::Expand(_) => drop(out.insert("texts".into(), played.value("texts"))),
+        Action::Import { .. } => drop(out.insert("imported".into(), played.value("imported"))),
+        Action::Run(_) | Action::Build => {}
+    }
+    if !played.warnings.is_empty() {
+        out.insert("warnings".into(), played.warnings.iter().map(|w| Json::from(w.code.as_str())).collect());
+    }
+    if played.draws_left > 0 {
+        out.insert("draws_left".into(), json!(played.draws_left));
+    }
+    out
+}

@@ -1,0 +1,391 @@
+//! Runs case files, several at a time, and collects what came of each case.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::diag::{Node, Report, Sources};
+use crate::model::Value;
+use crate::pack::{Overlay, RuleFile, Ruleset, Shelf};
+use crate::terms::seen::{Seen, recording};
+
+use super::blame::{self, Rule};
+use super::case::{Case, Turn, json_of};
+use super::compare::{Difference, Step, compare};
+use super::coverage::Covered;
+use super::files::{CaseFile, Unreadable};
+use super::play::{self, Failed, Played, SceneReader};
+use super::snapshot::{self, Edit};
+
+/// The stack of a thread that runs cases.
+const STACK: usize = 16 << 20;
+
+/// What is wrong with a case.
+#[derive(Debug, Clone)]
+pub struct Complaint {
+    /// The turn, counted from 1, where the case has several.
+    pub turn: Option<usize>,
+    /// The difference; `None` where the case has no result.
+    pub difference: Option<Difference>,
+    /// What is wrong, in words.
+    pub message: String,
+    /// The rule behind it.
+    pub rule: Option<Rule>,
+}
+
+/// What came of a case.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its name.
+    pub name: String,
+    /// Its line in the file.
+    pub line: usize,
+    /// What is wrong; empty for a case that passes.
+    pub complaints: Vec<Complaint>,
+    /// What of the rules it has exercised, if that was asked for.
+    pub covered: Option<Covered>,
+}
+
+/// What came of a case file.
+#[derive(Debug)]
+pub struct Tested {
+    /// The file.
+    pub shown: String,
+    /// Its cases, in order.
+    pub cases: Vec<Ran>,
+    /// Why it could not be used: its report, or that of its rules.
+    pub unreadable: Option<(Report, Sources)>,
+    /// The text that `--update` writes; `None` if nothing changes.
+    pub updated: Option<String>,
+    /// What `--update` could not write.
+    pub kept: Vec<String>,
+}
+
+/// How cases are run.
+pub struct Runner<'r> {
+    /// Where packs are found.
+    pub shelf: &'r Shelf,
+    /// Reads scene files.
+    pub scenes: SceneReader<'r>,
+    /// Only cases whose title `file#name` contains this.
+    pub filter: &'r str,
+    /// Files that are run at the same time.
+    pub jobs: usize,
+    /// Whether the file is to be rewritten.
+    pub update: bool,
+    /// Whether coverage is recorded.
+    pub coverage: bool,
+}
+
+impl Runner<'_> {
+    /// Runs all cases of files, in the order of the files.
+    #[must_use]
+    pub fn run(&self, files: &[Result<CaseFile, Unreadable>]) -> Vec<Tested> {
+        each(files, self.jobs, |file| self.file(file))
+    }
+
+    fn file(&self, file: &Result<CaseFile, Unreadable>) -> Tested {
+        let file = match file {
+            Ok(file) => file,
+            Err(wrong) => return failed(&wrong.shown, wrong.report.clone(), wrong.sources.clone()),
+        };
+        let mut out = Tested { shown: file.shown.clone(), cases: Vec::new(), unreadable: None, updated: None, kept: Vec::new() };
+        let wanted: Vec<&Case> = file.cases.iter().filter(|case| self.takes(file, case)).collect();
+        if wanted.is_empty() {
+            return out;
+        }
+        let rules = match Ruleset::load(&file.pack, &file.overlays, self.shelf) {
+            Ok(rules) => rules,
+            Err(rejected) => return failed(&file.shown, rejected.report, rejected.sources),
+        };
+        let mut edits = Vec::new();
+        for case in wanted {
+            let (ran, own_edits) = self.case(file, case, &rules);
+            out.cases.push(ran);
+            for edit in own_edits {
+                match edit {
+                    Ok(edit) => edits.push(edit),
+                    Err(reason) => out.kept.push(format!("case `{}`: {reason}", case.name)),
+                }
+            }
+        }
+        if self.update && !edits.is_empty() {
+            let text =
+                file.cases.first().and_then(|case| file.sources.get(case.node.span.source)).map(|s| s.text.clone()).unwrap_or_default();
+            match snapshot::apply(&text, &edits) {
+                Some(new) => out.updated = Some(new),
+                None => out.kept.push("the changed file would not be TOML".to_owned()),
+            }
+        }
+        out
+    }
+
+    fn takes(&self, file: &CaseFile, case: &Case) -> bool {
+        format!("{}#{}", file.shown, case.name).contains(self.filter)
+    }
+
+    fn case(&self, file: &CaseFile, case: &Case, rules: &Ruleset) -> (Ran, Vec<Result<Edit, String>>) {
+        let line = file.sources.place(case.node.span).map_or(0, |at| at.line);
+        let mut ran = Ran { name: case.name.clone(), line, complaints: Vec::new(), covered: None };
+        let own = match rules_of(file, case, rules, self.shelf) {
+            Ok(own) => own,
+            Err(message) => {
+                ran.complaints.push(Complaint { turn: None, difference: None, message, rule: None });
+                return (ran, Vec::new());
+            }
+        };
+        let rules = own.as_ref().unwrap_or(rules);
+        let mut edits = Vec::new();
+        let check = || judge(file, case, rules, self.scenes, false);
+        let (mut judged, seen) = if self.coverage {
+            let (judged, seen) = recording(check);
+            (judged, Some(seen))
+        } else {
+            (check(), None)
+        };
+        ran.covered = seen.map(|seen| Covered::of(&seen, rules));
+        if judged.iter().any(|turn| !turn.differences.is_empty()) && !self.update {
+            // once more, to see which rules did it
+            let (traced, seen) = recording(|| judge(file, case, rules, self.scenes, true));
+            for (turn, traced) in judged.iter_mut().zip(&traced) {
+                turn.blame(traced, &seen, rules);
+            }
+        }
+        for (n, turn) in judged.into_iter().enumerate() {
+            if self.update {
+                edits.extend(turn.edits(case, file));
+            }
+            let number = (case.turns.len() > 1).then_some(n + 1);
+            let fixed = self.update && turn.failed.is_none();
+            if !fixed {
+                ran.complaints.extend(turn.complaints(number));
+            }
+        }
+        (ran, edits)
+    }
+}
+
+/// Runs something over all of a list, several at a time; the results keep the order.
+pub(super) fn each<T: Sync, R: Send>(all: &[T], jobs: usize, run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(all.len())));
+    let work = || {
+        while let Some(one) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, all.get(n)?))) {
+            let result = run(one.1);
+            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((one.0, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        let spawned: Vec<_> =
+            (0..jobs.clamp(1, 64)).filter_map(|_| std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok()).collect();
+        if spawned.is_empty() {
+            work();
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|(n, _)| *n);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn failed(shown: &str, report: Report, sources: Sources) -> Tested {
+    Tested { shown: shown.to_owned(), cases: Vec::new(), unreadable: Some((report, sources)), updated: None, kept: Vec::new() }
+}
+
+/// The rules of a case that lays more over those of its file.
+pub(super) fn rules_of(file: &CaseFile, case: &Case, _: &Ruleset, shelf: &Shelf) -> Result<Option<Ruleset>, String> {
+    if case.overlays.is_empty() && case.budget.is_none() {
+        return Ok(None);
+    }
+    let mut overlays = file.overlays.clone();
+    overlays.extend(case.overlays.iter().map(|path| Overlay::Path(file.base.join(path))));
+    if let Some(budget) = &case.budget {
+        let accounts: Vec<Json> = budget.iter().map(|(name, size)| json!({ "name": name, "size": size })).collect();
+        let bytes = json!({ "kind": "overlay", "version": 1, "account": accounts }).to_string().into_bytes();
+        overlays.push(Overlay::File(RuleFile { name: "budget".to_owned(), path_in_pack: "budget.json".to_owned(), bytes }));
+    }
+    Ruleset::load(&file.pack, &overlays, shelf).map(Some).map_err(|rejected| rejected.to_string())
+}
+
+/// What came of a turn, beside what is expected.
+pub(super) struct Judged<'c> {
+    turn: &'c Turn,
+    played: Option<Played>,
+    pub(super) differences: Vec<(Difference, Option<Rule>)>,
+    /// Why there is no result.
+    pub(super) failed: Option<(String, Option<Rule>)>,
+    /// The values of a new expectation, for a turn without any.
+    fresh: Option<Map<String, Json>>,
+}
+
+/// Plays the turns of a case. After a turn without a result, the others are not played.
+pub(super) fn judge<'c>(file: &CaseFile, case: &'c Case, rules: &Ruleset, scenes: SceneReader<'_>, trace: bool) -> Vec<Judged<'c>> {
+    let mut state: Option<Value> = None;
+    let mut all = Vec::with_capacity(case.turns.len());
+    for turn in &case.turns {
+        let mut judged = Judged { turn, played: None, differences: Vec::new(), failed: None, fresh: None };
+        let expect = turn.expect.as_ref().map(json_of);
+        let wants_trace = trace || expect.as_ref().is_some_and(|expect| expect.get("reasons").is_some());
+        let wanted_error = expect.as_ref().and_then(|expect| expect.get("error")).and_then(Json::as_str);
+        let scene = play::scene(&turn.given, &file.base, state.as_ref(), rules, scenes);
+        match scene.and_then(|scene| play::turn(turn, scene, rules, &file.base, wants_trace)) {
+            Ok(played) => {
+                if case.turns.len() > 1 {
+                    state = Some(played.patch.clone().over(state.unwrap_or_else(|| turn_state(turn))));
+                }
+                if let Some(code) = wanted_error {
+                    judged.failed = Some((format!("the error `{code}` is expected, but it ran to its end"), None));
+                } else if let Some(expect) = &expect {
+                    judged.differences = differences(&played, case, expect, &file.base).into_iter().map(|d| (d, None)).collect();
+                } else {
+                    judged.fresh = Some(play::whole(&played, turn, &case.show, rules));
+                }
+                judged.played = Some(played);
+            }
+            Err(Failed::Rules(error)) if wanted_error == Some(error.kind().as_str()) => {}
+            Err(Failed::Rules(error)) => {
+                let expected = wanted_error.map(|code| format!("the error `{code}` is expected, but it is ")).unwrap_or_default();
+                let rule = error.stage.as_deref().map(|stage| Rule::of(stage, rules)).filter(|rule| !rule.at.is_empty());
+                judged.failed = Some((format!("{expected}error `{}`: {error}", error.kind()), rule));
+            }
+            Err(Failed::Given(message)) => judged.failed = Some((message, None)),
+        }
+        let stops = judged.failed.is_some();
+        all.push(judged);
+        if stops {
+            break;
+        }
+    }
+    all
+}
+
+/// The store that the scene of a turn brings itself.
+fn turn_state(turn: &Turn) -> Value {
+    turn.given.scene.get("state").map(Value::from).unwrap_or_else(|| Value::map(crate::model::Map::default()))
+}
+
+/// What is not as expected.
+fn differences(played: &Played, case: &Case, expect: &Json, base: &Path) -> Vec<Difference> {
+    let mut out = Vec::new();
+    for (key, wanted) in expect.as_object().into_iter().flatten() {
+        let mut steps = vec![Step::Key(key.clone())];
+        match key.as_str() {
+            "lists" | "shown" => {
+                for (list, rows) in wanted.as_object().into_iter().flatten() {
+                    steps.push(Step::Key(list.clone()));
+                    let line = case.show.iter().find(|(name, _)| name == list).map(|(_, line)| line.as_str());
+                    let got = match (key.as_str(), line) {
+                        ("shown", Some(line)) => played.lines(list, line),
+                        ("shown", None) => Json::Null,
+                        _ => played.list(list).unwrap_or_default(),
+                    };
+                    compare(&mut steps, rows, &got, &mut out);
+                    steps.pop();
+                }
+            }
+            "set" => {
+                for (path, value) in wanted.as_object().into_iter().flatten() {
+                    steps.push(Step::Key(path.clone()));
+                    let got = played.outcome.as_ref().map(|o| o.get(path).to_json()).unwrap_or_default();
+                    compare(&mut steps, value, &got, &mut out);
+                    steps.pop();
+                }
+            }
+            "warnings" => compare(&mut steps, wanted, &coded(wanted, played.value(key), "code"), &mut out),
+            "reasons" => compare(&mut steps, wanted, &coded(wanted, played.value(key), "because"), &mut out),
+            "payload_file" => {
+                let file = wanted.as_str().unwrap_or_default();
+                let got = played.value("payload");
+                match std::fs::read(base.join(file)).ok().and_then(|bytes| serde_json::from_slice::<Json>(&bytes).ok()) {
+                    Some(wanted) => {
+                        let exactly = json!({ "exactly": wanted });
+                        compare(&mut steps, &exactly, &got, &mut out);
+                    }
+                    None => out.push(Difference {
+                        steps,
+                        wanted: wanted.clone(),
+                        got,
+                        said: Some(format!("`{file}` is no file of JSON beside the case")),
+                    }),
+                }
+            }
+            "error" | "draws_left" => {}
+            _ => compare(&mut steps, wanted, &played.value(key), &mut out),
+        }
+    }
+    let left = expect.get("draws_left").cloned().unwrap_or_else(|| json!(0));
+    compare(&mut vec![Step::Key("draws_left".into())], &left, &json!(played.draws_left), &mut out);
+    out
+}
+
+/// Rows with a code; where all that is expected of them is texts, their codes alone.
+fn coded(wanted: &Json, rows: Json, key: &str) -> Json {
+    fn has_tables(wanted: &Json, within: bool) -> bool {
+        match wanted {
+            Json::Array(list) => list.iter().any(|one| has_tables(one, true)),
+            Json::Object(table) => within || table.values().any(|value| has_tables(value, false)),
+            _ => false,
+        }
+    }
+    if has_tables(wanted, false) {
+        return rows;
+    }
+    let codes = rows.as_array().into_iter().flatten().map(|row| row.get(key).cloned().unwrap_or_default());
+    Json::Array(codes.collect())
+}
+
+impl Judged<'_> {
+    /// Whether the turn is as expected.
+    pub(super) fn holds(&self) -> bool {
+        self.differences.is_empty() && self.failed.is_none() && self.fresh.is_none()
+    }
+
+    fn blame(&mut self, traced: &Judged<'_>, seen: &Seen, rules: &Ruleset) {
+        let Some(played) = &traced.played else { return };
+        for (difference, rule) in &mut self.differences {
+            *rule = blame::behind(difference, played, seen, rules);
+        }
+    }
+
+    fn complaints(self, turn: Option<usize>) -> Vec<Complaint> {
+        let mut out = Vec::new();
+        if let Some((message, rule)) = self.failed {
+            out.push(Complaint { turn, difference: None, message, rule });
+        }
+        if self.fresh.is_some() {
+            let message = "nothing is expected; `tapster test --update` writes what came out into `expect`".to_owned();
+            out.push(Complaint { turn, difference: None, message, rule: None });
+        }
+        out.extend(self.differences.into_iter().map(|(difference, rule)| {
+            let message = match &difference.said {
+                Some(said) => format!("{}: {said}", difference.place()),
+                None => format!("{} differs", difference.place()),
+            };
+            Complaint { turn, difference: Some(difference), message, rule }
+        }));
+        out
+    }
+
+    /// What has to change in the file so that the turn is as expected.
+    fn edits(&self, _: &Case, file: &CaseFile) -> Vec<Result<Edit, String>> {
+        if let Some(fresh) = &self.fresh {
+            return vec![snapshot::new_expect(&self.turn.node, fresh, &file.sources, self.turn.node.span)];
+        }
+        let Some(expect): Option<&Node> = self.turn.expect.as_ref() else { return Vec::new() };
+        let edit = |(difference, _): &(Difference, Option<Rule>)| match difference.steps.first() {
+            Some(Step::Key(key)) if key == "payload_file" => {
+                let path = file.base.join(difference.wanted.as_str().or_else(|| expect.get(key)?.as_text()).unwrap_or_default());
+                let text = serde_json::to_string_pretty(&difference.got).unwrap_or_default();
+                match std::fs::write(&path, text + "\n") {
+                    Ok(()) => None,
+                    Err(error) => Some(Err(format!("`{}` cannot be written: {error}", path.display()))),
+                }
+            }
+            Some(Step::Key(key)) if key == "draws_left" && expect.get(key).is_none() => {
+                Some(Err(format!("{} scripted draws are left; take them out", difference.got)))
+            }
+            _ => Some(snapshot::of_difference(difference, expect, &file.sources)),
+        };
+        self.differences.iter().filter_map(edit).collect()
+    }
+}

@@ -1,0 +1,131 @@
+//! `--update`: writes what came out into the case file, in the place of what was expected. Only the values that differ are
+//! replaced, so comments and the layout of everything else stay.
+
+use serde_json::{Map, Value as Json};
+
+use crate::diag::{Node, Report, Sources, Span};
+
+use super::compare::{Difference, MATCHERS, Step};
+use super::toml_text;
+
+/// One replacement in a text: the bytes, and what comes in their place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The first byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+    /// What is written there.
+    pub text: String,
+}
+
+/// The replacement for a difference; an error says why there is none.
+///
+/// # Errors
+/// The value is not written as one value, or is a test that only its author can rewrite.
+pub fn of_difference(difference: &Difference, expect: &Node, sources: &Sources) -> Result<Edit, String> {
+    let mut node = expect;
+    for step in &difference.steps {
+        let next = match step {
+            Step::Key(key) => node.get(key),
+            Step::Index(n) => node.as_list().and_then(|list| list.get(*n)),
+        };
+        match next {
+            Some(found) => node = found,
+            None => return Err(format!("`{}` is not written in the file", difference.place())),
+        }
+    }
+    let word = difference.wanted.as_object().filter(|table| table.len() == 1).and_then(|table| table.keys().next());
+    if word.is_some_and(|word| word != "missing" && MATCHERS.contains(&word.as_str())) && difference.said.is_some() {
+        return Err(format!("`{}` is a test, which only its author can change", difference.place()));
+    }
+    let text = toml_text::value(&pruned(&difference.wanted, &difference.got));
+    if !is_value(sources.snippet(node.span)) {
+        return Err(format!("`{}` is not written as one value; write it in the line of its key", difference.place()));
+    }
+    Ok(Edit { start: node.span.start as usize, end: node.span.end as usize, text })
+}
+
+/// The line for a case or turn that expects nothing yet.
+///
+/// # Errors
+/// There is no key of the case in whose next line it can stand.
+pub fn new_expect(case: &Node, expect: &Map<String, Json>, sources: &Sources, source: Span) -> Result<Edit, String> {
+    let Some(text) = sources.get(source.source).map(|s| s.text.clone()) else { return Err("the file is not at hand".to_owned()) };
+    let written = toml_text::value(&Json::Object(expect.clone()));
+    if text.get(case.span.start as usize..).is_some_and(|at| at.starts_with('{')) {
+        // an inline table: the turn of a list
+        let end = case.span.end.saturating_sub(1) as usize;
+        let before = text.get(..end).unwrap_or_default().trim_end();
+        let comma = if before.ends_with('{') || before.ends_with(',') { " " } else { ", " };
+        return Ok(Edit { start: before.len(), end, text: format!("{comma}expect = {written} ") });
+    }
+    let fields = case.as_table().into_iter().flatten();
+    let line_of = |at: u32| text.get(..at as usize).and_then(|before| before.rfind('\n')).map_or(0, |n| n + 1);
+    let is_simple = |key: Span| text.get(line_of(key.start)..key.start as usize).is_some_and(|before| before.trim().is_empty());
+    let last = fields.filter(|(_, field)| is_simple(field.key)).map(|(_, field)| field.node.span.end).max();
+    let Some(end) = last else { return Err("the case has no key in a line of its own".to_owned()) };
+    let at = text.get(end as usize..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| end as usize + n);
+    Ok(Edit { start: at, end: at, text: format!("\nexpect = {written}") })
+}
+
+/// Lays replacements over a text. Of two that overlap, the first is taken. `None` if the result is not TOML.
+#[must_use]
+pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
+    let mut sorted: Vec<&Edit> = edits.iter().collect();
+    sorted.sort_by_key(|edit| edit.start);
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for edit in sorted {
+        if edit.start < at {
+            continue;
+        }
+        out.push_str(text.get(at..edit.start)?);
+        out.push_str(&edit.text);
+        at = edit.end;
+    }
+    out.push_str(text.get(at..)?);
+    is_document(&out).then_some(out)
+}
+
+/// What came out, with no more keys than are written. The rows of a list of another length have the keys of the rows that
+/// are written.
+fn pruned(wanted: &Json, got: &Json) -> Json {
+    match (wanted, got) {
+        (Json::Object(table), Json::Object(found)) => {
+            let kept = table.iter().map(|(key, value)| (key.clone(), found.get(key).map_or(Json::Null, |got| pruned(value, got))));
+            Json::Object(kept.collect())
+        }
+        (Json::Array(list), Json::Array(found)) => {
+            let mut like = Map::new();
+            for table in list.iter().filter_map(Json::as_object) {
+                like.extend(table.iter().map(|(key, value)| (key.clone(), value.clone())));
+            }
+            let like = Json::Object(like);
+            let one = |got: &Json| match got {
+                Json::Object(found) if like.as_object().is_some_and(|like| !like.is_empty()) => {
+                    // a field that is not there needs no test in a row that is new
+                    let kept = like
+                        .as_object()
+                        .into_iter()
+                        .flatten()
+                        .filter_map(|(key, value)| Some((key.clone(), pruned(value, found.get(key)?))));
+                    Json::Object(kept.collect())
+                }
+                other => other.clone(),
+            };
+            Json::Array(found.iter().map(one).collect())
+        }
+        _ => got.clone(),
+    }
+}
+
+/// Whether a text is one value of TOML.
+fn is_value(text: &str) -> bool {
+    is_document(&format!("v = {text}\n"))
+}
+
+fn is_document(text: &str) -> bool {
+    let (mut sources, mut report) = (Sources::default(), Report::default());
+    let source = sources.add("", "", text);
+    crate::pack::toml::parse(source, text, &mut report).is_some() && !report.has_errors()
+}
