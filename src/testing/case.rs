@@ -82,7 +82,7 @@ pub struct Case {
 #[derive(Debug, Clone)]
 pub struct Unsound {
     /// The value that is wrong.
-    pub node: Node,
+    pub node: Box<Node>,
     /// What is wrong.
     pub message: String,
     /// What to do.
@@ -98,7 +98,7 @@ const ACTIONS: [&str; 5] = ["run", "build", "dialect", "expand", "import"];
 /// It says not what runs, or says it more than once.
 pub fn read(node: &Node) -> Result<Case, Unsound> {
     let base = given(node, &Given { scene: Json::Object(Map::new()), ..Given::default() });
-    let wrong = |node: &Node, message: String, help: &str| Unsound { node: node.clone(), message, help: help.to_owned() };
+    let wrong = |node: &Node, message: String, help: &str| Unsound { node: Box::new(node.clone()), message, help: help.to_owned() };
     let name = text(node, "name").unwrap_or_default();
     let said: Vec<&str> = ACTIONS.into_iter().filter(|key| node.get(key).is_some()).collect();
     let many = said.len() > 1;

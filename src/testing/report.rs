@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::diag::render;
 
@@ -107,20 +107,21 @@ fn case(ran: &Ran) -> Json {
         .complaints
         .iter()
         .map(|complaint| {
-            let mut out = json!({ "message": complaint.message });
+            let mut out = Map::from_iter([("message".to_owned(), json!(complaint.message))]);
+            let mut put = |key: &str, value: Json| _ = out.insert(key.to_owned(), value);
             if let Some(turn) = complaint.turn {
-                out["turn"] = json!(turn);
+                put("turn", json!(turn));
             }
             if let Some(difference) = &complaint.difference {
-                out["path"] = json!(difference.place());
-                out["wanted"] = difference.wanted.clone();
-                out["got"] = difference.got.clone();
+                put("path", json!(difference.place()));
+                put("wanted", difference.wanted.clone());
+                put("got", difference.got.clone());
             }
             if let Some(rule) = &complaint.rule {
-                out["pass"] = json!(rule.pass);
-                out["at"] = json!(rule.at);
+                put("pass", json!(rule.pass));
+                put("at", json!(rule.at));
             }
-            out
+            Json::Object(out)
         })
         .collect();
     json!({ "name": ran.name, "line": ran.line, "ok": ran.complaints.is_empty(), "failures": complaints })

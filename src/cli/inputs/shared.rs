@@ -79,8 +79,7 @@ pub(in crate::cli) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOu
 /// Whether a file is a part of a pack for those who install it.
 fn is_shared(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    let ending = |ending: &&str| name.ends_with(*ending);
-    [".toml", ".json", ".rhai", ".md", ".txt"].iter().any(|e| ending(&e))
+    [".toml", ".json", ".rhai", ".md", ".txt"].iter().any(|ending| name.ends_with(ending))
         || path.split('/').rev().skip(1).any(|folder| folder == "templates")
         || ALONG.iter().any(|along| name.starts_with(along))
 }

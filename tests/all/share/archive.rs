@@ -144,8 +144,8 @@ fn names_that_lead_elsewhere_are_refused() {
 fn replace(archive: &mut [u8], from: &[u8], to: &[u8]) {
     assert_eq!(from.len(), to.len());
     for at in 0..archive.len().saturating_sub(from.len() - 1) {
-        if archive[at..].starts_with(from) {
-            archive[at..at + to.len()].copy_from_slice(to);
+        if let Some(piece) = archive.get_mut(at..at + to.len()).filter(|piece| *piece == from) {
+            piece.copy_from_slice(to);
         }
     }
 }

@@ -114,7 +114,7 @@ impl Page {
         let short = |v: &Option<Json>| v.as_ref().map_or(String::from("(not set)"), Json::to_string);
         let (was, is) = (short(&field.was), short(&field.is));
         if was.chars().count() + is.chars().count() <= VALUE {
-            out.push_str(&format!(": {} → {}\n", self.paint.gone(&one_line(&was)), self.paint.new(&one_line(&is))));
+            out.push_str(&format!(": {} → {}\n", self.paint.gone(&one_line(&was)), self.paint.come(&one_line(&is))));
         } else {
             out.push('\n');
             self.value(field, indent, out);
@@ -127,7 +127,7 @@ impl Page {
         match (&field.was, &field.is) {
             (Some(was), Some(is)) => out.push_str(&texts::lines(&text(was), &text(is), indent, self.most(LINES), self.paint)),
             (Some(was), None) => out.push_str(&format!("{indent}{}\n", self.paint.gone(&format!("- {}", head(&was.to_string(), VALUE))))),
-            (None, Some(is)) => out.push_str(&format!("{indent}{}\n", self.paint.new(&format!("+ {}", head(&is.to_string(), VALUE))))),
+            (None, Some(is)) => out.push_str(&format!("{indent}{}\n", self.paint.come(&format!("+ {}", head(&is.to_string(), VALUE))))),
             (None, None) => {}
         }
     }
@@ -200,7 +200,7 @@ impl Page {
             (Some(was), Some(is)) => {
                 for (field, a, b) in [("role", &was.role, &is.role), ("slot", &was.slot, &is.slot), ("id", &was.id, &is.id)] {
                     if a != b {
-                        out.push_str(&format!("      {field}: {} → {}\n", self.paint.gone(&one_line(a)), self.paint.new(&one_line(b))));
+                        out.push_str(&format!("      {field}: {} → {}\n", self.paint.gone(&one_line(a)), self.paint.come(&one_line(b))));
                     }
                 }
                 if was.text == is.text {

@@ -11,7 +11,7 @@ impl Paint {
         if self.on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    pub(in crate::cli) fn new(self, text: &str) -> String {
+    pub(in crate::cli) fn come(self, text: &str) -> String {
         self.with("32", text)
     }
 
@@ -34,7 +34,7 @@ impl Paint {
     /// The sign of a change, in its colour.
     pub(in crate::cli) fn sign(self, what: super::What) -> String {
         match what {
-            super::What::New => self.new("+"),
+            super::What::New => self.come("+"),
             super::What::Gone => self.gone("-"),
             super::What::Changed => self.changed("~"),
             super::What::Moved => self.changed(">"),

@@ -37,7 +37,7 @@ pub(super) fn lines(was: &str, is: &str, indent: &str, most: usize, paint: Paint
             gone.iter().enumerate().map(|(n, line)| format!("{indent}{}", paint.gone(&format!("- {}", cut(line, skip(n, line, &come)))))),
         );
         shown.extend(
-            come.iter().enumerate().map(|(n, line)| format!("{indent}{}", paint.new(&format!("+ {}", cut(line, skip(n, line, &gone)))))),
+            come.iter().enumerate().map(|(n, line)| format!("{indent}{}", paint.come(&format!("+ {}", cut(line, skip(n, line, &gone)))))),
         );
         rest = rest.get(block..).unwrap_or(&[]);
     }
@@ -67,7 +67,7 @@ fn cut(line: &str, skip: usize) -> String {
 /// A text that only one side has: its first lines.
 pub(super) fn only(was: &str, is: &str, indent: &str, most: usize, paint: Paint) -> String {
     let (text, sign, color): (&str, &str, fn(Paint, &str) -> String) =
-        if is.is_empty() { (was, "-", Paint::gone) } else { (is, "+", Paint::new) };
+        if is.is_empty() { (was, "-", Paint::gone) } else { (is, "+", Paint::come) };
     let all = text.split('\n').count();
     let mut out: String =
         text.split('\n').take(most).map(|line| format!("{indent}{}\n", color(paint, &format!("{sign} {}", cut(line, 0))))).collect();

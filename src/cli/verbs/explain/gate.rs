@@ -106,8 +106,8 @@ impl<'a> Probe<'a> {
             let told = |part: &Part| {
                 let mut json = part.as_json();
                 // a later pass has changed the value that it looked at
-                if then(part) {
-                    json["holds"] = json!("then");
+                if let Some(fields) = json.as_object_mut().filter(|_| then(part)) {
+                    fields.insert("holds".into(), json!("then"));
                 }
                 json
             };

@@ -160,7 +160,7 @@ impl Explain {
         }
         if let Some(wanted) = &self.why_not {
             let json = why_not::Asked { probe: &probe, scene }.as_json(wanted);
-            if json["answers"].as_array().is_none_or(Vec::is_empty) {
+            if json.get("answers").and_then(Json::as_array).is_none_or(Vec::is_empty) {
                 let message = format!("nothing in this build is called `{}` or holds it", head(wanted, 60));
                 let help = "name a block, an item, a lore entry, a slot or a pass, or write a part of a text of the scene";
                 return Err(Stop::could_not(Code::NameUnknown, message, help));
@@ -284,4 +284,9 @@ fn evicted(record: &EvictionRecord, rules: &Ruleset) -> Vec<String> {
 
 fn by(pass: &str, rules: &Ruleset) -> String {
     place_of(rules, pass).map_or_else(|| pass.to_owned(), |place| format!("{pass} ({place})"))
+}
+
+/// The value at a JSON Pointer; null where there is none.
+fn at<'a>(json: &'a Json, pointer: &str) -> &'a Json {
+    json.pointer(pointer).unwrap_or(&Json::Null)
 }

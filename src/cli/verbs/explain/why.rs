@@ -12,7 +12,7 @@ use crate::cli::layout::{head, one_line, place_of, table};
 
 use super::gate::{self, Known, Probe};
 use super::rules::deciders;
-use super::{placed, value};
+use super::{at, placed, value};
 
 /// The most blocks that are explained at once.
 const BLOCKS: usize = 10;
@@ -174,8 +174,8 @@ fn block_text(b: &Json, out: &mut String) {
     }
     let list = |json: &Json| json.as_array().cloned().unwrap_or_default();
     if !b["slot_row"].is_null() {
-        let places: Vec<String> = list(&b["slot_row"]["decided"]).iter().map(text).collect();
-        out.push_str(&format!("  its slot is the row [[slot]] {} ({})\n", text(&b["slot_row"]["name"]), places.join(", ")));
+        let places: Vec<String> = list(at(b, "/slot_row/decided")).iter().map(text).collect();
+        out.push_str(&format!("  its slot is the row [[slot]] {} ({})\n", text(at(b, "/slot_row/name")), places.join(", ")));
     }
     for source in list(&b["sources"]) {
         out.push_str(&format!("  its text is read from ${}\n", value::as_text(&source).replace('\n', "\n  ").trim_end()));
@@ -183,11 +183,11 @@ fn block_text(b: &Json, out: &mut String) {
     if !b["evicted"].is_null() {
         out.push_str(&format!(
             "  taken out of group `{}` because of {}, {} tokens\n",
-            text(&b["evicted"]["group"]),
-            text(&b["evicted"]["reason"]),
-            b["evicted"]["tokens"]
+            text(at(b, "/evicted/group")),
+            text(at(b, "/evicted/reason")),
+            at(b, "/evicted/tokens")
         ));
-        pass_text("by", &b["evicted"]["by"], out);
+        pass_text("by", at(b, "/evicted/by"), out);
     }
     let lore: Vec<String> = list(&b["lore"]).iter().map(|e| format!("{} of {}", text(&e["id"]), text(&e["book"]))).collect();
     if !lore.is_empty() {

@@ -187,11 +187,11 @@ impl Asked<'_> {
                 return;
             }
         }
-        if let (Some(key), Some(other)) = (first.iter().find(is_plain), more.iter().find(is_plain)) {
-            if !say(&format!("{key} {other}")) {
-                let all: Vec<&str> = std::iter::once(key).chain(more.iter().filter(is_plain)).map(String::as_str).collect();
-                say(&all.join(" "));
-            }
+        if let (Some(key), Some(other)) = (first.iter().find(is_plain), more.iter().find(is_plain))
+            && !say(&format!("{key} {other}"))
+        {
+            let all: Vec<&str> = std::iter::once(key).chain(more.iter().filter(is_plain)).map(String::as_str).collect();
+            say(&all.join(" "));
         }
     }
 
@@ -300,8 +300,9 @@ impl Asked<'_> {
             return self.answer(&kind, &name, &says, last, trials);
         };
         let pass = self.probe.pass(&gone.pass, Some(&item.fields), Known::Ran);
-        let tested: Vec<String> = pass["where"]
-            .as_array()
+        let tested: Vec<String> = pass
+            .get("where")
+            .and_then(Json::as_array)
             .into_iter()
             .flatten()
             .filter_map(|part| part["path"].as_str()?.strip_prefix('@').map(str::to_owned))
@@ -326,7 +327,9 @@ impl Asked<'_> {
             _ => "it was dropped",
         };
         let mut answer = self.answer(&kind, &name, says, Some(pass), trials);
-        answer["rows"] = self.rows_of(&name, &tested);
+        if let Some(fields) = answer.as_object_mut() {
+            fields.insert("rows".into(), self.rows_of(&name, &tested));
+        }
         answer
     }
 

@@ -34,7 +34,7 @@ pub(super) fn as_text(json: &Json) -> String {
         } else if answer["sent"] != true && answer["builds"].as_u64() > Some(0) {
             out.push_str(&format!("  none of the {} changes that were tried lets it pass\n", answer["builds"]));
         }
-        for remedy in remedies {
+        for remedy in &remedies {
             let flag = remedy["flag"].as_str().map(|flag| format!("    {}", one_line(flag))).unwrap_or_default();
             out.push_str(&format!("    {}{flag}\n", text(&remedy["change"])));
         }

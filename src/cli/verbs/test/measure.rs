@@ -25,6 +25,9 @@ struct Killed {
     survived: Vec<String>,
 }
 
+/// The rules of a pack, and its case files with their results.
+type OfPack<'a> = (Ruleset, Vec<(&'a CaseFile, &'a Tested)>);
+
 /// Measures the cases of each pack. A pack is measured by the cases that run on it.
 pub(super) fn of(
     files: &[Result<CaseFile, Unreadable>],
@@ -34,7 +37,7 @@ pub(super) fn of(
     jobs: usize,
     with_mutants: bool,
 ) -> Measured {
-    let mut by_pack: BTreeMap<String, (Ruleset, Vec<(&CaseFile, &Tested)>)> = BTreeMap::new();
+    let mut by_pack: BTreeMap<String, OfPack<'_>> = BTreeMap::new();
     for (file, tested) in files.iter().zip(tested) {
         let Ok(file) = file else { continue };
         let key = match &file.pack {
@@ -132,7 +135,10 @@ impl Measured {
             });
             if let Some(Killed { killed, survived }) = killed {
                 let score = percent(*killed, killed + survived.len());
-                out["mutants"] = json!({ "all": killed + survived.len(), "noticed": killed, "score": score, "survived": survived });
+                let mutants = json!({ "all": killed + survived.len(), "noticed": killed, "score": score, "survived": survived });
+                if let Some(fields) = out.as_object_mut() {
+                    fields.insert("mutants".into(), mutants);
+                }
             }
             out
         };

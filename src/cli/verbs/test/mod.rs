@@ -97,11 +97,13 @@ impl Test {
         }
         if show.is_json() {
             let mut all = report::json(&tested);
-            if let Some(measured) = &measured {
-                all["packs"] = measured.json();
-            }
-            if self.update {
-                all["updated"] = json!(updated);
+            if let Some(fields) = all.as_object_mut() {
+                if let Some(measured) = &measured {
+                    fields.insert("packs".into(), measured.json());
+                }
+                if self.update {
+                    fields.insert("updated".into(), json!(updated));
+                }
             }
             show.json(&all);
         } else {

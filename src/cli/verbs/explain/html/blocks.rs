@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
+use super::super::at;
 use super::{COLOURS, by, escape, list, table, text};
 
 /// The most blocks of the list: those at the front, and those at the end.
@@ -52,7 +53,7 @@ pub(super) fn summary(report: &Json) -> String {
     let blocks = list(&report["blocks"]);
     let sent = blocks.iter().filter(|b| is_sent(b));
     let used = sent.clone().map(tokens).fold(0, u64::saturating_add);
-    let room = match report["trim_report"]["budget_tokens"].as_u64() {
+    let room = match at(report, "/trim_report/budget_tokens").as_u64() {
         Some(room) => format!(", {used} of {room} tokens"),
         None => "; no pass has trimmed them, so they are not counted".to_owned(),
     };
@@ -73,7 +74,7 @@ pub(super) fn budget(report: &Json, colours: &Colours) -> String {
         }
     }
     let used: u64 = slots.values().map(|(used, ..)| used).sum();
-    let Some(room) = report["trim_report"]["budget_tokens"].as_u64() else {
+    let Some(room) = at(report, "/trim_report/budget_tokens").as_u64() else {
         return "<p>No pass has trimmed the blocks, so no tokens were counted.</p>\n".to_owned();
     };
     let whole = room.max(used).max(1);
@@ -145,7 +146,7 @@ fn cause(differs: &Json) -> String {
 /// The list of blocks in prompt order.
 pub(super) fn blocks(report: &Json, colours: &Colours) -> String {
     let blocks = list(&report["blocks"]);
-    let same = report["unchanged"]["blocks"].as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
+    let same = at(report, "/unchanged/blocks").as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
     let hidden = FRONT..blocks.len().saturating_sub(END);
     let (mut out, mut sent, mut room) = (String::from("<ol class=\"blocks\">\n"), 0, ALL_TEXTS);
     for (index, block) in blocks.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::super::at;
 use super::{by, escape, list, table, text};
 
 /// The most rows of each table.
@@ -62,8 +63,8 @@ pub(super) fn lore(report: &Json) -> String {
         let code = entry["code"].as_str().unwrap_or("-");
         let sent = code == "active";
         let last = list(&entry["reasons"]).last();
-        let found = list(&entry["searched"]["found"]).iter().map(|key| format!("primary key {} was found, the secondary keys decided against it; ", cell(key))).collect::<String>();
-        let keys: Vec<String> = list(&entry["searched"]["keys"]).iter().map(cell).collect();
+        let found = list(at(entry, "/searched/found")).iter().map(|key| format!("primary key {} was found, the secondary keys decided against it; ", cell(key))).collect::<String>();
+        let keys: Vec<String> = list(at(entry, "/searched/keys")).iter().map(cell).collect();
         let searched = if keys.is_empty() { String::new() } else { format!("searched for {}", keys.join(", ")) };
         let detail = last.map(|r| cell(&r["detail"])).unwrap_or_default();
         let title = entry["title"].as_str().filter(|title| !title.is_empty()).map_or_else(|| cell(&entry["id"]), |title| format!("{} ({})", escape(title), cell(&entry["id"])));
