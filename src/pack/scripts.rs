@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::extends::LayerDocs;
 use super::read::Document;
 use crate::diag::{Node, Sources, Span, Table};
 use crate::syntax::scripts::TABLE;
@@ -15,11 +14,11 @@ fn table(doc: &Document) -> Option<&Table> {
     doc.root.get(TABLE).and_then(Node::as_table).filter(|_| matches!(&*doc.kind, "pack" | "overlay"))
 }
 
-/// What each layer declares.
-pub(super) fn rights(layers: &[LayerDocs], sources: &Sources) -> IndexMap<Arc<str>, Arc<Rights>> {
+/// What each layer, given with its files, declares.
+pub(super) fn rights<'d>(layers: impl Iterator<Item = (&'d str, &'d [Document])>, sources: &Sources) -> IndexMap<Arc<str>, Arc<Rights>> {
     let mut all = IndexMap::new();
-    for layer in layers {
-        let Some((doc, table)) = layer.docs.iter().find_map(|doc| Some((doc, table(doc)?))) else { continue };
+    for (layer, docs) in layers {
+        let Some((doc, table)) = docs.iter().find_map(|doc| Some((doc, table(doc)?))) else { continue };
         if !table.contains_key("reads") && !table.contains_key("writes") {
             continue;
         }
@@ -28,7 +27,7 @@ pub(super) fn rights(layers: &[LayerDocs], sources: &Sources) -> IndexMap<Arc<st
             list.iter().filter_map(Node::as_text).map(Arc::from).collect()
         };
         let file = sources.get(doc.root.span.source).map(|source| source.name.clone()).unwrap_or_default();
-        all.insert(Arc::from(layer.name.as_str()), Arc::new(Rights { reads: words("reads"), writes: words("writes"), file }));
+        all.insert(Arc::from(layer), Arc::new(Rights { reads: words("reads"), writes: words("writes"), file }));
     }
     all
 }

@@ -202,7 +202,8 @@ impl Check<'_> {
         let is_of_row = error.instance_path().as_str().matches('/').count() == 2;
         let table = target.row.as_deref().filter(|_| is_of_row).and_then(|row| row.split_once(' ')).map(|(table, _)| table.to_owned());
         let declare = match &table {
-            Some(table) if !ENGINE_TABLES.contains(&table.as_str()) => {
+            // a key with a slip is meant to be the key that it is near
+            Some(table) if !ENGINE_TABLES.contains(&table.as_str()) && !help.starts_with("did you mean") => {
                 Some(format!("`[[column]]` with `name = \"{table}/{key}\"` declares it"))
             }
             _ if target.name == "the file" && self.may_hold_rows() && target.node.get(key).is_some_and(rows::is_rows) => {

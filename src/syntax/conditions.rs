@@ -8,11 +8,10 @@ use crate::text::script::Script;
 use crate::model::Value;
 use crate::terms::cond::{Cmp, Cond, Test};
 use crate::terms::expr::Expr;
+use crate::terms::expr::Scripted;
 use crate::terms::names::{self, Type};
-use crate::terms::scripted::Scripted;
 
 use super::context::CompileContext;
-use super::scripts;
 
 /// The meaning of a bare path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +108,7 @@ impl CompileContext<'_> {
             // beside other tests
             "script" if self.is_function(node) => {
                 let function = self.literal(node, "a function's name");
-                self.function(&function, node.span, scripts::ITEM_AND_SCENE);
+                self.function(&function, node.span, super::context::ITEM_AND_SCENE);
                 Cond::Script(Box::new(Scripted { function, args: None }))
             }
             "host" => Cond::Host(node.as_text().unwrap_or("").into()),

@@ -44,6 +44,11 @@ pub struct Tail {
     pub index: bool,
 }
 
+/// What a function of a script is given, as messages write it, and how many arguments that are.
+pub type Arguments = (&'static str, usize);
+/// A function that gives a value or a condition.
+pub const ITEM_AND_SCENE: Arguments = ("item, scene", 2);
+
 /// The state of compiling one pack.
 pub struct CompileContext<'p> {
     /// The merged text.

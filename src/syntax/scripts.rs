@@ -9,18 +9,14 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::{Code, Node, SourceId, Span, Table, inside, suggest};
 use crate::terms::Library;
+use crate::terms::expr::Scripted;
 use crate::terms::library::parts;
-use crate::terms::scripted::Scripted;
 use crate::text::script::{Rights, ScriptError, ScriptLimits, Scripts, Source};
 
-use super::context::CompileContext;
+use super::context::{Arguments, CompileContext, ITEM_AND_SCENE};
 
-/// What a function is given, as messages write it, and how many arguments that are.
-pub type Arguments = (&'static str, usize);
 /// A function that works on a list.
 pub const ITEMS_AND_SCENE: Arguments = ("items, scene", 2);
-/// A function that gives a value or a condition.
-pub const ITEM_AND_SCENE: Arguments = ("item, scene", 2);
 /// A function that is a step.
 pub const TEXT_AND_ITEM: Arguments = ("text, item", 2);
 

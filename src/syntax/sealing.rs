@@ -2,8 +2,8 @@
 
 use crate::model::Value;
 use crate::terms::cond::{Cond, Test};
+use crate::terms::expr::Scripted;
 use crate::terms::expr::{Call, Choice, Expr, Fold, Lookup, Query};
-use crate::terms::scripted::Scripted;
 use crate::terms::select::Select;
 use crate::terms::steps::Pipe;
 

@@ -12,8 +12,7 @@ use crate::text::script::Script;
 use crate::text::{function, work};
 
 use super::eval::{Env, Fault};
-use super::expr::{Expr, Query};
-use super::scripted::Scripted;
+use super::expr::{Expr, Query, Scripted};
 use super::shared::Shared;
 
 /// A compiled condition.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use crate::model::{Item, Map, RuleRef, Value, item::core};
 use crate::text::{functions, js, work};
 
-use super::expr::{Expr, FieldRef, Function, Lookup, Path, Query, Root, Seg, Source};
+use super::expr::{Expr, FieldRef, Function, Path, Query, Root, Seg, Source};
 use super::fault::tried;
 pub use super::fault::{Fault, FaultKind};
 use super::memo::Memo;
@@ -389,46 +389,6 @@ fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
         }
     }
     Ok(Value::map(out))
-}
-
-impl Lookup {
-    fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
-        let key = self.key.eval(env)?;
-        let found = match self.named_table() {
-            Some(table) => env.st.rules.row(table, &key.to_text()),
-            None => match self.table.eval(env)? {
-                Value::Map(m) => m.get(key.to_text().as_ref()).cloned(),
-                Value::List(l) => match key.as_i64() {
-                    Some(n) => usize::try_from(n).ok().and_then(|n| l.get(n).cloned()),
-                    None => {
-                        work::spend(l.len() as u64)?;
-                        l.iter().find(|row| row.get(&self.by) == Some(&key)).cloned()
-                    }
-                },
-                _ => None,
-            },
-        };
-        let found = match (found, &self.get) {
-            (Some(row), Some(field)) => row.get(field).cloned(),
-            (found, _) => found,
-        };
-        match (found, &self.default) {
-            (Some(v), _) if !v.is_null() => env.settle(v),
-            (_, Some(e)) => e.eval(env),
-            _ => Ok(Value::Null),
-        }
-    }
-
-    /// A plain `$table.NAME` that is looked up by name, answered from the index.
-    fn named_table(&self) -> Option<&Arc<str>> {
-        match &self.table {
-            Expr::Path(p) => match &p.root {
-                Root::Table(name) if p.segs.is_empty() && self.by.as_ref() == "name" => Some(name),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
 }
 
 impl Query {

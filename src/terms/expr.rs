@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::model::{FieldId, Value};
 use crate::text::Language;
 
-use super::scripted::Scripted;
 use super::shared::Shared;
 use super::steps::{Pipe, Step};
 use super::{Cond, Select, calc::Calc};
@@ -389,4 +388,13 @@ impl Cond {
             Cond::Query(q, test) => q.draws() || test.operands().iter().any(|e| e.draws()),
         }
     }
+}
+
+/// `{ script = "file.rhai::function", args = [value, …] }`.
+#[derive(Debug, Clone)]
+pub struct Scripted {
+    /// The function.
+    pub function: Arc<str>,
+    /// What it is given; without it, the current item and the scene.
+    pub args: Option<Box<[Expr]>>,
 }

@@ -9,8 +9,7 @@ use crate::model::Value;
 use crate::text::work;
 
 use super::eval::{Current, Env, Fault};
-use super::expr::{Expr, FieldRef};
-use super::scripted::Scripted;
+use super::expr::{Expr, FieldRef, Scripted};
 use super::select::Seq;
 
 /// The work of sorting by one key, for one item.

@@ -19,6 +19,7 @@ pub mod keys;
 pub mod ledger;
 pub mod library;
 pub mod lists;
+mod lookup;
 pub mod memo;
 pub mod names;
 pub(crate) mod nesting;
@@ -37,6 +38,7 @@ pub mod state;
 pub mod steps;
 pub mod trail;
 pub mod trees;
+mod types;
 mod unread;
 pub mod watch;
 

@@ -7,16 +7,7 @@ use crate::text::script::{Argument, Script};
 
 use super::State;
 use super::eval::{Current, Env, Fault};
-use super::expr::Expr;
-
-/// `{ script = "file.rhai::function", args = [value, …] }`.
-#[derive(Debug, Clone)]
-pub struct Scripted {
-    /// The function.
-    pub function: Arc<str>,
-    /// What it is given; without it, the current item and the scene.
-    pub args: Option<Box<[Expr]>>,
-}
+use super::expr::{Expr, Scripted};
 
 impl Scripted {
     /// What the function gives.

@@ -8,6 +8,7 @@
 mod error;
 mod paid;
 mod rights;
+mod shown;
 mod sorting;
 mod values;
 mod view;
@@ -28,8 +29,8 @@ pub use error::ScriptError;
 use error::Texts;
 use paid::Running;
 pub use rights::Rights;
+use shown::{Guard, View};
 use values::{from_dynamic, to_dynamic};
-use view::{Guard, View};
 use written::{Unreadable, Written};
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.
@@ -410,6 +411,7 @@ fn log(line: &str) {
 fn harden(limits: ScriptLimits) -> Engine {
     let mut engine = bare(limits);
     paid::register(&mut engine, bare(limits), limits);
+    sorting::register(&mut engine, limits);
     engine
 }
 

@@ -18,7 +18,7 @@ use crate::cli::stop::{Exit, Stop};
 /// Write the first files of something new, with the schema for editors beside them. Nothing is overwritten.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  tapster new pack my-pack --extends sillytavern   a folder with a manifest, a slot and a rule test
+  tapster new pack my-pack --extends base          a folder with a manifest, a slot and a rule test
   tapster new overlay tweak --extends base         one file that is laid over a pack
   tapster new rule tone --to my-pack               a file with a slot
   tapster new case tone --to my-pack               a rule test in my-pack/cases

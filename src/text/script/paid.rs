@@ -7,8 +7,7 @@ use std::sync::Arc;
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
 
 use super::ScriptLimits;
-use super::sorting;
-use super::view::View;
+use super::shown::View;
 use super::written::{CAUGHT, COPY, MADE};
 use crate::model::Value;
 use crate::text::work;
@@ -131,7 +130,6 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
             .is_some_and(|error| error.get("error").is_some_and(|name| name.to_string() == "ErrorDataRace"));
         if race { Err(raced(ctx.call_position())) } else { Ok(Dynamic::UNIT) }
     });
-    sorting::register(engine, limits);
     let plain = Arc::new(plain);
     for (names, types, kind) in natives() {
         for name in names {

@@ -9,6 +9,7 @@ use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
 use super::paid;
 use super::rights::Rights;
+use super::shown::{Guard, View};
 use super::values::{from_dynamic, to_dynamic};
 use crate::model::{Map, Value, value::MAX_DEPTH};
 use crate::text::work;
@@ -19,25 +20,6 @@ const MOST_PARTS: usize = 1_000_000;
 const STEPS_PER_READ: u64 = 4;
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
-
-/// What a script may read and write of a table, and the path of the table.
-#[derive(Debug, Clone)]
-pub(super) struct Guard {
-    pub(super) rights: Arc<Rights>,
-    pub(super) path: Arc<str>,
-    /// The table is an item that is given back, so changes of it are writes.
-    pub(super) item: bool,
-}
-
-/// A table that is read lazily.
-#[derive(Debug, Clone)]
-pub(super) struct View {
-    value: Value,
-    /// `None`: all of it may be read and changed.
-    guard: Option<Guard>,
-    /// It is the scene, which no script changes in place.
-    scene: bool,
-}
 
 fn failed(message: impl Into<String>) -> Box<EvalAltResult> {
     EvalAltResult::ErrorRuntime(message.into().into(), Position::NONE).into()

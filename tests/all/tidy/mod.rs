@@ -39,6 +39,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("run", &["diag", "model", "text", "reading", "pack", "engine", "assemble", "emit", "session"]),
     ("import", &["diag"]),
     ("share", &["diag"]),
+    // it runs what a case names, as the command line would
+    ("testing", &["diag", "model", "text", "terms", "verbs", "pack", "engine", "assemble", "emit", "import"]),
 ];
 
 /// Files over 500 lines, and why they stay whole.
@@ -177,6 +179,8 @@ fn only_the_command_line_prints() {
 fn files_clocks_and_the_environment_stay_at_the_doors() {
     let doors = [
         "src/cli/",
+        // behind the feature `cli`: reads case files and their snapshots, and runs cases in threads
+        "src/testing/",
         "src/pack/files.rs",
         "src/store/folder.rs",
         "src/store/sql/file.rs",

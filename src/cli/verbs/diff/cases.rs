@@ -8,7 +8,6 @@ use crate::diag::Code;
 use crate::model::Scene;
 use crate::pack::{Overlay, RuleFile, Ruleset};
 
-use super::page;
 use super::rules::{RowChange, RuleDiff};
 use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::output::Show;
@@ -86,6 +85,6 @@ pub(super) fn rules(case: &Json, diff: &RuleDiff) -> Vec<String> {
     let run = case.get("run").and_then(Json::as_str).unwrap_or("");
     let below = format!("{run}/");
     let of_run = |row: &&RowChange| row.table == "pass" && (row.name == run || row.name.starts_with(&below));
-    let told = |row: &RowChange| format!("pass {}, which is {} ({})", row.name, row.what.word(), page::places(row));
+    let told = |row: &RowChange| format!("pass {}, which is {} ({})", row.name, row.what.word(), super::rules::places(row));
     diff.rows.iter().filter(of_run).map(told).collect()
 }

@@ -37,12 +37,12 @@ use sides::Side;
 /// With one path, an overlay is compared with its pack, and a pack with the pack that it extends.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  tapster diff base sillytavern                        the rules of two packs
+  tapster diff base my-pack                            the rules of two packs
   tapster diff my-pack-1.0 my-pack                     two versions of one pack
-  tapster diff tweak.toml --pack sillytavern           what an overlay changes
+  tapster diff tweak.toml --pack my-pack               what an overlay changes
   tapster diff one.toml two.toml --pack base           two overlays
   tapster diff tweak.toml --scene examples/hello       and what it changes in a prompt
-  tapster diff sillytavern risuai --scene examples/hello examples/hybrid
+  tapster diff base my-pack --scene examples/hello examples/hybrid
   tapster diff examples/hello my-scene                 two scenes
   tapster diff my-pack-1.0 my-pack --cases my-pack/cases   what comes out of rule tests
   tapster diff tweak.toml --pack base --format json

@@ -288,7 +288,7 @@ fn push(out: &mut Vec<Culprit>, table: &str, name: &str, rules: &RuleDiff) {
     let Some(row) = rules.row(table, name) else { return };
     let rule = format!("{table} {name}");
     if !out.iter().any(|culprit| culprit.rule == rule) {
-        out.push(Culprit { rule, place: super::page::places(row), what: Some(row.what), did: String::new() });
+        out.push(Culprit { rule, place: super::rules::places(row), what: Some(row.what), did: String::new() });
     }
 }
 

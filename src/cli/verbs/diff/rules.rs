@@ -198,3 +198,30 @@ fn nodes(path: &str, was: Option<&Node>, is: Option<&Node>, packs: (&Pack, &Pack
         }
     }
 }
+
+/// Where a row is and was decided.
+pub(in crate::cli) fn places(row: &RowChange) -> String {
+    match row.what {
+        What::New => row.is.join(", "),
+        What::Gone => row.was.join(", "),
+        _ => {
+            // the layers that both have in common are told once
+            let only = |own: &[String], other: &[String]| own.iter().filter(|p| !other.contains(p)).cloned().collect::<Vec<_>>().join(", ");
+            let (was, is) = (only(&row.was, &row.is), only(&row.is, &row.was));
+            if was.is_empty() && is.is_empty() {
+                row.is.join(", ")
+            } else {
+                arrow(Some(was.as_str()).filter(|t| !t.is_empty()), Some(is.as_str()).filter(|t| !t.is_empty()))
+            }
+        }
+    }
+}
+
+/// A place, or the way from one to another.
+pub(in crate::cli) fn arrow(was: Option<&str>, is: Option<&str>) -> String {
+    match (was, is) {
+        (Some(was), Some(is)) if was != is => format!("{was} → {is}"),
+        (Some(place), _) | (_, Some(place)) => place.to_owned(),
+        (None, None) => String::new(),
+    }
+}

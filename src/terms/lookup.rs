@@ -1,0 +1,49 @@
+//! Evaluates a lookup: a row of a table, or an element of a list, by its key.
+
+use std::sync::Arc;
+
+use super::eval::{Env, Fault};
+use super::expr::{Expr, Lookup, Root};
+use crate::model::Value;
+use crate::text::work;
+
+impl Lookup {
+    /// The row or element that the key names.
+    pub(super) fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+        let key = self.key.eval(env)?;
+        let found = match self.named_table() {
+            Some(table) => env.st.rules.row(table, &key.to_text()),
+            None => match self.table.eval(env)? {
+                Value::Map(m) => m.get(key.to_text().as_ref()).cloned(),
+                Value::List(l) => match key.as_i64() {
+                    Some(n) => usize::try_from(n).ok().and_then(|n| l.get(n).cloned()),
+                    None => {
+                        work::spend(l.len() as u64)?;
+                        l.iter().find(|row| row.get(&self.by) == Some(&key)).cloned()
+                    }
+                },
+                _ => None,
+            },
+        };
+        let found = match (found, &self.get) {
+            (Some(row), Some(field)) => row.get(field).cloned(),
+            (found, _) => found,
+        };
+        match (found, &self.default) {
+            (Some(v), _) if !v.is_null() => env.settle(v),
+            (_, Some(e)) => e.eval(env),
+            _ => Ok(Value::Null),
+        }
+    }
+
+    /// A plain `$table.NAME` that is looked up by name, answered from the index.
+    fn named_table(&self) -> Option<&Arc<str>> {
+        match &self.table {
+            Expr::Path(p) => match &p.root {
+                Root::Table(name) if p.segs.is_empty() && self.by.as_ref() == "name" => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
