@@ -10,6 +10,7 @@ pub mod item;
 pub(crate) mod item;
 pub mod pack;
 pub mod plan;
+pub mod rights;
 pub mod scene;
 pub mod value;
 mod work;
