@@ -11,6 +11,7 @@ pub(crate) mod item;
 pub mod options;
 pub mod pack;
 pub mod plan;
+pub mod rights;
 pub mod scene;
 pub mod value;
 mod work;

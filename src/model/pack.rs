@@ -6,8 +6,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::Options;
+use super::rights::Rights;
 use crate::diag::{SourceId, Sources, Span, Table};
-use crate::text::script::Rights;
 
 /// One pack or overlay that is part of a merged pack.
 #[derive(Debug, Clone)]

@@ -187,12 +187,10 @@ impl Ruleset {
         passes.find(|p| p.id.as_ref() == name || stage(&p.id)).map(|p| p.span)
     }
 
-    /// A pass, to be changed in place. `None` if there is no such pass, or if the ruleset is shared.
+    /// The compiled programs, to be changed in place. `None` if the ruleset is shared.
     #[cfg(feature = "cli")]
-    pub(crate) fn pass_mut(&mut self, name: &str) -> Option<&mut crate::verbs::Pass> {
-        let inner = Arc::get_mut(&mut self.0)?;
-        let pass = inner.programs.list.iter_mut().flat_map(|p| &mut p.passes).find(|pass| pass.id.as_ref() == name)?;
-        Arc::get_mut(pass)
+    pub(crate) fn programs_mut(&mut self) -> Option<&mut Programs> {
+        Some(&mut Arc::get_mut(&mut self.0)?.programs)
     }
 
     /// The compiled programs.

@@ -6,8 +6,7 @@ use indexmap::IndexMap;
 
 use super::read::Document;
 use crate::diag::{Node, Sources, Span, Table};
-use crate::syntax::scripts::TABLE;
-use crate::text::script::Rights;
+use crate::model::rights::{Rights, TABLE};
 
 /// The table of a file, if it is one of those that may hold it.
 fn table(doc: &Document) -> Option<&Table> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::diag::{Code, Node, SourceId, Span, Table, inside, suggest};
+use crate::model::rights::TABLE;
 use crate::terms::Library;
 use crate::terms::expr::Scripted;
 use crate::terms::library::parts;
@@ -19,9 +20,6 @@ use super::context::{Arguments, CompileContext, ITEM_AND_SCENE};
 pub const ITEMS_AND_SCENE: Arguments = ("items, scene", 2);
 /// A function that is a step.
 pub const TEXT_AND_ITEM: Arguments = ("text, item", 2);
-
-/// The table of a manifest or an overlay that is about scripts.
-pub const TABLE: &str = "rhai";
 
 /// One script as written.
 struct Written<'p> {

@@ -70,7 +70,7 @@ pub fn mutate(files: &[&CaseFile], tested: &[&Tested], shelf: &Shelf, scenes: Sc
 type Undo = (Option<Cond>, Option<Cond>);
 
 fn break_pass(rules: &mut Ruleset, name: &str) -> Option<Undo> {
-    let pass = rules.pass_mut(name)?;
+    let pass = rules.programs_mut()?.pass_mut(name)?;
     let undo = (pass.when.clone(), pass.select.filter.clone());
     let not = |cond: Cond| Some(Cond::Not(Box::new(cond)));
     match (pass.select.filter.take(), pass.when.take()) {
@@ -85,7 +85,7 @@ fn break_pass(rules: &mut Ruleset, name: &str) -> Option<Undo> {
 }
 
 fn mend_pass(rules: &mut Ruleset, name: &str, (when, filter): Undo) {
-    if let Some(pass) = rules.pass_mut(name) {
+    if let Some(pass) = rules.programs_mut().and_then(|programs| programs.pass_mut(name)) {
         pass.when = when;
         pass.select.filter = filter;
     }

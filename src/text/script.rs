@@ -7,7 +7,6 @@
 
 mod error;
 mod paid;
-mod rights;
 mod shown;
 mod sorting;
 mod values;
@@ -23,12 +22,12 @@ use rhai::packages::{
 };
 use rhai::{AST, CallFnOptions, Dynamic, Engine, EvalAltResult, Position, Scope};
 
+pub use crate::model::rights::Rights;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 use crate::text::work::{self, Door};
 pub use error::ScriptError;
 use error::Texts;
 use paid::Running;
-pub use rights::Rights;
 use shown::{Guard, View};
 use values::{from_dynamic, to_dynamic};
 use written::{Unreadable, Written};

@@ -27,7 +27,7 @@ use crate::cli::stop::{Exit, Stop};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster audit ./stranger
-  tapster audit my-pack --all
+  tapster audit base --all
   tapster audit base --overlay tweak.toml        what an overlay adds
   tapster audit ./stranger --format json         the same for a program")]
 pub(in crate::cli) struct Audit {

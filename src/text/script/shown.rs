@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::rights::Rights;
 use crate::model::Value;
+use crate::model::rights::Rights;
 
 /// What a script may read and write of a table, and the path of the table.
 #[derive(Debug, Clone)]

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
 use super::paid;
-use super::rights::Rights;
 use super::shown::{Guard, View};
 use super::values::{from_dynamic, to_dynamic};
+use crate::model::rights::Rights;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 use crate::text::work;
 

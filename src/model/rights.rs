@@ -5,6 +5,9 @@
 
 use std::sync::Arc;
 
+/// The table of a manifest or an overlay that is about scripts.
+pub const TABLE: &str = "rhai";
+
 /// What the scripts of one pack may read and write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
