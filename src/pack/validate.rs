@@ -193,9 +193,11 @@ impl Check<'_> {
         let span = target.node.as_table().and_then(|t| t.get(key)).map_or(target.node.span, |f| f.key);
         let message =
             if target.name == "the file" { format!("unknown key `{key}`") } else { format!("unknown key `{key}` in {}", target.name) };
-        let help = match known {
-            [] => "remove it, or look up the keys in the schema".to_owned(),
-            _ => one_of(key, known),
+        let near = suggest::help(key, known.iter().map(String::as_str));
+        let help = match (&near, known) {
+            (Some(near), _) => near.clone(),
+            (None, []) => "remove it, or look up the keys in the schema".to_owned(),
+            (None, _) => one_of(key, known),
         };
         let at = format!("{}/{key}", error.instance_path().as_str());
         let mut complaint = Diagnostic::new(Code::SchemaUnknownKey, message).label("unknown key");
@@ -203,7 +205,7 @@ impl Check<'_> {
         let table = target.row.as_deref().filter(|_| is_of_row).and_then(|row| row.split_once(' ')).map(|(table, _)| table.to_owned());
         let declare = match &table {
             // a key with a slip is meant to be the key that it is near
-            Some(table) if !ENGINE_TABLES.contains(&table.as_str()) && !help.starts_with("did you mean") => {
+            Some(table) if !ENGINE_TABLES.contains(&table.as_str()) && near.is_none() => {
                 Some(format!("`[[column]]` with `name = \"{table}/{key}\"` declares it"))
             }
             _ if target.name == "the file" && self.may_hold_rows() && target.node.get(key).is_some_and(rows::is_rows) => {

@@ -1,7 +1,7 @@
 //! Texts of strangers in a page.
 
 /// A text of a stranger: no tag, no attribute, no control character gets into the page.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -7,7 +7,7 @@
 
 mod cell;
 mod judge;
-mod markup;
+pub(crate) mod markup;
 mod mode;
 mod page;
 mod plot;

@@ -21,7 +21,7 @@ use crate::cli::stop::{Exit, Stop};
 const PASSWORD: &str = "TAPSTER_KEY_PASSWORD";
 
 /// Sign the archive of a pack, as `minisign -S` does: the signature is written beside it, with `.minisig` behind its
-/// name. The password of the key is read from `TAPSTER_KEY_PASSWORD`, else from the terminal.
+/// name. The password of the key is read from `TAPSTER_KEY_PASSWORD`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster sign my-pack-1.0.0.tapster --key ~/tapster.key

@@ -10,6 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
+use crate::run::eval::markup::escaped;
+
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// The number of colours; slots beyond it share them.
@@ -18,20 +20,15 @@ const COLOURS: usize = 10;
 /// A text for the page. Characters that markup gives a meaning are written as references; characters that could hide or
 /// reorder text are shown by their number.
 pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 8);
+    let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() || is_hidden(c) => out.push_str(&format!("⟨U+{:04X}⟩", u32::from(c))),
-            c => out.push(c),
+        if is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t')) {
+            shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(c)));
+        } else {
+            shown.push(c);
         }
     }
-    out
+    escaped(&shown)
 }
 
 /// Marks that reorder text, characters without a width, and tags.
