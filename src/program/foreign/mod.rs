@@ -36,6 +36,8 @@ pub struct Format {
     /// The format that it makes: its documents are converted and do not become parts of a scene.
     pub makes: Option<Arc<str>>,
     detect: Option<Cond>,
+    /// The fields whose text `detect` asks for. They say of which kind the document is, which what a conversion makes is not.
+    kind: Vec<Names>,
     root: Option<Expr>,
     maps: Vec<Mapping>,
     rest: Rest,
@@ -47,6 +49,13 @@ struct Rest {
     names: Names,
     /// They stay where they are in the document.
     in_place: bool,
+}
+
+impl Rest {
+    /// Whether what no row reads has a place.
+    fn keeps(&self) -> bool {
+        self.in_place || !self.names.is_empty()
+    }
 }
 
 /// One row of `map`.
@@ -155,6 +164,9 @@ impl Format {
             } else if !map.to.is_empty() {
                 put(&mut out.scene, &map.to, value);
             }
+        }
+        if self.makes.is_some() && !self.rest.keeps() {
+            read.extend(&self.kind);
         }
         let rest = reports::rest(&root, &read, self, &mut out.fields);
         if self.rest.in_place {
