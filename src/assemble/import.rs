@@ -8,12 +8,15 @@ use crate::terms::State;
 use crate::engine::{BuildError, door, state};
 
 /// Converts a JSON document of another program, such as one that [`import::read`](crate::import::read) found, to scene
-/// data. `format` is the name of a format of the pack; `None` recognises it by the content.
+/// data; a document may be given as a [`Value`] or as `&serde_json::Value`. `format` is the name of a format of the pack; `None` recognises it by the content.
 ///
 /// # Errors
 /// The pack has no format of this name, none fits the document, or a rule of the format fails.
-pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
-    let document = Value::from(document);
+pub fn import_document(rules: &Ruleset, format: Option<&str>, document: impl Into<Value>) -> Result<Imported, BuildError> {
+    import(rules, format, &document.into())
+}
+
+fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
     let scene = Scene { data: document.clone(), ..Scene::default() };
     let _door = door(rules, &scene);
     let st = state(rules, &Scene::default());
@@ -21,10 +24,10 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
     let reads = |f: &&Format| f.makes.is_none();
     let found = match format {
         Some(name) => formats.iter().filter(reads).find(|f| f.name.as_ref() == name),
-        None => fitting(formats.iter().filter(reads), &document, &st)?,
+        None => fitting(formats.iter().filter(reads), document, &st)?,
     };
     let Some(found) = found else { return Err(unread(rules, format, formats.iter().filter(reads))) };
-    let brought = found.bring(&document, &st, formats).map_err(BuildError::fault)?;
+    let brought = found.bring(document, &st, formats).map_err(BuildError::fault)?;
     BuildError::if_spent()?;
     Ok(brought)
 }
@@ -35,17 +38,20 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
 ///
 /// # Errors
 /// The pack has no conversion to this format, none fits the document, or a rule of it fails.
-pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
-    let document = Value::from(document);
+pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: impl Into<Value>) -> Result<Imported, BuildError> {
+    convert(rules, to, &document.into())
+}
+
+fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
     let scene = Scene { data: document.clone(), ..Scene::default() };
     let _door = door(rules, &scene);
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
     let wanted = |f: &&Format| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));
-    let Some(found) = fitting(formats.iter().filter(wanted), &document, &st)? else {
+    let Some(found) = fitting(formats.iter().filter(wanted), document, &st)? else {
         return Err(unread(rules, to, formats.iter().filter(|f| f.makes.is_some())));
     };
-    let brought = found.bring(&document, &st, formats).map_err(BuildError::fault)?;
+    let brought = found.bring(document, &st, formats).map_err(BuildError::fault)?;
     BuildError::if_spent()?;
     Ok(brought)
 }
