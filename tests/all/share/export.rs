@@ -33,7 +33,7 @@ fn published_files_come_back() {
         }
         let contents = tapster::import::read(&name, &std::fs::read(&at).unwrap()).unwrap();
         for document in &contents.documents {
-            let before = imported(&document.json);
+            let before = imported(&document.json());
             let made = convert_document(&SILLYTAVERN, None, &before).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(imported(&made.scene.to_json()), before, "{name}");
             files += 1;
