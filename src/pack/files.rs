@@ -67,7 +67,7 @@ impl PackFiles {
     pub(super) fn sort_in(&mut self, file: RuleFile) {
         match role(&file.path_in_pack) {
             // schemas for an editor lie beside the rules that they are for
-            Role::Rules if is_schema(&file) => {}
+            Role::Rules if is_schema(&file.path_in_pack, &file.bytes) => {}
             Role::Rules => self.files.push(file),
             Role::Case => self.cases.push(file),
             Role::Asset => {
@@ -112,12 +112,12 @@ fn role(path: &str) -> Role {
 }
 
 /// Whether a file is a JSON Schema: it names a draft, and no kind of rules.
-fn is_schema(file: &RuleFile) -> bool {
-    let start = file.bytes.get(..SCHEMA_HEAD).unwrap_or(&file.bytes);
-    if !file.path_in_pack.ends_with(".json") || !String::from_utf8_lossy(start).contains("://json-schema.org/") {
+pub(crate) fn is_schema(path: &str, bytes: &[u8]) -> bool {
+    let start = bytes.get(..SCHEMA_HEAD).unwrap_or(bytes);
+    if !path.ends_with(".json") || !String::from_utf8_lossy(start).contains("://json-schema.org/") {
         return false;
     }
-    let root = serde_json::from_slice::<serde_json::Value>(&file.bytes).unwrap_or_default();
+    let root = serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
     root.get("$schema").is_some() && !root.get("kind").is_some_and(serde_json::Value::is_string)
 }
 

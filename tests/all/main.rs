@@ -32,6 +32,7 @@ mod licences;
 mod lint;
 mod liquid;
 mod lore_memory;
+mod mended;
 mod mutants;
 mod own;
 mod pack;

@@ -5,6 +5,7 @@ pub(in crate::cli) mod files;
 pub(in crate::cli) mod foreign;
 pub(in crate::cli) mod library;
 pub(in crate::cli) mod lines;
+pub(in crate::cli) mod locked;
 pub(in crate::cli) mod options;
 pub(in crate::cli) mod parts;
 pub(in crate::cli) mod previous;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::assemble::ScenePart;
-use crate::diag::Code;
+use crate::diag::{Code, Report, Sources};
 use crate::model::{Scene, Value};
 use crate::pack::{Overlay, Ruleset, Start};
 
@@ -103,6 +104,9 @@ pub(in crate::cli) struct Inputs {
     /// Treat warnings as errors.
     #[arg(long)]
     strict: bool,
+    /// Refuse packs that are not what the `tapster.lock` of their folder says.
+    #[arg(long)]
+    locked: bool,
     #[command(flatten)]
     templated: Templated,
 }
@@ -116,9 +120,22 @@ impl Inputs {
     /// Reads all files that the flags name.
     pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
         let parts = self.parts(show)?;
-        let rules = rules_of(&parts, show)?;
+        let rules = self.rules_as_locked(&parts, show)?;
         let scene = scene::of(&parts, &rules, show)?;
         Ok((rules, scene))
+    }
+
+    /// The same inputs, with the packs compared with their locks.
+    pub(in crate::cli) fn locked(self, locked: bool) -> Self {
+        Self { locked, ..self }
+    }
+
+    /// Loads the rules, and compares their packs with their locks if that is asked for.
+    fn rules_as_locked(&self, parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+        let rules = rules_of(parts, show)?;
+        let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
+        let report = if self.locked { locked::complaints(rules.pack(), &start) } else { Report::default() };
+        if report.is_empty() { Ok(rules) } else { Err(Stop::report(Exit::No, report, Sources::default())) }
     }
 
     /// What each part of the inputs gives to the scene, lowest first. The parts were read before, so what there is to say
@@ -183,7 +200,7 @@ impl Inputs {
     /// Loads the pack and the overlays, and the values that the scene file and flags give to its options.
     pub(in crate::cli) fn open_options(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Value), Stop> {
         let parts = self.parts(show)?;
-        let rules = rules_of(&parts, show)?;
+        let rules = self.rules_as_locked(&parts, show)?;
         let given = options::given(&parts, &rules);
         options::check(&parts, &rules, &given)?;
         Ok((rules, given))
@@ -191,7 +208,7 @@ impl Inputs {
 
     /// Loads only the pack and the overlays.
     pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
-        rules_of(&self.parts(show)?, show)
+        self.rules_as_locked(&self.parts(show)?, show)
     }
 
     /// The inputs of the scene file, with those of the flags over them.

@@ -5,6 +5,7 @@ mod audit;
 mod build;
 mod chat;
 mod check;
+mod completions;
 mod convert;
 mod diff;
 mod eval;
@@ -23,7 +24,7 @@ mod template;
 mod test;
 mod turn;
 
-use clap::Subcommand;
+use clap::{Command, Subcommand};
 
 use super::output::Show;
 use super::stop::{Exit, Stop};
@@ -89,11 +90,15 @@ pub(in crate::cli) enum Verb {
     Sign(share::keys::Sign),
     /// Make keys, and say whose signatures are trusted.
     Keys(share::keys::Keys),
+    /// Print completions for a shell.
+    Completions(completions::Completions),
+    /// Write the pages of the manual.
+    Man(completions::Manual),
 }
 
 impl Verb {
-    /// Runs the verb.
-    pub(in crate::cli) fn run(self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    /// Runs the verb. `command` is the declaration of the whole program.
+    pub(in crate::cli) fn run(self, command: Command, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         match self {
             Verb::Build(verb) => verb.run(show),
             Verb::Explain(verb) => verb.run(show),
@@ -124,6 +129,8 @@ impl Verb {
             Verb::Index(verb) => verb.run(show),
             Verb::Sign(verb) => verb.run(show),
             Verb::Keys(verb) => verb.run(show),
+            Verb::Completions(verb) => verb.run(command, show),
+            Verb::Man(verb) => verb.run(command, show),
         }
     }
 }

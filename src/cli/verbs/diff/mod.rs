@@ -7,7 +7,7 @@ pub(in crate::cli) mod prompts;
 pub(in crate::cli) mod rules;
 mod sides;
 mod steps;
-mod texts;
+pub(in crate::cli) mod texts;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
