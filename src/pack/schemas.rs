@@ -36,7 +36,7 @@ impl Schemas {
         ALL.get_or_init(|| {
             #[cfg(rules_on_disk)]
             {
-                let files = super::files::checkout(concat!(env!("CARGO_MANIFEST_DIR"), "/schemas"));
+                let files = super::files::checkout(concat!(env!("CARGO_MANIFEST_DIR"), "/schemas"), "");
                 Schemas::new(files.iter().filter_map(|(name, bytes)| Some((name.as_str(), std::str::from_utf8(bytes).ok()?))))
             }
             #[cfg(not(rules_on_disk))]
