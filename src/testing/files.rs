@@ -15,7 +15,7 @@ const DEFAULT_PACK: &str = "base";
 /// The folder of a pack that holds its cases.
 pub const FOLDER: &str = "cases";
 /// The keys of a case file that are not rows of rules.
-const OWN_KEYS: [&str; 6] = ["case", "pack", "overlays", "$schema", "about", "kind"];
+const OWN_KEYS: [&str; 7] = ["case", "given", "pack", "overlays", "$schema", "about", "kind"];
 
 /// A case file, read.
 #[derive(Debug)]
@@ -133,9 +133,13 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
         return refuse(report, sources);
     }
     let base = path.parent().unwrap_or(Path::new("")).to_owned();
+    let shared = doc.root.get("given");
+    if let Some((shared, said)) = shared.and_then(|shared| Some((shared, case::said_twice(shared)?))) {
+        report.push(Diagnostic::new(Code::SchemaValue, format!("`given` has both {said}")).at(shared.span).help("keep one of them"));
+    }
     let mut cases = Vec::new();
     for node in doc.root.get("case").and_then(Node::as_list).unwrap_or_default() {
-        match case::read(node) {
+        match case::read(node, shared) {
             Ok(case) => cases.push(case),
             Err(wrong) => report.push(Diagnostic::new(Code::SchemaValue, wrong.message).at(wrong.node.span).help(wrong.help)),
         }
