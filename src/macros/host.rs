@@ -251,11 +251,7 @@ impl<'a> Macros<'a> {
 impl Around for Macros<'_> {
     fn value(&self, cell: &Value) -> Result<Value, String> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return Ok(cell.clone()) };
-        if let Some(seen) = &self.st.seen {
-            seen.cell(RuleRef::Expr(*n), true);
-        }
-        let memo = Memo::default();
-        pass_env(self.st, &memo).eval(self.st.rules.expr(*n)).map_err(|f| f.message)
+        pass_env(self.st, &Memo::default()).value_cell(*n).map_err(|f| f.message)
     }
 
     fn given_text(&self, name: &str) -> Option<Arc<str>> {
@@ -288,11 +284,8 @@ impl Around for Macros<'_> {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
-            let holds = || pass_env(self.st, &Memo::default()).holds(self.st.rules.cond(*n));
+            let holds = || pass_env(self.st, &Memo::default()).condition_cell(*n);
             let held = if row.args.is_empty() { holds() } else { self.with_arguments(Self::arguments(row, called), holds) };
-            if let (Some(seen), Ok(held)) = (&self.st.seen, &held) {
-                seen.cell(RuleRef::Cond(*n), *held);
-            }
             match held {
                 Ok(true) => {}
                 Ok(false) => return MacroResult::Unknown,
