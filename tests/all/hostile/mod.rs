@@ -11,6 +11,7 @@ mod lore;
 mod patterns;
 mod presets;
 mod scripts;
+mod sharing;
 mod wire;
 mod work;
 
