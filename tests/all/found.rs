@@ -3,8 +3,18 @@
 
 use tapster_fuzz::{TARGETS, Verdict, seeds};
 
+/// A debug build needs a larger stack than the driver's.
+const STACK: usize = 16 << 20;
+
 #[test]
 fn nothing_that_was_found_is_wrong_again() {
+    let run = std::thread::Builder::new().stack_size(STACK).spawn(replay);
+    if let Err(panic) = run.and_then(|run| Ok(run.join())).unwrap_or(Ok(())) {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn replay() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for target in TARGETS {
