@@ -9,9 +9,18 @@ use tapster_fuzz::{TARGETS, Verdict, seeds};
 const REFUSED: &[&str] = &["script/nested-callbacks.rhai"];
 /// The steps that an input may take: what took hours or gigabytes ends far below the bound of one call.
 const MOST_STEPS: u64 = 20_000_000;
+/// A debug build needs a larger stack than the driver's.
+const STACK: usize = 16 << 20;
 
 #[test]
 fn nothing_that_was_found_is_wrong_again() {
+    let run = std::thread::Builder::new().stack_size(STACK).spawn(replay);
+    if let Err(panic) = run.and_then(|run| Ok(run.join())).unwrap_or(Ok(())) {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn replay() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for target in TARGETS {

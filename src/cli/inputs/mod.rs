@@ -37,7 +37,7 @@ use crate::cli::inputs::previous::Previous;
 use crate::cli::inputs::templated::Templated;
 use crate::cli::layout::head;
 use crate::cli::output::Show;
-use crate::cli::stop::{Exit, Stop};
+use crate::cli::stop::{Exit, Stop, only_missing};
 
 /// The most parts of a path that `--set` accepts.
 const MAX_PATH: usize = 32;
@@ -288,7 +288,9 @@ impl Inputs {
     }
 
     fn over(&self, parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
-        put(&mut parts.pack, self.pack.as_deref().map(Start::typed));
+        if let Some(pack) = &self.pack {
+            (parts.pack, parts.pack_at) = (Some(Start::typed(pack)), None);
+        }
         parts.overlays.extend(self.overlay.iter().cloned().map(Overlay::Path));
         put(&mut parts.character, self.character.clone());
         put(&mut parts.chat, self.chat.clone());
@@ -339,8 +341,21 @@ pub(in crate::cli) fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result
     library::open(&start, &parts.overlays, show).map_err(|stop| {
         let paths = parts.overlays.iter().filter_map(|overlay| if let Overlay::Path(path) = overlay { Some(path) } else { None });
         let said = paths.into_iter().find_map(|path| foreign::of(path, "an overlay", show));
-        said.map_or(stop, |said| Stop::new(Exit::No, said))
+        said.map_or_else(|| placed(stop, parts), |said| Stop::new(Exit::No, said))
     })
+}
+
+/// The complaint that a pack is missing, at the line of the scene file that names the pack.
+fn placed(mut stop: Stop, parts: &Parts) -> Stop {
+    let (Some(span), Some((_, sources))) = (parts.pack_at, &parts.top) else { return stop };
+    // other mistakes stand in the files of the pack
+    if !only_missing(&stop.report) || stop.report.items().iter().any(|d| d.span.is_some()) {
+        return stop;
+    }
+    let mut report = Report::default();
+    stop.report.items().iter().for_each(|d| report.push(d.clone().at(span)));
+    (stop.report, stop.sources) = (report, sources.clone());
+    stop
 }
 
 fn put<T>(old: &mut Option<T>, new: Option<T>) {

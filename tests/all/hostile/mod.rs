@@ -6,6 +6,7 @@ mod chats;
 mod dialects;
 mod doubling;
 mod functions;
+mod given;
 mod loading;
 mod lore;
 mod patterns;
