@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use crate::diag::{Code, Diagnostic, Node, Report, SourceId, Sources, render, suggest};
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, render, suggest};
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::{Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_cases, load_file, load_read};
 use crate::template::KIND;
@@ -66,7 +66,10 @@ impl Check {
         for path in &self.paths {
             found.extend(self.path(path, show)?);
         }
-        let counts = |f: &Found| f.report.counts();
+        let counts = |f: &Found| {
+            let of = |severity: Severity| f.report.items().iter().filter(|d| d.severity == severity).count();
+            (of(Severity::Error), of(Severity::Warning))
+        };
         let (errors, warnings) = found.iter().map(counts).fold((0, 0), |(e, w), (de, dw)| (e + de, w + dw));
         if show.is_json() {
             let all: Vec<_> =
@@ -211,7 +214,7 @@ fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         return Ok(Exit::Done);
     }
     show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
-    if code.severity() == crate::diag::Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
+    if code.severity() == Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
         show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
     }
     Ok(Exit::Done)
