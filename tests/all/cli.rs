@@ -4,6 +4,7 @@
 
 mod artifact;
 mod chat;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -14,10 +14,8 @@ const STACK: usize = 16 << 20;
 
 #[test]
 fn nothing_that_was_found_is_wrong_again() {
-    let run = std::thread::Builder::new().stack_size(STACK).spawn(replay);
-    if let Err(panic) = run.and_then(|run| Ok(run.join())).unwrap_or(Ok(())) {
-        std::panic::resume_unwind(panic);
-    }
+    let run = std::thread::Builder::new().stack_size(STACK).spawn(replay).unwrap();
+    run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
 fn replay() {

@@ -119,7 +119,7 @@ pub(in crate::cli) struct SceneFlag(pub(in crate::cli) Inputs);
 
 impl Args for SceneFlag {
     fn augment_args(command: Command) -> Command {
-        Inputs::augment_args(command).mut_arg("scene", |scene| scene.long("scene"))
+        Inputs::augment_args(command).mut_arg("scene", |scene| scene.long("scene")).mut_arg("previous", |previous| previous.hide(true))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -188,6 +188,14 @@ impl Inputs {
     pub(in crate::cli) fn given_for_one_build(&self) -> Option<&'static str> {
         let flags = [("--message", self.message.is_some()), ("--previous", self.previous.is_some())];
         flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+
+    /// Refuses `--previous` where requests are not compared.
+    pub(in crate::cli) fn refuse_previous(&self) -> Result<(), Stop> {
+        if self.previous.is_none() {
+            return Ok(());
+        }
+        Err(Stop::could_not(Code::SceneField, "`--previous` has no effect here", "`tapster build --previous FILE` compares two requests"))
     }
 
     /// Whether the flags say what is generated.
