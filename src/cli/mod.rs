@@ -8,6 +8,7 @@ mod output;
 mod stop;
 mod verbs;
 mod waiting;
+mod watching;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

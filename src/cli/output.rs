@@ -1,12 +1,11 @@
 //! How results and diagnostics are written: one place for formats, colour, tables and closed pipes.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufWriter, ErrorKind, Read, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use indexmap::IndexMap;
-use serde_json::Value as Json;
 
 use crate::diag::{Diagnostic, Report, Sources, Span, render, sarif};
 
@@ -161,11 +160,14 @@ impl<'a, 'io> Show<'a, 'io> {
         }
     }
 
-    /// Writes a result as indented JSON.
-    pub(super) fn json(&mut self, value: &Json) {
-        let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        self.result(&text);
-        self.result("\n");
+    /// Writes a result as indented JSON, piece by piece: it may be large.
+    pub(super) fn json(&mut self, value: &impl serde::Serialize) {
+        if self.failed.is_some() {
+            return;
+        }
+        let mut out = BufWriter::new(&mut *self.io.out);
+        let written = serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from);
+        self.failed = written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()).err();
     }
 
     /// Keeps all diagnostics that are written while `run` runs, and returns them.

@@ -158,14 +158,15 @@ pub fn parent(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Every file below a folder of the checkout that the program was compiled in: the path below the folder, and its
-/// contents.
+/// contents. Folders named `without` are left out, as the build script leaves them out of what it embeds.
 #[cfg(rules_on_disk)]
-pub(super) fn checkout(root: &str) -> Vec<(String, std::borrow::Cow<'static, [u8]>)> {
+pub(super) fn checkout(root: &str, without: &str) -> Vec<(String, std::borrow::Cow<'static, [u8]>)> {
     let (mut open, mut all) = (vec![String::new()], Vec::new());
     while let Some(inside) = open.pop() {
         for entry in fs::read_dir(Path::new(root).join(&inside)).into_iter().flatten().flatten().take(MAX_ENTRIES) {
             let path = format!("{inside}{}", entry.file_name().to_string_lossy());
             match entry.file_type() {
+                Ok(kind) if kind.is_dir() && entry.file_name() == without => {}
                 Ok(kind) if kind.is_dir() => open.push(format!("{path}/")),
                 Ok(_) => all.extend(fs::read(entry.path()).ok().map(|bytes| (path, bytes.into()))),
                 Err(_) => {}

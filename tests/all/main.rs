@@ -16,6 +16,7 @@ mod differential;
 mod docs;
 mod editors;
 mod edits;
+mod embedded;
 mod evals;
 mod examples;
 mod explain;

@@ -5,6 +5,7 @@ pub(in crate::cli) mod files;
 pub(in crate::cli) mod foreign;
 pub(in crate::cli) mod library;
 pub(in crate::cli) mod lines;
+pub(in crate::cli) mod lists;
 pub(in crate::cli) mod locked;
 pub(in crate::cli) mod options;
 pub(in crate::cli) mod parts;
@@ -16,12 +17,13 @@ pub(in crate::cli) mod shared;
 pub(in crate::cli) mod store;
 pub(in crate::cli) mod templated;
 pub(in crate::cli) mod tools;
+pub(in crate::cli) mod turns;
 
 pub(in crate::cli) mod scene_file;
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::assemble::ScenePart;
 use crate::diag::{Code, Report, Sources};
@@ -109,6 +111,30 @@ pub(in crate::cli) struct Inputs {
     locked: bool,
     #[command(flatten)]
     templated: Templated,
+}
+
+/// The same flags for a verb whose arguments are something else: the scene is a flag too.
+#[derive(Debug, Clone, Default)]
+pub(in crate::cli) struct SceneFlag(pub(in crate::cli) Inputs);
+
+impl Args for SceneFlag {
+    fn augment_args(command: Command) -> Command {
+        Inputs::augment_args(command).mut_arg("scene", |scene| scene.long("scene"))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SceneFlag {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Inputs::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
 }
 
 impl Inputs {
@@ -209,6 +235,40 @@ impl Inputs {
     /// Loads only the pack and the overlays.
     pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
         self.rules_as_locked(&self.parts(show)?, show)
+    }
+
+    /// Whether a part of the inputs is read from standard input.
+    pub(in crate::cli) fn reads_a_stream(&self) -> bool {
+        let stream = Path::new("-");
+        self.scene.as_deref() == Some(stream) || self.message.as_deref() == Some("-") || self.flags().paths().iter().any(|path| path == stream)
+    }
+
+    /// The files and folders that the flags and the scene file name. Of a scene file that cannot be read, only itself.
+    pub(in crate::cli) fn files(&self, show: &mut Show<'_, '_>) -> Vec<PathBuf> {
+        let here = self.scene_here();
+        let mut all = self.flags().paths();
+        if let Some(scene) = self.scene.as_deref().or(here.as_deref()) {
+            all.push(if scene.is_dir() { scene.join(scene_file::NAME) } else { scene.to_owned() });
+            let (parts, _) = show.keeping(|show| scene_file::read(scene, show));
+            all.extend(parts.map(|parts| parts.paths()).unwrap_or_default());
+        }
+        all
+    }
+
+    /// The parts that flags alone name by a path.
+    fn flags(&self) -> Parts {
+        let mut parts = Parts {
+            pack: self.pack.as_deref().map(Start::typed),
+            overlays: self.overlay.iter().cloned().map(Overlay::Path).collect(),
+            character: self.character.clone(),
+            presets: self.preset.clone(),
+            chat: self.chat.clone(),
+            lorebooks: self.lorebook.clone(),
+            persona_file: self.persona_file.clone(),
+            ..Parts::default()
+        };
+        self.templated.over(&mut parts);
+        parts
     }
 
     /// The inputs of the scene file, with those of the flags over them.

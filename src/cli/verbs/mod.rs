@@ -17,12 +17,14 @@ mod new;
 mod ops;
 mod options;
 mod packs;
+mod run;
 mod schema;
 mod serve;
 mod share;
 mod template;
 mod test;
 mod turn;
+mod watch;
 
 use clap::{Command, Subcommand};
 
@@ -33,8 +35,12 @@ use super::stop::{Exit, Stop};
 pub(in crate::cli) enum Verb {
     /// Build a prompt: the payload, or another link of the chain.
     Build(build::Build),
+    /// Run programs of a pack, and show the lists and values that they leave behind.
+    Run(run::Run),
     /// Show where each block of a prompt came from, or which rules are in force.
     Explain(explain::Explain),
+    /// Build a prompt again whenever a file is saved, and show what has changed.
+    Watch(watch::Watch),
     /// Check a pack, an overlay or single rule files.
     Check(check::Check),
     /// Show what differs between two packs, overlays or scenes, and between their prompts.
@@ -101,7 +107,9 @@ impl Verb {
     pub(in crate::cli) fn run(self, command: Command, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         match self {
             Verb::Build(verb) => verb.run(show),
+            Verb::Run(verb) => verb.run(show),
             Verb::Explain(verb) => verb.run(show),
+            Verb::Watch(verb) => verb.run(show),
             Verb::Check(verb) => verb.run(show),
             Verb::Diff(verb) => verb.run(show),
             Verb::New(verb) => verb.run(show),

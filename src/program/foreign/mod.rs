@@ -14,15 +14,21 @@ pub(in crate::program) use compile::compile;
 pub use reports::{Fate, FieldReport};
 
 use std::sync::Arc;
+use crate::text::written::Shown as _;
 
 use crate::diag::short;
 use crate::model::{Map, Value};
 use crate::terms::select::pass_env;
 use crate::terms::state::put;
 use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::text::work;
 
 /// The names of a path.
 type Names = Vec<Arc<str>>;
+
+/// What a table without its fields takes, and a field in it, in bytes of memory.
+const TABLE: usize = 256;
+const FIELD: usize = 64;
 
 /// How deep rows with `item` may be nested in one document.
 const MOST_NESTED: usize = 8;
@@ -36,6 +42,8 @@ pub struct Format {
     /// The format that it makes: its documents are converted and do not become parts of a scene.
     pub makes: Option<Arc<str>>,
     detect: Option<Cond>,
+    /// The fields whose text `detect` asks for. They say of which kind the document is, which what a conversion makes is not.
+    kind: Vec<Names>,
     root: Option<Expr>,
     maps: Vec<Mapping>,
     rest: Rest,
@@ -47,6 +55,13 @@ struct Rest {
     names: Names,
     /// They stay where they are in the document.
     in_place: bool,
+}
+
+impl Rest {
+    /// Whether what no row reads has a place.
+    fn keeps(&self) -> bool {
+        self.in_place || !self.names.is_empty()
+    }
 }
 
 /// One row of `map`.
@@ -103,6 +118,8 @@ impl Format {
     }
 
     fn bring_at(&self, document: &Value, st: &State, all: &[Format], depth: usize) -> Result<Imported, Fault> {
+        let _paying = work::rule(&self.name);
+        work::make(TABLE)?;
         let memo = Memo::default();
         let env = pass_env(st, &memo);
         let root = match &self.root {
@@ -130,6 +147,7 @@ impl Format {
             }
             if let Some(item) = map.item.and_then(|n| all.get(n)) {
                 let values = map.each(item, &raw, &env, all, depth, &mut out)?;
+                work::make(FIELD.saturating_mul(map.to.len()))?;
                 if map.whole {
                     out.scene = values.over(std::mem::take(&mut out.scene));
                 } else if !map.to.is_empty() {
@@ -150,11 +168,15 @@ impl Format {
             if map.drop.is_some() || value.is_null() {
                 continue;
             }
+            work::make(FIELD.saturating_mul(map.to.len()))?;
             if map.whole {
                 out.scene = value.over(std::mem::take(&mut out.scene));
             } else if !map.to.is_empty() {
                 put(&mut out.scene, &map.to, value);
             }
+        }
+        if self.makes.is_some() && !self.rest.keeps() {
+            read.extend(&self.kind);
         }
         let rest = reports::rest(&root, &read, self, &mut out.fields);
         if self.rest.in_place {
@@ -165,6 +187,12 @@ impl Format {
         } else {
             out.rest = rest;
         }
+        // there may be a hundred thousand of them
+        if let Value::Map(map) = &mut out.scene
+            && let Some(map) = Arc::get_mut(map)
+        {
+            map.shrink_to_fit();
+        }
         Ok(out)
     }
 
@@ -174,9 +202,9 @@ impl Format {
             return Value::Null;
         }
         let values = st.rules.row("code", code).and_then(|row| row.get("values").cloned()).unwrap_or_default();
-        let found = values.get(&raw.to_text()).cloned();
+        let found = values.get(&raw.shown()).cloned();
         if found.is_none() {
-            let word = short::word(&raw.to_text());
+            let word = short::word(&raw.shown());
             out.warnings.push(format!("`{}`: `{word}` is no value that `{code}` knows; the default is used", map.name));
         }
         found.unwrap_or_default()
@@ -186,9 +214,9 @@ impl Format {
 /// A warning about what is wrong with a document; `None` if there is nothing to report.
 fn told(what: &str, wrong: &Value) -> Option<String> {
     let words: Vec<Arc<str>> = match wrong {
-        Value::List(list) => list.iter().map(Value::to_text).collect(),
+        Value::List(list) => list.iter().map(Value::shown).collect(),
         _ if wrong.is_empty() => Vec::new(),
-        one => vec![one.to_text()],
+        one => vec![one.shown()],
     };
     (!words.is_empty()).then(|| format!("{what}: {}", short::listed(words.iter().map(AsRef::as_ref))))
 }
@@ -224,7 +252,7 @@ impl Mapping {
         let Some(key) = &self.key else { return Ok(Value::list(made)) };
         let (mut table, mut free) = (Map::default(), 0_usize);
         for (n, element) in made.into_iter().enumerate() {
-            let mut key = env.inner(Current::Value(&element, n)).eval(key)?.to_text();
+            let mut key = env.inner(Current::Value(&element, n)).eval(key)?.shown();
             // of two elements with one key, the second gets a number that is free
             while table.contains_key(&key) {
                 key = Arc::from(free.to_string());

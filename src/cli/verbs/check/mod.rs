@@ -1,5 +1,6 @@
 //! `tapster check`: reports every mistake of packs, overlays, single rule files and scenes in one run.
 
+mod cases;
 mod fix;
 pub(in crate::cli) mod scene;
 
@@ -221,8 +222,11 @@ impl Check {
             Overlay::File(file) => load_read(file, Schemas::shipped()),
         };
         let mut alone = Found { report, sources };
-        // nothing more can be checked in a file that cannot be read; manifests and rule tests have no rows
-        let Some(doc) = doc.filter(|d| !matches!(&*d.kind, "pack" | "case")) else { return alone };
+        if doc.as_ref().is_some_and(|doc| &*doc.kind == "case") {
+            return cases::check(path, file, alone);
+        }
+        // nothing more can be checked in a file that cannot be read; a manifest has no rows
+        let Some(doc) = doc.filter(|d| &*d.kind != "pack") else { return alone };
         let extends = doc.root.get("extends").and_then(Node::as_text).filter(|_| &*doc.kind == "overlay");
         let (below, bottom) = self.below(extends);
         if !below.is_empty()
