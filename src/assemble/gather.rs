@@ -177,6 +177,12 @@ impl Outcome {
         Some(event.pass.clone())
     }
 
+    /// Every value that passes have set (`$name`), as a table.
+    #[must_use]
+    pub(crate) fn values(&self) -> Value {
+        self.st.set.borrow().clone()
+    }
+
     /// What to store with the chat, as in [`Plan::patch`](crate::Plan::patch).
     #[must_use]
     pub fn patch(&self) -> Value {

@@ -1,30 +1,36 @@
 //! Converting documents of other programs, with the formats of a pack: to scene data, or to documents of a third program.
 
-use crate::model::{Scene, Value};
+use crate::model::{Scene, Value, WorkLimits};
 use crate::pack::Ruleset;
 use crate::program::foreign::{Format, Imported};
 use crate::terms::State;
 
 use crate::engine::{BuildError, door, state};
 
+/// The bytes that one import makes at most, beside what the size of the document adds (96 MiB): less than those of a build,
+/// because most of what is made is kept, beside the document itself.
+const MOST_MADE: u64 = 96 << 20;
+
 /// Converts a JSON document of another program, such as one that [`import::read`](crate::import::read) found, to scene
-/// data. `format` is the name of a format of the pack; `None` recognises it by the content.
+/// data; a document may be given as a [`Value`] or as `&serde_json::Value`. `format` is the name of a format of the pack; `None` recognises it by the content.
 ///
 /// # Errors
 /// The pack has no format of this name, none fits the document, or a rule of the format fails.
-pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
-    let document = Value::from(document);
-    let scene = Scene { data: document.clone(), ..Scene::default() };
-    let _door = door(rules, &scene);
+pub fn import_document(rules: &Ruleset, format: Option<&str>, document: impl Into<Value>) -> Result<Imported, BuildError> {
+    import(rules, format, &document.into())
+}
+
+fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
+    let _door = door(rules, &work(document));
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
     let reads = |f: &&Format| f.makes.is_none();
     let found = match format {
         Some(name) => formats.iter().filter(reads).find(|f| f.name.as_ref() == name),
-        None => fitting(formats.iter().filter(reads), &document, &st)?,
+        None => fitting(formats.iter().filter(reads), document, &st)?,
     };
     let Some(found) = found else { return Err(unread(rules, format, formats.iter().filter(reads))) };
-    let brought = found.bring(&document, &st, formats).map_err(BuildError::fault)?;
+    let brought = found.bring(document, &st, formats).map_err(BuildError::fault)?;
     BuildError::if_spent()?;
     Ok(brought)
 }
@@ -35,19 +41,27 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: &serde_j
 ///
 /// # Errors
 /// The pack has no conversion to this format, none fits the document, or a rule of it fails.
-pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: &serde_json::Value) -> Result<Imported, BuildError> {
-    let document = Value::from(document);
-    let scene = Scene { data: document.clone(), ..Scene::default() };
-    let _door = door(rules, &scene);
+pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: impl Into<Value>) -> Result<Imported, BuildError> {
+    convert(rules, to, &document.into())
+}
+
+fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
+    let _door = door(rules, &work(document));
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
     let wanted = |f: &&Format| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));
-    let Some(found) = fitting(formats.iter().filter(wanted), &document, &st)? else {
+    let Some(found) = fitting(formats.iter().filter(wanted), document, &st)? else {
         return Err(unread(rules, to, formats.iter().filter(|f| f.makes.is_some())));
     };
-    let brought = found.bring(&document, &st, formats).map_err(BuildError::fault)?;
+    let brought = found.bring(document, &st, formats).map_err(BuildError::fault)?;
     BuildError::if_spent()?;
     Ok(brought)
+}
+
+/// A scene that stands for the document when its work is counted.
+fn work(document: &Value) -> Scene {
+    let work = WorkLimits { bytes: MOST_MADE, ..WorkLimits::default() };
+    Scene { data: document.clone(), work, ..Scene::default() }
 }
 
 /// The first of some formats that a document is in.

@@ -8,7 +8,7 @@ use aho_corasick::AhoCorasick;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::json::{self, MAX_JSON};
+use super::json::{self, JsonScanner, MAX_JSON};
 use super::{Asset, Container, Contents, Document, Fault, container, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 
@@ -34,7 +34,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
         let card = find_card(name, &members, &mut report)?;
         let unpacked = unpack(name, &mut archive, card)?;
         let text = json::utf8(&format!("{} of {name}", card.name), &unpacked, &mut report)?;
-        let json = json::document(name, &format!("{} of {name}", card.name), text, &mut report)?;
+        let json = json::document(name, &format!("{} of {name}", card.name), text, &mut JsonScanner::default(), &mut report)?;
         let index = card.index;
         let assets = members.into_iter().filter(|m| m.index != index).map(|m| Asset { name: m.name, bytes_len: m.size });
         Ok((Document::new(CARD, json), assets.collect()))

@@ -1,20 +1,39 @@
-//! Strict JSON from strangers: bounded in size, depth and number of values; a key that is written twice is reported.
+//! Strict JSON from strangers: bounded in size, depth and in the memory that its values take; a key that is written twice
+//! is reported.
+//!
+//! The text becomes a [`Value`] at once, and the memory is counted while it is read: a value of two bytes of text takes
+//! twenty times as much, and a few MB of them would take more than a machine has. Each name of a field is kept once.
 //!
 //! There is one tolerance: half of a surrogate pair (`\ud83d` alone), which JavaScript programs write when they cut a
 //! text inside an emoji, becomes U+FFFD with a warning; a strict reader would refuse the whole file for it.
 
 use std::fmt;
+use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
 
 use super::{Container, Contents, Document, Fault, failed, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
+use crate::model::{Map, Value};
 
 /// The longest JSON document, in bytes (32 MiB).
 pub(super) const MAX_JSON: usize = 32 << 20;
-/// The most values (of any kind, nested ones included) in one file; a value takes up to about 200 bytes of memory.
-pub(super) const MAX_VALUES: usize = 2_000_000;
+/// The most memory that the values of one file may take, in bytes (96 MiB).
+pub(super) const MAX_MEMORY: usize = 96 << 20;
+/// The memory of a text, a list and a table without what is in it, with the space that the allocator adds.
+const TEXT: usize = 32;
+const LIST: usize = 64;
+const TABLE: usize = 144;
+/// The memory of one element of a list while the list grows, and of one field of a table without its name.
+const ELEMENT: usize = 40;
+const FIELD: usize = 64;
+/// The memory of a name of fields, which is kept once for a file.
+const NAME: usize = 64;
+/// The memory of a line of a chat beside its values.
+pub(super) const LINE: usize = 112;
+/// The most that the compressed texts of one file unpack to, in bytes (64 MiB).
+pub(super) const MAX_UNPACKED: usize = 64 << 20;
 /// How many different duplicate keys are named in the warning.
 const MAX_TWICE: usize = 9;
 
@@ -24,7 +43,7 @@ const BOM: &str = "\u{feff}";
 pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     let mut report = Report::default();
     let text = utf8(name, bytes, &mut report).map_err(failed)?;
-    let json = document(name, name, text, &mut report).map_err(failed)?;
+    let json = document(name, name, text, &mut JsonScanner::default(), &mut report).map_err(failed)?;
     Ok(Contents::new(Container::Json, vec![Document::new("json", json)], report))
 }
 
@@ -35,7 +54,7 @@ pub(super) fn read_text(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     if text.len() > MAX_JSON {
         return Err(failed(too_large(name, "is", MAX_JSON)));
     }
-    Ok(Contents::new(Container::Text, vec![Document::new("text", Value::from(text))], report))
+    Ok(Contents::new(Container::Text, vec![Document::new("text", Value::text(text))], report))
 }
 
 /// The bytes as text, without a byte order mark.
@@ -52,9 +71,9 @@ pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Resu
     Ok(rest)
 }
 
-/// The JSON document `what` in the file `name`; both are used in messages and may be the same.
-pub(super) fn document(name: &str, what: &str, text: &str, report: &mut Report) -> Result<Value, Fault> {
-    let mut reader = JsonScanner::default();
+/// The JSON document `what` in the file `name`; both are used in messages and may be the same. All documents of a file
+/// are read by one reader.
+pub(super) fn document(name: &str, what: &str, text: &str, reader: &mut JsonScanner, report: &mut Report) -> Result<Value, Fault> {
     let result = reader.parse(text);
     reader.notes(name, report);
     result.map_err(|reject| reject.explain(what).into())
@@ -65,8 +84,8 @@ pub(super) fn document(name: &str, what: &str, text: &str, report: &mut Report) 
 pub(super) enum Reject {
     /// Longer than [`MAX_JSON`].
     TooLong,
-    /// More values than [`MAX_VALUES`].
-    TooMany,
+    /// Its values take more than [`MAX_MEMORY`].
+    TooMuch,
     /// Nested deeper than serde_json's own 128 levels.
     TooDeep,
     /// The text ends in the middle of a value.
@@ -79,7 +98,7 @@ impl fmt::Display for Reject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reject::TooLong => write!(f, "longer than {} MiB", MAX_JSON >> 20),
-            Reject::TooMany => write!(f, "more than {MAX_VALUES} values"),
+            Reject::TooMuch => write!(f, "its values take more than {} MiB of memory", MAX_MEMORY >> 20),
             Reject::TooDeep => write!(f, "nested deeper than 128 levels"),
             Reject::Cut { line, column } => write!(f, "it ends too early, at line {line} column {column}"),
             Reject::Syntax { reason, line, column } => write!(f, "{reason} at line {line} column {column}"),
@@ -91,7 +110,7 @@ impl Reject {
     fn explain(&self, what: &str) -> Diagnostic {
         let what = super::shown(what);
         match self {
-            Reject::TooLong | Reject::TooMany => {
+            Reject::TooLong | Reject::TooMuch => {
                 Diagnostic::new(Code::FileTooLarge, format!("`{what}` is too large: {self}")).help("import it in smaller parts")
             }
             Reject::TooDeep => Diagnostic::new(Code::FileTooDeep, format!("`{what}` is {self}"))
@@ -119,7 +138,13 @@ impl Reject {
 
 /// Reads the JSON texts of one file, and counts what is limited or reported once per file.
 pub(super) struct JsonScanner {
+    /// Bytes of memory that further values may take.
     left: usize,
+    /// Whether they did not suffice.
+    full: bool,
+    /// Bytes that the compressed texts of the file may still unpack to.
+    pub(super) unpacked: usize,
+    names: FxHashSet<Arc<str>>,
     twice: Vec<String>,
     mended: usize,
     rounded: usize,
@@ -127,7 +152,15 @@ pub(super) struct JsonScanner {
 
 impl Default for JsonScanner {
     fn default() -> Self {
-        Self { left: MAX_VALUES, twice: Vec::new(), mended: 0, rounded: 0 }
+        Self {
+            left: MAX_MEMORY,
+            full: false,
+            unpacked: MAX_UNPACKED,
+            names: FxHashSet::default(),
+            twice: Vec::new(),
+            mended: 0,
+            rounded: 0,
+        }
     }
 }
 
@@ -137,9 +170,12 @@ impl JsonScanner {
         if text.len() > MAX_JSON {
             return Err(Reject::TooLong);
         }
+        let (left, rounded) = (self.left, self.rounded);
         match self.strict(text) {
             Err(Reject::Syntax { reason, line, column }) => match mend_surrogates(text) {
                 Some((mended, halves)) => {
+                    // what was read of the text is no longer there
+                    (self.left, self.rounded) = (left, rounded);
                     let value = self.strict(&mended)?;
                     self.mended += halves;
                     Ok(value)
@@ -153,24 +189,38 @@ impl JsonScanner {
     fn strict(&mut self, text: &str) -> Result<Value, Reject> {
         let mut from = serde_json::Deserializer::from_str(text);
         let value = Seed(self).deserialize(&mut from).and_then(|v| from.end().map(|()| v));
-        value.map_err(|e| if self.left == 0 { Reject::TooMany } else { Reject::of(&e) })
+        value.map_err(|e| if self.full { Reject::TooMuch } else { Reject::of(&e) })
     }
 
-    /// Reports once per file what was tolerated.
-    pub(super) fn notes(&self, name: &str, report: &mut Report) {
+    /// Counts bytes of memory; whether there are so many.
+    pub(super) fn pay(&mut self, bytes: usize) -> bool {
+        match self.left.checked_sub(bytes) {
+            Some(left) => self.left = left,
+            None => self.full = true,
+        }
+        !self.full
+    }
+
+    fn take<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
+        if self.pay(bytes) { Ok(()) } else { Err(E::custom("too many values")) }
+    }
+
+    /// Reports what was tolerated since the last time.
+    pub(super) fn notes(&mut self, name: &str, report: &mut Report) {
         if !self.twice.is_empty() {
-            let keys = listed(self.twice.iter().map(String::as_str));
+            let keys = listed(std::mem::take(&mut self.twice).iter().map(String::as_str));
             report.push(
                 Diagnostic::new(Code::ImportValue, format!("`{name}` writes a key twice in one object: {keys}; the last value is used"))
                     .help("remove the value that is not meant"),
             );
         }
-        if self.rounded > 0 {
-            let message = format!("`{name}` holds whole numbers above {}, which are rounded: {}", i64::MAX, self.rounded);
+        let (rounded, mended) = (std::mem::take(&mut self.rounded), std::mem::take(&mut self.mended));
+        if rounded > 0 {
+            let message = format!("`{name}` holds whole numbers above {}, which are rounded: {rounded}", i64::MAX);
             report.push(Diagnostic::new(Code::ImportValue, message).help("write what is no quantity, such as an id, as a text"));
         }
-        if self.mended > 0 {
-            let message = format!("`{name}` holds {} half characters (lone surrogates), replaced by U+FFFD", self.mended);
+        if mended > 0 {
+            let message = format!("`{name}` holds {mended} half characters (lone surrogates), replaced by U+FFFD");
             report.push(tolerated(
                 Diagnostic::new(Code::ImportValue, message).help("a text was cut inside an emoji; write the character again"),
             ));
@@ -184,10 +234,6 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
-        self.0.left = self.0.left.saturating_sub(1);
-        if self.0.left == 0 {
-            return Err(D::Error::custom("too many values"));
-        }
         from.deserialize_any(self)
     }
 }
@@ -204,44 +250,84 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
-        Ok(Value::from(b))
+        Ok(Value::Bool(b))
     }
 
     fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
-        Ok(Value::from(n))
+        Ok(Value::Int(n))
     }
 
     fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
-        self.0.rounded += usize::from(i64::try_from(n).is_err());
-        Ok(Value::from(n))
+        if let Ok(whole) = i64::try_from(n) {
+            return Ok(Value::Int(whole));
+        }
+        self.0.rounded += 1;
+        #[expect(clippy::cast_precision_loss, reason = "the warning about it is counted above")]
+        Ok(Value::Num(n as f64))
     }
 
     fn visit_f64<E>(self, n: f64) -> Result<Value, E> {
-        Ok(Value::from(n))
+        Ok(Value::Num(n))
     }
 
-    fn visit_str<E>(self, s: &str) -> Result<Value, E> {
-        Ok(Value::from(s))
+    fn visit_str<E: Error>(self, s: &str) -> Result<Value, E> {
+        self.0.take(TEXT + s.len())?;
+        Ok(Value::text(s))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        self.0.take(LIST)?;
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(Seed(self.0))? {
+            self.0.take(ELEMENT)?;
             list.push(item);
         }
-        Ok(Value::Array(list))
+        list.shrink_to_fit();
+        Ok(Value::list(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(key) = fields.next_key::<String>()? {
+        self.0.take(TABLE)?;
+        let mut map = Map::default();
+        while let Some(key) = fields.next_key_seed(Name(self.0))? {
+            self.0.take(FIELD)?;
             let value = fields.next_value_seed(Seed(self.0))?;
-            if map.contains_key(&key) && self.0.twice.len() < MAX_TWICE && !self.0.twice.contains(&key) {
-                self.0.twice.push(key.clone());
+            if map.contains_key(&key) && self.0.twice.len() < MAX_TWICE && !self.0.twice.iter().any(|known| **known == *key) {
+                self.0.twice.push(key.to_string());
             }
             map.insert(key, value);
         }
-        Ok(Value::Object(map))
+        map.shrink_to_fit();
+        Ok(Value::map(map))
+    }
+}
+
+/// The name of a field.
+struct Name<'r>(&'r mut JsonScanner);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Arc<str>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Arc<str>, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Arc<str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Arc<str>, E> {
+        if let Some(known) = self.0.names.get(name) {
+            return Ok(known.clone());
+        }
+        self.0.take(NAME + name.len())?;
+        let name: Arc<str> = name.into();
+        self.0.names.insert(name.clone());
+        Ok(name)
     }
 }
 

@@ -3,11 +3,12 @@
 use super::json::{self, JsonScanner};
 use super::{Container, Contents, Document, failed};
 use crate::diag::{Code, Diagnostic, Report};
+use crate::model::Value;
 
 /// The longest line, in bytes.
 const MAX_LINE: usize = 16 << 20;
 /// The most lines that are read.
-const MAX_LINES: usize = 500_000;
+const MAX_LINES: usize = 250_000;
 /// The number of broken lines that get their own warning; one more warning counts the rest.
 const MAX_LISTED: usize = 50;
 
@@ -24,9 +25,13 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
         if documents.len() >= MAX_LINES {
             return Err(failed(too_many(name)));
         }
+        if !reader.pay(json::LINE) {
+            return Err(failed(too_much(name, number)));
+        }
         match object(line, &mut reader) {
             Ok(json) => documents.push(Document::new(format!("line {number}"), json)),
-            Err(reason) => {
+            Err(None) => return Err(failed(too_much(name, number))),
+            Err(Some(reason)) => {
                 skipped += 1;
                 if skipped <= MAX_LISTED {
                     report.push(broken(name, number, &reason));
@@ -57,23 +62,24 @@ fn without_bom<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> &'a [u8]
     rest
 }
 
-/// The object on the line, or why there is none.
-fn object(line: &[u8], reader: &mut JsonScanner) -> Result<serde_json::Value, String> {
+/// The object on the line, or why there is none; `None` if there is no memory left for it.
+fn object(line: &[u8], reader: &mut JsonScanner) -> Result<Value, Option<String>> {
     if line.len() > MAX_LINE {
-        return Err(format!("longer than {} MiB", MAX_LINE >> 20));
+        return Err(Some(format!("longer than {} MiB", MAX_LINE >> 20)));
     }
-    let text = std::str::from_utf8(line).map_err(|e| format!("not valid UTF-8 at byte {} of the line", e.valid_up_to()))?;
-    let json = reader.parse(text).map_err(|reject| reason(&reject))?;
-    if json.is_object() { Ok(json) } else { Err("not an object".to_owned()) }
+    let text = std::str::from_utf8(line).map_err(|e| Some(format!("not valid UTF-8 at byte {} of the line", e.valid_up_to())))?;
+    let value = reader.parse(text).map_err(|reject| reason(&reject))?;
+    if value.as_map().is_some() { Ok(value) } else { Err(Some("not an object".to_owned())) }
 }
 
 /// The parser's reason without its line number, which is always 1 here.
-fn reason(reject: &json::Reject) -> String {
-    match reject {
+fn reason(reject: &json::Reject) -> Option<String> {
+    Some(match reject {
         json::Reject::Cut { column, .. } => format!("it ends too early, at column {column}"),
         json::Reject::Syntax { reason, column, .. } => format!("{reason} at column {column}"),
+        json::Reject::TooMuch => return None,
         other => other.to_string(),
-    }
+    })
 }
 
 fn broken(name: &str, number: usize, reason: &str) -> Diagnostic {
@@ -88,6 +94,12 @@ fn count_the_rest(name: &str, skipped: usize, report: &mut Report) {
                 .help("so many broken lines point to a damaged file; export the chat again"),
         );
     }
+}
+
+fn too_much(name: &str, number: usize) -> Diagnostic {
+    let most = json::MAX_MEMORY >> 20;
+    let message = format!("`{name}` is too large: its values take more than {most} MiB of memory, which line {number} exceeds");
+    Diagnostic::new(Code::FileTooLarge, message).help("split the chat into smaller files")
 }
 
 fn too_many(name: &str) -> Diagnostic {

@@ -23,9 +23,10 @@ pub use written::{WRITTEN, needs_picture, write};
 
 use crate::diag::short::{listed, word as shown};
 use crate::diag::{Code, Diagnostic, Report, Severity};
+use crate::model::Value;
 
-/// The largest file that is read, in bytes (512 MiB).
-pub const MAX_FILE: usize = 512 << 20;
+/// The largest file that is read, in bytes (128 MiB): it is in memory as a whole.
+pub const MAX_FILE: usize = 128 << 20;
 
 /// The kind of a file, recognised by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,16 +52,22 @@ pub enum Container {
 pub struct Document {
     /// Where it was found: `ccv3`, `chara`, `card.json`, `json`, `line 3`, `module`, `preset` or `text`.
     pub label: String,
-    /// The document as written; for plain text, a JSON string.
-    pub json: serde_json::Value,
+    /// The document as written; for plain text, one text.
+    pub value: Value,
     /// The name of the document's format. [`read`] leaves it `None`; callers that have recognised the format fill it
     /// in.
     pub format: Option<String>,
 }
 
 impl Document {
-    fn new(label: impl Into<String>, json: serde_json::Value) -> Self {
-        Self { label: label.into(), json, format: None }
+    fn new(label: impl Into<String>, value: Value) -> Self {
+        Self { label: label.into(), value, format: None }
+    }
+
+    /// The document as JSON, which takes more memory than [`value`](Self::value).
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        self.value.to_json()
     }
 }
 
@@ -102,6 +109,16 @@ impl Contents {
     pub fn main(&self) -> Option<&Document> {
         let labelled = |label: &str| self.documents.iter().find(|d| d.label == label);
         labelled(chunks::CCV3).or_else(|| labelled(chunks::CHARA)).or_else(|| self.documents.first())
+    }
+
+    /// The document of the whole file: of a chat `{ lines }`, of other files the [`main_of`](Self::main_of).
+    #[must_use]
+    pub fn whole<'a>(&self, chunks: impl IntoIterator<Item = &'a str>) -> Value {
+        if self.container == Container::Jsonl {
+            let lines = self.documents.iter().map(|document| document.value.clone()).collect();
+            return Value::map([("lines".into(), Value::list(lines))].into_iter().collect());
+        }
+        self.main_of(chunks).map(|document| document.value.clone()).unwrap_or_default()
     }
 
     /// The main document where a picture may hold a card more than once: the first of these chunks that it has, such as

@@ -8,11 +8,13 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::chunks::Chunk;
+use super::json::{JsonScanner, MAX_UNPACKED};
 use super::{Fault, container, json, too_large};
 use crate::diag::Report;
+use crate::model::Value;
 
 /// The longest text of a card chunk after decompression, in bytes.
-const MAX_TEXT: usize = 64 << 20;
+const MAX_TEXT: usize = MAX_UNPACKED;
 
 /// Standard base64 as cards contain it: padding may be missing, and the unused bits of the last symbol may be set.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -23,18 +25,18 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 const AGAIN: &str = "download the original file again; if it stays so, export the card again where it was made";
 
 /// The document that the card chunk `label` of file `name` holds.
-pub(super) fn document(name: &str, label: &str, chunk: &Chunk<'_>, report: &mut Report) -> Result<serde_json::Value, Fault> {
-    let text = text(name, label, chunk)?;
+pub(super) fn document(name: &str, label: &str, chunk: &Chunk<'_>, reader: &mut JsonScanner, report: &mut Report) -> Result<Value, Fault> {
+    let text = text(name, label, chunk, reader)?;
     if text.len() > MAX_TEXT {
         return Err(too_large(name, &format!("has a card chunk `{label}`"), MAX_TEXT).into());
     }
     let bytes = match text.trim_ascii_start().first() {
         Some(b'{') => text.into_owned(),
-        _ => plain(name, label, &text)?,
+        _ => plain(name, label, text)?,
     };
     let what = format!("{label} of {name}");
     let text = json::utf8(&what, &bytes, report)?;
-    json::document(name, &what, text, report)
+    json::document(name, &what, text, reader, report)
 }
 
 /// The base64 of a card.
@@ -42,8 +44,9 @@ pub(super) fn encoded(json: &serde_json::Value) -> String {
     LENIENT.encode(json.to_string())
 }
 
-fn plain(name: &str, label: &str, text: &[u8]) -> Result<Vec<u8>, Fault> {
-    let tight: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
+fn plain(name: &str, label: &str, text: Cow<'_, [u8]>) -> Result<Vec<u8>, Fault> {
+    let mut tight = text.into_owned();
+    tight.retain(|b| !b.is_ascii_whitespace());
     if tight.is_empty() {
         return Err(damaged(name, label, "it is empty"));
     }
@@ -60,24 +63,24 @@ fn base64_reason(error: &base64::DecodeError) -> String {
 }
 
 /// The text of the chunk after its keyword, decompressed.
-fn text<'a>(name: &str, label: &str, chunk: &Chunk<'a>) -> Result<Cow<'a, [u8]>, Fault> {
+fn text<'a>(name: &str, label: &str, chunk: &Chunk<'a>, reader: &mut JsonScanner) -> Result<Cow<'a, [u8]>, Fault> {
     let body = after_nul(chunk.data).ok_or_else(|| damaged(name, label, "it has no text"))?;
     match &chunk.kind {
         b"tEXt" => Ok(Cow::Borrowed(body)),
         b"zTXt" => match body.split_first() {
-            Some((0, packed)) => inflate(name, label, packed).map(Cow::Owned),
+            Some((0, packed)) => inflate(name, label, packed, reader).map(Cow::Owned),
             _ => Err(damaged(name, label, "it is compressed in an unknown way")),
         },
-        _ => international(name, label, body),
+        _ => international(name, label, body, reader),
     }
 }
 
 /// An `iTXt` body: compressed or not, method, language, translated keyword, text.
-fn international<'a>(name: &str, label: &str, body: &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
+fn international<'a>(name: &str, label: &str, body: &'a [u8], reader: &mut JsonScanner) -> Result<Cow<'a, [u8]>, Fault> {
     let parts = body.split_first_chunk::<2>().and_then(|(flags, rest)| Some((flags, after_nul(after_nul(rest)?)?)));
     match parts {
         Some(([0, _], text)) => Ok(Cow::Borrowed(text)),
-        Some(([1, 0], packed)) => inflate(name, label, packed).map(Cow::Owned),
+        Some(([1, 0], packed)) => inflate(name, label, packed, reader).map(Cow::Owned),
         Some(_) => Err(damaged(name, label, "it is compressed in an unknown way")),
         None => Err(damaged(name, label, "it has no text")),
     }
@@ -88,14 +91,17 @@ fn after_nul(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(end + 1..)
 }
 
-/// Decompresses a zlib stream, but never more than [`MAX_TEXT`] and one byte.
-fn inflate(name: &str, label: &str, packed: &[u8]) -> Result<Vec<u8>, Fault> {
+/// Decompresses a zlib stream, but never more than what the compressed texts of the file may still unpack to.
+fn inflate(name: &str, label: &str, packed: &[u8], reader: &mut JsonScanner) -> Result<Vec<u8>, Fault> {
     let mut out = Vec::new();
-    let limit = MAX_TEXT as u64 + 1;
-    flate2::read::ZlibDecoder::new(packed)
-        .take(limit)
-        .read_to_end(&mut out)
-        .map_err(|_| damaged(name, label, "its compressed text is damaged"))?;
+    let limit = reader.unpacked as u64 + 1;
+    let done = flate2::read::ZlibDecoder::new(packed).take(limit).read_to_end(&mut out);
+    let Some(left) = reader.unpacked.checked_sub(out.len()) else {
+        reader.unpacked = 0;
+        return Err(too_large(name, &format!("has compressed cards; with the chunk `{label}` they are"), MAX_UNPACKED).into());
+    };
+    reader.unpacked = left;
+    done.map_err(|_| damaged(name, label, "its compressed text is damaged"))?;
     Ok(out)
 }
 

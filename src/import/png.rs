@@ -1,6 +1,7 @@
 //! Cards in PNG pictures. A card is found wherever it stands, and read as long as its own chunk is intact.
 
 use super::chunks::{self, Chunk, End};
+use super::json::JsonScanner;
 use super::{Asset, Container, Contents, Document, Fault, container, failed, listed, payload, tolerated};
 use crate::diag::{Code, Diagnostic, Report};
 
@@ -53,9 +54,10 @@ fn cards<'a>(name: &str, bytes: &'a [u8], all: &[Chunk<'a>], end: &End<'_>, repo
 /// The documents of the card chunks, with warnings about the chunks that hold none.
 fn decode(name: &str, cards: &[Chunk<'_>], report: &mut Report) -> (Vec<Document>, Vec<Fault>) {
     let (mut documents, mut failures) = (Vec::new(), Vec::new());
+    let mut reader = JsonScanner::default();
     for chunk in cards {
         let Some(label) = chunk.card() else { continue };
-        match payload::document(name, label, chunk, report) {
+        match payload::document(name, label, chunk, &mut reader, report) {
             Ok(json) => documents.push(Document::new(label, json)),
             Err(fault) => failures.push(fault),
         }

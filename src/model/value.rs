@@ -362,7 +362,16 @@ impl From<f64> for Value {
 
 impl serde::Serialize for Value {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_json().serialize(serializer)
+        match self {
+            Value::Null | Value::Rule(_) => serializer.serialize_unit(),
+            Value::Bool(b) => serializer.serialize_bool(*b),
+            Value::Int(n) => serializer.serialize_i64(*n),
+            // as JSON: a number that JSON has not is null, and a whole one has no fraction
+            Value::Num(_) => self.to_json().serialize(serializer),
+            Value::Text(t) => serializer.serialize_str(t),
+            Value::List(l) => serializer.collect_seq(l.iter()),
+            Value::Map(m) => serializer.collect_map(m.iter().map(|(k, v)| (&**k, v))),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// The bounds on the work of one call: a build, a payload, a run of a program, or a text that is rendered by itself. They
 /// are counted without a clock, so the same input reaches them on every machine. A pack can only lower them (`[limits]`).
-/// The data that the call is given adds to both in proportion to its size.
+/// The data that the call is given adds to both in proportion to its size, at most as much again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkLimits {
     /// Steps: an item that a pass visits, a macro, a tag, some bytes of text that are searched … A step takes some
@@ -23,10 +23,12 @@ impl WorkLimits {
     /// The share of both bounds that each part of the given data adds: a text, a number, a list, a table.
     pub(crate) const PER_PART: u64 = 800_000;
 
-    /// What data of so many parts adds to the bounds: a long chat or a large book takes more work than a short one.
+    /// What data of so many parts adds to the bounds, at most as much again: a long chat or a large book takes more work
+    /// than a short one, but a stranger's file must not set its own bounds.
     #[must_use]
     pub(crate) fn more_for(self, parts: usize) -> Self {
-        let share = |bound: u64| (u128::from(bound) * parts as u128 / u128::from(Self::PER_PART)).min(u128::from(u64::MAX));
+        let parts = u128::from(Self::PER_PART).min(parts as u128);
+        let share = |bound: u64| u128::from(bound) * parts / u128::from(Self::PER_PART);
         let share = |bound: u64| u64::try_from(share(bound)).unwrap_or(u64::MAX);
         Self { steps: share(self.steps), bytes: share(self.bytes) }
     }

@@ -380,7 +380,8 @@ fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
     for e in list {
         if let Value::Map(map) = e.eval(env)? {
             work::make(map.len().saturating_mul(BYTES_PER_FIELD))?;
-            out.reserve(map.len());
+            // exactly: there may be a hundred thousand tables with a few of their many fields
+            out.reserve(map.values().filter(|value| !value.is_null()).count());
             for (key, value) in map.iter() {
                 if !value.is_null() {
                     out.insert(key.clone(), value.clone());

@@ -202,7 +202,7 @@ fn texts(node: Option<&Node>) -> Vec<String> {
 }
 
 /// A value of a file as JSON.
-pub(super) fn json_of(node: &Node) -> Json {
+pub(crate) fn json_of(node: &Node) -> Json {
     use crate::diag::Data;
     match &node.data {
         Data::Null => Json::Null,

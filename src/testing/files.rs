@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, Node, Report, Sources};
 use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, is_pack, read_file};
@@ -32,6 +32,20 @@ pub struct CaseFile {
     pub cases: Vec<Case>,
     /// The text of the file.
     pub sources: Sources,
+}
+
+impl CaseFile {
+    /// What a case lays over the rules of the file: its overlays, and the sizes of accounts.
+    #[must_use]
+    pub fn overlays_of(&self, case: &Case) -> Vec<Overlay> {
+        let files = case.overlays.iter().map(|path| Overlay::Path(self.base.join(path)));
+        let sizes = case.budget.as_ref().map(|budget| {
+            let accounts: Vec<Json> = budget.iter().map(|(name, size)| json!({ "name": name, "size": size })).collect();
+            let bytes = json!({ "kind": "overlay", "version": 1, "account": accounts }).to_string().into_bytes();
+            Overlay::File(RuleFile { name: "budget".to_owned(), path_in_pack: "budget.json".to_owned(), bytes })
+        });
+        files.chain(sizes).collect()
+    }
 }
 
 /// A case file that cannot be used.

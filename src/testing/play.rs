@@ -58,11 +58,11 @@ impl From<BuildError> for Failed {
     }
 }
 
-/// The scene of a turn. `state` is what the turns before have left.
+/// The scene of a turn, without what earlier turns have kept.
 ///
 /// # Errors
 /// The scene file cannot be read.
-pub fn scene(given: &Given, base: &Path, state: Option<&Value>, rules: &Ruleset, reader: SceneReader<'_>) -> Result<Scene, Failed> {
+pub fn scene(given: &Given, base: &Path, rules: &Ruleset, reader: SceneReader<'_>) -> Result<Scene, Failed> {
     let mut scene = match &given.scene_file {
         Some(file) => reader(&base.join(file), given.now.as_deref(), rules).map_err(Failed::Given)?,
         None => Scene { data: Value::map(crate::model::Map::default()), ..Scene::default() },
@@ -70,9 +70,6 @@ pub fn scene(given: &Given, base: &Path, state: Option<&Value>, rules: &Ruleset,
     scene.merge(Value::from(&given.scene));
     if let Some(now) = &given.now {
         scene.set("now", Value::text(now.as_str()));
-    }
-    if let Some(state) = state {
-        scene.merge(Value::map([("state".into(), state.clone())].into_iter().collect()));
     }
     if let Some(seed) = &given.seed {
         scene.seed.clone_from(seed);
@@ -123,11 +120,11 @@ pub fn turn(turn: &Turn, mut scene: Scene, rules: &Ruleset, base: &Path, trace: 
         }
         Action::Import { document, file, format } => {
             let document = match (document, file) {
-                (Some(document), _) => document.clone(),
+                (Some(document), _) => Value::from(document),
                 (None, Some(file)) => opened(&base.join(file), rules)?,
                 (None, None) => return Err(Failed::Given("`import` names neither a `document` nor a `file`".to_owned())),
             };
-            let brought = assemble::import_document(rules, format.as_deref(), &document)?;
+            let brought = assemble::import_document(rules, format.as_deref(), document)?;
             let said = json!({
                 "format": brought.format,
                 "scene": brought.scene.to_json(),
@@ -151,17 +148,13 @@ fn of_outcome(outcome: Outcome) -> Played {
 }
 
 /// The document of a file of another program.
-fn opened(path: &Path, rules: &Ruleset) -> Result<Json, Failed> {
+fn opened(path: &Path, rules: &Ruleset) -> Result<Value, Failed> {
     let mut report = crate::diag::Report::default();
     let read = read_file(path, &mut report);
     let told = |report: &crate::diag::Report| report.items().first().map(|d| d.message.clone()).unwrap_or_default();
     let Some(file) = read else { return Err(Failed::Given(told(&report))) };
     let contents = import::read(&file.name, &file.bytes).map_err(|report| Failed::Given(told(&report)))?;
-    if contents.container == import::Container::Jsonl {
-        let lines: Vec<Json> = contents.documents.iter().map(|d| d.json.clone()).collect();
-        return Ok(json!({ "lines": lines }));
-    }
-    Ok(contents.main_of(rules.card_chunks()).map(|d| d.json.clone()).unwrap_or_default())
+    Ok(contents.whole(rules.card_chunks()))
 }
 
 impl Played {

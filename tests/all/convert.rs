@@ -72,7 +72,7 @@ fn real_files_come_back_as_they_were() {
     for file in ["Eldoria.json", "openai/Default.json", "default_Seraphina.png"] {
         let contents = tapster::import::read(file, &std::fs::read(folder.join(file)).unwrap()).unwrap();
         for document in &contents.documents {
-            leaves += there_and_back(file, &document.json).1;
+            leaves += there_and_back(file, &document.json()).1;
         }
     }
     assert!(leaves > 500, "{leaves}");

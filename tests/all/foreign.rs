@@ -51,7 +51,7 @@ fn hello_is_sent_as_the_real_program_sends_it() {
     for file in ["default_Seraphina.png", "openai/Default.json"] {
         let bytes = std::fs::read(real.join(file)).unwrap();
         let imported = tapster::import::read(file, &bytes).unwrap();
-        scene.merge(import_document(rules, None, &imported.main().unwrap().json).unwrap().scene);
+        scene.merge(import_document(rules, None, imported.main().unwrap().value.clone()).unwrap().scene);
     }
     let persona = json!({ "name": "Alex", "description": "", "position": 0, "depth": 2, "role": 0 });
     scene.merge(import_document(rules, None, &persona).unwrap().scene);

@@ -103,7 +103,7 @@ pub(super) fn scenes() -> Vec<Vec<u8>> {
     }
     let rules = shipped("sillytavern-exact");
     for document in imports::documents() {
-        let document = serde_json::from_slice(&document).unwrap_or_default();
+        let document: serde_json::Value = serde_json::from_slice(&document).unwrap_or_default();
         if let Ok(imported) = tapster::import_document(&rules, None, &document) {
             let mut scene = imported.scene.to_json();
             if let Json::Object(map) = &mut scene {

@@ -39,7 +39,8 @@ pub(super) const CARD: Target = Target {
             };
             let Some(main) = read.main() else { return Verdict::Wrong(format!("a written .{ending} holds nothing")) };
             // a module stands in its file with the name of its type
-            let back = if ending == "risum" { main.json.get("module").unwrap_or(&main.json) } else { &main.json };
+            let whole = main.json();
+            let back = if ending == "risum" { whole.get("module").unwrap_or(&whole) } else { &whole };
             let given = if ending == "risum" { &document["module"] } else { document };
             if !equal(back, given) && read.report.is_empty() {
                 return Verdict::Wrong(format!("a written .{ending} is read as something else, and nothing is said"));

@@ -26,7 +26,7 @@ pub(in crate::cli) fn of(path: &Path, wanted: &str, show: &mut Show<'_, '_>) -> 
     }
     let found = readers(&document, None, show);
     let (rules, format) = found.first()?;
-    let brought = crate::import_document(rules, Some(format), &document).ok()?;
+    let brought = crate::import_document(rules, Some(format), document).ok()?;
     let (file, pack) = (shown(path), &rules.pack().name);
     let build = Role::of(&brought.scene).map_or("--preset", Role::flag);
     let message = format!("`{file}` is not {wanted}: it is a `{format}`, which pack `{pack}` reads");

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value as Json;
-
 use crate::diag::Code;
+use crate::model::Value;
 use crate::pack::files::packs_in;
 use crate::pack::library::shipped_readers;
 use crate::pack::{Library, Overlay, Ruleset, Shelf, Start};
@@ -31,11 +30,11 @@ pub(in crate::cli) fn examples(text: &str) -> String {
 }
 
 /// The packs of the library that recognise a document, each with the format that it recognises, sorted by name.
-pub(in crate::cli) fn readers(document: &Json, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
+pub(in crate::cli) fn readers(document: &Value, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
     let shelf = shelf(show);
     let read = |name: String| {
         let rules = Ruleset::load(&Start::Name(name), &[], &shelf).ok()?;
-        let brought = crate::import_document(&rules, format, document).ok()?;
+        let brought = crate::import_document(&rules, format, document.clone()).ok()?;
         Some((rules, brought.format))
     };
     shelf.names().into_iter().filter_map(read).collect()

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document, misfits, unread};
 use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources};
+use crate::engine::ErrorKind;
 use crate::import::{self, Container, Contents};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
@@ -22,6 +23,9 @@ use crate::cli::inputs::role::Role;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
+
+/// The remedy for a document that takes too much work.
+pub(in crate::cli) const SMALLER: &str = "import it in smaller parts: a lorebook as several files, a chat without its oldest messages";
 
 /// What the clock, the files and the flags give to the scene, in the order in which they are laid over one another.
 pub(in crate::cli) fn given(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Vec<ScenePart>, Stop> {
@@ -164,7 +168,7 @@ pub(in crate::cli) fn clock() -> String {
 fn persona(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<ScenePart, Stop> {
     let imported = opened(file, show)?;
     if imported.container == Container::Text {
-        let text = imported.main().and_then(|d| d.json.as_str()).unwrap_or("").trim_end().to_owned();
+        let text = imported.main().and_then(|d| d.value.as_str()).unwrap_or("").trim_end().to_owned();
         return Ok(ScenePart::new("persona", one("persona", one("text", Value::text(text)))));
     }
     let brought = bring_in(file, &imported, Some(rules), None, show)?;
@@ -205,8 +209,12 @@ pub(in crate::cli) fn bring_in(
         return Ok(own);
     }
     let Some(rules) = rules else { return Err(not_known(file)) };
-    let brought = import_document(rules, format, &document).map_err(|error| {
+    let brought = import_document(rules, format, document.clone()).map_err(|error| {
         let message = format!("`{}`: {}", shown(file), error.message);
+        // it was recognised; another pack would not help
+        if *error.kind() == ErrorKind::Bound {
+            return Stop::new(Exit::No, Diagnostic::error(Code::BoundExceeded, message).help(SMALLER));
+        }
         Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help(another_pack(rules, &document, format, show)))
     })?;
     let mut report = Report::default();
@@ -219,7 +227,7 @@ pub(in crate::cli) fn bring_in(
 }
 
 /// The remedy for a document that this pack cannot read: the packs that can.
-fn another_pack(own: &Ruleset, document: &serde_json::Value, format: Option<&str>, show: &Show<'_, '_>) -> String {
+fn another_pack(own: &Ruleset, document: &Value, format: Option<&str>, show: &Show<'_, '_>) -> String {
     let readers = library::readers(document, format, show);
     let Some((_, format)) = readers.first() else {
         return "no pack here reads it; `tapster ops --kinds --pack NAME` lists the formats of a pack".to_owned();
@@ -240,18 +248,14 @@ fn not_known(file: &Path) -> Stop {
 }
 
 /// The one document of a file that counts for a pack; a file with one object per line becomes `{ lines }`.
-pub(in crate::cli) fn document(imported: &Contents, rules: Option<&Ruleset>) -> serde_json::Value {
-    if imported.container == Container::Jsonl {
-        let lines: Vec<_> = imported.documents.iter().map(|d| d.json.clone()).collect();
-        return serde_json::json!({ "lines": lines });
-    }
-    let main = rules.map_or_else(|| imported.main(), |rules| imported.main_of(rules.card_chunks()));
-    main.map(|d| d.json.clone()).unwrap_or_default()
+pub(in crate::cli) fn document(imported: &Contents, rules: Option<&Ruleset>) -> Value {
+    rules.map_or_else(|| imported.whole([]), |rules| imported.whole(rules.card_chunks()))
 }
 
 /// A document that `tapster import` has written: `format`, `scene` and `rest`, and nothing else.
-fn canonical(document: &serde_json::Value) -> Option<Imported> {
-    let table = document.as_object().filter(|t| t.len() == 3)?;
+fn canonical(document: &Value) -> Option<Imported> {
+    let table = document.as_map().filter(|t| t.len() == 3)?;
     let (format, scene, rest) = (table.get("format")?.as_str()?, table.get("scene")?, table.get("rest")?);
-    scene.is_object().then(|| Imported { format: format.to_owned(), scene: scene.into(), rest: rest.into(), ..Imported::default() })
+    let found = || Imported { format: format.to_owned(), scene: scene.clone(), rest: rest.clone(), ..Imported::default() };
+    scene.as_map().is_some().then(found)
 }

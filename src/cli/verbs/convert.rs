@@ -6,13 +6,14 @@ use clap::Args;
 use serde_json::Value as Json;
 
 use crate::diag::{Code, Diagnostic, Report, Sources};
+use crate::engine::{BuildError, ErrorKind};
 use crate::import::{self, Container, Contents};
 use crate::pack::{Library, Ruleset, Start};
 use crate::program::foreign::Imported;
 
 use crate::cli::inputs::files::{bytes_of, shown, write_file};
 use crate::cli::inputs::library::{open, shelf};
-use crate::cli::inputs::scene::{document, opened};
+use crate::cli::inputs::scene::{SMALLER, document, opened};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::fields;
@@ -76,7 +77,7 @@ impl Convert {
     /// The document as the wanted program has it: by the pack that `--to` names, or by the first pack with such a format.
     fn converted(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
         let shelf = shelf(show);
-        let by = |rules: &Ruleset, to: Option<&str>| crate::convert_document(rules, to, &document(contents, Some(rules)));
+        let by = |rules: &Ruleset, to: Option<&str>| crate::convert_document(rules, to, document(contents, Some(rules)));
         let refused = |message: String| {
             let help = "`tapster ops --kinds --pack NAME` lists the conversions of a pack; `--as` names one of them";
             Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, format!("`{}`: {message}", shown(&self.file))).help(help))
@@ -84,7 +85,7 @@ impl Convert {
         let is_pack = shelf.names().contains(&self.to) || Path::new(&self.to).is_dir();
         if is_pack {
             let rules = open(&Start::typed(&self.to), &[], show)?;
-            return by(&rules, self.made.as_deref()).map_err(|error| refused(error.message));
+            return by(&rules, self.made.as_deref()).map_err(|error| self.bound(&error).unwrap_or_else(|| refused(error.message)));
         }
         let packs = shelf.names().into_iter().filter_map(|name| Ruleset::load(&Start::Name(name), &[], &shelf).ok());
         let mut packs =
@@ -92,8 +93,19 @@ impl Convert {
         if packs.peek().is_none() {
             return Err(refused(format!("there is no pack `{0}`, and no pack here converts to a format `{0}`", self.to)));
         }
-        let found = packs.find_map(|rules| by(&rules, Some(&self.to)).ok());
-        found.ok_or_else(|| refused(format!("no pack here converts it to `{}`", self.to)))
+        let recognised = |made: Result<Imported, BuildError>| match made {
+            Ok(made) => Some(Ok(made)),
+            Err(error) => self.bound(&error).map(Err),
+        };
+        let found = packs.find_map(|rules| recognised(by(&rules, Some(&self.to))));
+        found.unwrap_or_else(|| Err(refused(format!("no pack here converts it to `{}`", self.to))))
+    }
+
+    /// That a document takes too much work; `None` for another error.
+    fn bound(&self, error: &BuildError) -> Option<Stop> {
+        let message = || format!("`{}`: {}", shown(&self.file), error.message);
+        let told = || Stop::new(Exit::No, Diagnostic::new(Code::BoundExceeded, message()).help(SMALLER));
+        (*error.kind() == ErrorKind::Bound).then(told)
     }
 
     /// The result as the name of the file that is written wants it.

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
-
+use crate::engine::ErrorKind;
 use crate::import::Contents;
+use crate::model::Value;
 use crate::pack::{Library, Overlay, Ruleset, Start};
 
 use crate::cli::inputs::library::open;
@@ -44,6 +44,14 @@ pub(in crate::cli) struct Import {
     report: bool,
 }
 
+/// What an import prints; it is written without being copied.
+#[derive(serde::Serialize)]
+struct Brought<'a> {
+    format: &'a str,
+    scene: &'a Value,
+    rest: &'a Value,
+}
+
 impl Import {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let contents = opened(&self.file, show)?;
@@ -55,7 +63,7 @@ impl Import {
         if self.report {
             fields::report(&brought, &contents, &self.file, show);
         } else {
-            show.json(&json!({ "format": brought.format, "scene": brought.scene, "rest": brought.rest }));
+            show.json(&Brought { format: &brought.format, scene: &brought.scene, rest: &brought.rest });
         }
         Ok(Exit::Done)
     }
@@ -72,8 +80,10 @@ impl Import {
             shelf.names().into_iter().find(|name| {
                 let rules = Ruleset::load(&Start::Name(name.clone()), overlays, &shelf).ok();
                 let rules = rules.filter(|rules| !rules.programs().formats.is_empty());
+                // a document that takes too much work is recognised too
                 rules.is_some_and(|rules| {
-                    crate::import_document(&rules, self.known_as.as_deref(), &document(contents, Some(&rules))).is_ok()
+                    let brought = crate::import_document(&rules, self.known_as.as_deref(), document(contents, Some(&rules)));
+                    brought.map_or_else(|error| *error.kind() == ErrorKind::Bound, |_| true)
                 })
             })
         };

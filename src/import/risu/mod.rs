@@ -13,10 +13,11 @@ mod rpack;
 #[cfg(feature = "packed")]
 pub use preset::write_preset;
 
-use serde_json::{Value, json};
+use serde_json::{Value as Json, json};
 
 use super::{Asset, Container, Contents, Document, Fault, container, failed, json as text, too_large};
 use crate::diag::Report;
+use crate::model::Value;
 
 /// The first bytes of a module: its mark and the version 0.
 const MODULE: [u8; 2] = [111, 0];
@@ -52,15 +53,15 @@ fn module(name: &str, bytes: &[u8], report: &mut Report) -> Result<(Value, Vec<A
     }
     let plain = rpack::decode(packed);
     let plain = text::utf8(name, &plain, report)?;
-    let json = text::document(name, &format!("the module in {name}"), plain, report)?;
-    let names = json.pointer("/module/assets").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let json = text::document(name, &format!("the module in {name}"), plain, &mut text::JsonScanner::default(), report)?;
+    let names = json.at("module.assets").and_then(Value::as_list).unwrap_or_default();
     let mut assets = Vec::new();
     loop {
         match rest.split_first() {
             Some((0, _)) => break,
             Some((1, behind)) if assets.len() < MOST_ASSETS => {
                 let (asset, behind) = part(behind).ok_or_else(|| damaged(name, "an asset is cut off"))?;
-                let named = names.get(assets.len()).and_then(|asset| asset.get(0)).and_then(Value::as_str);
+                let named = names.get(assets.len()).and_then(|asset| asset.as_list()?.first()).and_then(Value::as_str);
                 let name = named.map_or_else(|| format!("asset {}", assets.len()), str::to_owned);
                 assets.push(Asset { name, bytes_len: asset.len() as u64 });
                 rest = behind;
@@ -86,7 +87,7 @@ fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 ///
 /// # Errors
 /// The module is larger than a file may be.
-pub fn write_module(module: &Value) -> Result<Vec<u8>, Report> {
+pub fn write_module(module: &Json) -> Result<Vec<u8>, Report> {
     let written = json!({ "module": module, "type": "risuModule" }).to_string();
     let length = u32::try_from(written.len()).map_err(|_| failed(too_large("the module", "is", text::MAX_JSON)))?;
     let mut out = MODULE.to_vec();

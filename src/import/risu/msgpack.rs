@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::import::json::MAX_VALUES;
-
+/// The most values of a preset; one takes up to about 200 bytes.
+const MAX_VALUES: usize = 250_000;
 /// How deep a document may be nested, as for JSON.
 const MAX_DEPTH: usize = 128;
 

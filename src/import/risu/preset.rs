@@ -7,13 +7,14 @@ use aes_gcm::{Aes256Gcm, KeyInit, Nonce};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use serde_json::Value;
+use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 use super::{AGAIN, GZIP, damaged, msgpack, rpack};
 use crate::diag::Report;
 use crate::import::json::MAX_JSON;
 use crate::import::{Container, Contents, Document, Fault, container, failed, tolerated, too_large};
+use crate::model::Value;
 
 /// The key is the hash of this text, and the nonce is zero: the encryption hides nothing, it only marks the format.
 const KEY_TEXT: &str = "risupreset";
@@ -54,7 +55,7 @@ fn document(name: &str, bytes: &[u8], report: &mut Report) -> Result<Value, Faul
     if !json.is_object() {
         return Err(damaged(name, "its preset is not a table of fields"));
     }
-    Ok(json)
+    Ok(Value::from(&json))
 }
 
 fn unpack(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Fault> {
@@ -75,7 +76,7 @@ fn cipher() -> Option<Aes256Gcm> {
 ///
 /// # Errors
 /// The preset cannot be packed.
-pub fn write_preset(preset: &Value) -> Result<Vec<u8>, Report> {
+pub fn write_preset(preset: &Json) -> Result<Vec<u8>, Report> {
     let fault = |why: String| failed(container("the preset", format!("cannot be written: {why}")).help(AGAIN));
     let plain = msgpack::packed(preset).map_err(fault)?;
     let sealed = cipher().and_then(|cipher| cipher.encrypt(&Nonce::default(), plain.as_slice()).ok());

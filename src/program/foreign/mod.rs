@@ -20,9 +20,14 @@ use crate::model::{Map, Value};
 use crate::terms::select::pass_env;
 use crate::terms::state::put;
 use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::text::work;
 
 /// The names of a path.
 type Names = Vec<Arc<str>>;
+
+/// What a table without its fields takes, and a field in it, in bytes of memory.
+const TABLE: usize = 256;
+const FIELD: usize = 64;
 
 /// How deep rows with `item` may be nested in one document.
 const MOST_NESTED: usize = 8;
@@ -36,6 +41,8 @@ pub struct Format {
     /// The format that it makes: its documents are converted and do not become parts of a scene.
     pub makes: Option<Arc<str>>,
     detect: Option<Cond>,
+    /// The fields whose text `detect` asks for. They say of which kind the document is, which what a conversion makes is not.
+    kind: Vec<Names>,
     root: Option<Expr>,
     maps: Vec<Mapping>,
     rest: Rest,
@@ -47,6 +54,13 @@ struct Rest {
     names: Names,
     /// They stay where they are in the document.
     in_place: bool,
+}
+
+impl Rest {
+    /// Whether what no row reads has a place.
+    fn keeps(&self) -> bool {
+        self.in_place || !self.names.is_empty()
+    }
 }
 
 /// One row of `map`.
@@ -103,6 +117,8 @@ impl Format {
     }
 
     fn bring_at(&self, document: &Value, st: &State, all: &[Format], depth: usize) -> Result<Imported, Fault> {
+        let _paying = work::rule(&self.name);
+        work::make(TABLE)?;
         let memo = Memo::default();
         let env = pass_env(st, &memo);
         let root = match &self.root {
@@ -130,6 +146,7 @@ impl Format {
             }
             if let Some(item) = map.item.and_then(|n| all.get(n)) {
                 let values = map.each(item, &raw, &env, all, depth, &mut out)?;
+                work::make(FIELD.saturating_mul(map.to.len()))?;
                 if map.whole {
                     out.scene = values.over(std::mem::take(&mut out.scene));
                 } else if !map.to.is_empty() {
@@ -150,11 +167,15 @@ impl Format {
             if map.drop.is_some() || value.is_null() {
                 continue;
             }
+            work::make(FIELD.saturating_mul(map.to.len()))?;
             if map.whole {
                 out.scene = value.over(std::mem::take(&mut out.scene));
             } else if !map.to.is_empty() {
                 put(&mut out.scene, &map.to, value);
             }
+        }
+        if self.makes.is_some() && !self.rest.keeps() {
+            read.extend(&self.kind);
         }
         let rest = reports::rest(&root, &read, self, &mut out.fields);
         if self.rest.in_place {
@@ -164,6 +185,12 @@ impl Format {
             put(&mut out.scene, &self.rest.names, below.unwrap_or_default().over(rest));
         } else {
             out.rest = rest;
+        }
+        // there may be a hundred thousand of them
+        if let Value::Map(map) = &mut out.scene
+            && let Some(map) = Arc::get_mut(map)
+        {
+            map.shrink_to_fit();
         }
         Ok(out)
     }

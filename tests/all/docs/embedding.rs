@@ -140,7 +140,7 @@ fn a_card_of_another_program() -> Result<(), Box<dyn Error>> {
     let bytes = std::fs::read("examples/hello/card.json")?; // a PNG or CHARX file does as well
     let container = tapster::import::read("card.json", &bytes).map_err(|_| "this is not a card")?;
     let document = container.main_of(rules.card_chunks()).ok_or("the file is empty")?;
-    let card = tapster::import_document(&rules, None, &document.json)?;
+    let card = tapster::import_document(&rules, None, document.value.clone())?;
     assert_eq!(card.format, "st_card");
 
     // the program `scene` of the pack says which part wins, and fills in what no part says

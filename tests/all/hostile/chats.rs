@@ -31,7 +31,7 @@ fn broken_lines_cost_themselves_and_are_told_one_by_one() {
 #[test]
 fn messages_of_unknown_shape_are_told() {
     let imported = tapster::import::read("c.jsonl", LINES.join("\n").as_bytes()).unwrap();
-    let lines: Vec<Value> = imported.documents.into_iter().map(|d| d.json).collect();
+    let lines: Vec<Value> = imported.documents.into_iter().map(|d| d.json()).collect();
     let chat = json!({ "lines": lines });
     let warnings = told(&chat);
     assert!(says(&warnings, &["not messages", "`Y`"]) && says(&warnings, &["is_user", "`maybe`"]), "{warnings:?}");

@@ -21,7 +21,7 @@ pub(super) fn zipped(members: &[(&str, &[u8])]) -> Vec<u8> {
 fn an_archive_yields_its_card_and_lists_its_assets() {
     let bytes = zipped(&[("assets/icon/main.png", b"12345"), ("card.json", br#"{"v":3}"#)]);
     let imported = ok("a.charx", &bytes);
-    assert_eq!((imported.container, main_of(&imported)), (Container::Charx, &json!({"v": 3})));
+    assert_eq!((imported.container, &main_of(&imported)), (Container::Charx, &json!({"v": 3})));
     assert_eq!(imported.documents[0].label, "card.json");
     assert_eq!(imported.assets.iter().map(|a| (a.name.as_str(), a.bytes_len)).collect::<Vec<_>>(), [("assets/icon/main.png", 5)]);
 }
@@ -29,7 +29,7 @@ fn an_archive_yields_its_card_and_lists_its_assets() {
 #[test]
 fn an_archive_behind_a_jpeg_picture_is_found() {
     let bytes = [b"\xFF\xD8\xFF\xE0 picture ".to_vec(), zipped(&[("card.json", br#"{"v":3}"#)])].concat();
-    assert_eq!(main_of(&ok("a.jpg", &bytes)), &json!({"v": 3}));
+    assert_eq!(&main_of(&ok("a.jpg", &bytes)), &json!({"v": 3}));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn preset() -> Value {
 fn a_preset_that_is_written_is_read_again() {
     let bytes = write_preset(&preset()).unwrap();
     let read = ok("p.risup", &bytes);
-    assert_eq!((read.container, main_of(&read)), (Container::Risup, &preset()));
+    assert_eq!((read.container, &main_of(&read)), (Container::Risup, &preset()));
     assert_eq!(read.documents[0].label, "preset");
 }
 
@@ -44,8 +44,8 @@ fn each_ending_is_written_and_read_again() {
         let read = ok(&format!("file.{ending}"), &bytes);
         assert_eq!(read.container, kind, "{ending}");
         let whole = if kind == Container::Risum { &document["module"] } else { &document };
-        let found = if kind == Container::Risum { &main_of(&read)["module"] } else { main_of(&read) };
-        assert_eq!(found, whole, "{ending}");
+        let found = if kind == Container::Risum { main_of(&read)["module"].clone() } else { main_of(&read) };
+        assert_eq!(&found, whole, "{ending}");
     }
     assert_eq!(WRITTEN.len(), kinds.len());
     assert!(write("png", &document, None).is_err(), "a card in a picture needs a picture");

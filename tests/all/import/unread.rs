@@ -58,7 +58,7 @@ fn fields_that_no_rule_reads_have_a_reason() {
         }
         let contents = read(&name, &std::fs::read(path).unwrap()).unwrap_or_else(|report| panic!("{name}: {report:?}"));
         let document = contents.main().unwrap();
-        let brought = match import_document(&EXACT, None, &document.json) {
+        let brought = match import_document(&EXACT, None, document.value.clone()) {
             Ok(brought) => brought,
             Err(why) => {
                 failures.push(format!("{}: {why}", path.display()));

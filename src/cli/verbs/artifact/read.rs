@@ -128,7 +128,7 @@ impl List {
         known(&store, &home)?;
         let all = heads(&store, &home)?;
         if show.is_json() {
-            show.json(&all.iter().map(|a| json!({ "tag": a.tag, "version": a.version, "value": a.value })).collect());
+            show.json(&all.iter().map(|a| json!({ "tag": a.tag, "version": a.version, "value": a.value })).collect::<Vec<_>>());
         } else {
             let row = |a: &Artifact| vec![head(&a.tag), format!("version {}", a.version), short(&a.value)];
             show.result(&table(&all.iter().map(row).collect::<Vec<_>>()));

@@ -80,7 +80,7 @@ impl Log {
             return Err(Stop::could_not(Code::ImportFormat, message, "correct the lines, or delete them"));
         }
         let log = self;
-        let mut lines = read.documents.into_iter().filter_map(|document| match document.json {
+        let mut lines = read.documents.into_iter().filter_map(|document| match document.json() {
             Json::Object(line) => Some(line),
             _ => None,
         });

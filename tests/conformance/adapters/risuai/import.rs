@@ -26,7 +26,7 @@ fn document(input: &Json) -> Result<Json, Json> {
     if let Some(name) = input["file"].as_str() {
         let bytes = std::fs::read(folder().join(name)).map_err(|e| json!({ "error": format!("{name}: {e}") }))?;
         let contents = tapster::import::read(name, &bytes).map_err(|e| json!({ "error": format!("{e:?}") }))?;
-        return Ok(contents.main().map(|d| d.json.clone()).unwrap_or_default());
+        return Ok(contents.main().map(|d| d.json()).unwrap_or_default());
     }
     if !input["entries"].is_null() {
         return Ok(input.clone());
