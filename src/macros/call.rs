@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::model::Value;
 use crate::terms::State;
 use crate::text::js;
+use crate::text::written::Shown as _;
 use crate::text::macros::{Branch, Called, MacroResult, Offset, Shape, Syntax};
 
 /// What an argument must be.
@@ -180,7 +181,7 @@ impl Call<'_> {
     /// The same as a text.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<Arc<str>> {
-        self.value(name).map(|v| v.to_text())
+        self.value(name).map(|v| v.shown())
     }
 
     /// The arguments from a list argument on.

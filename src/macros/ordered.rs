@@ -7,6 +7,7 @@ use super::host::Macros;
 use super::passes::{Pass, Passes, escaped};
 use crate::model::Value;
 use crate::text::Limits;
+use crate::text::written::Shown as _;
 use crate::text::js;
 use crate::text::macros::passes::{Flat, Hit};
 use crate::text::macros::{Called, Expanded, MacroHost, MacroResult};
@@ -75,8 +76,8 @@ fn given_names(macros: &Macros<'_>, passes: &Passes, flat: &mut Flat) {
 fn shown(value: &Value) -> Arc<str> {
     match value {
         Value::Null => "".into(),
-        Value::List(_) | Value::Map(_) => value.to_json().to_string().into(),
-        other => other.to_text(),
+        Value::List(_) | Value::Map(_) => value.shown(),
+        other => other.shown(),
     }
 }
 

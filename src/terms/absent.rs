@@ -2,6 +2,7 @@
 //! the test `given` and the `given` keys of a form must distinguish them.
 
 use std::sync::Arc;
+use crate::text::written::Shown as _;
 
 use crate::model::Value;
 
@@ -50,7 +51,7 @@ impl Env<'_> {
 
     fn lookup_is_null(&self, lookup: &Lookup) -> Result<bool, Fault> {
         let (key, table) = (self.eval(&lookup.key)?, self.eval(&lookup.table)?);
-        Ok(lookup.get.is_none() && says_null(&table, &[key.to_text()]))
+        Ok(lookup.get.is_none() && says_null(&table, &[key.shown()]))
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::model::Value;
 use crate::text::script::{Argument, Script};
+use crate::text::written::Shown as _;
 
 use super::State;
 use super::eval::{Current, Env, Fault};
@@ -24,7 +25,7 @@ impl Scripted {
         match self.eval(env)? {
             Value::Bool(held) => Ok(held),
             other => {
-                let message = format!("`{}`: a condition must give true or false, not `{}`", self.function, other.to_text());
+                let message = format!("`{}`: a condition must give true or false, not `{}`", self.function, other.shown());
                 Err(Fault::failed(message))
             }
         }

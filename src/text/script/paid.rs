@@ -9,13 +9,15 @@ use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableStr
 use super::ScriptLimits;
 use super::shown::View;
 use super::written::{CAUGHT, COPY, MADE};
-use crate::model::Value;
-use crate::text::work;
+use crate::model::{Value, Written};
+use crate::text::{work, written};
 
 /// The work of one operation of the interpreter, in steps.
 const STEPS_PER_OPERATION: u64 = 8;
 /// The memory that one operation may take without a value that is copied: a number that is put into a list.
 const BYTES_PER_OPERATION: usize = 16;
+/// The work of a part of a value that is handed to a script, in steps.
+pub(super) const STEPS_PER_VALUE: u64 = 4;
 /// The bytes of an element of a list, or a field of a table.
 pub(super) const BYTES_PER_NODE: usize = 64;
 /// The deepest nesting of a value: the interpreter copies and drops values by recursion.
@@ -73,21 +75,34 @@ fn given() -> Result<Weight, work::Exceeded> {
         }
         let mut weight = Weight::default();
         for value in &given.values {
+            // it may be larger written out than anything that can be paid
+            written::read(value)?;
             weight.weigh(value);
         }
-        work::spend(weight.nodes() as u64)?;
         given.weight = Some(weight);
         Ok(weight)
     })
 }
 
+/// Pays for a value that is handed to a script as a whole: its memory is free again after the call.
+pub(super) fn handed(value: &Value) -> Result<(), work::Exceeded> {
+    match value {
+        Value::List(_) | Value::Map(_) => {
+            let Written { values, bytes } = written::read(value)?;
+            work::spend((values as u64).saturating_mul(STEPS_PER_VALUE))?;
+            work::hold(values.saturating_mul(BYTES_PER_NODE).saturating_add(bytes))
+        }
+        other => {
+            work::spend(STEPS_PER_VALUE)?;
+            other.as_str().map_or(Ok(()), |text| work::hold(text.len()))
+        }
+    }
+}
+
 /// Pays for a value that is read as a whole.
 pub(super) fn reading(value: &Value) -> Result<(), work::Exceeded> {
-    let mut weight = Weight::default();
-    weight.weigh(value);
-    work::spend(weight.nodes() as u64)?;
-    work::read(weight.text)?;
-    work::make(weight.nodes().saturating_mul(BYTES_PER_NODE).saturating_add(weight.text))
+    let Written { values, bytes } = written::read(value)?;
+    work::make(values.saturating_mul(BYTES_PER_NODE).saturating_add(bytes))
 }
 
 /// Why the interpreter was told to stop.

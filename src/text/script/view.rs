@@ -12,7 +12,7 @@ use super::shown::{Guard, View};
 use super::values::{from_dynamic, to_dynamic};
 use crate::model::rights::Rights;
 use crate::model::{Map, Value, value::MAX_DEPTH};
-use crate::text::work;
+use crate::text::{work, written};
 
 /// The most parts of a value that a script puts into a view.
 const MOST_PARTS: usize = 1_000_000;
@@ -158,7 +158,7 @@ impl View {
     fn text(&self) -> Outcome<String> {
         self.whole().map_err(failed)?;
         spent(paid::reading(&self.value))?;
-        Ok(self.value.to_json().to_string())
+        Ok(self.value.to_text().to_string())
     }
 
     fn keys(&self) -> Outcome<Vec<Arc<str>>> {
@@ -233,8 +233,7 @@ pub(super) fn register(engine: &mut Engine) {
 fn register_equality(engine: &mut Engine) {
     fn equal(a: Dynamic, b: Dynamic) -> Outcome<bool> {
         let (a, b) = (from_dynamic(a, 0, false).map_err(failed)?, from_dynamic(b, 0, false).map_err(failed)?);
-        spent(paid::reading(&a).and_then(|()| paid::reading(&b)))?;
-        Ok(a == b)
+        written::same(&a, &b).map_err(|_| paid::terminated(Position::NONE))
     }
     engine.register_fn("==", |a: View, b: View| equal(Dynamic::from(a), Dynamic::from(b)));
     engine.register_fn("==", |a: View, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)));
