@@ -247,8 +247,8 @@ fn ran(rules: &Ruleset, place: Place) -> Came {
         }
         _ => match run(rules, "own", &scene, &[("blocks", blocks)]) {
             Ok(out) => {
-                let texts = out.list("blocks").iter().map(|block| block.get("text").map(|text| text.to_text().to_string()).unwrap_or_default());
-                (out.warnings(), texts.collect())
+                let text = |block: &tapster::Value| block.get("text").map(|text| text.to_text().to_string()).unwrap_or_default();
+                (out.warnings(), out.list("blocks").iter().map(text).collect())
             }
             Err(error) => return Came::of(Ends::Error, error.message),
         },
