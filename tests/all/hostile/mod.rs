@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by failing")]
 
+pub(crate) mod attempts;
 mod chats;
 mod dialects;
 mod doubling;
