@@ -195,10 +195,10 @@ mod tests {
     #[test]
     fn a_word_is_certain_if_no_other_is_near() {
         let (told, seen) = recorded(|| {
-            nearest("scenaro", ["scenario", "system"]);
-            nearest("slot_c", ["slot_a", "slot_b"]);
-            nearest("history", ["histories"]);
-            nearest("history", ["historic"]);
+            let _ = nearest("scenaro", ["scenario", "system"]);
+            let _ = nearest("slot_c", ["slot_a", "slot_b"]);
+            let _ = nearest("history", ["histories"]);
+            let _ = nearest("history", ["historic"]);
             help("dpeth", ["depth", "role"])
         });
         assert_eq!(seen.sole("scenaro"), Some("scenario"));

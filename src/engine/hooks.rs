@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
 use crate::model::plan::Step;
-use crate::model::{Hook, HookView, Item, RuleRef, Value};
+use crate::model::{Hook, HookView, Item, Value};
 use crate::program::Ask;
 use crate::terms::select::pass_env;
 use crate::terms::{Fault, Memo, State};
@@ -207,12 +207,7 @@ fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result
 }
 
 fn due(row: &Value, st: &State) -> Result<bool, Halt> {
-    let memo = Memo::default();
-    Ok(match row.get("when") {
-        Some(Value::Rule(RuleRef::Cond(n))) => pass_env(st, &memo).holds(st.rules.cond(*n))?,
-        Some(other) => other.truthy(),
-        None => true,
-    })
+    Ok(pass_env(st, &Memo::default()).applies(row.get("when"))?)
 }
 
 /// Applies the answer of a function to the view that it was given.

@@ -90,3 +90,15 @@ impl State {
         Argument::Scene(whole)
     }
 }
+
+/// Whether a function of a script finds a key in a text.
+///
+/// # Errors
+/// The function fails, or gives neither `true` nor `false`.
+pub fn found_by(function: &str, key: &Arc<str>, text: &Arc<str>, env: &Env<'_>) -> Result<bool, Fault> {
+    let given = [key, text].map(|text| Argument::Value(Value::Text(text.clone())));
+    match env.st.rules.scripts.call(function, &given).map_err(Fault::failed)? {
+        Value::Bool(found) => Ok(found),
+        other => Err(Fault::failed(format!("`{function}`: whether a key is found is true or false, not `{}`", other.shown()))),
+    }
+}

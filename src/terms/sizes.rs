@@ -11,7 +11,7 @@ use super::State;
 /// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds more than `most`
 /// values, or would be too long when it is written out. One text may be as long as the pack allows, and data that the scene
 /// holds may be kept as it is.
-pub fn kept(value: &Value, most: usize, st: &State) -> Result<Written, String> {
+pub(crate) fn kept(value: &Value, most: usize, st: &State) -> Result<Written, String> {
     let mut bytes = MOST_WRITTEN.max(st.rules.limits.text_bytes);
     let within = |bytes: usize| value.written(MAX_DEPTH, Written { values: most, bytes });
     let size = within(bytes).or_else(|excess| {

@@ -7,6 +7,7 @@
 
 mod error;
 mod paid;
+mod place;
 mod shown;
 mod sorting;
 mod values;
@@ -353,7 +354,9 @@ impl Script {
         // imports and constants are statements
         let options = CallFnOptions::new().eval_ast(!self.ast.statements().is_empty());
         let result = self.engine.call_fn_with_options::<Dynamic>(options, &mut Scope::new(), &self.ast, function, given);
-        self.given_back(result, args.iter().any(|argument| matches!(argument, Argument::Items(..))))
+        let back = self.given_back(result, args.iter().any(|argument| matches!(argument, Argument::Items(..))));
+        // an error without a place has the line of the function
+        back.map_err(|error| if error.line > 0 { error } else { ScriptError { line: self.line_of(function), ..error } })
     }
 
     fn given_back(&self, result: Result<Dynamic, Box<EvalAltResult>>, items: bool) -> Result<Value, ScriptError> {

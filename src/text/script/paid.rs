@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
 
 use super::ScriptLimits;
+use super::place::{self, Place};
 use super::shown::View;
 use super::written::{CAUGHT, COPY, MADE};
 use crate::model::{Value, Written};
@@ -42,14 +43,14 @@ struct Given {
 }
 
 /// A call of a script, as long as its operations are counted.
-pub(super) struct Running(Option<u64>, Given);
+pub(super) struct Running(Option<u64>, Given, Place);
 
 impl Running {
     /// Begins to count, or counts on if a script calls a script.
     pub(super) fn begin(operations: u64) -> Self {
         let before = OPERATIONS.get();
         OPERATIONS.set(Some(before.map_or(operations, |left| left.min(operations))));
-        Self(before, GIVEN.take())
+        Self(before, GIVEN.take(), place::begin())
     }
 }
 
@@ -59,6 +60,7 @@ impl Drop for Running {
         let left = OPERATIONS.get();
         OPERATIONS.set(self.0.map(|before| before.min(left.unwrap_or(before))));
         GIVEN.set(std::mem::take(&mut self.1));
+        place::resume(std::mem::take(&mut self.2));
     }
 }
 
@@ -128,12 +130,14 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
     engine.register_raw_fn(COPY, [TypeId::of::<Dynamic>()], move |ctx, args| {
         free();
         let Some(value) = args.first() else { return Ok(Dynamic::UNIT) };
+        place::note(ctx.call_position(), ctx.call_source());
         pay(value, &limits, ctx.call_position())?;
         Ok((**value).clone().flatten())
     });
     engine.register_raw_fn(MADE, [TypeId::of::<Dynamic>()], move |ctx, args| {
         free();
         let Some(value) = args.first_mut() else { return Ok(Dynamic::UNIT) };
+        place::note(ctx.call_position(), ctx.call_source());
         pay(value, &limits, ctx.call_position())?;
         Ok(std::mem::take(*value).flatten())
     });

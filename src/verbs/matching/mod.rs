@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Code, Node, Span, Table};
+use crate::model::pack::Row;
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
@@ -117,12 +118,14 @@ struct Matcher {
     texts: Texts,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum How {
     Plain,
     Word,
     Regex,
     Any,
+    /// As the function of a script says.
+    Function(Arc<str>),
 }
 
 /// Which texts a key is searched in.
@@ -155,6 +158,8 @@ enum Ready {
 enum Sought {
     Pattern(crate::text::pattern::Pattern),
     Key(Key),
+    /// What a function of a script finds, which is given the key and a text.
+    Function(Arc<str>, Arc<str>),
 }
 
 /// An item's keys, ready to be looked up.
@@ -219,14 +224,16 @@ impl Match {
         let grow = node("grow").and_then(|n| Grow::parse(cx, n, scope));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
-        let sources = rows("scan_source").iter().filter_map(|r| source(cx, &r.name, &r.fields, scope)).collect();
-        let matchers: Vec<Matcher> = rows("matcher").iter().map(|r| matcher(cx, &r.fields, scope)).collect();
+        let sources = rows("scan_source").iter().filter_map(|r| of_row(cx, "scan_source", r, |cx| source(cx, &r.name, &r.fields, scope))).collect();
+        let matchers: Vec<Matcher> = rows("matcher").iter().map(|r| of_row(cx, "matcher", r, |cx| matcher(cx, &r.fields, scope))).collect();
         let steady = prepare.iter().all(|step| step.is_fixed() || step.expands());
         let words = matchers.iter().all(Matcher::looks_at_the_word_alone).then(Words::default);
         let mut logic = FxHashMap::default();
         for row in rows("logic") {
-            let mut test = |key: &str| row.fields.get(key).map(|f| cx.test(&f.node, None));
-            let made = Logic { primary: test("primary"), secondary: test("secondary"), missing: test("missing") };
+            let made = of_row(cx, "logic", row, |cx| {
+                let mut test = |key: &str| row.fields.get(key).map(|f| cx.test(&f.node, None));
+                Logic { primary: test("primary"), secondary: test("secondary"), missing: test("missing") }
+            });
             logic.insert(row.name.clone(), made);
         }
         let tests_primary = logic.values().any(|row| row.primary.is_some());
@@ -413,6 +420,17 @@ fn sealed(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Op
     Some(cx.sealed(expr))
 }
 
+/// Compiles a row that all passes share. A mistake in it is one of the row and not of a pass: it is told once, however
+/// many passes compile the row.
+fn of_row<T>(cx: &mut CompileContext<'_>, table: &str, row: &Row, compile: impl FnOnce(&mut CompileContext<'_>) -> T) -> T {
+    let layer = cx.pack.sources.place(row.patched.last().copied().unwrap_or(row.span)).map(|place| place.layer).unwrap_or_default();
+    let from = if layer.is_empty() { String::new() } else { format!(", from layer `{layer}`") };
+    let pass = std::mem::replace(&mut cx.rule, format!("{table} {}{from}", row.name));
+    let made = compile(cx);
+    cx.rule = pass;
+    made
+}
+
 fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matcher {
     let node = |key: &str| fields.get(key).map(|f| &f.node);
     let word = |key: &str| node(key).and_then(Node::as_text);
@@ -420,14 +438,23 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matche
         let help = "write `case = true` if upper and lower case differ, or a reference such as `\"$lore.case\"`";
         cx.fail(Code::TermType, case.span, format!("`case` is true or false, not {}", case.kind()), Some(help.into()));
     }
+    let function = node("script").map(|own| {
+        let function = cx.literal(own, "a function's name");
+        cx.function(&function, own.span, ("key, text", 2));
+        for key in ["how", "case", "edge", "bad"] {
+            super::misuse::refuse(cx, fields, key, &format!("`{key}` beside `script`, which decides alone"), "take one of them out");
+        }
+        function
+    });
     Matcher {
         when: node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene))),
         filter: filter(cx, node("where"), scope),
         keys: node("keys").map(|n| cx.test(n, None)),
-        how: match word("how") {
-            Some("regex") => How::Regex,
-            Some("word") => How::Word,
-            Some("any") => How::Any,
+        how: match (function, word("how")) {
+            (Some(function), _) => How::Function(function),
+            (None, Some("regex")) => How::Regex,
+            (None, Some("word")) => How::Word,
+            (None, Some("any")) => How::Any,
             _ => How::Plain,
         },
         case: sealed(cx, node("case"), scope),

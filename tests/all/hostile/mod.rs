@@ -2,15 +2,18 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by failing")]
 
+pub(crate) mod attempts;
 mod chats;
 mod dialects;
 mod doubling;
 mod functions;
+mod given;
 mod loading;
 mod lore;
 mod patterns;
 mod presets;
 mod scripts;
+mod sharing;
 mod wire;
 mod work;
 

@@ -1,6 +1,6 @@
 //! `tapster install`: packs from archives, folders, addresses and indexes, with all that they extend.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use clap::Args;
@@ -86,7 +86,7 @@ impl Install {
         let mut there = free(&home, &mut packs, self.replace)?;
         there.extend(kept.into_iter().filter(|name| names.contains(name)));
         let lines: Vec<String> = packs.iter().map(|pack| line("installed", pack, &home)).collect();
-        put(&mut home, packs, show)?;
+        put(&mut home, packs, &|_| self.replace, show)?;
         show.result(&lines.concat());
         there.iter().for_each(|name| show.result(&format!("{name} is there already; `tapster update` takes newer releases\n")));
         Ok(Exit::Done)
@@ -166,14 +166,17 @@ pub(super) fn choose(
             return here.into_iter().collect();
         }
         let mut listed: Vec<Candidate<From>> = Vec::new();
-        for (number, listing) in listings.iter().enumerate() {
+        let mut known: BTreeSet<&Version> = BTreeSet::new();
+        // a pack that came from one of these indexes is not taken from another one
+        let own = home.lock.get(name).and_then(|row| row.index.as_deref()).filter(|own| listings.iter().any(|l| l.named == *own));
+        for (number, listing) in listings.iter().enumerate().filter(|(_, listing)| own.is_none_or(|own| listing.named == own)) {
             for entry in listing.index.packs.iter().filter(|entry| entry.name == name) {
                 // releases for trial are not taken in passing, unless one of them is installed
                 let fits =
                     |here: &Candidate<From>| entry.release > here.release && (entry.release.pre.is_empty() || !here.release.pre.is_empty());
                 let is_newer = here.as_ref().is_none_or(|here| !wants_newer || fits(here));
                 // the first index that has a release counts
-                if is_newer && !listed.iter().any(|other| other.release == entry.release) {
+                if is_newer && known.insert(&entry.release) {
                     listed.push(Candidate {
                         release: entry.release.clone(),
                         extends: entry.extends.clone(),
@@ -249,7 +252,7 @@ fn locked(home: &mut Home, policy: &Policy, show: &mut Show<'_, '_>) -> Result<E
         packs.push(Brought { locked: row.clone(), ..brought });
     }
     let lines: Vec<String> = packs.iter().map(|pack| line("installed", pack, home)).collect();
-    put(home, packs, show)?;
+    put(home, packs, &|_| false, show)?;
     show.result(&lines.concat());
     show.result(&format!("{whole} of {} packs were as locked\n", home.lock.packs.len()));
     Ok(Exit::Done)

@@ -8,7 +8,7 @@ use crate::share::index::{self, Entry, Index, MAX_INDEX};
 use crate::share::signature::{self, ENDING, MAX_SIGNATURE, Trusted, Verdict};
 use crate::share::{self, Locked, Manifest, Member};
 
-use crate::cli::inputs::shared::{Place, refused};
+use crate::cli::inputs::shared::{Place, refused, unshared};
 use crate::cli::layout::one_line;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -138,7 +138,7 @@ impl Policy {
         let bytes = packed(folder)?;
         let place = Place::Path(folder.to_owned());
         let name = place.to_string();
-        let files = share::unpack(&name, &bytes).map_err(refused)?;
+        let files = unpacked(&name, &bytes)?;
         let manifest = Manifest::of(&name, &files).map_err(refused)?;
         let verdict = self.judged(&name, &manifest, None, false)?;
         Ok(brought(place, &bytes, files, manifest, verdict))
@@ -166,7 +166,7 @@ impl Policy {
 
     fn brought(&self, place: &Place, bytes: &[u8], must: bool) -> Result<Brought, Stop> {
         let name = place.to_string();
-        let files = share::unpack(&name, bytes).map_err(refused)?;
+        let files = unpacked(&name, bytes)?;
         let manifest = Manifest::of(&name, &files).map_err(refused)?;
         let signature = place.with(ENDING).get(MAX_SIGNATURE)?;
         let verdict = self.judged(&name, &manifest, signature.as_deref().map(|s| (bytes, s)), must)?;
@@ -192,6 +192,15 @@ impl Policy {
         }
         Ok(Judged { by: None, remark: Some(Diagnostic::new(Code::ShareUnsigned, what).help(help)) })
     }
+}
+
+/// The files of an archive, if `tapster pack` takes all of them: an installed pack is compared with what it would pack.
+fn unpacked(name: &str, bytes: &[u8]) -> Result<Vec<Member>, Stop> {
+    let files = share::unpack(name, bytes).map_err(refused)?;
+    let odd = files.iter().find_map(|(path, bytes)| Some((path, unshared(path, Some(bytes))?)));
+    let Some((path, why)) = odd else { return Ok(files) };
+    let message = format!("`{}` holds `{}`, which is no part of a pack: {why}", one_line(name), one_line(path));
+    Err(refused(Diagnostic::new(Code::ShareArchive, message).help("tell whoever made it: `tapster pack` leaves such files out").into()))
 }
 
 struct Judged {

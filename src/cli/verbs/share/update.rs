@@ -78,7 +78,7 @@ impl Update {
             same_hand(&home, pack)?;
         }
         let lines: Vec<String> = packs.iter().map(|pack| changed(pack, &home)).collect();
-        put(&mut home, packs, show)?;
+        put(&mut home, packs, &|name| self.replace && names.iter().any(|asked| asked == name), show)?;
         show.result(&lines.concat());
         for name in kept.iter().filter(|name| names.contains(name)) {
             let release = home.lock.get(name).map(|row| row.release.to_string()).unwrap_or_default();

@@ -267,8 +267,10 @@ impl<'a> Scan<'a> {
             }
             let text = through(&matcher.key, word.clone(), env)?;
             let edge = if matcher.how == How::Word { matcher.edge } else { Edge::None };
-            let way = match matcher.how {
+            let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
+            let way = match &matcher.how {
                 How::Any => Way::Any,
+                How::Function(function) => return Ok(Ready::Alone(lookup, Sought::Function(function.clone(), text), matcher.texts)),
                 // every build warns about a bad pattern, so it is not cached
                 How::Regex => match self.pattern(&text, item) {
                     Ok(pattern) => return Ok(Ready::Alone(self.of.matchers.len(), Sought::Pattern(pattern), matcher.texts)),
@@ -279,10 +281,7 @@ impl<'a> Scan<'a> {
                     Err(_) => return Ok(Ready::Never),
                 },
                 How::Plain | How::Word if text.is_empty() => Way::Never,
-                How::Plain | How::Word => {
-                    let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
-                    Way::Key(lookup, Key { text, case, edge }, matcher.texts)
-                }
+                How::Plain | How::Word => Way::Key(lookup, Key { text, case, edge }, matcher.texts),
             };
             if let (Some(words), false) = (&self.of.words, warned) {
                 words.put(profile, word, way.clone());

@@ -104,6 +104,8 @@ impl Scan<'_> {
         let find = |text: &str| match sought {
             Sought::Pattern(pattern) => pattern.find_all(text, 1).ok().and_then(|found| found.first().map(|m| (m.start, m.end))),
             Sought::Key(key) => stands(key, text),
+            // it does not say where
+            Sought::Function(..) => None,
         };
         let joined = (*texts == Texts::Joined).then(|| self.text(*lookup, asked)).transpose()?;
         let found = joined.as_deref().and_then(find);
