@@ -148,9 +148,10 @@ fn shipped_rules_are_laid_out() {
     let mut wrong = Vec::new();
     for path in files("rules") {
         let text = std::fs::read_to_string(&path).unwrap();
-        let formatted = laid_out(&text, usual()).unwrap().text;
-        // rule tests are laid out by hand and by `tapster test --update`
-        if formatted != text && !path.iter().any(|folder| folder == "cases") {
+        let Formatted { text: formatted, long, .. } = laid_out(&text, usual()).unwrap();
+        // rule tests are laid out by hand and by `tapster test --update`; inline tables that are broken over lines by hand
+        // would become lines that are too long
+        if formatted != text && long.is_empty() && !path.iter().any(|folder| folder == "cases") {
             wrong.push(format!("`tapster fmt {}` changes it", path.display()));
         }
         let narrow = laid_out(&text, 60).unwrap().text;
