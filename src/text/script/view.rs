@@ -10,6 +10,7 @@ use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 use super::paid;
 use super::shown::{Guard, View};
 use super::values::{from_dynamic, to_dynamic};
+use crate::model::item::core;
 use crate::model::rights::Rights;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 use crate::text::{work, written};
@@ -173,7 +174,7 @@ impl View {
 impl Guard {
     /// The guard, if it can refuse anything.
     fn needed(self) -> Option<Self> {
-        let free = self.rights.read(&self.path, false).is_ok() && (!self.item || self.rights.writes_all(&self.path));
+        let free = self.rights.reads_all(&self.path) && (!self.item || self.rights.writes_all(&self.path));
         (!free).then_some(self)
     }
 }
@@ -228,6 +229,17 @@ pub(super) fn register(engine: &mut Engine) {
         Ok(view)
     });
     register_equality(engine);
+    register_fields(engine, core::NAMES.iter().map(|name| (*name).into()));
+}
+
+/// Registers fields that scripts are likely to read. Any other field is found by the index function too, after a search
+/// that costs many times as much; both ways are paid alike.
+pub(super) fn register_fields(engine: &mut Engine, names: impl IntoIterator<Item = ImmutableString>) {
+    for name in names {
+        let (read, written) = (name.clone(), name.clone());
+        engine.register_get(&name, move |view: &mut View| paid::operation().and_then(|()| view.get(&read)));
+        engine.register_set(&name, move |view: &mut View, value: Dynamic| paid::operation().and_then(|()| view.set(&written, value)));
+    }
 }
 
 fn register_equality(engine: &mut Engine) {
