@@ -139,7 +139,7 @@ impl Scripts {
     pub fn compile_file(&self, file: &str, source: &str) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
         let (ast, written) = compiled(&self.engine, source, &file)?;
-        let (engine, found) = (self.engine.clone(), Found::new(&Mentions::of(&ast)));
+        let (engine, found) = (self.engine.clone(), Found::new(&ast));
         Ok(Script { engine, operations: self.limits.operations, ast, found, written, file, texts: self.texts.clone(), rights: None })
     }
 }
@@ -225,7 +225,7 @@ impl Argument {
             Self::Items(list, values) => {
                 let paid = work::spend((values.len() as u64).saturating_mul(paid::STEPS_PER_VALUE));
                 paid.map_err(|_| paid::terminated(Position::NONE))?;
-                let guard = guard(list, true);
+                let guard = guard(list, true).and_then(Guard::needed);
                 values.iter().map(|value| View::of(value, guard.clone())).collect::<Result<Vec<_>, _>>().map(Dynamic::from_array)
             }
         }

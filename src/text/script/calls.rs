@@ -17,11 +17,12 @@ const MOST_FOUND: usize = 1_000;
 
 type Outcome = Result<Dynamic, Box<EvalAltResult>>;
 
-/// What runs of a script have looked up; none if nothing may be kept.
-#[derive(Default)]
+/// What runs of a script have looked up; nothing if nothing may be kept.
 pub(super) struct Found {
     kept: Mutex<Option<Caches>>,
     keeps: bool,
+    /// The file of the script.
+    source: Option<ImmutableString>,
 }
 
 /// What a script mentions.
@@ -50,8 +51,15 @@ impl Mentions {
 }
 
 impl Found {
-    pub(super) fn new(mentions: &Mentions) -> Self {
-        Self { kept: Mutex::default(), keeps: !mentions.imports }
+    pub(super) fn new(ast: &AST) -> Self {
+        Self { kept: Mutex::default(), keeps: !Mentions::of(ast).imports, source: ast.source().map(Into::into) }
+    }
+
+    fn global(&self, engine: &Engine, ast: &AST) -> GlobalRuntimeState {
+        let mut global = engine.new_global_runtime_state();
+        global.source.clone_from(&self.source);
+        global.lib.push(ast.shared_lib().clone());
+        global
     }
 
     /// Runs something with the finds of earlier runs. A run inside of a run, or on another thread at the same time, begins
@@ -70,14 +78,14 @@ impl Found {
 
     /// Runs the statements of a script.
     pub(super) fn eval(&self, engine: &Engine, ast: &AST, scope: &mut Scope<'_>) -> Outcome {
-        let mut global = global(engine, ast);
+        let mut global = self.global(engine, ast);
         global.level = LEVELS;
         self.lend(|caches| statements(engine, ast, &mut global, caches, scope))
     }
 
     /// Calls a function of a script. What the script imports, and its constants, are known to it.
     pub(super) fn call(&self, engine: &Engine, ast: &AST, function: &str, args: &mut [Dynamic]) -> Outcome {
-        let mut global = global(engine, ast);
+        let mut global = self.global(engine, ast);
         let mut scope = Scope::new();
         let outcome = self.lend(|caches| {
             // imports and constants are statements
@@ -98,13 +106,6 @@ impl Found {
             other => Err(other.into()),
         })
     }
-}
-
-fn global(engine: &Engine, ast: &AST) -> GlobalRuntimeState {
-    let mut global = engine.new_global_runtime_state();
-    global.source = ast.source().map(Into::into);
-    global.lib.push(ast.shared_lib().clone());
-    global
 }
 
 #[expect(deprecated, reason = "the one way to run statements with finds that are kept; the version of the interpreter is fixed")]

@@ -3,7 +3,7 @@
 //!
 //! A view behaves like a table of the language. It also carries what the script may read and write of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
@@ -37,6 +37,7 @@ impl View {
             Value::Map(_) => Dynamic::from(Self { value: value.clone(), guard: guard.and_then(Guard::needed), scene: false }),
             Value::List(list) => {
                 spent(work::make(list.len().saturating_mul(paid::BYTES_PER_NODE)).and_then(|()| work::spend(list.len() as u64)))?;
+                let guard = guard.and_then(Guard::needed);
                 Dynamic::from_array(list.iter().map(|value| Self::of(value, guard.clone())).collect::<Outcome<Array>>()?)
             }
             Value::Text(text) => {
@@ -49,7 +50,8 @@ impl View {
 
     /// The scene as a script sees it.
     pub(super) fn scene(value: &Value, rights: Option<&Arc<Rights>>) -> Dynamic {
-        let guard = rights.map(|rights| Guard { rights: rights.clone(), path: "scene".into(), item: false });
+        static PATH: LazyLock<Arc<str>> = LazyLock::new(|| "scene".into());
+        let guard = rights.map(|rights| Guard { rights: rights.clone(), path: PATH.clone(), item: false });
         Dynamic::from(Self { value: value.clone(), guard: guard.and_then(Guard::needed), scene: true })
     }
 
@@ -62,7 +64,7 @@ impl View {
     }
 
     fn fields(&self) -> &Map {
-        static NONE: std::sync::LazyLock<Map> = std::sync::LazyLock::new(Map::default);
+        static NONE: LazyLock<Map> = LazyLock::new(Map::default);
         self.value.as_map().unwrap_or(&NONE)
     }
 
@@ -173,7 +175,7 @@ impl View {
 
 impl Guard {
     /// The guard, if it can refuse anything.
-    fn needed(self) -> Option<Self> {
+    pub(super) fn needed(self) -> Option<Self> {
         let free = self.rights.reads_all(&self.path) && (!self.item || self.rights.writes_all(&self.path));
         (!free).then_some(self)
     }
