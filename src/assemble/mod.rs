@@ -4,6 +4,7 @@
 
 pub mod gather;
 pub mod import;
+pub mod kept;
 pub mod scene;
 pub mod texts;
 mod typed;

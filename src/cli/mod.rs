@@ -8,6 +8,7 @@ mod output;
 mod stop;
 mod verbs;
 mod waiting;
+mod watching;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -68,7 +69,7 @@ fn run_on(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>, to_terminal
     if to_terminal {
         show.paint_results();
     }
-    let exit = match cli.verb.run(&mut show) {
+    let exit = match cli.verb.run(Cli::command(), &mut show) {
         Ok(exit) => exit,
         Err(stop) => show.stop(stop),
     };

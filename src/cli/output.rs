@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use indexmap::IndexMap;
 
-use crate::diag::{Diagnostic, Report, Sources, Span, render};
+use crate::diag::{Diagnostic, Report, Sources, Span, render, sarif};
 
 use super::stop::{Exit, Stop};
 
@@ -31,7 +31,7 @@ pub(super) struct Globals {
     /// How results are written (`build` writes JSON either way).
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) format: Format,
-    /// How diagnostics are written; `json` is one object per line.
+    /// How diagnostics are written; `json` is one object per line, `sarif` one document.
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) error_format: ErrorFormat,
     /// Colour in diagnostics and differences; `auto` depends on the terminal and `NO_COLOR`.
@@ -57,6 +57,8 @@ pub(super) enum ErrorFormat {
     Json,
     /// Workflow commands of GitHub Actions, which show diagnostics beside the lines of a pull request.
     Github,
+    /// One SARIF 2.1.0 document for the whole run, for code hosts and editors.
+    Sarif,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -94,6 +96,8 @@ pub(super) struct Show<'a, 'io> {
     pub(super) places: Option<(Vec<(String, Span)>, Sources)>,
     /// Diagnostics that are kept instead of written, for a verb that counts them.
     kept: Option<Vec<(Report, Sources)>>,
+    /// The diagnostics of a document that is written at the end.
+    gathered: Vec<(Report, Sources)>,
 }
 
 impl<'a, 'io> Show<'a, 'io> {
@@ -108,6 +112,7 @@ impl<'a, 'io> Show<'a, 'io> {
             near: Vec::new(),
             places: None,
             kept: None,
+            gathered: Vec::new(),
         }
     }
 
@@ -124,6 +129,11 @@ impl<'a, 'io> Show<'a, 'io> {
     /// Whether results are requested as JSON.
     pub(super) fn is_json(&self) -> bool {
         self.format == Format::Json
+    }
+
+    /// Whether diagnostics become one document, which is to hold all of them.
+    pub(super) fn gathers(&self) -> bool {
+        self.errors == ErrorFormat::Sarif
     }
 
     /// Writes results as JSON from now on, as the verb's own flag requests.
@@ -178,6 +188,10 @@ impl<'a, 'io> Show<'a, 'io> {
             ErrorFormat::Human => render::human(report, sources, self.paint),
             ErrorFormat::Plain => render::plain(report, sources),
             ErrorFormat::Github => render::github(report, sources),
+            ErrorFormat::Sarif => {
+                self.gathered.push((report.clone(), sources.clone()));
+                return;
+            }
             ErrorFormat::Json => {
                 let all = render::json(report, sources);
                 all.as_array().into_iter().flatten().map(|d| format!("{d}\n")).collect()
@@ -232,6 +246,10 @@ impl<'a, 'io> Show<'a, 'io> {
 
     /// Flushes the streams. A reader that has closed the pipe (`| head`) is not a failure; a full disk is.
     pub(super) fn finish(mut self, exit: Exit) -> Exit {
+        if self.gathers() {
+            let document = serde_json::to_string_pretty(&sarif::document(&self.gathered)).unwrap_or_default();
+            self.complain(&format!("{document}\n"));
+        }
         let failed = self.failed.take().or_else(|| self.io.out.flush().err());
         match failed {
             Some(error) if error.kind() != ErrorKind::BrokenPipe => {

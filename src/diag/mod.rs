@@ -4,6 +4,8 @@
 //! are all diagnostics. A [`Report`] collects them, so that an author sees every mistake of a pack in one run, and
 //! [`render`] turns a report into text for people or JSON for programs. Places point into texts that a [`Sources`] holds.
 
+#[cfg(feature = "cli")]
+pub(crate) mod certain;
 pub mod codes;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
@@ -11,6 +13,7 @@ pub mod inside;
 #[cfg(not(feature = "unstable_machinery"))]
 pub(crate) mod inside;
 pub mod render;
+pub mod sarif;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
 pub mod short;
@@ -52,6 +55,15 @@ impl Severity {
     }
 }
 
+/// A change of a text that certainly is the remedy of a diagnostic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fix {
+    /// What is replaced.
+    pub span: Span,
+    /// What takes its place.
+    pub text: String,
+}
+
 /// One diagnostic. Its texts are bounded: the middle of an overlong text is left out.
 ///
 /// Serialised it is what a plan holds of a warning: `severity`, `code`, `message`, `pass`, and `rule`, `help` and `row`
@@ -77,6 +89,9 @@ pub struct Diagnostic {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// The change that is the remedy, where there is only one.
+    #[serde(skip)]
+    pub fix: Option<Fix>,
     /// Other places that belong to it, each with a text that says why.
     #[serde(skip)]
     pub related: Vec<(Span, String)>,
@@ -130,6 +145,7 @@ impl Diagnostic {
             label: None,
             rule: None,
             help: None,
+            fix: None,
             related: Vec::new(),
             missing: None,
             missing_in: Vec::new(),
@@ -164,6 +180,13 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(short::cut(text));
+        self
+    }
+
+    /// Sets the change that is the remedy.
+    #[must_use]
+    pub fn fix(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.fix = Some(Fix { span, text: text.into() });
         self
     }
 
@@ -227,6 +250,12 @@ impl Report {
         self.list.retain(wanted);
     }
 
+    /// Changes each diagnostic in a way that leaves its code and place.
+    #[cfg(feature = "cli")]
+    pub(crate) fn each(&mut self, change: impl FnMut(&mut Diagnostic)) {
+        self.list.iter_mut().for_each(change);
+    }
+
     /// Whether any diagnostic is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
@@ -245,11 +274,11 @@ impl Report {
         &self.list
     }
 
-    /// The number of errors and the number of other diagnostics.
+    /// The number of errors and the number of warnings; notes are neither.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        let errors = self.list.iter().filter(|d| d.severity == Severity::Error).count();
-        (errors, self.list.len() - errors)
+        let of = |severity| self.list.iter().filter(|d| d.severity == severity).count();
+        (of(Severity::Error), of(Severity::Warning))
     }
 
     /// Sorts by file and place, so that a report reads from top to bottom; diagnostics without a place come last.

@@ -70,7 +70,8 @@ pub fn github(report: &Report, sources: &Sources) -> String {
 
 /// All diagnostics as a JSON array, one object for each: `severity`, `code`, `message`, `place` (`file:line:column`), the
 /// parts of the place (`file`, `line`, `column`, and `end_line` and `end_column`, one past the last character), `label`,
-/// `rule`, `help`, `related`; `pass` and `row` for warnings of a build; then the diagnostic's own `details`. The place and
+/// `rule`, `help`, `related`; `fix` where one change is the remedy for certain (the part of the file that `text` replaces);
+/// `pass` and `row` for warnings of a build; then the diagnostic's own `details`. The place and
 /// its parts are `null` for a diagnostic without a place, and so are `label`, `rule` and `help` where there is none.
 #[must_use]
 pub fn json(report: &Report, sources: &Sources) -> serde_json::Value {
@@ -108,6 +109,17 @@ fn json_one(d: &Diagnostic, sources: &Sources) -> serde_json::Value {
         "help": d.help,
         "related": related,
     });
+    if let (Some(fix), serde_json::Value::Object(out)) = (&d.fix, &mut out) {
+        let (from, to) = (sources.place(fix.span), sources.place(Span { start: fix.span.end, ..fix.span }));
+        let fix = serde_json::json!({
+            "line": from.as_ref().map(|p| p.line),
+            "column": from.as_ref().map(|p| p.column),
+            "end_line": to.as_ref().map(|p| p.line),
+            "end_column": to.as_ref().map(|p| p.column),
+            "text": fix.text,
+        });
+        out.insert("fix".to_owned(), fix);
+    }
     if let serde_json::Value::Object(out) = &mut out {
         if !d.pass.is_empty() {
             out.insert("pass".to_owned(), d.pass.as_str().into());

@@ -44,7 +44,7 @@ fn pay(a: usize, b: usize) -> bool {
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     let limit = (length / 3).max(1);
-    candidates
+    let near: Vec<(usize, &str)> = candidates
         .into_iter()
         // words whose lengths differ by more letters are at least as many edits apart
         .filter(|c| {
@@ -52,8 +52,10 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         })
         .map(|c| (distance(word, c), c))
         .filter(|(d, _)| *d <= limit)
-        .min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)))
-        .map(|(_, c)| c)
+        .collect();
+    #[cfg(feature = "cli")]
+    super::certain::remember(word, &near);
+    near.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|(_, c)| c)
 }
 
 /// The shortest name for which [`is_slip`] compares names: shorter ones are often one letter apart on purpose.
@@ -139,12 +141,15 @@ pub fn is_one_off(written: &str, known: &str) -> bool {
     may_be_near(written, known, 1) && distance(written, known) == 1
 }
 
+/// How a remedy begins to name the word that was probably meant.
+pub(super) const MEANT: &str = "did you mean `";
+
 /// What to do about an unknown word: the nearest candidate, or all candidates if there are at most 8.
 #[must_use]
 pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let mut all: Vec<&str> = candidates.into_iter().collect();
     if let Some(near) = nearest(word, all.iter().copied()) {
-        return Some(format!("did you mean `{near}`?"));
+        return Some(format!("{MEANT}{near}`?"));
     }
     all.sort_unstable();
     all.dedup();

@@ -10,11 +10,12 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
 use crate::model::plan::Step;
-use crate::model::{Hook, HookView, Item, RuleRef, Value};
+use crate::model::{Hook, HookView, Item, Value};
 use crate::program::Ask;
 use crate::terms::select::pass_env;
 use crate::terms::{Fault, Memo, State};
 use crate::text::script::Argument;
+use crate::text::written::Shown as _;
 use crate::verbs::{Failing, Halt};
 
 /// Runs a script over a list, or all hooks of an event.
@@ -48,7 +49,7 @@ impl Answer {
                         (_, Value::Null) => {}
                         ("items", Value::List(items)) => answer.items = Some(items.to_vec()),
                         ("set", Value::Map(set)) => answer.set = set.iter().map(|(k, v)| (k.to_string(), v.clone())).collect(),
-                        ("warnings", Value::List(list)) => answer.warnings = list.iter().map(|w| w.to_text().to_string()).collect(),
+                        ("warnings", Value::List(list)) => answer.warnings = list.iter().map(|w| w.shown().to_string()).collect(),
                         _ => {
                             return Err(format!(
                                 "`{key}` is not what a function may answer: `items` (a list), `set` (a table), `warnings` (a list)"
@@ -128,7 +129,7 @@ fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], st:
     st.visit(items.len())?;
     let rules = st.rules.clone();
     let before = st.snapshot(list);
-    let id = |item: &Item| item.get(crate::model::item::core::ID).map(Value::to_text);
+    let id = |item: &Item| item.get(crate::model::item::core::ID).map(Value::shown);
     let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
     let mut by_id: FxHashMap<Arc<str>, usize> = FxHashMap::default();
@@ -178,7 +179,7 @@ fn input(path: &str, st: &State) -> Result<(), String> {
 fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result<(), Halt> {
     let rows = st.rules.table("hook");
     for row in rows.as_list().unwrap_or(&[]) {
-        let word = |key: &str| row.get(key).map(Value::to_text).unwrap_or_default();
+        let word = |key: &str| row.get(key).map(Value::shown).unwrap_or_default();
         if word("event").as_ref() != event || !due(row, st)? {
             continue;
         }
@@ -206,12 +207,7 @@ fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result
 }
 
 fn due(row: &Value, st: &State) -> Result<bool, Halt> {
-    let memo = Memo::default();
-    Ok(match row.get("when") {
-        Some(Value::Rule(RuleRef::Cond(n))) => pass_env(st, &memo).holds(st.rules.cond(*n))?,
-        Some(other) => other.truthy(),
-        None => true,
-    })
+    Ok(pass_env(st, &Memo::default()).applies(row.get("when"))?)
 }
 
 /// Applies the answer of a function to the view that it was given.

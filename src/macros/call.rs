@@ -12,6 +12,7 @@ use crate::model::Value;
 use crate::terms::State;
 use crate::text::js;
 use crate::text::macros::{Branch, Called, MacroResult, Offset, Shape, Syntax};
+use crate::text::written::Shown as _;
 
 /// What an argument must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +181,7 @@ impl Call<'_> {
     /// The same as a text.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<Arc<str>> {
-        self.value(name).map(|v| v.to_text())
+        self.value(name).map(|v| v.shown())
     }
 
     /// The arguments from a list argument on.

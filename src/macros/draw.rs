@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::call::{Call, says};
 use crate::model::Value;
 use crate::text::macros::MacroResult;
+use crate::text::written::Shown as _;
 use crate::text::{dice, js, seedrandom};
 
 /// The things to choose from. With `between`, arguments are parted at this text, and what is blank is left out. Otherwise
@@ -80,7 +81,7 @@ pub(super) fn stable(call: &Call<'_>) -> MacroResult {
     let part = |part: &Value| match part.as_str() {
         Some("text") => call.macros.given_hash().to_string(),
         Some("offset") => call.called.place().to_string(),
-        _ => part.to_text().to_string(),
+        _ => part.shown().to_string(),
     };
     let parts: Vec<String> = stable.as_list().unwrap_or(&[]).iter().map(part).filter(|p| !p.is_empty()).collect();
     let seed = seedrandom::hash(&parts.join("-"), 0).to_string();

@@ -16,6 +16,7 @@ use crate::text::functions::Function;
 use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading, Syntax};
 use crate::text::script::Argument;
 use crate::text::seedrandom;
+use crate::text::written::Shown as _;
 
 use super::call::{self, Around, Call, Gives, Kind, Row};
 use super::engine::Mode;
@@ -116,21 +117,19 @@ impl<'a> Macros<'a> {
         }
         let macros = self.st.lookup(&["macros".into()], None);
         let found = local(macros.as_map()?, name)?;
-        let Some(function) = found.get("host").map(Value::to_text) else { return Some(MacroResult::Text(found.to_text())) };
+        let Some(function) = found.get("host").map(Value::shown) else { return Some(MacroResult::Text(found.shown())) };
         let Some(run) = self.st.host.get(function.as_ref()) else {
             return Some(MacroResult::Failed(format!("the embedding program offers no function `{function}`")));
         };
         let given = Value::list(args.iter().cloned().map(Value::Text).collect());
-        Some(run(&given).map_or_else(MacroResult::Failed, |v| MacroResult::Text(v.to_text())))
+        Some(run(&given).map_or_else(MacroResult::Failed, |v| MacroResult::Text(v.shown())))
     }
 
     /// The value after the function that all values go through.
     fn changed(&self, result: MacroResult) -> MacroResult {
         let (Some(function), MacroResult::Text(text)) = (self.through, &result) else { return result };
         let args: Map = [(Arc::from("of"), Value::Text(text.clone()))].into_iter().collect();
-        function
-            .call(&args)
-            .map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.to_text()))
+        function.call(&args).map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.shown()))
     }
 
     /// The text of a cell that only reads places of the scene, if texts or the like stand there: a text names many a row
@@ -148,7 +147,7 @@ impl<'a> Macros<'a> {
         drop(texts);
         let expr = self.st.rules.expr(*n);
         let plain = expr.reads_scene(&mut |names| !matches!(self.st.lookup(names, None), Value::Rule(_)));
-        let found = if plain { self.value(cell).ok().map(|value| value.to_text()) } else { None };
+        let found = if plain { self.value(cell).ok().map(|value| value.shown()) } else { None };
         let mut texts = self.texts.borrow_mut();
         if texts.rows.len() <= place {
             texts.rows.resize(place + 1, None);
@@ -206,7 +205,7 @@ impl<'a> Macros<'a> {
             Gives::Text(text) => MacroResult::Text(text.clone()),
             Gives::Read(cell) => {
                 let literal = if row.args.is_empty() { self.literal(row, cell) } else { None };
-                match literal.map_or_else(|| self.read(row, cell, called).map(|v| v.to_text()), Ok) {
+                match literal.map_or_else(|| self.read(row, cell, called).map(|v| v.shown()), Ok) {
                     Ok(text) => MacroResult::Text(text),
                     Err(message) => MacroResult::Failed(message),
                 }
@@ -214,7 +213,7 @@ impl<'a> Macros<'a> {
             Gives::Script(function) => {
                 let args = called.args.iter().cloned().map(Value::Text).collect();
                 match self.st.rules.scripts.call(function, &[Argument::Value(Value::list(args)), Argument::Scene(self.st.scene.clone())]) {
-                    Ok(v) => MacroResult::Text(v.to_text()),
+                    Ok(v) => MacroResult::Text(v.shown()),
                     Err(message) => MacroResult::Failed(format!("macro `{}`: {message}", row.name)),
                 }
             }
@@ -234,7 +233,7 @@ impl<'a> Macros<'a> {
         let mut result = self.gives(row, called);
         if let (Some(expands), MacroResult::Text(text)) = (&row.expands, &result) {
             result = if self.st.nesting.open_texts() >= expands.depth {
-                self.value(&expands.otherwise).map_or_else(MacroResult::Failed, |value| MacroResult::Text(value.to_text()))
+                self.value(&expands.otherwise).map_or_else(MacroResult::Failed, |value| MacroResult::Text(value.shown()))
             } else {
                 let inner = Self::new(self.st, self.table, self.with, text).through(self.through);
                 MacroResult::Text(inner.in_flavour(self.flavour).in_mode(self.mode).run())
@@ -250,15 +249,11 @@ impl<'a> Macros<'a> {
 impl Around for Macros<'_> {
     fn value(&self, cell: &Value) -> Result<Value, String> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return Ok(cell.clone()) };
-        if let Some(seen) = &self.st.seen {
-            seen.cell(RuleRef::Expr(*n), true);
-        }
-        let memo = Memo::default();
-        pass_env(self.st, &memo).eval(self.st.rules.expr(*n)).map_err(|f| f.message)
+        pass_env(self.st, &Memo::default()).value_cell(*n).map_err(|f| f.message)
     }
 
     fn given_text(&self, name: &str) -> Option<Arc<str>> {
-        self.local(name).map(Value::to_text)
+        self.local(name).map(Value::shown)
     }
 
     fn given_hash(&self) -> u64 {
@@ -287,11 +282,8 @@ impl Around for Macros<'_> {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
-            let holds = || pass_env(self.st, &Memo::default()).holds(self.st.rules.cond(*n));
+            let holds = || pass_env(self.st, &Memo::default()).condition_cell(*n);
             let held = if row.args.is_empty() { holds() } else { self.with_arguments(Self::arguments(row, called), holds) };
-            if let (Some(seen), Ok(held)) = (&self.st.seen, &held) {
-                seen.cell(RuleRef::Cond(*n), *held);
-            }
             match held {
                 Ok(true) => {}
                 Ok(false) => return MacroResult::Unknown,
@@ -368,7 +360,7 @@ impl Macros<'_> {
         let row = called.id.and_then(|id| self.table.row(id));
         let given = matches!(row, Some(Row { gives: Gives::Function(f), .. }) if f.name == "given");
         if let Some(local) = self.local(called.name).filter(|_| !given) {
-            return if called.args.is_empty() { MacroResult::Text(local.to_text()) } else { MacroResult::Unknown };
+            return if called.args.is_empty() { MacroResult::Text(local.shown()) } else { MacroResult::Unknown };
         }
         if let Some(result) = self.of_host(called.name, called.args) {
             return result;

@@ -11,6 +11,7 @@ use crate::text::js;
 use crate::text::macros::passes::{Flat, Hit};
 use crate::text::macros::{Called, Expanded, MacroHost, MacroResult};
 use crate::text::pattern;
+use crate::text::written::Shown as _;
 
 /// Expands the text of `macros` in the ordered flavour; `inside` a macro of another text.
 pub(super) fn run(macros: &Macros<'_>, limits: Limits, inside: bool) -> Expanded {
@@ -75,8 +76,8 @@ fn given_names(macros: &Macros<'_>, passes: &Passes, flat: &mut Flat) {
 fn shown(value: &Value) -> Arc<str> {
     match value {
         Value::Null => "".into(),
-        Value::List(_) | Value::Map(_) => value.to_json().to_string().into(),
-        other => other.to_text(),
+        Value::List(_) | Value::Map(_) => value.shown(),
+        other => other.shown(),
     }
 }
 

@@ -5,6 +5,7 @@ use aho_corasick::AhoCorasick;
 use crate::diag::Code;
 use crate::model::Value;
 use crate::text::pattern::Pattern;
+use crate::text::written::Shown as _;
 
 use super::rows::Wrong;
 
@@ -21,7 +22,7 @@ impl Rewrite {
         if !self.needs.is_match(text) {
             return None;
         }
-        let with = self.with.to_text();
+        let with = self.with.shown();
         let put = |hit: &crate::text::pattern::Captures, out: &mut String| {
             let mut rest = with.as_ref();
             while let Some((before, after)) = rest.split_once('$') {
@@ -88,14 +89,14 @@ fn finder(needs: &[String]) -> Result<AhoCorasick, aho_corasick::BuildError> {
 
 /// A row of table `rewrite`, and the text that every match holds.
 pub(super) fn rewrite(cells: &Value) -> Result<(Rewrite, String), Wrong> {
-    let find = cells.get("find").map(Value::to_text).unwrap_or_default();
+    let find = cells.get("find").map(Value::shown).unwrap_or_default();
     let pattern = Pattern::parse(&find).map_err(|e| Wrong {
         cell: "find",
         code: Code::SchemaValue,
         message: format!("the pattern cannot be used: {}", e.reason),
         help: Some("see docs/reference/language/conditions.md for the patterns that there are".into()),
     })?;
-    let needs = cells.get("needs").map_or_else(|| find.clone(), Value::to_text);
+    let needs = cells.get("needs").map_or_else(|| find.clone(), Value::shown);
     if needs.is_empty() {
         let message = "a rewriting needs a text to look for".to_owned();
         return Err(Wrong {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::blocks::{Block, Operator};
 use super::host::Macros;
 use super::stores::KEPT;
-use crate::model::{Map, RuleRef, Value};
+use crate::model::{Map, Value};
 use crate::terms::Memo;
 use crate::terms::select::pass_env;
 use crate::text::Limits;
 use crate::text::js;
 use crate::text::macros::stack::{Closed, Opened, StackHost, expand};
 use crate::text::macros::{Called, Expanded, Grammar, MacroHost, MacroResult, Offset};
+use crate::text::written::Shown as _;
 
 /// Expands the text of `macros` with a stack.
 pub(super) fn run(macros: &Macros<'_>, limits: Limits) -> Expanded {
@@ -40,14 +41,7 @@ pub struct Open {
 
 impl Macros<'_> {
     fn condition(&self, cond: Option<&Value>) -> Result<bool, String> {
-        match cond {
-            Some(Value::Rule(RuleRef::Cond(n))) => {
-                let memo = Memo::default();
-                pass_env(self.st, &memo).holds(self.st.rules.cond(*n)).map_err(|fault| fault.message)
-            }
-            Some(other) => Ok(other.truthy()),
-            None => Ok(true),
-        }
+        pass_env(self.st, &Memo::default()).applies(cond).map_err(|fault| fault.message)
     }
 
     fn cell(&self, cell: &Value) -> Result<Value, String> {
@@ -107,7 +101,7 @@ impl Macros<'_> {
         let given = given.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
         self.with_arguments(given, || match (&operator.that, &operator.read) {
             (Some(that), _) => Ok(Some(if self.condition(Some(that))? { "1".into() } else { "0".into() })),
-            (None, Some(read)) => Ok(Some(self.cell(read)?.to_text())),
+            (None, Some(read)) => Ok(Some(self.cell(read)?.shown())),
             (None, None) => Ok(None),
         })
     }
@@ -149,9 +143,9 @@ impl Macros<'_> {
         let cells = [("body", first), ("otherwise", second.unwrap_or_default()), ("whole", body), ("chosen", chosen)];
         given.extend(cells.into_iter().map(|(key, text)| (Arc::from(key), Value::text(text))));
         self.with_arguments(given, || {
-            let value = cell.map_or_else(|| Ok(Value::text(chosen)), |cell| self.cell(cell))?.to_text();
+            let value = cell.map_or_else(|| Ok(Value::text(chosen)), |cell| self.cell(cell))?.shown();
             let Some(keep) = &row.keep else { return Ok(Some(value)) };
-            let name = self.cell(keep)?.to_text();
+            let name = self.cell(keep)?.shown();
             self.st.put(&[KEPT.into(), name], Value::Text(value));
             Ok(None)
         })

@@ -6,6 +6,7 @@ use super::call::{Call, says};
 use crate::terms::State;
 use crate::text::js;
 use crate::text::macros::MacroResult;
+use crate::text::written::Shown as _;
 
 pub(super) fn nothing(_call: &Call<'_>) -> MacroResult {
     says("")
@@ -13,7 +14,7 @@ pub(super) fn nothing(_call: &Call<'_>) -> MacroResult {
 
 pub(super) fn repeat(call: &Call<'_>) -> MacroResult {
     let unit = call.text("text").unwrap_or_default();
-    let Some(times) = call.value("count").and_then(|v| js::place(js::number(&v.to_text()))) else { return MacroResult::Unknown };
+    let Some(times) = call.value("count").and_then(|v| js::place(js::number(&v.shown()))) else { return MacroResult::Unknown };
     if unit.len().saturating_mul(times) > call.st.rules.limits.text_bytes {
         return MacroResult::Failed(format!("`{{{{{}}}}}` would repeat {times} times", call.row.name));
     }
@@ -42,5 +43,5 @@ pub fn outlet_text(st: &State, key: &Arc<str>) -> Arc<str> {
     if key.is_empty() {
         return "".into();
     }
-    st.lookup(&["outlet".into(), key.clone()], None).to_text()
+    st.lookup(&["outlet".into(), key.clone()], None).shown()
 }

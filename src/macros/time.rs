@@ -7,6 +7,7 @@ use crate::model::Value;
 use crate::text::js;
 use crate::text::macros::MacroResult;
 use crate::text::moment::{Calendar, INVALID, Moment};
+use crate::text::written::Shown as _;
 
 /// Minutes that the local clock is east of UTC.
 fn zone(call: &Call<'_>) -> i32 {
@@ -42,9 +43,9 @@ const MOST_PATTERN: usize = 10_000;
 
 pub(super) fn difference(call: &Call<'_>) -> MacroResult {
     let side = |name: &str| call.value(name).filter(|v| !v.is_null() && !matches!(v, Value::List(_)));
-    let none: Option<Arc<str>> = call.row.with.get("otherwise").map(Value::to_text);
+    let none: Option<Arc<str>> = call.row.with.get("otherwise").map(Value::shown);
     let (Some(left), Some(right)) = (side("left"), side("right")) else { return MacroResult::Text(none.unwrap_or_default()) };
-    if let Some(none) = none.filter(|_| js::trim(&right.to_text()).is_empty()) {
+    if let Some(none) = none.filter(|_| js::trim(&right.shown()).is_empty()) {
         return MacroResult::Text(none);
     }
     let stamps = call.value("stamps").filter(|stamps| !stamps.is_null());

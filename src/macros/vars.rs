@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::call::{Call, says};
 use crate::model::{Map, Value};
 use crate::text::macros::MacroResult;
+use crate::text::written::Shown as _;
 use crate::text::{js, truth};
 
 /// Largest place of a list that a macro may set.
@@ -67,7 +68,7 @@ impl<'a> Var<'a> {
             let mut list = list.as_ref().clone();
             list.push(by.clone());
             let list = Value::list(list);
-            self.write(Value::Text(list.to_text()))?;
+            self.write(Value::Text(list.shown()))?;
             return Ok(list);
         }
         let (number, more) = (js::to_number(&old), js::to_number(by));
@@ -102,7 +103,7 @@ fn done(result: Result<(), MacroResult>) -> MacroResult {
 fn shown(call: &Call<'_>, value: &Value) -> MacroResult {
     match call.row.with.get("plain") {
         Some(Value::Bool(true)) => says(js::string(value)),
-        _ => MacroResult::Text(value.to_text()),
+        _ => MacroResult::Text(value.shown()),
     }
 }
 
@@ -146,13 +147,14 @@ pub(super) fn get_key(call: &Call<'_>) -> MacroResult {
         Some(Some(parsed)) => {
             let part = element(&parsed, &key);
             match part {
-                Some(part @ (Value::List(_) | Value::Map(_) | Value::Null)) => Some(Value::text(part.to_json().to_string())),
+                Some(Value::Null) => Some(Value::text("null")),
+                Some(part @ (Value::List(_) | Value::Map(_))) => Some(Value::Text(part.shown())),
                 part => part,
             }
         }
         _ => stored,
     };
-    MacroResult::Text(as_read(found).to_text())
+    MacroResult::Text(as_read(found).shown())
 }
 
 /// `value[key]` of JSON data.
@@ -189,7 +191,7 @@ pub(super) fn set_key(call: &Call<'_>) -> MacroResult {
         // neither a list nor a table: nothing can be set in it
         _ => return done(if var.path.last().is_some_and(|n| !n.is_empty()) { Ok(()) } else { Err(MacroResult::Unknown) }),
     };
-    done(var.write(Value::Text(new.to_text())))
+    done(var.write(Value::Text(new.shown())))
 }
 
 /// Fields whose names are whole numbers stand first, ascending.
@@ -225,7 +227,7 @@ pub(super) fn shorthand(call: &Call<'_>) -> MacroResult {
         let branch = call.branch("value").filter(|_| call.args.len() > 2);
         branch.zip(call.called.walk).map(|(branch, walk)| walk.value(branch)).unwrap_or_default().into()
     };
-    let shown = |value: Value| MacroResult::Text(value.to_text());
+    let shown = |value: Value| MacroResult::Text(value.shown());
     let or_default = |keep: bool, store: bool| {
         if keep {
             return shown(var.read());
@@ -243,7 +245,7 @@ pub(super) fn shorthand(call: &Call<'_>) -> MacroResult {
             let left = js::to_number(&var.read()) - js::number(&value());
             if left.is_nan() { says("") } else { done(var.write(js::value(left))) }
         }
-        "||" | "||=" => or_default(!call.macros.syntax().is_off(&var.read().to_text()), operator.len() > 2),
+        "||" | "||=" => or_default(!call.macros.syntax().is_off(&var.read().shown()), operator.len() > 2),
         "??" | "??=" => or_default(var.stored().is_some(), operator.len() > 2),
         _ => compare(&var.read(), &operator, &value()),
     }
@@ -254,8 +256,8 @@ pub(super) fn shorthand(call: &Call<'_>) -> MacroResult {
 fn compare(left: &Value, operator: &str, right: &str) -> MacroResult {
     let (a, b) = (js::to_number(left), js::number(right));
     let holds = match operator {
-        "==" => left.to_text().as_ref() == right,
-        "!=" => left.to_text().as_ref() != right,
+        "==" => left.shown().as_ref() == right,
+        "!=" => left.shown().as_ref() != right,
         ">" => a > b,
         ">=" => a >= b,
         "<" => a < b,

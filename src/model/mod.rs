@@ -15,6 +15,7 @@ pub mod rights;
 pub mod scene;
 pub mod value;
 mod work;
+mod written;
 
 pub use hook::{Hook, HookView};
 #[cfg(feature = "unstable_machinery")]
@@ -28,3 +29,4 @@ pub use plan::{Block, Plan};
 pub use scene::Scene;
 pub use value::{Map, RuleRef, Value};
 pub use work::WorkLimits;
+pub use written::{DEEPEST_WRITTEN, Excess, MOST_WRITTEN, Written};

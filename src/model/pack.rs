@@ -18,6 +18,8 @@ pub struct Layer {
     pub release: semver::Version,
     /// Whether it is an overlay: one file of rows that is merged over a pack.
     pub overlay: bool,
+    /// The folder that a pack was read from; `None` for a pack that comes with the program, and for an overlay.
+    pub folder: Option<std::path::PathBuf>,
 }
 
 /// The rows of one table by name, in their final order.

@@ -160,30 +160,6 @@ impl Value {
         path.split('.').filter(|p| !p.is_empty()).try_fold(self, |v, key| v.get(key))
     }
 
-    /// Whether the value nests no deeper than `depth` levels and holds at most `nodes` values, where shared parts are
-    /// counted each time. Writing out a value that is refused here would overflow the stack or memory.
-    #[must_use]
-    pub fn fits(&self, depth: usize, nodes: usize) -> bool {
-        self.nodes_within(depth, nodes).is_some()
-    }
-
-    /// How many values this one holds, itself included, if it nests no deeper than `depth` levels and these are at most
-    /// `nodes`.
-    #[must_use]
-    pub(crate) fn nodes_within(&self, depth: usize, nodes: usize) -> Option<usize> {
-        fn walk(value: &Value, depth: usize, left: &mut usize) -> bool {
-            let Some(rest) = left.checked_sub(1) else { return false };
-            *left = rest;
-            match value {
-                Value::List(l) => depth > 0 && l.iter().all(|v| walk(v, depth - 1, left)),
-                Value::Map(m) => depth > 0 && m.values().all(|v| walk(v, depth - 1, left)),
-                _ => true,
-            }
-        }
-        let mut left = nodes;
-        walk(self, depth, &mut left).then(|| nodes - left)
-    }
-
     /// Whether both values are identical: of the same number type, bit for bit, and with table fields in the same
     /// order.
     #[must_use]
@@ -217,7 +193,7 @@ impl Value {
             Value::Bool(b) => truth_text(*b),
             Value::Int(n) => Arc::from(n.to_string()),
             Value::Num(n) => Arc::from(number_text(*n)),
-            Value::List(_) | Value::Map(_) => Arc::from(self.to_json().to_string()),
+            Value::List(_) | Value::Map(_) => Arc::from(serde_json::to_string(self).unwrap_or_default()),
         }
     }
 
@@ -357,21 +333,6 @@ impl From<i64> for Value {
 impl From<f64> for Value {
     fn from(n: f64) -> Self {
         Value::Num(n)
-    }
-}
-
-impl serde::Serialize for Value {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Value::Null | Value::Rule(_) => serializer.serialize_unit(),
-            Value::Bool(b) => serializer.serialize_bool(*b),
-            Value::Int(n) => serializer.serialize_i64(*n),
-            // as JSON: a number that JSON has not is null, and a whole one has no fraction
-            Value::Num(_) => self.to_json().serialize(serializer),
-            Value::Text(t) => serializer.serialize_str(t),
-            Value::List(l) => serializer.collect_seq(l.iter()),
-            Value::Map(m) => serializer.collect_map(m.iter().map(|(k, v)| (&**k, v))),
-        }
     }
 }
 

@@ -33,6 +33,12 @@ impl WorkLimits {
         Self { steps: share(self.steps), bytes: share(self.bytes) }
     }
 
+    /// The sum of both bounds each.
+    #[must_use]
+    pub(crate) fn and(self, more: Self) -> Self {
+        Self { steps: self.steps.saturating_add(more.steps), bytes: self.bytes.saturating_add(more.bytes) }
+    }
+
     /// The smaller of both bounds each.
     #[must_use]
     pub fn at_most(self, other: Self) -> Self {

@@ -67,7 +67,7 @@ impl PackFiles {
     pub(super) fn sort_in(&mut self, file: RuleFile) {
         match role(&file.path_in_pack) {
             // schemas for an editor lie beside the rules that they are for
-            Role::Rules if is_schema(&file) => {}
+            Role::Rules if is_schema(&file.path_in_pack, &file.bytes) => {}
             Role::Rules => self.files.push(file),
             Role::Case => self.cases.push(file),
             Role::Asset => {
@@ -112,12 +112,12 @@ fn role(path: &str) -> Role {
 }
 
 /// Whether a file is a JSON Schema: it names a draft, and no kind of rules.
-fn is_schema(file: &RuleFile) -> bool {
-    let start = file.bytes.get(..SCHEMA_HEAD).unwrap_or(&file.bytes);
-    if !file.path_in_pack.ends_with(".json") || !String::from_utf8_lossy(start).contains("://json-schema.org/") {
+pub(crate) fn is_schema(path: &str, bytes: &[u8]) -> bool {
+    let start = bytes.get(..SCHEMA_HEAD).unwrap_or(bytes);
+    if !path.ends_with(".json") || !String::from_utf8_lossy(start).contains("://json-schema.org/") {
         return false;
     }
-    let root = serde_json::from_slice::<serde_json::Value>(&file.bytes).unwrap_or_default();
+    let root = serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
     root.get("$schema").is_some() && !root.get("kind").is_some_and(serde_json::Value::is_string)
 }
 
@@ -158,14 +158,15 @@ pub fn parent(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Every file below a folder of the checkout that the program was compiled in: the path below the folder, and its
-/// contents.
+/// contents. Folders named `without` are left out, as the build script leaves them out of what it embeds.
 #[cfg(rules_on_disk)]
-pub(super) fn checkout(root: &str) -> Vec<(String, std::borrow::Cow<'static, [u8]>)> {
+pub(super) fn checkout(root: &str, without: &str) -> Vec<(String, std::borrow::Cow<'static, [u8]>)> {
     let (mut open, mut all) = (vec![String::new()], Vec::new());
     while let Some(inside) = open.pop() {
         for entry in fs::read_dir(Path::new(root).join(&inside)).into_iter().flatten().flatten().take(MAX_ENTRIES) {
             let path = format!("{inside}{}", entry.file_name().to_string_lossy());
             match entry.file_type() {
+                Ok(kind) if kind.is_dir() && entry.file_name() == without => {}
                 Ok(kind) if kind.is_dir() => open.push(format!("{path}/")),
                 Ok(_) => all.extend(fs::read(entry.path()).ok().map(|bytes| (path, bytes.into()))),
                 Err(_) => {}

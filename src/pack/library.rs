@@ -1,6 +1,7 @@
 //! Finds packs by name: in search folders, then among the shipped packs.
 //!
-//! Shipped packs are treated as all others: with the same files, checks and layering.
+//! Shipped packs are treated as all others: with the same files, checks and layering. Only their rule tests are not part of
+//! the library: they stay in the repository.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::diag::Report;
 use crate::reading::KeyPlace;
 
 #[cfg(not(rules_on_disk))]
-static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
+static RULES: Dir<'static> = include_dir!("$OUT_DIR/rules");
 
 /// A file of a shipped pack: its path below the folder of all packs, and its contents.
 type ShippedFile = (String, Cow<'static, [u8]>);
@@ -24,7 +25,7 @@ fn shipped_files() -> &'static [ShippedFile] {
     static ALL: OnceLock<Vec<ShippedFile>> = OnceLock::new();
     ALL.get_or_init(|| {
         #[cfg(rules_on_disk)]
-        let mut all = files::checkout(concat!(env!("CARGO_MANIFEST_DIR"), "/rules"));
+        let mut all = files::checkout(concat!(env!("CARGO_MANIFEST_DIR"), "/rules"), "cases");
         #[cfg(not(rules_on_disk))]
         let mut all = embedded(&RULES);
         all.sort_by(|(a, _), (b, _)| a.cmp(b));

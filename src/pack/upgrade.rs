@@ -12,19 +12,20 @@ const STEPS: &[Step] = &[("case", 1, case_1)];
 
 /// Upgrades a document from version `from` to `to`. `false` when a step is missing: the version is too old.
 pub(super) fn upgrade(root: &mut Node, kind: &str, from: i64, to: i64, report: &mut Report) -> bool {
+    let before = root.clone();
     for version in from..to {
         let Some((_, _, step)) = STEPS.iter().find(|(k, v, _)| *k == kind && *v == version) else { return false };
         step(root, report);
     }
+    // a document in which nothing else is old needs the new number only
+    let number_alone = before == *root;
     let Data::Table(table) = &mut root.data else { return false };
     let Some(field) = table.get_mut("version") else { return false };
     field.node.data = Data::Int(to);
     let message = format!("`{kind}` version {from} was read as version {to}");
-    report.push(
-        Diagnostic::new(Code::SchemaUpgraded, message)
-            .at(field.node.span)
-            .help(format!("write it as version {to}; docs/reference/{kind}.md shows how")),
-    );
+    let told = Diagnostic::new(Code::SchemaUpgraded, message).at(field.node.span);
+    let told = told.help(format!("write it as version {to}; docs/reference/{kind}.md shows how"));
+    report.push(if number_alone { told.fix(field.node.span, to.to_string()) } else { told });
     true
 }
 

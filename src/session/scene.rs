@@ -1,6 +1,6 @@
 //! What a session puts into the scene of a turn, and what it takes back out of the result.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::Artifact;
 use crate::model::{Scene, Value};
@@ -27,64 +27,6 @@ pub(super) fn fill(rules: &Ruleset, scene: &mut Scene, artifacts: &[Artifact], s
     let given = scene.get("state");
     let state = Value::from(&Json::Object(state));
     scene.set("state", if given.is_null() { state } else { given.over(state) });
-}
-
-/// The state that a filled scene holds, with the variables of macros.
-pub(super) fn seen(scene: &Scene) -> Json {
-    let mut state = match scene.get("state").to_json() {
-        Json::Object(state) => state,
-        _ => Map::new(),
-    };
-    if let vars @ Json::Object(_) = scene.get("vars").to_json() {
-        state.insert("vars".to_owned(), vars);
-    }
-    Json::Object(state)
-}
-
-/// The state with a patch laid over it: each name of the patch replaces the one of the state, and each variable the
-/// variable of that store and name. What is null is removed.
-pub(super) fn patched(state: Json, patch: &Json) -> Json {
-    let mut state = match state {
-        Json::Object(state) => state,
-        _ => Map::new(),
-    };
-    for (name, value) in patch.as_object().into_iter().flatten() {
-        match value {
-            Json::Object(stores) if name == "vars" => {
-                for (store, values) in stores {
-                    for (key, value) in values.as_object().into_iter().flatten() {
-                        put_at(&mut state, &["vars", store, key], value);
-                    }
-                }
-            }
-            value => put(&mut state, name, value),
-        }
-    }
-    Json::Object(state)
-}
-
-/// Sets `within.names[0].names[1]…`, or removes it if the value is null; what is in the way and not a table is replaced.
-fn put_at(within: &mut Map<String, Json>, names: &[&str], value: &Json) {
-    match names {
-        [] => {}
-        [name] => put(within, name, value),
-        [name, rest @ ..] => {
-            let mut inner = match within.get_mut(*name).map(Json::take) {
-                Some(Json::Object(inner)) => inner,
-                _ => Map::new(),
-            };
-            put_at(&mut inner, rest, value);
-            within.insert((*name).to_owned(), Json::Object(inner));
-        }
-    }
-}
-
-fn put(within: &mut Map<String, Json>, key: &str, value: &Json) {
-    if value.is_null() {
-        within.shift_remove(key);
-    } else {
-        within.insert(key.to_owned(), value.clone());
-    }
 }
 
 /// A write that a program of the pack wants.

@@ -3,9 +3,10 @@
 use serde_json::{Value as Json, json};
 
 use super::replay::{Model, replay};
-use super::scene::{Wanted, art, fill, patched, seen, wanted, written};
+use super::scene::{Wanted, art, fill, wanted, written};
 use super::{Artifact, Batch, Committed, Moment, Pruned, Session, SessionError, history, rejected};
 use crate::artifact::{Refusal, RunArtifact};
+use crate::assemble::kept::{kept, patched, restore};
 use crate::assemble::{build, run};
 use crate::diag::Diagnostic;
 use crate::model::{Plan, Scene, Value};
@@ -89,7 +90,7 @@ impl Session<'_> {
         let mut scene = scene.clone();
         let (view, state) = self.known(at).await?;
         fill(&self.rules, &mut scene, &view, state.as_ref().map(|s| &s.value));
-        let seen = seen(&scene);
+        let seen = kept(&scene);
         let program = |scene: &Scene| build(&self.rules, scene);
         let plan = replay(&mut scene, model, program, |plan| plan.reported("requests")).await?;
         let patches = vec![plan.patch.to_json()];
@@ -173,10 +174,7 @@ impl Session<'_> {
         scene.set("reply.text", Value::text(done.reply.as_str()));
         scene.set("art", art(&turn.view));
         scene.set("run", turn.plan.set.get("run").cloned().unwrap_or_default());
-        let mut state = turn.patches.iter().fold(turn.seen.clone(), patched);
-        let vars = state.as_object_mut().and_then(|state| state.shift_remove("vars"));
-        scene.set("state", Value::from(&state));
-        vars.into_iter().for_each(|vars| scene.set("vars", Value::from(&vars)));
+        restore(&mut scene, &turn.patches.iter().fold(turn.seen.clone(), patched));
         let program = |scene: &Scene| run(&self.rules, AFTER, scene, &[("blocks", blocks.clone())]);
         let outcome = replay(&mut scene, model, program, |outcome| outcome.get("plan.requests")).await?;
         if let Some(text) = text_of(&outcome.get("reply.text")) {

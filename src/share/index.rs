@@ -2,9 +2,10 @@
 
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::manifest::{Manifest, Need, name_complaint};
-use super::{Fault, file_name, names, shown};
+use super::{Fault, file_name, names, schema, shown};
 use crate::diag::{Code, Diagnostic};
 
 /// The name of its file.
@@ -115,11 +116,18 @@ impl Index {
         if bytes.len() > MAX_INDEX {
             return Err(fault("is larger than 16 MiB".to_owned()));
         }
-        let written: Written =
-            serde_json::from_slice(bytes).map_err(|error| fault(format!("is no index of packs: {}", shown(&error.to_string()))))?;
-        if written.format != FORMAT || written.version != 1 {
-            return Err(fault(format!("is of format `{}` {}, and not `{FORMAT}` 1", shown(&written.format), written.version)));
+        let unread = |error: &serde_json::Error| fault(format!("is no index of packs: {}", shown(&error.to_string())));
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| unread(&error))?;
+        // the format first: the schema is that of version 1
+        if let (Some(format), Some(version)) = (value.get("format").and_then(Value::as_str), value.get("version"))
+            && (format != FORMAT || *version != 1)
+        {
+            return Err(fault(format!("is of format `{}` {}, and not `{FORMAT}` 1", shown(format), shown(&version.to_string()))));
         }
+        if let Some(wrong) = schema::wrong_in_index(&value) {
+            return Err(fault(format!("is no index of packs: {wrong}")));
+        }
+        let written: Written = serde_json::from_value(value).map_err(|error| unread(&error))?;
         if written.packs.len() > MAX_ENTRIES {
             return Err(fault(format!("has more than {MAX_ENTRIES} releases")));
         }

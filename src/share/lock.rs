@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::index::is_digest;
 use super::manifest::name_complaint;
+use super::schema;
 use super::{Fault, shown};
 use crate::diag::{Code, Diagnostic};
 
@@ -58,10 +59,16 @@ impl Lock {
         if text.len() > MAX_LOCK {
             return Err(fault("is larger than 4 MiB".to_owned()));
         }
-        let lock: Self = toml::from_str(text).map_err(|error| fault(format!("cannot be read as a lock: {}", shown(error.message()))))?;
-        if lock.version != 1 {
-            return Err(fault(format!("is a lock of version {}, and this program knows version 1", lock.version)));
+        let unread = |error: &toml::de::Error| fault(format!("cannot be read as a lock: {}", shown(error.message())));
+        let value: serde_json::Value = toml::from_str(text).map_err(|error| unread(&error))?;
+        // the version first: the schema is that of version 1
+        if let Some(version) = value.get("version").filter(|version| **version != 1) {
+            return Err(fault(format!("is a lock of version {version}, and this program knows version 1")));
         }
+        if let Some(wrong) = schema::wrong_in_lock(&value) {
+            return Err(fault(format!("is no lock: {wrong}")));
+        }
+        let lock: Self = toml::from_str(text).map_err(|error| unread(&error))?;
         for (at, pack) in lock.packs.iter().enumerate() {
             if let Some(why) = name_complaint(&pack.name) {
                 return Err(fault(format!("names a pack `{}`, which {why}", shown(&pack.name))));

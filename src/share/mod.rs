@@ -9,6 +9,7 @@ pub mod lock;
 pub mod manifest;
 pub mod names;
 pub mod resolve;
+pub mod schema;
 pub mod signature;
 
 use crate::diag::Diagnostic;

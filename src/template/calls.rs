@@ -11,6 +11,7 @@ use crate::model::{Item, Map, Value};
 use crate::terms::eval::Current;
 use crate::terms::{Env, Fault, Memo, State, ledger};
 use crate::text::tokens::Estimator;
+use crate::text::written::Shown as _;
 
 use super::form::{Lane, Request};
 use super::render::{self, Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers};
@@ -40,7 +41,7 @@ impl TemplateCalls {
         let context = args.get("data").filter(|data| data.as_map().is_some()).unwrap_or(&nothing);
         let sources = TaskSources { task, st, bound: RefCell::default() };
         let (lanes, requests) = lanes(template, task, st)?;
-        let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.to_text(), st)).transpose()?;
+        let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.shown(), st)).transpose()?;
         let counted: &dyn Ruler = ruler.as_ref().map_or(&QuarterRuler, |ruler| ruler);
         let mut budget = Budget::new(ceiling(template, args)?);
         let inputs = Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };
@@ -54,7 +55,7 @@ impl TemplateCalls {
     }
 
     fn template(&self, args: &Map) -> Result<&Template, Fault> {
-        let id = args.get("of").map(Value::to_text).unwrap_or_default();
+        let id = args.get("of").map(Value::shown).unwrap_or_default();
         let Some(template) = self.templates.get(&*id) else {
             let known = self.templates.keys().map(AsRef::as_ref);
             let help = suggest::help(&id, known).unwrap_or_else(|| match self.templates.is_empty() {
@@ -63,7 +64,7 @@ impl TemplateCalls {
             });
             return Err(Fault::call(format!("the pack has no template `{id}`; {help}")));
         };
-        match args.get("task").filter(|task| !task.is_empty()).map(Value::to_text) {
+        match args.get("task").filter(|task| !task.is_empty()).map(Value::shown) {
             Some(task) if task != template.task => {
                 let message = format!("template `{id}` is written for task `{}`, and not for `{task}`", template.task);
                 Err(Fault::call(message))
@@ -85,7 +86,7 @@ fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, Fault> {
     let Some(budget) = args.get("budget").filter(|budget| !budget.is_null()) else { return Ok(None) };
     budget.as_f64().map(|most| Some(tokens(most))).ok_or_else(|| {
         let message =
-            format!("the budget of template `{}` must be a number of tokens, but is `{}`", template.id, short::word(&budget.to_text()));
+            format!("the budget of template `{}` must be a number of tokens, but is `{}`", template.id, short::word(&budget.shown()));
         Fault::call(message)
     })
 }
@@ -180,7 +181,7 @@ impl Sources for TaskSources<'_> {
         // `@index` is the index of the innermost loop
         let index = values.get("index").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let env = Env { st: self.st, cur: Current::Value(values, index), outer: None, memo: &memo, part: None };
-        env.holds(rules.cond(*number)).map_err(|fault| {
+        env.condition_cell(*number).map_err(|fault| {
             let message = fault.message.clone();
             if fault.is_bound() {
                 *self.bound.borrow_mut() = Some(fault);
@@ -218,7 +219,7 @@ impl<'a> PackRuler<'a> {
         let env = Env { st: self.st, cur: Current::None, outer: None, memo: &memo, part: None };
         // a ruler that cannot count is reported before anything is rendered
         ledger::counter(&env, &ruler.estimator)?;
-        let name = env.eval(&ruler.estimator)?.to_text();
+        let name = env.eval(&ruler.estimator)?.shown();
         let units = match Estimator::parse(if name.is_empty() { ledger::DEFAULT } else { &name }) {
             Ok(Estimator::CharsPer(n) | Estimator::BytesPer(n)) if ruler.counts_the_text() && ruler.empty.is_none() => n,
             _ => return Ok(None),

@@ -120,6 +120,14 @@ pub(super) fn whole(row: &Row) -> Node {
     Node { span: row.span, data: Data::Table(table) }
 }
 
+/// The names of the sources that a task offers to a template that names no revision, each with whether it is a list.
+#[cfg(feature = "cli")]
+pub(crate) fn sources_of(pack: &Pack, revisions: &Revisions, task: &str) -> Vec<(String, bool)> {
+    let revision = revisions.all().next();
+    let found = revision.and_then(|revision| offers(pack, task, &revision.name)).unwrap_or_default();
+    found.into_iter().map(|offer| (offer.name.to_owned(), offer.is_list == Some(true))).collect()
+}
+
 /// The sources of a task in a revision; `None` if the pack does not have that task.
 pub(super) fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
     let sources = task::offered(pack, task, revision)?;

@@ -4,11 +4,24 @@
 use std::sync::Arc;
 
 use crate::model::Value;
+use crate::model::value::RuleRef;
+use crate::text::written::Shown as _;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef, Lookup, Seg};
 
 impl Env<'_> {
+    /// [`Env::settle`], which distinguishes a missing value from null.
+    pub(crate) fn settle_present(&self, cell: &Value) -> Result<Option<Value>, Fault> {
+        match cell {
+            Value::Rule(RuleRef::Expr(n)) => {
+                self.saw_value(*n);
+                self.cell(|| self.present(self.st.rules.expr(*n)))
+            }
+            literal => Ok(Some(literal.clone()).filter(|value| !value.is_null())),
+        }
+    }
+
     /// Evaluates an expression. `None` means that there is no value; `Some(Null)` is a null that the data itself
     /// contains at the end of a reference or a lookup.
     pub fn present(&self, expr: &Expr) -> Result<Option<Value>, Fault> {
@@ -50,7 +63,7 @@ impl Env<'_> {
 
     fn lookup_is_null(&self, lookup: &Lookup) -> Result<bool, Fault> {
         let (key, table) = (self.eval(&lookup.key)?, self.eval(&lookup.table)?);
-        Ok(lookup.get.is_none() && says_null(&table, &[key.to_text()]))
+        Ok(lookup.get.is_none() && says_null(&table, &[key.shown()]))
     }
 }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use crate::model::{RuleRef, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Script;
-use crate::text::{function, work};
+use crate::text::work::{self, Exceeded};
+use crate::text::written::{self, Shown as _};
 
 use super::eval::{Env, Fault};
 use super::expr::{Expr, Query, Scripted};
@@ -121,7 +122,7 @@ impl Test {
     pub fn holds(&self, subject: &Value, env: &Env<'_>) -> Result<bool, Fault> {
         Ok(match self {
             Test::Is(b) => subject.truthy() == *b,
-            Test::Eq(e) => !subject.is_null() && same(subject, &*worked_out(e, env)?),
+            Test::Eq(e) => !subject.is_null() && same(subject, &*worked_out(e, env)?)?,
             Test::OneOf(list) => !subject.is_null() && any_same(subject, list, env)?,
             Test::And(list) => {
                 for test in list {
@@ -153,14 +154,15 @@ impl Test {
                 }
             }
             Test::In(e) => !subject.is_null() && env.is_in(subject, e)?,
-            Test::Contains(e) => {
-                work::read(function::size(subject))?;
-                contains(subject, &*worked_out(e, env)?)
-            }
+            Test::Contains(e) => contains(subject, &*worked_out(e, env)?)?,
             Test::Meets(e) => match (subject.as_list(), e.eval(env)?.as_list()) {
                 (Some(a), Some(b)) => {
-                    work::spend((a.len() as u64).saturating_mul(b.len() as u64))?;
-                    a.iter().any(|x| b.contains(x))
+                    for x in a {
+                        if written::holds(b, x)? {
+                            return Ok(true);
+                        }
+                    }
+                    false
                 }
                 _ => false,
             },
@@ -168,9 +170,16 @@ impl Test {
                 let Some(text) = subject.as_str() else { return Ok(false) };
                 for e in list {
                     let found = match &*worked_out(e, env)? {
-                        Value::Text(start) => text.starts_with(start.as_ref()),
-                        Value::List(l) => l.iter().any(|p| p.as_str().is_some_and(|p| text.starts_with(p))),
-                        other => text.starts_with(other.to_text().as_ref()),
+                        Value::Text(start) => starts(text, start)?,
+                        Value::List(l) => {
+                            work::spend(l.len() as u64)?;
+                            let mut found = false;
+                            for start in l.iter().filter_map(Value::as_str) {
+                                found = found || starts(text, start)?;
+                            }
+                            found
+                        }
+                        other => starts(text, &other.shown())?,
                     };
                     if found {
                         return Ok(true);
@@ -221,20 +230,34 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64()
 }
 
-fn contains(subject: &Value, wanted: &Value) -> bool {
-    match subject {
-        Value::List(l) => l.contains(wanted),
-        Value::Text(t) => t.contains(wanted.to_text().as_ref()),
+fn contains(subject: &Value, wanted: &Value) -> Result<bool, Exceeded> {
+    Ok(match subject {
+        Value::List(l) => written::holds(l, wanted)?,
+        Value::Text(t) => {
+            work::read(t.len())?;
+            t.contains(wanted.shown().as_ref())
+        }
         Value::Map(m) => wanted.as_str().is_some_and(|k| m.contains_key(k)),
         _ => false,
+    })
+}
+
+/// Whether a text begins with another one; what is compared is paid.
+fn starts(text: &str, start: &str) -> Result<bool, Exceeded> {
+    if start.len() > text.len() {
+        return Ok(false);
     }
+    if start.len() > written::UNPAID {
+        work::read(start.len())?;
+    }
+    Ok(text.starts_with(start))
 }
 
 /// Equality; if the expected value is a boolean, the truth of the subject is compared.
-fn same(subject: &Value, wanted: &Value) -> bool {
+fn same(subject: &Value, wanted: &Value) -> Result<bool, Exceeded> {
     match wanted {
-        Value::Bool(b) => subject.truthy() == *b,
-        other => subject == other,
+        Value::Bool(b) => Ok(subject.truthy() == *b),
+        other => written::same(subject, other),
     }
 }
 
@@ -242,8 +265,18 @@ fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, Fault
     for e in list {
         let wanted = worked_out(e, env)?;
         let hit = match &*wanted {
-            Value::List(l) if !matches!(subject, Value::List(_)) => l.iter().any(|w| same(subject, w)),
-            other => same(subject, other),
+            Value::List(l) if !matches!(subject, Value::List(_)) => {
+                work::spend(l.len() as u64)?;
+                let mut found = false;
+                for wanted in l.iter() {
+                    if same(subject, wanted)? {
+                        found = true;
+                        break;
+                    }
+                }
+                found
+            }
+            other => same(subject, other)?,
         };
         if hit {
             return Ok(true);

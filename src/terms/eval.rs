@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::model::{Item, Map, RuleRef, Value, item::core};
+use crate::text::written::{self, Shown as _};
 use crate::text::{functions, js, work};
 
 use super::expr::{Expr, FieldRef, Function, Path, Query, Root, Seg, Source};
@@ -154,12 +155,26 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// Whether a row applies by its cell `when`; without one it does.
+    pub(crate) fn applies(&self, when: Option<&Value>) -> Result<bool, Fault> {
+        match when {
+            None => Ok(true),
+            Some(Value::Rule(RuleRef::Cond(n))) => self.condition_cell(*n),
+            Some(plain) => Ok(plain.truthy()),
+        }
+    }
+
     /// Evaluates a value cell of a row.
     pub(crate) fn value_cell(&self, n: u32) -> Result<Value, Fault> {
+        self.saw_value(n);
+        self.cell(|| self.st.rules.expr(n).eval(self))
+    }
+
+    /// Notes for the measure of coverage that a value cell is evaluated.
+    pub(super) fn saw_value(&self, n: u32) {
         if let Some(seen) = &self.st.seen {
             seen.cell(RuleRef::Expr(n), true);
         }
-        self.cell(|| self.st.rules.expr(n).eval(self))
     }
 
     /// Evaluates a condition cell of a row.
@@ -185,7 +200,7 @@ impl<'a> Env<'a> {
     fn seg(&self, seg: &Seg) -> Result<Arc<str>, Fault> {
         match seg {
             Seg::Name(n) => Ok(n.clone()),
-            Seg::Computed(e) => Ok(self.eval(e)?.to_text()),
+            Seg::Computed(e) => Ok(self.eval(e)?.shown()),
         }
     }
 
@@ -223,25 +238,18 @@ impl<'a> Env<'a> {
                 None => {
                     let value = inner.eval(self)?;
                     work::make(value.elements().len().saturating_mul(BYTES_PER_FIELD))?;
-                    let made: FxHashSet<String> = match &value {
-                        Value::List(l) => l.iter().map(super::keys::canonical).collect(),
-                        Value::Null => FxHashSet::default(),
-                        other => std::iter::once(super::keys::canonical(other)).collect(),
-                    };
+                    let made = value.elements().iter().map(super::keys::kept).collect::<Result<FxHashSet<String>, _>>()?;
                     let made = Arc::new(made);
                     super::memo::put(&self.memo.sets, *slot, made.clone());
                     made
                 }
             };
-            return Ok(!set.is_empty() && set.contains(&super::keys::canonical(subject)));
+            return Ok(!set.is_empty() && set.contains(&super::keys::canonical(subject)?));
         }
         Ok(match list.eval(self)? {
-            Value::List(l) => {
-                work::spend(l.len() as u64)?;
-                l.contains(subject)
-            }
+            Value::List(l) => written::holds(&l, subject)?,
             Value::Null => false,
-            other => other == *subject,
+            other => written::same(&other, subject)?,
         })
     }
 
@@ -285,7 +293,7 @@ impl Expr {
             Expr::Text(pieces) => {
                 let mut out = String::new();
                 for piece in pieces {
-                    out.push_str(&piece.eval(env)?.to_text());
+                    out.push_str(&piece.eval(env)?.shown());
                     if out.len() > env.st.rules.limits.text_bytes {
                         break;
                     }
@@ -369,7 +377,7 @@ fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, Fault> {
             None => true,
         };
         let value = if held { env.settle(row.get(cell).cloned().unwrap_or_default())? } else { Value::text("") };
-        out.insert(row.get("name").map(Value::to_text).unwrap_or_default(), value);
+        out.insert(row.get("name").map(Value::shown).unwrap_or_default(), value);
     }
     Ok(Value::map(out))
 }
@@ -441,8 +449,8 @@ impl Query {
             out.push(if self.steps.is_empty() { one } else { super::steps::through(&self.steps, one, &inner)? });
         }
         if let Some(join) = &self.join {
-            let join = join.eval(env)?.to_text();
-            let texts = out.iter().map(Value::to_text).collect::<Vec<_>>();
+            let join = join.eval(env)?.shown();
+            let texts = out.iter().map(Value::shown).collect::<Vec<_>>();
             env.st.small_enough(texts.iter().map(|t| t.len() + join.len()).sum())?;
             let text = texts.join(&join);
             let mut trimmed = text.as_str();

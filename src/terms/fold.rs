@@ -4,13 +4,18 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::model::{Map, Value, value::MAX_DEPTH};
+use crate::model::{Map, Value};
+use crate::text::work;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::Fold;
+use super::sizes;
 
 /// The most values that the result may hold.
 const MOST: usize = 1_000_000;
+
+/// How many steps may go by until the value is measured: each may nest it deeper.
+const STEPS: usize = 16;
 
 /// The names that `give` knows.
 static NAMES: LazyLock<Arc<[Arc<str>]>> = LazyLock::new(|| ["so_far", "element", "index"].map(Arc::from).into());
@@ -35,14 +40,22 @@ impl Fold {
             let here = Value::map(here);
             so_far = env.inner(Current::Value(&here, n)).eval(&self.give)?;
             // a step may double the list, so the check cannot wait for the end
-            if so_far.elements().len().max(so_far.as_map().map_or(0, Map::len)) > MOST {
-                return Err(grown());
+            let own = so_far.elements().len().max(so_far.as_map().map_or(0, Map::len));
+            if own > MOST {
+                return Err(grown(format!("hold more than {MOST} values; keep fewer in it")));
+            }
+            if n % STEPS == STEPS - 1 && own > 0 {
+                sizes::kept(&so_far, MOST, env.st).map_err(grown)?;
+                work::check()?;
             }
         }
-        if elements.is_empty() || so_far.fits(MAX_DEPTH, MOST) { Ok(so_far) } else { Err(grown()) }
+        if !elements.is_empty() {
+            sizes::kept(&so_far, MOST, env.st).map_err(grown)?;
+        }
+        Ok(so_far)
     }
 }
 
-fn grown() -> Fault {
-    Fault::bound("the value of a `fold` would nest too deeply or grow too large")
+fn grown(would: String) -> Fault {
+    Fault::bound(format!("the value of a `fold` would {would}"))
 }

@@ -4,9 +4,11 @@
 //! value sorts like 0 or an empty text. Sorting is stable, and keys are evaluated once per item.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use crate::model::Value;
-use crate::text::work;
+use crate::text::work::{self, Exceeded};
+use crate::text::written;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef, Scripted};
@@ -14,6 +16,8 @@ use super::select::Seq;
 
 /// The work of sorting by one key, for one item.
 const STEPS_PER_KEY: u64 = 8;
+/// Bytes of a key that are compared within that work.
+const BYTES_PER_KEY: usize = 256;
 
 /// One sort key.
 #[derive(Debug, Clone)]
@@ -46,7 +50,7 @@ pub enum Sort {
     /// A number; a missing value is 0.
     Number(f64),
     /// A text.
-    Text(Box<str>),
+    Text(Arc<str>),
     /// A text as UTF-16 units.
     Units(Box<[u16]>),
     /// No value.
@@ -76,11 +80,14 @@ impl Key {
                 let ranks = env.eval(ranks)?;
                 let list = ranks.as_list().unwrap_or(&[]);
                 #[allow(clippy::cast_precision_loss)]
-                let rank = rank_of(&value, list) as f64;
+                let rank = rank_of(&value, list)? as f64;
                 Sort::Number(rank)
             }
             How::Utf16 => match &value {
-                Value::Text(t) => Sort::Units(t.encode_utf16().collect()),
+                Value::Text(t) => {
+                    work::make(t.len().saturating_mul(2))?;
+                    Sort::Units(t.encode_utf16().collect())
+                }
                 other => plain(other),
             },
             How::Plain | How::Script(_) => plain(&value),
@@ -90,31 +97,43 @@ impl Key {
 
 fn plain(value: &Value) -> Sort {
     match value {
-        Value::Text(t) => Sort::Text(t.as_ref().into()),
+        Value::Text(t) => Sort::Text(t.clone()),
         Value::Bool(b) => Sort::Number(f64::from(u8::from(*b))),
         Value::Null => Sort::Missing,
         other => other.as_f64().map_or(Sort::Missing, Sort::Number),
     }
 }
 
-fn rank_of(value: &Value, ranks: &[Value]) -> usize {
-    let hits = |wanted: &Value, value: &Value| match wanted {
-        Value::List(equal) => equal.iter().any(|w| matches(w, value)),
-        other => matches(other, value),
-    };
-    let best = |value: &Value| ranks.iter().position(|r| hits(r, value)).unwrap_or(ranks.len());
-    match value {
-        Value::List(l) => l.iter().map(best).min().unwrap_or(ranks.len()),
-        other => best(other),
-    }
+fn rank_of(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
+    let Value::List(values) = value else { return best(value, ranks) };
+    values.iter().try_fold(ranks.len(), |least, value| Ok(least.min(best(value, ranks)?)))
 }
 
-/// A rank of `""` also represents a missing value.
-fn matches(wanted: &Value, value: &Value) -> bool {
-    wanted == value || (value.is_null() && wanted.as_str() == Some(""))
+/// The first rank of a value.
+fn best(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
+    for (n, rank) in ranks.iter().enumerate() {
+        let equal = if let Value::List(equal) = rank { equal } else { std::slice::from_ref(rank) };
+        work::spend(equal.len() as u64)?;
+        for wanted in equal {
+            // a rank of `""` also represents a missing value
+            if written::same(wanted, value)? || (value.is_null() && wanted.as_str() == Some("")) {
+                return Ok(n);
+            }
+        }
+    }
+    Ok(ranks.len())
 }
 
 impl Sort {
+    /// The bytes that comparing it may read.
+    fn bytes(&self) -> usize {
+        match self {
+            Sort::Text(text) => text.len(),
+            Sort::Units(units) => units.len().saturating_mul(2),
+            Sort::Number(_) | Sort::Missing => 0,
+        }
+    }
+
     fn compare(&self, other: &Self) -> Ordering {
         use Sort::{Missing, Number, Text, Units};
         match (self, other) {
@@ -138,6 +157,11 @@ pub fn sort(part: &mut Vec<usize>, keys: &[Key], seq: Seq<'_>, outer: &Env<'_>) 
     let mut rows = Vec::with_capacity(part.len());
     for n in part.iter() {
         let values = keys.iter().map(|k| k.value(seq.cur(*n), outer)).collect::<Result<Vec<_>, _>>()?;
+        let long: usize = values.iter().map(|value| value.bytes().saturating_sub(BYTES_PER_KEY)).sum();
+        if long > 0 {
+            // a key is compared with about so many others
+            work::spend(work::steps_of(long).saturating_mul(u64::from(part.len().ilog2()) + 1))?;
+        }
         rows.push((values, *n));
     }
     rows.sort_by(|a, b| {
@@ -153,16 +177,31 @@ pub fn sort(part: &mut Vec<usize>, keys: &[Key], seq: Seq<'_>, outer: &Env<'_>) 
     Ok(())
 }
 
-/// A text that is equal for equal values: the key of parts and sets.
-#[must_use]
-pub fn canonical(value: &Value) -> String {
-    match value {
-        Value::Text(t) => format!("t{t}"),
+/// A text that is equal for equal values, for a comparison with such texts.
+///
+/// # Errors
+/// The work of the build is spent.
+pub fn canonical(value: &Value) -> Result<String, Exceeded> {
+    Ok(match value {
+        Value::Text(t) => {
+            work::hold(t.len())?;
+            format!("t{t}")
+        }
         Value::Null => String::new(),
         Value::Bool(b) => format!("b{b}"),
         other => match other.as_f64() {
             Some(n) => format!("n{n}"),
-            None => format!("j{}", other.to_json()),
+            None => format!("j{}", written::json(other)?),
         },
-    }
+    })
+}
+
+/// The same as a key of parts or of a set, which is kept.
+///
+/// # Errors
+/// As there.
+pub fn kept(value: &Value) -> Result<String, Exceeded> {
+    let key = canonical(value)?;
+    work::make(key.len())?;
+    Ok(key)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::model::{Item, Map, Value, item::core};
 use crate::text::tokens::Counter;
+use crate::text::written::Shown as _;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::Expr;
@@ -216,7 +217,7 @@ pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
         sum += count;
     } else {
         let counter = counter(env, &ruler.estimator)?;
-        sum += tokens(&counter, &text.to_text());
+        sum += tokens(&counter, &text.shown());
         if ruler.role {
             sum += tokens(&counter, &role);
         }
@@ -228,7 +229,7 @@ pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
 }
 
 fn text_of(value: &Value, key: &str) -> String {
-    value.get(key).map(|v| v.to_text().to_string()).unwrap_or_default()
+    value.get(key).map(|v| v.shown().to_string()).unwrap_or_default()
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -247,17 +248,17 @@ pub fn counter_of(env: &Env<'_>, account: usize) -> Result<Arc<Counter>, Fault> 
 
 /// The counter that an estimator expression names; [`DEFAULT`] when it names none.
 pub fn counter(env: &Env<'_>, estimator: &Expr) -> Result<Arc<Counter>, Fault> {
-    let name = env.eval(estimator)?.to_text();
+    let name = env.eval(estimator)?.shown();
     let name = if name.is_empty() { DEFAULT } else { &name };
     env.st.rules.counters.get(name).map_err(Fault::failed)
 }
 
 /// `{ fn = "cost", of = text, role?, name?, ruler }`.
 pub fn cost_of(env: &Env<'_>, args: &Map) -> Result<Value, Fault> {
-    let named = args.get("ruler").map(Value::to_text).unwrap_or_default();
+    let named = args.get("ruler").map(Value::shown).unwrap_or_default();
     let ruler = env.st.rules.rulers.iter().position(|r| r.name == named).unwrap_or(0);
     let mut item = Item::default();
-    item.set(core::TEXT, Value::Text(args.get("of").map(Value::to_text).unwrap_or_default()));
+    item.set(core::TEXT, Value::Text(args.get("of").map(Value::shown).unwrap_or_default()));
     for (key, id) in [("role", core::ROLE), ("name", core::NAME)] {
         item.set(id, args.get(key).cloned().unwrap_or_default());
     }

@@ -6,15 +6,16 @@ use super::eval::{Env, Fault};
 use super::expr::{Expr, Lookup, Root};
 use crate::model::Value;
 use crate::text::work;
+use crate::text::written::Shown as _;
 
 impl Lookup {
     /// The row or element that the key names.
     pub(super) fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
         let key = self.key.eval(env)?;
         let found = match self.named_table() {
-            Some(table) => env.st.rules.row(table, &key.to_text()),
+            Some(table) => env.st.rules.row(table, &key.shown()),
             None => match self.table.eval(env)? {
-                Value::Map(m) => m.get(key.to_text().as_ref()).cloned(),
+                Value::Map(m) => m.get(key.shown().as_ref()).cloned(),
                 Value::List(l) => match key.as_i64() {
                     Some(n) => usize::try_from(n).ok().and_then(|n| l.get(n).cloned()),
                     None => {

@@ -33,6 +33,7 @@ pub mod scripted;
 pub mod seen;
 pub mod select;
 pub mod shared;
+pub(crate) mod sizes;
 mod spending;
 pub mod state;
 pub mod steps;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::model::Value;
 use crate::text::script::{Argument, Script};
+use crate::text::written::Shown as _;
 
 use super::State;
 use super::eval::{Current, Env, Fault};
@@ -24,7 +25,7 @@ impl Scripted {
         match self.eval(env)? {
             Value::Bool(held) => Ok(held),
             other => {
-                let message = format!("`{}`: a condition must give true or false, not `{}`", self.function, other.to_text());
+                let message = format!("`{}`: a condition must give true or false, not `{}`", self.function, other.shown());
                 Err(Fault::failed(message))
             }
         }
@@ -87,5 +88,17 @@ impl State {
         let whole = set.clone().over(self.scene.clone()).over(self.rules.values.clone());
         *seen = Some(Seen { set: set.clone(), scene: self.scene.clone(), whole: whole.clone() });
         Argument::Scene(whole)
+    }
+}
+
+/// Whether a function of a script finds a key in a text.
+///
+/// # Errors
+/// The function fails, or gives neither `true` nor `false`.
+pub fn found_by(function: &str, key: &Arc<str>, text: &Arc<str>, env: &Env<'_>) -> Result<bool, Fault> {
+    let given = [key, text].map(|text| Argument::Value(Value::Text(text.clone())));
+    match env.st.rules.scripts.call(function, &given).map_err(Fault::failed)? {
+        Value::Bool(found) => Ok(found),
+        other => Err(Fault::failed(format!("`{function}`: whether a key is found is true or false, not `{}`", other.shown()))),
     }
 }

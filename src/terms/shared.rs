@@ -8,8 +8,8 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::Value;
-use crate::text::work;
+use crate::model::{Value, Written};
+use crate::text::{work, written};
 
 use super::fault::Fault;
 
@@ -76,7 +76,7 @@ impl Shares {
 impl Shares {
     /// The result of a shared fact or value in an environment: taken from an evaluation that is going on, or made by `eval`.
     pub(super) fn result<E, T>(&self, env: &E, shared: &Shared<T>, eval: impl FnOnce(&T) -> Result<Value, Fault>) -> Result<Value, Fault> {
-        pay(1)?;
+        work::spend(1)?;
         if shared.draws {
             return eval(&shared.of);
         }
@@ -88,33 +88,18 @@ impl Shares {
             return value;
         };
         if let Some((value, cost)) = self.get(frame, shared.id) {
-            work::make(cost).map_err(|e| Fault::bound(e.to_string()))?;
+            work::make(cost)?;
             return Ok(value);
         }
         let value = eval(&shared.of)?;
-        let cost = size(&value)?;
+        let cost = match &value {
+            Value::List(_) | Value::Map(_) => {
+                let Written { values, bytes } = written::read(&value)?;
+                values.saturating_mul(VALUE).saturating_add(bytes)
+            }
+            other => VALUE + other.as_str().map_or(0, str::len),
+        };
         self.put(frame, shared.id, &value, cost);
         Ok(value)
     }
-}
-
-fn pay(steps: u64) -> Result<(), Fault> {
-    work::spend(steps).map_err(|e| Fault::bound(e.to_string()))
-}
-
-/// The size of a value as it is when it is written out, where parts that it holds several times count each time.
-fn size(value: &Value) -> Result<usize, Fault> {
-    let mut bytes = 0_usize;
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        pay(1)?;
-        bytes = bytes.saturating_add(VALUE);
-        match value {
-            Value::Text(text) => bytes = bytes.saturating_add(text.len()),
-            Value::List(list) => open.extend(list.iter()),
-            Value::Map(map) => open.extend(map.values()),
-            _ => {}
-        }
-    }
-    Ok(bytes)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
 use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step};
 use crate::model::scene::HostFn;
-use crate::model::{Item, Map, Value, value::MAX_DEPTH};
+use crate::model::{Item, Map, Value};
 use crate::text::{shortcuts, work};
 
 use super::draws::Draws;
@@ -348,19 +348,16 @@ impl State {
 
     /// Sets a value along `names`; setting null removes it.
     ///
-    /// A value that nests too deeply or is too large is refused with a warning, and nothing is set.
+    /// A value that nests too deeply or is too large when it is written out is refused with a warning, and nothing is set.
     pub fn put(&self, names: &[Arc<str>], value: Value) {
-        let nodes = value.nodes_within(MAX_DEPTH, MAX_NODES);
-        // nothing can fail here: the next step fails, if this is too much
-        let _ = work::spend(nodes.unwrap_or(MAX_NODES) as u64);
-        if nodes.is_some() {
+        if let Err(why) = super::sizes::kept(&value, MAX_NODES, self) {
+            self.warn(Code::BoundExceeded, format!("`${}` would {why}; it is not set", names.join(".")));
+        } else {
             self.writes.set(self.writes.get() + 1);
             put(&mut self.set.borrow_mut(), names, value);
             if let Some(seen) = &self.seen {
                 seen.set(names, &self.pass.borrow());
             }
-        } else {
-            self.warn(Code::BoundExceeded, format!("`${}` would nest too deeply or grow too large; it is not set", names.join(".")));
         }
     }
 }

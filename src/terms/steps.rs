@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Argument;
+use crate::text::written::Shown as _;
 use crate::text::{Language, js, work};
 
 use super::eval::{Current, Env, Fault};
@@ -85,7 +86,7 @@ impl Sought {
     fn pattern(&self, env: &Env<'_>) -> Result<Option<Arc<Pattern>>, Fault> {
         let text = match self {
             Sought::Fixed(pattern) => return Ok(Some(pattern.clone())),
-            Sought::Of(value) => env.eval(value)?.to_text(),
+            Sought::Of(value) => env.eval(value)?.shown(),
         };
         if text.is_empty() {
             return Ok(None);
@@ -138,7 +139,7 @@ impl Pipe {
 
 /// The text that results from the steps.
 pub fn text_through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
-    Ok(through(steps, Value::Text(text), env)?.to_text())
+    Ok(through(steps, Value::Text(text), env)?.shown())
 }
 
 /// The value that results from the steps; for a list, each element is changed by itself. `with` and `when` refer to
@@ -248,13 +249,13 @@ impl Step {
 
     fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
         match &self.what {
-            What::Inline(joint) => return Ok(inline(&old, joint, env.st)),
+            What::Inline(joint) => return inline(&old, joint, env.st),
             What::Outline(joint) => return Ok(outline(&old, joint, env.st)),
             What::Parts(forms) => return parts(&old, forms, env),
             What::Text(e) => return env.eval(e),
             _ => {}
         }
-        let text = old.to_text();
+        let text = old.shown();
         Ok(match &self.what {
             What::Trim(start, end) => {
                 let mut t: &str = &text;
@@ -266,20 +267,20 @@ impl Step {
                 }
                 if t.len() == text.len() { Value::Text(text) } else { Value::text(t) }
             }
-            What::Prefix(e) => join(&env.eval(e)?.to_text(), &text),
-            What::Suffix(e) => join(&text, &env.eval(e)?.to_text()),
+            What::Prefix(e) => join(&env.eval(e)?.shown(), &text),
+            What::Suffix(e) => join(&text, &env.eval(e)?.shown()),
             What::Replace { find, with, times } => {
                 let Some(find) = find.pattern(env)? else { return Ok(Value::Text(text)) };
                 let done = if mentions_groups(with) {
                     grouped(&find, with, *times, &text, env)?
                 } else {
-                    let with = env.eval(with)?.to_text();
+                    let with = env.eval(with)?.shown();
                     find.rewrite(&text, *times, |_, _, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?
                 };
                 done.map_or(Value::Text(text), Value::text)
             }
             What::Override { by, holds, times } => {
-                let over = env.eval(by)?.to_text();
+                let over = env.eval(by)?.shown();
                 match holds.as_ref().map(|holds| holds.pattern(env)).transpose()?.flatten() {
                     _ if js::trim(&over).is_empty() => old,
                     None => Value::Text(over),
@@ -349,7 +350,7 @@ fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &
         }
         let here = Value::map(groups).over(own.clone());
         match (Env { cur: Current::Value(&here, 0), ..*env }).eval(with) {
-            Ok(value) => out.push_str(&value.to_text()),
+            Ok(value) => out.push_str(&value.shown()),
             Err(f) => fault = Some(f),
         }
     });
@@ -380,12 +381,12 @@ fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<O
 }
 
 /// Joins parts to one text; any part that is not a text becomes a mark that `outline` finds again.
-fn inline(old: &Value, joint: &str, st: &State) -> Value {
-    let Value::List(parts) = old else { return Value::Text(old.to_text()) };
+fn inline(old: &Value, joint: &str, st: &State) -> Result<Value, Fault> {
+    let Value::List(parts) = old else { return Ok(Value::Text(old.shown())) };
     let mut pieces = Vec::with_capacity(parts.len());
     for part in parts.iter() {
         match part.get("type").and_then(Value::as_str) {
-            Some("text") => pieces.push(part.get("text").map(Value::to_text).unwrap_or_default()),
+            Some("text") => pieces.push(part.get("text").map(Value::shown).unwrap_or_default()),
             // whatever else a part is, it is kept
             Some(_) => {
                 let mut marks = st.marks.borrow_mut();
@@ -393,14 +394,16 @@ fn inline(old: &Value, joint: &str, st: &State) -> Value {
                 marks.push((mark.clone(), part.clone()));
                 pieces.push(mark);
             }
-            None => pieces.push(part.as_str().map_or_else(|| Arc::from(""), Arc::from)),
+            None => pieces.push(if let Value::Text(text) = part { text.clone() } else { Arc::from("") }),
         }
     }
-    Value::text(pieces.join(joint))
+    // parts may share one long text
+    st.small_enough(pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece.len()).saturating_add(joint.len())))?;
+    Ok(Value::text(pieces.join(joint)))
 }
 
 fn outline(old: &Value, joint: &str, st: &State) -> Value {
-    let text = old.to_text();
+    let text = old.shown();
     let marks = st.marks.borrow();
     if !marks.iter().any(|(mark, _)| text.contains(mark.as_ref())) {
         return old.clone();

@@ -92,29 +92,26 @@ pub struct Unsound {
 /// The keys that say what a case runs.
 const ACTIONS: [&str; 5] = ["run", "build", "dialect", "expand", "import"];
 
-/// Reads a row.
+/// Reads a row. `shared` is the table `given` of the file, whose keys count where the row does not have its own.
 ///
 /// # Errors
 /// It says not what runs, or says it more than once.
-pub fn read(node: &Node) -> Result<Case, Unsound> {
-    let base = given(node, &Given { scene: Json::Object(Map::new()), ..Given::default() });
+pub fn read(node: &Node, shared: Option<&Node>) -> Result<Case, Unsound> {
+    let nothing = Given { scene: Json::Object(Map::new()), ..Given::default() };
+    let base = shared.map_or_else(|| nothing.clone(), |shared| given(shared, &nothing));
+    let base = given(node, &base);
     let wrong = |node: &Node, message: String, help: &str| Unsound { node: Box::new(node.clone()), message, help: help.to_owned() };
     let name = text(node, "name").unwrap_or_default();
-    let said: Vec<&str> = ACTIONS.into_iter().filter(|key| node.get(key).is_some()).collect();
-    let many = said.len() > 1;
-    if many {
-        let message = format!("case `{name}` has both `{}`", said.join("` and `"));
-        return Err(wrong(node, message, "a case runs one thing; write a second case"));
+    if let Some(said) = said_twice(node) {
+        return Err(wrong(node, format!("case `{name}` has both {said}"), "a case runs one thing; write a second case"));
     }
-    let own = action(node);
+    let own = action(node).or_else(|| shared.and_then(action));
     let turns = node.get("turns").and_then(Node::as_list).unwrap_or_default();
     let expect = node.get("expect").cloned();
     let mut all = Vec::with_capacity(turns.len().max(1));
     for turn in turns {
-        let said: Vec<&str> = ACTIONS.into_iter().filter(|key| turn.get(key).is_some()).collect();
-        if said.len() > 1 {
-            let message = format!("a turn of case `{name}` has both `{}`", said.join("` and `"));
-            return Err(wrong(turn, message, "a turn runs one thing; write a second turn"));
+        if let Some(said) = said_twice(turn) {
+            return Err(wrong(turn, format!("a turn of case `{name}` has both {said}"), "a turn runs one thing; write a second turn"));
         }
         let Some(action) = action(turn).or_else(|| own.clone()) else {
             let message = format!("case `{name}` does not say what this turn runs");
@@ -132,11 +129,17 @@ pub fn read(node: &Node) -> Result<Case, Unsound> {
         let message = format!("case `{name}` has turns and an `expect` of its own");
         return Err(wrong(expect, message, "write `expect` into the turns"));
     }
-    let json = json_of(node);
-    let show = json.get("show").and_then(Json::as_object).into_iter().flatten();
-    let show = show.filter_map(|(list, line)| Some((list.clone(), line.as_str()?.to_owned()))).collect();
-    let budget = json.get("budget").and_then(Json::as_object).cloned();
+    let own = |key: &str| node.get(key).or_else(|| shared.and_then(|shared| shared.get(key)));
+    let show = own("show").map(json_of).unwrap_or_default();
+    let show = show.as_object().into_iter().flatten().filter_map(|(list, line)| Some((list.clone(), line.as_str()?.to_owned()))).collect();
+    let budget = own("budget").and_then(|budget| json_of(budget).as_object().cloned());
     Ok(Case { name, node: node.clone(), overlays: texts(node.get("overlays")), budget, show, turns: all })
+}
+
+/// The keys that say what runs, where a table has more than one of them.
+pub(super) fn said_twice(node: &Node) -> Option<String> {
+    let said: Vec<&str> = ACTIONS.into_iter().filter(|key| node.get(key).is_some()).collect();
+    (said.len() > 1).then(|| format!("`{}`", said.join("` and `")))
 }
 
 fn action(node: &Node) -> Option<Action> {
@@ -199,7 +202,7 @@ fn texts(node: Option<&Node>) -> Vec<String> {
 }
 
 /// A value of a file as JSON.
-pub(super) fn json_of(node: &Node) -> Json {
+pub(crate) fn json_of(node: &Node) -> Json {
     use crate::diag::Data;
     match &node.data {
         Data::Null => Json::Null,

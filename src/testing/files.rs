@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, Node, Report, Sources};
 use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, is_pack, read_file};
@@ -15,7 +15,7 @@ const DEFAULT_PACK: &str = "base";
 /// The folder of a pack that holds its cases.
 pub const FOLDER: &str = "cases";
 /// The keys of a case file that are not rows of rules.
-const OWN_KEYS: [&str; 6] = ["case", "pack", "overlays", "$schema", "about", "kind"];
+const OWN_KEYS: [&str; 7] = ["case", "given", "pack", "overlays", "$schema", "about", "kind"];
 
 /// A case file, read.
 #[derive(Debug)]
@@ -32,6 +32,20 @@ pub struct CaseFile {
     pub cases: Vec<Case>,
     /// The text of the file.
     pub sources: Sources,
+}
+
+impl CaseFile {
+    /// What a case lays over the rules of the file: its overlays, and the sizes of accounts.
+    #[must_use]
+    pub fn overlays_of(&self, case: &Case) -> Vec<Overlay> {
+        let files = case.overlays.iter().map(|path| Overlay::Path(self.base.join(path)));
+        let sizes = case.budget.as_ref().map(|budget| {
+            let accounts: Vec<Json> = budget.iter().map(|(name, size)| json!({ "name": name, "size": size })).collect();
+            let bytes = json!({ "kind": "overlay", "version": 1, "account": accounts }).to_string().into_bytes();
+            Overlay::File(RuleFile { name: "budget".to_owned(), path_in_pack: "budget.json".to_owned(), bytes })
+        });
+        files.chain(sizes).collect()
+    }
 }
 
 /// A case file that cannot be used.
@@ -119,9 +133,13 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
         return refuse(report, sources);
     }
     let base = path.parent().unwrap_or(Path::new("")).to_owned();
+    let shared = doc.root.get("given");
+    if let Some((shared, said)) = shared.and_then(|shared| Some((shared, case::said_twice(shared)?))) {
+        report.push(Diagnostic::new(Code::SchemaValue, format!("`given` has both {said}")).at(shared.span).help("keep one of them"));
+    }
     let mut cases = Vec::new();
     for node in doc.root.get("case").and_then(Node::as_list).unwrap_or_default() {
-        match case::read(node) {
+        match case::read(node, shared) {
             Ok(case) => cases.push(case),
             Err(wrong) => report.push(Diagnostic::new(Code::SchemaValue, wrong.message).at(wrong.node.span).help(wrong.help)),
         }

@@ -44,7 +44,7 @@ pub fn mutate(files: &[&CaseFile], tested: &[&Tested], shelf: &Shelf, scenes: Sc
         for ran in tested.cases.iter().filter(|ran| ran.complaints.is_empty()) {
             let Some(case) = file.cases.iter().find(|case| case.name == ran.name) else { continue };
             let Some(covered) = &ran.covered else { continue };
-            let Ok(mut own) = rules_of(file, case, &shared, shelf) else { continue };
+            let Ok(mut own) = rules_of(file, case, shelf) else { continue };
             for pass in covered.passes.keys() {
                 if lock().killed.contains(pass) {
                     continue;

@@ -58,11 +58,11 @@ impl From<BuildError> for Failed {
     }
 }
 
-/// The scene of a turn. `state` is what the turns before have left.
+/// The scene of a turn, without what earlier turns have kept.
 ///
 /// # Errors
 /// The scene file cannot be read.
-pub fn scene(given: &Given, base: &Path, state: Option<&Value>, rules: &Ruleset, reader: SceneReader<'_>) -> Result<Scene, Failed> {
+pub fn scene(given: &Given, base: &Path, rules: &Ruleset, reader: SceneReader<'_>) -> Result<Scene, Failed> {
     let mut scene = match &given.scene_file {
         Some(file) => reader(&base.join(file), given.now.as_deref(), rules).map_err(Failed::Given)?,
         None => Scene { data: Value::map(crate::model::Map::default()), ..Scene::default() },
@@ -70,9 +70,6 @@ pub fn scene(given: &Given, base: &Path, state: Option<&Value>, rules: &Ruleset,
     scene.merge(Value::from(&given.scene));
     if let Some(now) = &given.now {
         scene.set("now", Value::text(now.as_str()));
-    }
-    if let Some(state) = state {
-        scene.merge(Value::map([("state".into(), state.clone())].into_iter().collect()));
     }
     if let Some(seed) = &given.seed {
         scene.seed.clone_from(seed);

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Map, Value as Json, json};
 
 use crate::diag::{Node, Report, Sources};
-use crate::model::Value;
-use crate::pack::{Overlay, RuleFile, Ruleset, Shelf};
+use crate::pack::{Ruleset, Shelf};
 use crate::terms::seen::{Seen, recording};
 
 use super::blame::{self, Rule};
@@ -18,6 +17,7 @@ use super::coverage::Covered;
 use super::files::{CaseFile, Unreadable};
 use super::play::{self, Failed, Played, SceneReader};
 use super::snapshot::{self, Edit};
+use super::turns::turns;
 
 /// The stack of a thread that runs cases.
 const STACK: usize = 16 << 20;
@@ -129,7 +129,7 @@ impl Runner<'_> {
     fn case(&self, file: &CaseFile, case: &Case, rules: &Ruleset) -> (Ran, Vec<Result<Edit, String>>) {
         let line = file.sources.place(case.node.span).map_or(0, |at| at.line);
         let mut ran = Ran { name: case.name.clone(), line, complaints: Vec::new(), covered: None };
-        let own = match rules_of(file, case, rules, self.shelf) {
+        let own = match rules_of(file, case, self.shelf) {
             Ok(own) => own,
             Err(message) => {
                 ran.complaints.push(Complaint { turn: None, difference: None, message, rule: None });
@@ -193,17 +193,12 @@ fn failed(shown: &str, report: Report, sources: Sources) -> Tested {
 }
 
 /// The rules of a case that lays more over those of its file.
-pub(super) fn rules_of(file: &CaseFile, case: &Case, _: &Ruleset, shelf: &Shelf) -> Result<Option<Ruleset>, String> {
-    if case.overlays.is_empty() && case.budget.is_none() {
+pub(super) fn rules_of(file: &CaseFile, case: &Case, shelf: &Shelf) -> Result<Option<Ruleset>, String> {
+    let own = file.overlays_of(case);
+    if own.is_empty() {
         return Ok(None);
     }
-    let mut overlays = file.overlays.clone();
-    overlays.extend(case.overlays.iter().map(|path| Overlay::Path(file.base.join(path))));
-    if let Some(budget) = &case.budget {
-        let accounts: Vec<Json> = budget.iter().map(|(name, size)| json!({ "name": name, "size": size })).collect();
-        let bytes = json!({ "kind": "overlay", "version": 1, "account": accounts }).to_string().into_bytes();
-        overlays.push(Overlay::File(RuleFile { name: "budget".to_owned(), path_in_pack: "budget.json".to_owned(), bytes }));
-    }
+    let overlays = [file.overlays.as_slice(), &own].concat();
     Ruleset::load(&file.pack, &overlays, shelf).map(Some).map_err(|rejected| rejected.to_string())
 }
 
@@ -220,19 +215,15 @@ pub(super) struct Judged<'c> {
 
 /// Plays the turns of a case. After a turn without a result, the others are not played.
 pub(super) fn judge<'c>(file: &CaseFile, case: &'c Case, rules: &Ruleset, scenes: SceneReader<'_>, trace: bool) -> Vec<Judged<'c>> {
-    let mut state: Option<Value> = None;
+    let expect_of = |turn: &Turn| turn.expect.as_ref().map(json_of);
+    let wants_trace = |turn: &Turn| trace || expect_of(turn).is_some_and(|expect| expect.get("reasons").is_some());
     let mut all = Vec::with_capacity(case.turns.len());
-    for turn in &case.turns {
+    turns(case, &file.base, rules, scenes, wants_trace, |turn, result| {
         let mut judged = Judged { turn, played: None, differences: Vec::new(), failed: None, fresh: None };
-        let expect = turn.expect.as_ref().map(json_of);
-        let wants_trace = trace || expect.as_ref().is_some_and(|expect| expect.get("reasons").is_some());
+        let expect = expect_of(turn);
         let wanted_error = expect.as_ref().and_then(|expect| expect.get("error")).and_then(Json::as_str);
-        let scene = play::scene(&turn.given, &file.base, state.as_ref(), rules, scenes);
-        match scene.and_then(|scene| play::turn(turn, scene, rules, &file.base, wants_trace)) {
+        match result {
             Ok(played) => {
-                if case.turns.len() > 1 {
-                    state = Some(played.patch.clone().over(state.unwrap_or_else(|| turn_state(turn))));
-                }
                 if let Some(code) = wanted_error {
                     judged.failed = Some((format!("the error `{code}` is expected, but it ran to its end"), None));
                 } else if let Some(expect) = &expect {
@@ -250,18 +241,11 @@ pub(super) fn judge<'c>(file: &CaseFile, case: &'c Case, rules: &Ruleset, scenes
             }
             Err(Failed::Given(message)) => judged.failed = Some((message, None)),
         }
-        let stops = judged.failed.is_some();
+        let goes_on = judged.failed.is_none();
         all.push(judged);
-        if stops {
-            break;
-        }
-    }
+        goes_on
+    });
     all
-}
-
-/// The store that the scene of a turn brings itself.
-fn turn_state(turn: &Turn) -> Value {
-    turn.given.scene.get("state").map(Value::from).unwrap_or_else(|| Value::map(crate::model::Map::default()))
 }
 
 /// What is not as expected.

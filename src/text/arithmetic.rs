@@ -12,6 +12,7 @@ use super::Limits;
 use super::function::{Args, Function, Refusal, of};
 use super::js::leading_number;
 use super::js_number::power;
+use super::written::Shown as _;
 use crate::model::{Value, value::number_text};
 
 #[derive(pest_derive::Parser)]
@@ -32,7 +33,7 @@ fn run(args: &Args) -> Result<Value, Refusal> {
     if of(args).is_null() {
         return Err("there is no text to compute".into());
     }
-    let text = of(args).to_text();
+    let text = of(args).shown();
     if text.len() > Limits::CALC.length {
         return Err(format!("the text is longer than {} bytes", Limits::CALC.length).into());
     }
@@ -150,7 +151,7 @@ fn named(text: &str, mark: &str, table: &Value) -> String {
         if name.is_empty() {
             out.push_str(mark);
         } else {
-            let number = table.get(name).map_or(f64::NAN, |value| leading_number(&value.to_text()));
+            let number = table.get(name).map_or(f64::NAN, |value| leading_number(&value.shown()));
             out.push_str(&number_text(if number.is_nan() { 0.0 } else { number }));
         }
         out.push_str(rest);

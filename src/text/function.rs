@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::pattern::{self, MOST_OUTPUT};
-use super::work;
+use super::work::{self, Door, Exceeded};
+use super::written::{self, Shown as _};
 use crate::diag::short;
 use crate::model::{Map, Value};
 
@@ -69,19 +70,61 @@ impl Function {
     /// # Errors
     /// As the function says, or the work of the build is spent.
     pub fn call(&self, args: &Args) -> Result<Value, Refusal> {
+        let _door = Door::unless_open();
         let _piece = work::piece("function", self.name);
-        let read = args.values().fold(0, |sum: usize, value| sum.saturating_add(size(value)));
-        work::spend(STEPS_PER_CALL).and_then(|()| work::read(read)).map_err(String::from)?;
+        self.pay(args).map_err(String::from)?;
         let made = (self.run)(args)?;
-        work::make(size(&made)).map_err(String::from)?;
+        work::make(size(&made)).and_then(|()| work::check()).map_err(String::from)?;
         Ok(made)
+    }
+
+    fn pay(&self, args: &Args) -> Result<(), Exceeded> {
+        work::spend(STEPS_PER_CALL)?;
+        let mut read = 0_usize;
+        for value in args.values() {
+            match value {
+                Value::List(_) | Value::Map(_) => match Reads::of(self.name) {
+                    Reads::Top => read = read.saturating_add(size(value)),
+                    Reads::Elements => {
+                        let below = value.elements().iter().fold(0, |sum: usize, element| sum.saturating_add(size(element)));
+                        work::read(size(value))?;
+                        work::hold(below)?;
+                    }
+                    Reads::Whole => written::copied(value)?,
+                },
+                other => read = read.saturating_add(size(other)),
+            }
+        }
+        work::read(read)
+    }
+}
+
+/// How much of a list or table a function looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    /// Its own elements or fields: a list may be long, and the function may look at its end only.
+    Top,
+    /// Those of its elements too.
+    Elements,
+    /// All of it.
+    Whole,
+}
+
+impl Reads {
+    fn of(function: &str) -> Self {
+        match function {
+            "element" | "from_pairs" | "length" | "member" | "pairs" | "reverse" | "set_missing" | "splice" | "values" | "without" => {
+                Self::Top
+            }
+            "concat" | "flat" => Self::Elements,
+            _ => Self::Whole,
+        }
     }
 }
 
 /// The work of a call, besides that for its texts and lists.
 const STEPS_PER_CALL: u64 = 8;
-/// About how many bytes a value takes, without the values in it: a list may be long, and the function that is given it may
-/// look at its end only.
+/// About how many bytes a value takes, without the values in it.
 pub(crate) fn size(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len(),
@@ -96,11 +139,11 @@ pub(super) fn of(args: &Args) -> &Value {
 }
 
 pub(super) fn text(args: &Args) -> Arc<str> {
-    of(args).to_text()
+    of(args).shown()
 }
 
 pub(super) fn named(args: &Args, name: &str) -> Arc<str> {
-    args.get(name).map_or_else(|| Arc::from(""), Value::to_text)
+    args.get(name).map_or_else(|| Arc::from(""), Value::shown)
 }
 
 pub(super) fn times(args: &Args) -> Result<Option<usize>, String> {

@@ -13,8 +13,9 @@ pub use super::function::{Args, Function, Refusal};
 use super::function::{bounded, named, of, text, times};
 use super::js;
 use super::moment::{Calendar, INVALID, Moment};
-use super::pattern;
-use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units};
+use super::pattern::{self, MOST_OUTPUT};
+use super::written::{self, Shown as _};
+use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units, work};
 use crate::model::{Map, Value};
 
 /// Longer patterns of dates are refused.
@@ -165,7 +166,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: &[("of", true), ("schema", true), ("at", false), ("codes", false)],
         run: |args| {
             let arg = |name: &str| args.get(name).unwrap_or(&Value::Null);
-            super::schema_problems::problems(of(args), arg("schema"), &arg("at").to_text(), arg("codes")).map_err(Refusal::from)
+            super::schema_problems::problems(of(args), arg("schema"), &arg("at").shown(), arg("codes")).map_err(Refusal::from)
         },
     },
     seeded::SEEDED_NUMBER,
@@ -235,7 +236,7 @@ fn from_pairs(list: &Value) -> Value {
     let mut out = Map::default();
     for pair in list.as_list().unwrap_or(&[]) {
         if let Some(key) = pair.get("key").filter(|key| !key.is_null()) {
-            out.insert(key.to_text(), pair.get("value").cloned().unwrap_or_default());
+            out.insert(key.shown(), pair.get("value").cloned().unwrap_or_default());
         }
     }
     Value::map(out)
@@ -252,6 +253,7 @@ fn without(args: &Args) -> Result<Value, Refusal> {
     let Value::Map(map) = of(args) else { return Ok(of(args).clone()) };
     let keys = args.get("keys").unwrap_or(&Value::Null);
     let keys = keys.as_list().unwrap_or(std::slice::from_ref(keys));
+    work::spend((map.len() as u64).saturating_mul(keys.len() as u64)).map_err(String::from)?;
     let kept = map.iter().filter(|(key, _)| !keys.iter().any(|k| k.as_str() == Some(key.as_ref())));
     Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
@@ -319,14 +321,14 @@ fn length(args: &Args) -> Result<Value, Refusal> {
     Ok(Value::Int(match of(args) {
         Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
-        other => js::length(&other.to_text()),
+        other => js::length(&other.shown()),
     } as i64))
 }
 
 fn reverse(args: &Args) -> Result<Value, Refusal> {
     Ok(match of(args) {
         Value::List(list) => Value::list(list.iter().rev().cloned().collect()),
-        other => Value::text(other.to_text().chars().rev().collect::<String>()),
+        other => Value::text(other.shown().chars().rev().collect::<String>()),
     })
 }
 
@@ -348,27 +350,44 @@ fn parse_json(args: &Args) -> Result<Value, Refusal> {
     Ok(js::parse_json(&text(args)).unwrap_or_else(|| args.get("else").cloned().unwrap_or_default()))
 }
 
-/// Recursion is bounded, because lists come from files or scripts, whose depth is bounded.
 fn string(value: &Value) -> Arc<str> {
     match value {
         Value::Null => Arc::from("undefined"),
         Value::Map(_) => Arc::from("[object Object]"),
-        Value::List(list) => {
-            let element = |v: &Value| if v.is_null() { Arc::from("") } else { string(v) };
-            list.iter().map(element).collect::<Vec<_>>().join(",").into()
-        }
+        list @ Value::List(_) => js::string(list).into(),
         other => other.to_text(),
     }
 }
 
 fn json(args: &Args) -> Result<Value, Refusal> {
-    let value = of(args).to_json();
-    let Some(indent) = args.get("indent").and_then(Value::as_i64) else { return Ok(Value::text(value.to_string())) };
+    let Some(indent) = args.get("indent").and_then(Value::as_i64) else {
+        return Ok(Value::text(written::json(of(args)).map_err(String::from)?));
+    };
     let blanks = vec![b' '; usize::try_from(indent.clamp(0, 10)).unwrap_or(0)];
-    let mut out = Vec::new();
+    let mut out = Bounded { bytes: Vec::new(), most: MOST_OUTPUT };
     let mut writer = serde_json::Serializer::with_formatter(&mut out, serde_json::ser::PrettyFormatter::with_indent(&blanks));
-    serde::Serialize::serialize(&value, &mut writer).map_err(|e| e.to_string())?;
-    Ok(Value::text(String::from_utf8_lossy(&out)))
+    serde::Serialize::serialize(of(args), &mut writer).map_err(|_| format!("the text would be longer than {MOST_OUTPUT} bytes"))?;
+    Ok(Value::text(String::from_utf8_lossy(&out.bytes)))
+}
+
+/// What is written into it, up to a bound.
+struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.bytes.len().saturating_add(bytes.len()) > self.most {
+            return Err(std::io::ErrorKind::OutOfMemory.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 fn repeat(args: &Args) -> Result<Value, Refusal> {
@@ -383,7 +402,7 @@ fn concat(args: &Args) -> Result<Value, Refusal> {
     if !list.is_empty() && list.iter().all(|v| matches!(v, Value::List(_))) {
         return Ok(Value::list(list.iter().filter_map(Value::as_list).flatten().cloned().collect()));
     }
-    let parts: Vec<_> = list.iter().map(Value::to_text).collect();
+    let parts: Vec<_> = list.iter().map(Value::shown).collect();
     bounded(parts.iter().map(|p| p.len()).sum())?;
     Ok(Value::text(parts.concat()))
 }

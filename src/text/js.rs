@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::model::{Map, Value};
+use super::written;
+use crate::model::{MOST_WRITTEN, Map, Value};
 
 /// Whether `\s` and `trim()` of JavaScript count `c` as white space (U+FEFF is, U+0085 is not).
 #[must_use]
@@ -107,15 +108,36 @@ pub fn to_number(value: &Value) -> f64 {
     }
 }
 
-/// `String(value)`.
+/// `String(value)`. A list is paid before it is read; if it is too large, the text is empty and the call around it fails.
 #[must_use]
 pub fn string(value: &Value) -> String {
-    let element = |v: &Value| if v.is_null() { String::new() } else { string(v) };
+    let mut out = String::new();
     match value {
-        Value::Null => "null".to_owned(),
-        Value::List(list) => list.iter().map(element).collect::<Vec<_>>().join(","),
-        Value::Map(_) => "[object Object]".to_owned(),
-        other => other.to_text().to_string(),
+        Value::Null => out.push_str("null"),
+        Value::List(list) if written::read(value).is_ok() => joined(list, &mut out),
+        Value::List(_) => {}
+        other => one(other, &mut out),
+    }
+    out
+}
+
+/// The elements with commas between them.
+pub(super) fn joined(list: &[Value], out: &mut String) {
+    for (n, value) in list.iter().enumerate() {
+        if out.len() > MOST_WRITTEN {
+            return;
+        }
+        out.push_str(if n == 0 { "" } else { "," });
+        one(value, out);
+    }
+}
+
+fn one(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => {}
+        Value::List(list) => joined(list, out),
+        Value::Map(_) => out.push_str("[object Object]"),
+        other => out.push_str(&other.to_text()),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::function::{Args, Function, Refusal, bounded, named, of};
 use super::js;
+use super::written::Shown as _;
 use crate::model::{Value, value::number_text};
 
 /// `Number(value)`; a missing value is not a number.
@@ -120,7 +121,7 @@ pub(super) const PAD_START: Function = Function {
     doc: "the text with `with` (default: blanks) in front of it until it has `width` UTF-16 units",
     args: &[("of", true), ("width", true), ("with", false)],
     run: |args| {
-        let text = of(args).to_text();
+        let text = of(args).shown();
         let width = usize::try_from(whole(number_of(args, "width"))).unwrap_or_default();
         bounded(width)?;
         let with = args.get("with").map_or_else(|| " ".into(), Value::to_text);
@@ -173,7 +174,7 @@ pub(super) const COMPARE: Function = Function {
     run: |args| {
         let (a, b) = (of(args), args.get("with").unwrap_or(&Value::Null));
         let (x, y) = (number(a), number(b));
-        let same = a.is_null() == b.is_null() && a.to_text() == b.to_text();
+        let same = a.is_null() == b.is_null() && a.shown() == b.shown();
         let is = named(args, "is");
         if matches!(is.as_ref(), "starts" | "ends" | "contains") && a.is_null() {
             return Err("there is no text to compare".into());
@@ -185,9 +186,9 @@ pub(super) const COMPARE: Function = Function {
             "greater" => x > y,
             "at_most" => x <= y,
             "at_least" => x >= y,
-            "starts" => a.to_text().starts_with(undefined(b).as_ref()),
-            "ends" => a.to_text().ends_with(undefined(b).as_ref()),
-            "contains" => a.to_text().contains(undefined(b).as_ref()),
+            "starts" => a.shown().starts_with(undefined(b).as_ref()),
+            "ends" => a.shown().ends_with(undefined(b).as_ref()),
+            "contains" => a.shown().contains(undefined(b).as_ref()),
             other => return Err(format!("`is` is `{other}`, which `compare` does not know").into()),
         };
         Ok(Value::Int(holds.into()))
@@ -196,7 +197,7 @@ pub(super) const COMPARE: Function = Function {
 
 /// The text of a value; `undefined` if it is missing.
 pub(super) fn undefined(value: &Value) -> std::sync::Arc<str> {
-    if value.is_null() { "undefined".into() } else { value.to_text() }
+    if value.is_null() { "undefined".into() } else { value.shown() }
 }
 
 /// The number as a value: whole ones as integers, as far as these print the same.

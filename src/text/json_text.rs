@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use super::function::{Args, Function, Refusal, bounded, named, of};
 use super::js_number::{number_of, undefined};
+use super::pattern::MOST_OUTPUT;
+use super::written::Shown as _;
 use super::{halves, js, lists};
 use crate::model::value::{MAX_DEPTH, number_text};
 use crate::model::{Map, Value};
@@ -24,7 +26,7 @@ pub(super) const READ_LIST: Function = Function {
         if text.is_null() {
             return Err("there is no list".into());
         }
-        let text = text.to_text();
+        let text = text.shown();
         if let Some(Value::List(list)) = js::parse_json(&text) {
             return Ok(Value::list(list.iter().map(element).collect()));
         }
@@ -44,7 +46,7 @@ pub(super) const READ_PAIRS: Function = Function {
     args: &[("of", true), ("sep", true)],
     run: |args| {
         let (sep, texts) = (named(args, "sep"), of(args).as_list().unwrap_or_default());
-        let texts = texts.iter().map(Value::to_text).collect::<Vec<_>>();
+        let texts = texts.iter().map(Value::shown).collect::<Vec<_>>();
         let pairs = texts.iter().filter_map(|text| text.split_once(sep.as_ref()));
         Ok(Value::map(pairs.map(|(key, value)| (key.into(), Value::text(value))).collect::<Map>()))
     },
@@ -78,8 +80,11 @@ fn written(value: &Value) -> String {
     out
 }
 
-/// Recursion is bounded by `depth`; what is deeper is null.
+/// Recursion is bounded by `depth`; what is deeper is null. What is longer than a text may be is not written to its end.
 fn write(value: &Value, out: &mut String, depth: usize) {
+    if out.len() > MOST_OUTPUT {
+        return;
+    }
     match value {
         Value::Text(text) => quoted(text, out),
         Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
@@ -157,7 +162,7 @@ fn dig(args: &Args) -> Result<Value, Refusal> {
     let mut at = of(args).clone();
     for key in args.get("path").and_then(Value::as_list).unwrap_or_default() {
         let parsed = js::parse_json(&js::string(&at)).filter(|v| matches!(v, Value::List(_) | Value::Map(_)));
-        let found = parsed.and_then(|parsed| lists::property(&parsed, &key.to_text()));
+        let found = parsed.and_then(|parsed| lists::property(&parsed, &key.shown()));
         match found.filter(super::truth::javascript) {
             Some(found) => at = found,
             None => return Ok(text_or(args, None)),

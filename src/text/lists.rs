@@ -3,6 +3,7 @@
 use super::function::{Args, Function, Refusal, bounded, of};
 use super::js;
 use super::js_number::{number, number_of, undefined, whole};
+use super::written::Shown as _;
 use crate::model::Value;
 
 /// The most elements of a list that a function makes longer.
@@ -103,7 +104,7 @@ pub(super) const DISTINCT: Function = Function {
         let (repeated, empty) = (keeps("repeated"), keeps("empty"));
         let mut seen = rustc_hash::FxHashSet::default();
         let kept = list(args)?.iter().filter(|value| {
-            let new = repeated || seen.insert(value.to_text());
+            let new = repeated || seen.insert(value.shown());
             new && (empty || value.as_str() != Some(""))
         });
         Ok(Value::list(kept.cloned().collect()))
@@ -115,8 +116,8 @@ pub(super) const JOIN: Function = Function {
     doc: "the elements of a list as one text, with `sep` (default: a comma) between them; a missing element is empty",
     args: &[("of", true), ("sep", false)],
     run: |args| {
-        let sep = args.get("sep").filter(|sep| !sep.is_null()).map_or_else(|| ",".into(), Value::to_text);
-        let parts: Vec<_> = list(args)?.iter().map(Value::to_text).collect();
+        let sep = args.get("sep").filter(|sep| !sep.is_null()).map_or_else(|| ",".into(), Value::shown);
+        let parts: Vec<_> = list(args)?.iter().map(Value::shown).collect();
         bounded(parts.iter().map(|part| part.len() + sep.len()).sum())?;
         Ok(Value::text(parts.join(sep.as_ref())))
     },

@@ -54,6 +54,7 @@ pub mod truth;
 mod units;
 pub mod verbatim;
 pub mod work;
+pub(crate) mod written;
 
 pub(crate) use error::Mistake;
 pub use error::TextError;

@@ -7,6 +7,7 @@
 
 mod error;
 mod paid;
+mod place;
 mod shown;
 mod sorting;
 mod values;
@@ -23,7 +24,7 @@ use rhai::packages::{
 use rhai::{AST, CallFnOptions, Dynamic, Engine, EvalAltResult, Position, Scope};
 
 pub use crate::model::rights::Rights;
-use crate::model::{Map, Value, value::MAX_DEPTH};
+use crate::model::{Map, Value};
 use crate::text::work::{self, Door};
 pub use error::ScriptError;
 use error::Texts;
@@ -210,15 +211,13 @@ impl Argument {
         };
         match self {
             Self::Value(value) => {
-                let nodes = value.nodes_within(MAX_DEPTH, usize::MAX).unwrap_or(usize::MAX);
-                let paid = work::spend((nodes as u64).saturating_mul(STEPS_PER_VALUE));
-                paid.map_err(|_| paid::terminated(Position::NONE))?;
+                paid::handed(value).map_err(|_| paid::terminated(Position::NONE))?;
                 Ok(to_dynamic(value))
             }
             Self::Scene(value) => Ok(View::scene(value, rights)),
             Self::Item(list, value) => View::of(value, guard(list, false)),
             Self::Items(list, values) => {
-                let paid = work::spend((values.len() as u64).saturating_mul(STEPS_PER_VALUE));
+                let paid = work::spend((values.len() as u64).saturating_mul(paid::STEPS_PER_VALUE));
                 paid.map_err(|_| paid::terminated(Position::NONE))?;
                 let guard = guard(list, true);
                 values.iter().map(|value| View::of(value, guard.clone())).collect::<Result<Vec<_>, _>>().map(Dynamic::from_array)
@@ -355,7 +354,9 @@ impl Script {
         // imports and constants are statements
         let options = CallFnOptions::new().eval_ast(!self.ast.statements().is_empty());
         let result = self.engine.call_fn_with_options::<Dynamic>(options, &mut Scope::new(), &self.ast, function, given);
-        self.given_back(result, args.iter().any(|argument| matches!(argument, Argument::Items(..))))
+        let back = self.given_back(result, args.iter().any(|argument| matches!(argument, Argument::Items(..))));
+        // an error without a place has the line of the function
+        back.map_err(|error| if error.line > 0 { error } else { ScriptError { line: self.line_of(function), ..error } })
     }
 
     fn given_back(&self, result: Result<Dynamic, Box<EvalAltResult>>, items: bool) -> Result<Value, ScriptError> {
@@ -443,9 +444,6 @@ fn bare(limits: ScriptLimits) -> Engine {
     engine.set_max_variables(256);
     engine
 }
-
-/// The work of a part of a value that is handed to a script, in steps. Its memory is free again after the call.
-const STEPS_PER_VALUE: u64 = 4;
 
 fn no_waiting() -> Result<(), Box<EvalAltResult>> {
     Err("scripts may not wait".into())

@@ -2,6 +2,7 @@
 
 use super::function::{Function, of};
 use super::js_number::{number_of, whole};
+use super::written::Shown as _;
 use crate::model::Value;
 
 /// The largest modulus of the count of skipped numbers.
@@ -97,6 +98,6 @@ pub(super) const SEEDED_NUMBER: Function = Function {
         }
         let start = args.get("start").map_or(0.0, |_| number_of(args, "start"));
         let modulo = args.get("modulo").and_then(Value::as_i64);
-        Ok(Value::Num(Numbers::new(&of(args).to_text(), start, modulo).after(whole(number_of(args, "skip")))))
+        Ok(Value::Num(Numbers::new(&of(args).shown(), start, modulo).after(whole(number_of(args, "skip")))))
     },
 };

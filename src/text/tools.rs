@@ -3,6 +3,7 @@
 use super::json_pointer::JsonPointer;
 use super::language_tag::LanguageTag;
 use super::verbatim::{VerbatimMasker, Zone};
+use super::written::Shown as _;
 use crate::model::{Map, Value};
 
 /// The most names of escape tags.
@@ -18,7 +19,7 @@ pub(super) fn at_pointer(of: &Value, pointer: &str, otherwise: &Value) -> Value 
 /// The pointer of a list of tokens; missing elements are left out.
 pub(super) fn pointer(tokens: &Value) -> Value {
     let tokens = tokens.as_list().unwrap_or(std::slice::from_ref(tokens));
-    let tokens = tokens.iter().filter(|token| !token.is_null()).map(|token| token.to_text().to_string());
+    let tokens = tokens.iter().filter(|token| !token.is_null()).map(|token| token.shown().to_string());
     Value::text(JsonPointer::of(tokens).to_string())
 }
 
@@ -54,7 +55,7 @@ pub(super) fn verbatim_parts(text: &str, zones: Option<&Value>, escape_tags: Opt
 fn texts(value: Option<&Value>) -> Option<Vec<String>> {
     let value = value.filter(|value| !value.is_null())?;
     let list = value.as_list().unwrap_or(std::slice::from_ref(value));
-    Some(list.iter().map(|value| value.to_text().to_string()).collect())
+    Some(list.iter().map(|value| value.shown().to_string()).collect())
 }
 
 fn table<const N: usize>(fields: [(&str, Value); N]) -> Value {

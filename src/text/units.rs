@@ -11,6 +11,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::function::{Args, Function, Refusal, of};
 use super::halves;
 use super::js_number::{number, number_of, whole};
+use super::written::Shown as _;
 use crate::model::Value;
 
 /// Texts of which parts may be missing at the end.
@@ -36,7 +37,7 @@ fn unit(number: f64) -> u16 {
 }
 
 fn present(args: &Args) -> Result<std::sync::Arc<str>, Refusal> {
-    if of(args).is_null() { Err("there is no text".into()) } else { Ok(of(args).to_text()) }
+    if of(args).is_null() { Err("there is no text".into()) } else { Ok(of(args).shown()) }
 }
 
 /// An argument that is neither missing nor empty.

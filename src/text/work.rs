@@ -16,7 +16,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::value::MAX_DEPTH;
-use crate::model::{Value, WorkLimits};
+use crate::model::{DEEPEST_WRITTEN, MOST_WRITTEN, Value, WorkLimits};
 
 /// Bytes of text that are read or written within one step.
 const BYTES_PER_STEP: usize = 32;
@@ -59,6 +59,8 @@ thread_local! {
 enum Over {
     Steps,
     Bytes,
+    /// One list or table is larger than what is written out at all.
+    Size,
 }
 
 /// Who spent what.
@@ -75,14 +77,24 @@ struct Ledger {
     /// The largest piece of work, in words.
     largest: Option<String>,
     over: Option<Over>,
+    /// What was asked for when the bound was reached, and the rule that asked.
+    asked: (u64, Option<usize>),
     /// The data that the call was given, until its size has been added to the bounds.
     given: Option<Value>,
+    /// The parts of that data, once they have been added.
+    parts: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Spent {
     steps: u64,
     bytes: u64,
+}
+
+impl Spent {
+    fn of(self, steps: bool) -> u64 {
+        if steps { self.steps } else { self.bytes }
+    }
 }
 
 fn left() -> Spent {
@@ -121,6 +133,10 @@ pub struct Door {
     /// What was left of the outer door's bounds, and those bounds; `None`: this is the outermost door.
     outer: Option<(Spent, WorkLimits)>,
     opened: Spent,
+    /// The bounds of this door, without what data has added since it was opened.
+    limits: WorkLimits,
+    /// The data had been added before it was opened.
+    extended: bool,
     /// The counter belongs to the thread.
     here: PhantomData<*const ()>,
 }
@@ -136,7 +152,7 @@ impl Door {
                 *ledger = Ledger { limits, mark: own, ..Ledger::default() };
                 LARGEST.set(0);
                 leave(own);
-                return Self { outer: None, opened: own, here: PhantomData };
+                return Self { outer: None, opened: own, limits, extended: false, here: PhantomData };
             }
             ledger.settle();
             let before = left();
@@ -147,7 +163,7 @@ impl Door {
             }
             leave(now);
             ledger.mark = now;
-            Self { outer, opened: now, here: PhantomData }
+            Self { outer, opened: now, limits: ledger.limits, extended: ledger.parts.is_some(), here: PhantomData }
         })
     }
 
@@ -165,17 +181,33 @@ impl Door {
         Self::open(WorkLimits::default())
     }
 
+    /// The same, only if none is open: for what is called very often.
+    pub(crate) fn unless_open() -> Option<Self> {
+        (DOORS.get() == 0).then(Self::join)
+    }
+
     /// What was spent since this door was opened: steps and bytes.
     #[must_use]
     pub fn spent(&self) -> (u64, u64) {
-        let now = left();
-        (self.opened.steps.saturating_sub(now.steps), self.opened.bytes.saturating_sub(now.bytes))
+        let (now, more) = (left(), LEDGER.with_borrow(|ledger| self.added(ledger, self.limits)));
+        let spent = |opened: u64, more: u64, now: u64| opened.saturating_add(more).saturating_sub(now);
+        (spent(self.opened.steps, more.steps, now.steps), spent(self.opened.bytes, more.bytes, now.bytes))
+    }
+
+    /// What data has added to such bounds since this door was opened: a script or a template may be what reaches the
+    /// bounds of the call around it first.
+    fn added(&self, ledger: &Ledger, limits: WorkLimits) -> WorkLimits {
+        match ledger.parts {
+            Some(parts) if !self.extended => limits.more_for(parts),
+            _ => WorkLimits { steps: 0, bytes: 0 },
+        }
     }
 }
 
 impl Drop for Door {
     fn drop(&mut self) {
         DOORS.set(DOORS.get().saturating_sub(1));
+        let (steps, bytes) = self.spent();
         LEDGER.with_borrow_mut(|ledger| {
             ledger.settle();
             let Some((before, limits)) = self.outer else {
@@ -183,12 +215,13 @@ impl Drop for Door {
                 *ledger = Ledger::default();
                 return;
             };
-            let (steps, bytes) = self.spent();
-            let rest = Spent { steps: before.steps.saturating_sub(steps), bytes: before.bytes.saturating_sub(bytes) };
+            let more = self.added(ledger, limits);
+            let rest = |before: u64, more: u64, spent: u64| before.saturating_add(more).saturating_sub(spent);
+            let rest = Spent { steps: rest(before.steps, more.steps, steps), bytes: rest(before.bytes, more.bytes, bytes) };
             if rest.steps > 0 && rest.bytes > 0 {
                 ledger.over = None;
             }
-            ledger.limits = limits;
+            ledger.limits = limits.and(more);
             leave(rest);
             ledger.mark = rest;
         });
@@ -240,6 +273,32 @@ pub fn make(bytes: usize) -> Result<(), Exceeded> {
     }
 }
 
+/// Pays for reading so many bytes that are made and are free again at once.
+///
+/// # Errors
+/// So many bytes cannot be made any more, or the bound of steps is reached.
+pub fn hold(bytes: usize) -> Result<(), Exceeded> {
+    make(bytes)?;
+    if DOORS.get() > 0 {
+        BYTES.set(BYTES.get().saturating_add(bytes as u64));
+    }
+    Ok(())
+}
+
+/// The steps that can still be spent.
+pub(super) fn steps_left() -> u64 {
+    if DOORS.get() == 0 { WorkLimits::default().steps } else { STEPS.get() }
+}
+
+/// A list or table is too large to be written out at all.
+#[cold]
+pub(super) fn too_large() -> Exceeded {
+    if DOORS.get() > 0 {
+        end(Over::Size, 0);
+    }
+    Exceeded
+}
+
 #[cold]
 fn spent_out(steps: u64, bytes: u64) -> Result<(), Exceeded> {
     if DOORS.get() == 0 {
@@ -252,17 +311,25 @@ fn spent_out(steps: u64, bytes: u64) -> Result<(), Exceeded> {
         // the bounds may be large enough now
         return spend(steps).and_then(|()| if bytes > 0 { make(usize::try_from(bytes).unwrap_or(usize::MAX)) } else { Ok(()) });
     }
+    if bytes > 0 {
+        end(Over::Bytes, bytes)
+    } else {
+        end(Over::Steps, steps)
+    }
+    Err(Exceeded)
+}
+
+/// Ends the work: every later step fails.
+fn end(over: Over, asked: u64) {
     LEDGER.with_borrow_mut(|ledger| {
-        ledger.over.get_or_insert(if bytes > 0 { Over::Bytes } else { Over::Steps });
-        // every later step fails too
-        leave(Spent::default());
-        if let Some((_, spent)) = ledger.current.and_then(|n| ledger.rules.get_mut(n)) {
-            spent.steps = spent.steps.saturating_add(ledger.mark.steps.max(steps));
-            spent.bytes = spent.bytes.saturating_add(ledger.mark.bytes.max(bytes));
+        ledger.settle();
+        if ledger.over.is_none() {
+            ledger.over = Some(over);
+            ledger.asked = (asked, ledger.current);
         }
+        leave(Spent::default());
         ledger.mark = Spent::default();
     });
-    Err(Exceeded)
 }
 
 /// Adds the share of the data that the call was given to what is left, and to the bounds.
@@ -270,9 +337,9 @@ fn extend(data: &Value) {
     let parts = data.nodes_within(MAX_DEPTH, usize::MAX).unwrap_or(0);
     LEDGER.with_borrow_mut(|ledger| {
         ledger.settle();
+        ledger.parts = Some(parts);
         let more = ledger.limits.more_for(parts);
-        let WorkLimits { steps, bytes } = ledger.limits;
-        ledger.limits = WorkLimits { steps: steps.saturating_add(more.steps), bytes: bytes.saturating_add(more.bytes) };
+        ledger.limits = ledger.limits.and(more);
         let now = left();
         leave(Spent { steps: now.steps.saturating_add(more.steps), bytes: now.bytes.saturating_add(more.bytes) });
         ledger.mark = left();
@@ -358,19 +425,41 @@ impl Piece<'_> {
     }
 }
 
+/// What is asked for at once is told from this share of the bound on.
+const WORTH_TELLING: u64 = 100;
+
 /// What was exceeded, who spent most, and what to do.
 #[must_use]
 pub fn told() -> String {
     LEDGER.with_borrow_mut(|ledger| {
         ledger.settle();
-        let (bound, of) = match ledger.over {
-            Some(Over::Bytes) => (format!("makes more than {} bytes of texts and data", ledger.limits.bytes), "bytes"),
-            _ => (format!("takes more than {} steps of work", ledger.limits.steps), "steps"),
+        if let Some(Over::Size) = ledger.over {
+            let by =
+                ledger.asked.1.and_then(|n| ledger.rules.get(n)).map(|(name, _)| format!("; rule `{name}` does it")).unwrap_or_default();
+            return format!(
+                "a list or table is written out or read that comes to more than {MOST_WRITTEN} bytes or nests deeper than \
+                 {DEEPEST_WRITTEN} levels{by}; keep less in it"
+            );
+        }
+        let WorkLimits { steps, bytes } = ledger.limits;
+        let (bound, limit) = match ledger.over {
+            Some(Over::Bytes) => (format!("makes more than {bytes} bytes of texts and data"), bytes),
+            _ => (format!("takes more than {steps} steps of work"), steps),
         };
-        let amount = |spent: &Spent| if of == "bytes" { spent.bytes } else { spent.steps };
-        let most = ledger.rules.iter().max_by_key(|(_, spent)| amount(spent));
-        let most = most.filter(|(_, spent)| amount(spent) > 0);
-        let most = most.map(|(name, spent)| format!("; rule `{name}` spent most of them, {}", amount(spent))).unwrap_or_default();
+        let of_steps = matches!(ledger.over, Some(Over::Steps) | None);
+        let (asked, by) = ledger.asked;
+        // what was refused was not spent, but the rule that asked for it may be the one to change
+        let amount = |n: usize, spent: &Spent| if by == Some(n) { asked } else { 0 }.saturating_add(spent.of(of_steps));
+        let most = ledger.rules.iter().enumerate().max_by_key(|(n, (_, spent))| amount(*n, spent));
+        let most = most.filter(|(n, (_, spent))| amount(*n, spent) > 0);
+        let asked = (asked > limit / WORTH_TELLING).then(|| format!(" asked for {asked} more at once"));
+        let most = match most {
+            Some((n, (name, spent))) => {
+                let asked = asked.filter(|_| by == Some(n)).map(|asked| format!(" and{asked}")).unwrap_or_default();
+                format!("; rule `{name}` spent most of them, {},{asked}", spent.of(of_steps)).trim_end_matches(',').to_owned()
+            }
+            None => asked.map(|asked| format!("; one piece of work{asked}")).unwrap_or_default(),
+        };
         let largest = ledger.largest.as_ref().map(|what| format!("; the largest single piece was {what}")).unwrap_or_default();
         format!("this {bound}{most}{largest}; let it do less, or let the embedding program allow more (`Scene::work`)")
     })

@@ -1,6 +1,7 @@
 //! `merge`: of two adjacent selected items with equal `same` fields, the later is merged into the earlier; with
 //! `into`, each selected item is merged into the last item before it that accepts it.
 
+use crate::text::written::Shown as _;
 use std::sync::Arc;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
@@ -190,7 +191,7 @@ impl Verb for Merge {
                     *s = true;
                 }
             }
-            let join = env.eval(&self.join)?.to_text();
+            let join = env.eval(&self.join)?.shown();
             match &self.into {
                 Some(into) => self.gather(into, &items.items, &selected, &join, &env)?,
                 None => self.fold_all(&items.items, &selected, &join, &env)?,
@@ -215,7 +216,7 @@ fn joined(run: &[Value], join: &str) -> Value {
         });
         return Value::list(parts.collect());
     }
-    Value::text(run.iter().map(Value::to_text).collect::<Vec<_>>().join(join))
+    Value::text(run.iter().map(Value::shown).collect::<Vec<_>>().join(join))
 }
 
 fn fold(head: &mut Item, item: &Item, field: FieldId, how: Fold) {

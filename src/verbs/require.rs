@@ -2,6 +2,7 @@
 //!
 //! Without a selection `that` is tested once; with one, for each selected item (`@field` in `that`).
 
+use crate::text::written::Shown as _;
 use std::sync::Arc;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
@@ -77,7 +78,7 @@ impl Require {
     fn complaint(&self, env: &Env<'_>) -> Result<Complaint, Halt> {
         let said = |term: &Option<Expr>| -> Result<Option<String>, Halt> {
             let Some(term) = term else { return Ok(None) };
-            Ok(Some(env.eval(term)?.to_text().to_string()).filter(|text| !text.is_empty()))
+            Ok(Some(env.eval(term)?.shown().to_string()).filter(|text| !text.is_empty()))
         };
         let message = said(&self.message)?.unwrap_or_else(|| format!("the requirement `{}` is not met", self.error));
         Ok(Complaint { message, help: said(&self.help)?, row: said(&self.row)? })

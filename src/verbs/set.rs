@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Node, Span, Table};
-use crate::model::{FieldId, Item, Value, value::MAX_DEPTH};
+use crate::model::{FieldId, Item, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Current, Env, Expr, Fault, Memo, State};
+use crate::terms::{Current, Env, Expr, Fault, Memo, State, sizes};
+use crate::text::written::Shown as _;
+
+/// The most values of one field.
+const MOST_VALUES: usize = 1_000_000;
 
 /// `set` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -214,7 +218,7 @@ impl Set {
                 for step in steps {
                     names.push(match step {
                         Step::Name(n) => n.clone(),
-                        Step::Computed(e) => env.eval(e)?.to_text(),
+                        Step::Computed(e) => env.eval(e)?.shown(),
                     });
                 }
                 made.push((names, env.eval(value)?));
@@ -237,8 +241,12 @@ impl Set {
     fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, Fault> {
         let here = env.inner(Current::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
-        if values.iter().any(|v| !v.fits(MAX_DEPTH, 1_000_000)) {
-            return Err(Fault::bound("a field would nest too deeply or grow too large"));
+        for (value, (id, rest, _)) in values.iter().zip(&self.fields) {
+            if let Err(would) = sizes::kept(value, MOST_VALUES, env.st) {
+                let name = env.st.rules.fields.name(*id);
+                let name = std::iter::once(&name).chain(rest).map(|name| &**name).collect::<Vec<_>>().join(".");
+                return Err(Fault::bound(format!("the field `{name}` would {would}")));
+            }
         }
         Ok(values)
     }

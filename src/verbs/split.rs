@@ -17,6 +17,7 @@ use crate::terms::select::{in_list_order, pass_env};
 use crate::terms::{Expr, Fault, Memo, State};
 use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
+use crate::text::written::Shown as _;
 
 /// `split` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -84,14 +85,14 @@ impl Split {
             let fields: Vec<_> = set.iter().map(|(id, e)| Ok((*id, env.eval(e)?))).collect::<Result<_, Fault>>()?;
             // a list of words: each of them is a head
             let words = env.eval(word)?;
-            out.extend(words.elements().iter().map(|word| (word.to_text(), fields.clone())));
+            out.extend(words.elements().iter().map(|word| (word.shown(), fields.clone())));
         }
         Ok(Some(out))
     }
 
     /// The pieces of one item. With `lead` the last is what is left of the item.
     fn cut(&self, item: &Item, heads: Option<&[Head]>) -> Result<Vec<Item>, Fault> {
-        let text = item.get(self.field).map(Value::to_text).unwrap_or_default();
+        let text = item.get(self.field).map(Value::shown).unwrap_or_default();
         match self.cut.by_units(&text) {
             None => self.cut_by(&self.cut, item, &text, heads),
             Some((cut, apart)) => {

@@ -1,78 +1,109 @@
-//! Runs every rule test in `tests/cases/**/*.toml`: lists and a scene in, lists, values, warnings or an error out.
+//! Runs every rule test of the repository by `tapster test`, as an author of a pack does: those in `tests/cases`, which pin
+//! the language and what no single pack owns, and those of the shipped packs, which must cover them.
 //!
-//! A case file names a pack and holds rows of any kind beside its cases; the rows are laid over the pack as an
-//! overlay, and all cases of the file run on the result. Expectations are partial: only what is written is
-//! compared, but a list must have the length that is written, and a table `{ missing = true }` asks for nothing.
-//! Cases under `fixme/` say what does not hold yet: they must fail, and turn red once they hold.
+//! The variable `CASE` chooses cases by a part of `file#name`. Cases under a folder `fixme` say what does not hold yet: they
+//! must fail, and turn red once they hold.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+use tapster::cli::{Io, run};
+use tapster::pack::library::shipped_names;
 use tapster::pack::{Schemas, load_file};
+use tapster::testing::files::{in_folder, is_case_file};
 use tapster::verbs::VERBS;
-use tapster::{BuildError, Outcome, Ruleset, Scene};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
+/// The least share of its passes, in percent, that the cases of each shipped pack exercise.
+const FLOORS: &str = include_str!("cases_floors.toml");
+
+/// What `tapster test` says in JSON; `None` if there is nothing to run.
+fn tested(args: &[&str]) -> Option<Value> {
+    let (mut input, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
+    let all = ["tapster", "test", "--format", "json"].iter().chain(args);
+    let exit = run(all.map(Into::into), &mut io).code();
+    assert!(exit < 2 || err.starts_with(b"error["), "{}", String::from_utf8_lossy(&err));
+    serde_json::from_slice(&out).ok()
 }
 
-fn case_files() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![root()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("the folder of cases can be read") {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "toml") {
-                found.push(path);
+/// The cases of all shipped packs, with what they cover.
+static OF_PACKS: LazyLock<Value> = LazyLock::new(|| tested(&["--coverage"]).unwrap_or_default());
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// What is wrong with the cases whose title contains `only`, and how many there are.
+fn complaints(tested: &Value, only: &str) -> (Vec<String>, usize) {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for file in list(tested, "files") {
+        let shown = file["file"].as_str().unwrap();
+        if !list(file, "diagnostics").is_empty() {
+            wrong.push(format!("{shown}: {:#}", file["diagnostics"]));
+        }
+        for case in list(file, "cases") {
+            let title = format!("{shown}#{}", case["name"].as_str().unwrap());
+            if !title.contains(only) {
+                continue;
+            }
+            count += 1;
+            let said = list(case, "failures");
+            match (said.is_empty(), Path::new(shown).iter().any(|part| part == "fixme")) {
+                (false, false) => wrong.push(said.iter().fold(title, |all, one| format!("{all}\n    {one}"))),
+                (true, true) => wrong.push(format!("{title}\n    holds now: move it out of `fixme`")),
+                _ => {}
             }
         }
     }
-    found.sort();
-    found
+    (wrong, count)
 }
 
 #[test]
 fn every_case_holds() {
     let only = std::env::var("CASE").unwrap_or_default();
-    let mut failures = Vec::new();
-    let mut count = 0;
-    for path in case_files() {
-        let shown = path.strip_prefix(root()).unwrap().display().to_string();
-        let file = match read(&path) {
-            Ok(file) => file,
-            Err(message) => {
-                failures.push(format!("{shown}: {message}"));
-                continue;
-            }
-        };
-        for case in &file.cases {
-            let title = format!("{shown}#{}", text(case, "name"));
-            if !title.contains(&only) {
-                continue;
-            }
-            count += 1;
-            let complaints = run(&file, case);
-            match (complaints.is_empty(), shown.starts_with("fixme")) {
-                (false, false) => failures.push(format!("{title}\n    {}", complaints.join("\n    "))),
-                (true, true) => failures.push(format!("{title}\n    holds now: move it out of `fixme`")),
-                _ => {}
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{} of {count} cases fail:\n\n{}\n", failures.len(), failures.join("\n\n"));
+    let (mut wrong, mut count) = tested(&["tests/cases", "--filter", &only]).map(|all| complaints(&all, "")).unwrap_or_default();
+    let (of_packs, more) = complaints(&OF_PACKS, &only);
+    wrong.extend(of_packs);
+    count += more;
+    assert!(wrong.is_empty(), "{} of {count} cases fail:\n\n{}\n", wrong.len(), wrong.join("\n\n"));
     assert!(count > 0, "no case is called `{only}`");
 }
 
 #[test]
+fn cases_cover_the_shipped_packs() {
+    let floors: BTreeMap<String, f64> = toml::from_str(FLOORS).unwrap();
+    let mut wrong = String::new();
+    for pack in shipped_names() {
+        let measured = list(&OF_PACKS, "packs").iter().find(|measured| measured["pack"] == pack.as_str());
+        let count = |key: &str| measured.and_then(|measured| measured["passes"][key].as_f64()).unwrap_or_default();
+        let share = 100.0 * count("covered") / count("all").max(1.0);
+        match floors.get(&pack) {
+            None => drop(writeln!(wrong, "{pack} has no floor in tests/all/cases_floors.toml; its cases cover {share:.1} %")),
+            Some(floor) if share < *floor => {
+                let missing: Vec<&str> =
+                    measured.map_or(&[][..], |m| list(&m["passes"], "missing")).iter().filter_map(|p| p["what"].as_str()).collect();
+                let _ = writeln!(wrong, "cases cover {share:.1} % of the passes of {pack}, not {floor} %: {missing:#?}");
+            }
+            Some(_) => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    let unknown: Vec<&String> = floors.keys().filter(|pack| !shipped_names().contains(pack)).collect();
+    assert!(unknown.is_empty(), "floors of packs that are not shipped: {unknown:?}");
+}
+
+#[test]
 fn case_files_fit_their_schema() {
+    let mut files = in_folder(Path::new("tests/cases"));
+    files.extend(shipped_names().iter().flat_map(|pack| in_folder(&Path::new("rules").join(pack).join("cases"))));
     let mut complaints = String::new();
-    for path in case_files() {
-        let (_, report, sources) = load_file(&path, Schemas::shipped());
+    for path in files.iter().filter(|path| is_case_file(path)) {
+        let (_, report, sources) = load_file(path, Schemas::shipped());
         if !report.is_empty() {
             let _ = writeln!(complaints, "{}", tapster::diag::render::plain(&report, &sources));
         }
@@ -82,110 +113,7 @@ fn case_files_fit_their_schema() {
 
 #[test]
 fn every_verb_has_cases() {
-    let missing: Vec<&str> = VERBS.iter().map(|v| v.name).filter(|v| !root().join(format!("verbs/{v}.toml")).exists()).collect();
+    let has = |verb: &str| PathBuf::from(format!("tests/cases/verbs/{verb}.toml")).exists();
+    let missing: Vec<&str> = VERBS.iter().map(|v| v.name).filter(|v| !has(v)).collect();
     assert!(missing.is_empty(), "verbs without cases: {missing:?}");
-}
-
-/// A case file: its cases, and the pack with the file's own rows over it.
-struct CaseFile {
-    pack: String,
-    overlay: String,
-    rules: Ruleset,
-    cases: Vec<Value>,
-}
-
-fn read(path: &Path) -> Result<CaseFile, String> {
-    let source = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
-    let mut file: Map<String, Value> = toml::from_str(&source).map_err(|e| e.to_string())?;
-    let Some(Value::Array(cases)) = file.remove("case") else { return Err("there are no cases".into()) };
-    let pack = file.remove("pack").and_then(|p| p.as_str().map(str::to_owned)).unwrap_or_else(|| "base".into());
-    file.remove("$schema");
-    file.insert("kind".into(), "overlay".into());
-    file.insert("version".into(), 1.into());
-    let overlay = toml::to_string(&file).map_err(|e| e.to_string())?;
-    // with `TAPSTER_RULES=rules`, packs are read from that folder and not as they were compiled
-    let pack = std::env::var("TAPSTER_RULES").map_or_else(|_| pack.clone(), |folder| format!("{folder}/{pack}"));
-    let rules = Ruleset::open_with(&pack, &[("case.toml", &overlay)]).map_err(|rejected| rejected.to_string())?;
-    Ok(CaseFile { pack, overlay, rules, cases })
-}
-
-/// The rules of a case whose `budget` gives accounts another size.
-fn with_budget(file: &CaseFile, budget: &Map<String, Value>) -> Result<Ruleset, String> {
-    let accounts: String = budget.iter().map(|(name, size)| format!("[[account]]\nname = \"{name}\"\nsize = {size}\n")).collect();
-    let sizes = format!("kind = \"overlay\"\nversion = 1\n{accounts}");
-    Ruleset::open_with(&file.pack, &[("case.toml", &file.overlay), ("budget.toml", &sizes)]).map_err(|rejected| rejected.to_string())
-}
-
-/// Runs one case; what is not as expected, in words.
-fn run(file: &CaseFile, case: &Value) -> Vec<String> {
-    let rules = match case.get("budget").and_then(Value::as_object).map(|budget| with_budget(file, budget)) {
-        None => file.rules.clone(),
-        Some(Ok(rules)) => rules,
-        Some(Err(message)) => return vec![message],
-    };
-    let mut scene = Scene::new(case.get("scene").unwrap_or(&Value::Object(Map::new())));
-    scene.draws = Some(case.get("draws").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_f64).collect());
-    let lists: Vec<(&str, Value)> =
-        case.get("lists").and_then(Value::as_object).into_iter().flatten().map(|(name, rows)| (name.as_str(), rows.clone())).collect();
-    let expect = case.get("expect").cloned().unwrap_or_default();
-    match (tapster::run(&rules, text(case, "run"), &scene, &lists), expect.get("error").and_then(Value::as_str)) {
-        (Ok(out), None) => differences(&out, &expect),
-        (Ok(_), Some(code)) => vec![format!("the error `{code}` is expected, but it ran to its end")],
-        (Err(error), Some(code)) if error.kind().as_str() == code => Vec::new(),
-        (Err(error), Some(code)) => vec![format!("the error `{code}` is expected, but it is {}", told(&error))],
-        (Err(error), None) => vec![told(&error)],
-    }
-}
-
-fn told(error: &BuildError) -> String {
-    format!("`{}`: {error}", error.kind())
-}
-
-fn differences(out: &Outcome, expect: &Value) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for (list, rows) in expect.get("lists").and_then(Value::as_object).into_iter().flatten() {
-        let got = Value::Array(out.list(list).iter().map(tapster::Value::to_json).collect());
-        compare(list, rows, Some(&got), &mut complaints);
-    }
-    for (path, wanted) in expect.get("set").and_then(Value::as_object).into_iter().flatten() {
-        compare(&format!("${path}"), wanted, Some(&out.get(path).to_json()), &mut complaints);
-    }
-    if let Some(wanted) = expect.get("warnings") {
-        let got: Vec<Value> = out.warnings().iter().map(|w| Value::from(w.code.as_str())).collect();
-        compare("warnings", wanted, Some(&Value::Array(got)), &mut complaints);
-    }
-    let left = expect.get("draws_left").and_then(Value::as_u64).unwrap_or(0);
-    if out.draws_left() as u64 != left {
-        complaints.push(format!("{} scripted draws are left, not {left}", out.draws_left()));
-    }
-    complaints
-}
-
-/// Holds what came out against what is written, key by key.
-fn compare(place: &str, wanted: &Value, got: Option<&Value>, complaints: &mut Vec<String>) {
-    let nothing = Value::Null;
-    let got = got.unwrap_or(&nothing);
-    match (wanted, got) {
-        (Value::Object(table), _) if table.len() == 1 && table.get("missing") == Some(&Value::Bool(true)) => {
-            if !got.is_null() {
-                complaints.push(format!("{place} should be missing, but is {got}"));
-            }
-        }
-        (Value::Object(table), Value::Object(found)) => {
-            table.iter().for_each(|(key, value)| compare(&format!("{place}.{key}"), value, found.get(key), complaints));
-        }
-        (Value::Array(list), Value::Array(found)) if list.len() == found.len() => {
-            list.iter().zip(found).enumerate().for_each(|(n, (w, g))| compare(&format!("{place}[{n}]"), w, Some(g), complaints));
-        }
-        (Value::Array(list), Value::Array(found)) => {
-            complaints.push(format!("{place} has {} rows instead of {}: {got}", found.len(), list.len()));
-        }
-        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
-        _ if wanted == got => {}
-        _ => complaints.push(format!("{place} is {got} instead of {wanted}")),
-    }
-}
-
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_str).unwrap_or("")
 }

@@ -4,6 +4,7 @@
 
 mod artifact;
 mod chat;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -238,6 +239,7 @@ fn schemas_are_written_whole() {
         names
     };
     assert_eq!(names(&folder.0), names(Path::new("schemas")));
+    assert_eq!(names(&folder.0.join("share")), names(Path::new("schemas/share")));
     let read = |path: PathBuf| serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(read(folder.0.join("lore.v1.json")), read(Path::new("editors/lore.v1.json").to_owned()));
 }

@@ -261,3 +261,31 @@ fn what_is_printed_beyond_the_bound_is_told() {
     assert_eq!(log.len(), 1_001);
     assert!(log[1_000].contains("and 500 more lines"), "{}", log[1_000]);
 }
+
+/// A matcher's function is given a key and a text; it is checked like all others.
+#[test]
+fn matchers_name_functions() {
+    let opened = |matcher: &str| {
+        let scripts = "[rhai]\n\"mine.rhai\" = '''\nfn one(x) { x }\nfn two(key, text) { text.contains(key) }\nfn odd(key, text) { key }\n'''\n";
+        let pass = "[[program]]\nname = \"own\"\nover = \"entries\"\n[[pass]]\nname = \"own/x\"\ndo = \"match\"\nkeys = \"@keys\"\nset = { candidate = true }\n";
+        let row = format!("[[matcher]]\nname = \"mine\"\nbefore = \"regex\"\n{matcher}\n");
+        Ruleset::open_with("base", &[("o.toml", &format!("kind = \"overlay\"\nversion = 1\n{scripts}{pass}{row}"))])
+    };
+    for (matcher, told) in [
+        ("script = \"mine.rhai::one\"", "takes 1 arguments instead of 2"),
+        ("script = \"mine.rhai::three\"", "has no function `three`"),
+        ("script = \"nine.rhai::two\"", "there is no script `nine.rhai`"),
+        ("script = \"mine.rhai::two\"\nhow = \"word\"", "`how` beside `script`"),
+        ("script = \"mine.rhai::two\"\ncase = true", "`case` beside `script`"),
+    ] {
+        let error = opened(matcher).err().unwrap_or_else(|| panic!("{matcher}: nothing refuses it")).to_string();
+        assert!(error.contains(told) && error.contains("o.toml"), "{matcher}: {error}");
+    }
+    let scene = Scene::new(&json!({ "history": [{ "role": "user", "text": "a dragon" }] }));
+    let entries = || json!([{ "id": "a", "keys": ["DRAGON", "dragon"] }, { "id": "b", "keys": ["knight"] }]);
+    let found = run(&opened("script = \"mine.rhai::two\"").unwrap(), "own", &scene, &[("entries", entries())]).unwrap();
+    let found: Vec<bool> = found.list("entries").iter().map(|entry| entry.get("candidate").is_some_and(|found| found.truthy())).collect();
+    assert_eq!(found, [true, false]);
+    let error = run(&opened("script = \"mine.rhai::odd\"").unwrap(), "own", &scene, &[("entries", entries())]).err().unwrap();
+    assert!(error.message.contains("whether a key is found is true or false, not `DRAGON`"), "{}", error.message);
+}

@@ -5,6 +5,8 @@ pub(in crate::cli) mod files;
 pub(in crate::cli) mod foreign;
 pub(in crate::cli) mod library;
 pub(in crate::cli) mod lines;
+pub(in crate::cli) mod lists;
+pub(in crate::cli) mod locked;
 pub(in crate::cli) mod options;
 pub(in crate::cli) mod parts;
 pub(in crate::cli) mod previous;
@@ -15,15 +17,16 @@ pub(in crate::cli) mod shared;
 pub(in crate::cli) mod store;
 pub(in crate::cli) mod templated;
 pub(in crate::cli) mod tools;
+pub(in crate::cli) mod turns;
 
 pub(in crate::cli) mod scene_file;
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::assemble::ScenePart;
-use crate::diag::{Code, Report};
+use crate::diag::{Code, Report, Sources};
 use crate::model::{Scene, Value};
 use crate::pack::{Overlay, Ruleset, Start};
 
@@ -103,8 +106,35 @@ pub(in crate::cli) struct Inputs {
     /// Treat warnings as errors.
     #[arg(long)]
     strict: bool,
+    /// Refuse packs that are not what the `tapster.lock` of their folder says.
+    #[arg(long)]
+    locked: bool,
     #[command(flatten)]
     templated: Templated,
+}
+
+/// The same flags for a verb whose arguments are something else: the scene is a flag too.
+#[derive(Debug, Clone, Default)]
+pub(in crate::cli) struct SceneFlag(pub(in crate::cli) Inputs);
+
+impl Args for SceneFlag {
+    fn augment_args(command: Command) -> Command {
+        Inputs::augment_args(command).mut_arg("scene", |scene| scene.long("scene")).mut_arg("previous", |previous| previous.hide(true))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SceneFlag {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Inputs::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
 }
 
 impl Inputs {
@@ -116,9 +146,22 @@ impl Inputs {
     /// Reads all files that the flags name.
     pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
         let parts = self.parts(show)?;
-        let rules = rules_of(&parts, show)?;
+        let rules = self.rules_as_locked(&parts, show)?;
         let scene = scene::of(&parts, &rules, show)?;
         Ok((rules, scene))
+    }
+
+    /// The same inputs, with the packs compared with their locks.
+    pub(in crate::cli) fn locked(self, locked: bool) -> Self {
+        Self { locked, ..self }
+    }
+
+    /// Loads the rules, and compares their packs with their locks if that is asked for.
+    fn rules_as_locked(&self, parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+        let rules = rules_of(parts, show)?;
+        let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
+        let report = if self.locked { locked::complaints(rules.pack(), &start) } else { Report::default() };
+        if report.is_empty() { Ok(rules) } else { Err(Stop::report(Exit::No, report, Sources::default())) }
     }
 
     /// What each part of the inputs gives to the scene, lowest first. The parts were read before, so what there is to say
@@ -145,6 +188,14 @@ impl Inputs {
     pub(in crate::cli) fn given_for_one_build(&self) -> Option<&'static str> {
         let flags = [("--message", self.message.is_some()), ("--previous", self.previous.is_some())];
         flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+
+    /// Refuses `--previous` where requests are not compared.
+    pub(in crate::cli) fn refuse_previous(&self) -> Result<(), Stop> {
+        if self.previous.is_none() {
+            return Ok(());
+        }
+        Err(Stop::could_not(Code::SceneField, "`--previous` has no effect here", "`tapster build --previous FILE` compares two requests"))
     }
 
     /// Whether the flags say what is generated.
@@ -183,7 +234,7 @@ impl Inputs {
     /// Loads the pack and the overlays, and the values that the scene file and flags give to its options.
     pub(in crate::cli) fn open_options(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Value), Stop> {
         let parts = self.parts(show)?;
-        let rules = rules_of(&parts, show)?;
+        let rules = self.rules_as_locked(&parts, show)?;
         let given = options::given(&parts, &rules);
         options::check(&parts, &rules, &given)?;
         Ok((rules, given))
@@ -191,7 +242,43 @@ impl Inputs {
 
     /// Loads only the pack and the overlays.
     pub(in crate::cli) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
-        rules_of(&self.parts(show)?, show)
+        self.rules_as_locked(&self.parts(show)?, show)
+    }
+
+    /// Whether a part of the inputs is read from standard input.
+    pub(in crate::cli) fn reads_a_stream(&self) -> bool {
+        let stream = Path::new("-");
+        self.scene.as_deref() == Some(stream)
+            || self.message.as_deref() == Some("-")
+            || self.flags().paths().iter().any(|path| path == stream)
+    }
+
+    /// The files and folders that the flags and the scene file name. Of a scene file that cannot be read, only itself.
+    pub(in crate::cli) fn files(&self, show: &mut Show<'_, '_>) -> Vec<PathBuf> {
+        let here = self.scene_here();
+        let mut all = self.flags().paths();
+        if let Some(scene) = self.scene.as_deref().or(here.as_deref()) {
+            all.push(if scene.is_dir() { scene.join(scene_file::NAME) } else { scene.to_owned() });
+            let (parts, _) = show.keeping(|show| scene_file::read(scene, show));
+            all.extend(parts.map(|parts| parts.paths()).unwrap_or_default());
+        }
+        all
+    }
+
+    /// The parts that flags alone name by a path.
+    fn flags(&self) -> Parts {
+        let mut parts = Parts {
+            pack: self.pack.as_deref().map(Start::typed),
+            overlays: self.overlay.iter().cloned().map(Overlay::Path).collect(),
+            character: self.character.clone(),
+            presets: self.preset.clone(),
+            chat: self.chat.clone(),
+            lorebooks: self.lorebook.clone(),
+            persona_file: self.persona_file.clone(),
+            ..Parts::default()
+        };
+        self.templated.over(&mut parts);
+        parts
     }
 
     /// The inputs of the scene file, with those of the flags over them.

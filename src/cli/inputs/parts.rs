@@ -65,3 +65,19 @@ pub(in crate::cli) struct Parts {
     /// Single paths; they override everything else.
     pub(in crate::cli) set: Vec<(String, Value)>,
 }
+
+impl Parts {
+    /// The files and folders that the parts name, but not those in which packs are searched by name.
+    pub(in crate::cli) fn paths(&self) -> Vec<PathBuf> {
+        let single = [&self.character, &self.chat, &self.persona_file, &self.data].into_iter().flatten();
+        let mut all: Vec<PathBuf> = single.chain(&self.presets).chain(&self.lorebooks).cloned().collect();
+        all.extend(self.overlays.iter().filter_map(|overlay| if let Overlay::Path(path) = overlay { Some(path.clone()) } else { None }));
+        if let Some(Start::Folder(folder)) = &self.pack {
+            all.push(folder.clone());
+        }
+        if let Some(Named::File(file)) = &self.template {
+            all.push(file.clone());
+        }
+        all
+    }
+}

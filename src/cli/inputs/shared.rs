@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::diag::{Code, Diagnostic};
+use crate::pack::files::is_schema;
 use crate::run::fetch;
 use crate::share::archive::{MAX_FILE, MAX_FILES};
 use crate::share::{self, Fault, Member, names};
@@ -67,7 +68,12 @@ pub(in crate::cli) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOu
                     let message = format!("`{}` has more than {MAX_FILES} files", folder.display());
                     return Err(Stop::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
                 }
-                files.push((path, bounded(&entry.path(), MAX_FILE)?));
+                let bytes = bounded(&entry.path(), MAX_FILE)?;
+                if is_schema(&path, &bytes) {
+                    leave("it is a schema for editors, which `tapster schema` writes");
+                } else {
+                    files.push((path, bytes));
+                }
             }
         }
     }

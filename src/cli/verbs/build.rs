@@ -4,10 +4,12 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, suggest};
-use crate::model::{Plan, Scene};
+use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 
-use crate::cli::inputs::Inputs;
+use crate::cli::inputs::previous::Previous;
+use crate::cli::inputs::turns::{Left, Turns};
+use crate::cli::inputs::{Inputs, lists};
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
@@ -24,21 +26,27 @@ use crate::cli::verbs::explain::cache;
   tapster build examples/hello --previous plan.json
   tapster build examples/hello --model claude-opus-4-6 --dialect anthropic
   tapster build examples/hello --dump draft:lore
+  tapster build examples/hello --dump list:injections
+  tapster build examples/hello --turns 3 --state chat.json --draws draws.txt --dump list:entries
   tapster build --template turn.json --data story.json --max-tokens 2000
   tapster build --template ID --task turn_generation --data - < story.json
   echo 'Hello?' | tapster build examples/hello --message -"))]
 pub(in crate::cli) struct Build {
     #[command(flatten)]
     inputs: Inputs,
-    /// Another link of the chain: `draft:<stage>` (the live blocks after that stage), `plan` or `payload`.
+    /// Another link of the chain: `draft:<stage>` (the live blocks after that stage), `list:<name>` (the items of any list
+    /// at the end of the build, such as `entries`, `injections` or `blocks`), `plan` or `payload`.
     #[arg(long, value_name = "LINK", default_value = "payload", value_parser = link)]
     dump: Link,
+    #[command(flatten)]
+    turns: Turns,
 }
 
 /// A link of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Link {
     Draft(String),
+    List(String),
     Plan,
     Payload,
 }
@@ -46,9 +54,10 @@ enum Link {
 fn link(text: &str) -> Result<Link, String> {
     match text.split_once(':') {
         Some(("draft", stage)) if !stage.is_empty() => Ok(Link::Draft(stage.to_owned())),
+        Some(("list", name)) if !name.is_empty() => Ok(Link::List(name.to_owned())),
         None if text == "plan" => Ok(Link::Plan),
         None if text == "payload" => Ok(Link::Payload),
-        _ => Err("write `draft:<stage>`, `plan` or `payload`".to_owned()),
+        _ => Err("write `draft:<stage>`, `list:<name>`, `plan` or `payload`".to_owned()),
     }
 }
 
@@ -56,21 +65,31 @@ impl Build {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         self.inputs.require_scene()?;
         let (rules, mut scene) = self.inputs.open(show)?;
+        if let Link::List(name) = &self.dump {
+            lists::known(&rules, name)?;
+        }
         scene.trace = matches!(self.dump, Link::Draft(_));
-        let mut plan = planned(&rules, &scene)?;
         let previous = self.inputs.previous(show)?;
-        if let Some(previous) = &previous {
-            plan.unchanged = previous.plan(&rules, &plan).map_err(|e| Stop::build(&e, &rules))?;
+        let all = self.turns.play(&rules, &scene, show, |scene, show| self.once(&rules, &scene, previous.as_ref(), show))?;
+        show.json(&self.turns.joined(all));
+        Ok(Exit::Done)
+    }
+
+    /// One build.
+    fn once(&self, rules: &Ruleset, scene: &Scene, previous: Option<&Previous>, show: &mut Show<'_, '_>) -> Result<Left, Stop> {
+        let (mut plan, outcome) = crate::assemble::built(rules, scene).map_err(|e| Stop::build(&e, rules))?;
+        if let Some(previous) = previous {
+            plan.unchanged = previous.plan(rules, &plan).map_err(|e| Stop::build(&e, rules))?;
         }
         show.warnings(&plan.warnings, rules.sources());
         waiting(&plan, show);
-        let json = match &self.dump {
+        let result = match &self.dump {
             Link::Payload => {
-                let dialect = dialect(&rules, &scene);
-                let emitted = crate::emit(&rules, &plan, &dialect).map_err(|e| Stop::build(&e, &rules))?;
+                let dialect = dialect(rules, scene);
+                let emitted = crate::emit(rules, &plan, &dialect).map_err(|e| Stop::build(&e, rules))?;
                 show.warnings(&emitted.warnings, rules.sources());
-                let of_payload = previous.as_ref().map(|p| p.payload(&rules, &plan, &dialect, &emitted.payload)).transpose();
-                let of_payload = of_payload.map_err(|e| Stop::build(&e, &rules))?.flatten();
+                let of_payload = previous.map(|p| p.payload(rules, &plan, &dialect, &emitted.payload)).transpose();
+                let of_payload = of_payload.map_err(|e| Stop::build(&e, rules))?.flatten();
                 if let Some(unchanged) = emitted.unchanged.or(of_payload) {
                     show.note(Diagnostic::new(Code::CacheUnchanged, cache::line(&unchanged)));
                 }
@@ -78,9 +97,9 @@ impl Build {
             }
             Link::Plan => serde_json::to_value(&plan).unwrap_or(Json::Null),
             Link::Draft(stage) => draft(&plan, stage)?,
+            Link::List(name) => outcome.list(name).iter().map(Value::to_json).collect(),
         };
-        show.json(&json);
-        Ok(Exit::Done)
+        Ok(Left { result, patch: plan.patch, draws: outcome.draws_left() })
     }
 }
 

@@ -5,6 +5,7 @@ mod audit;
 mod build;
 mod chat;
 mod check;
+mod completions;
 mod convert;
 mod diff;
 mod eval;
@@ -16,14 +17,16 @@ mod new;
 mod ops;
 mod options;
 mod packs;
+mod run;
 mod schema;
 mod serve;
 mod share;
 mod template;
 mod test;
 mod turn;
+mod watch;
 
-use clap::Subcommand;
+use clap::{Command, Subcommand};
 
 use super::output::Show;
 use super::stop::{Exit, Stop};
@@ -32,8 +35,12 @@ use super::stop::{Exit, Stop};
 pub(in crate::cli) enum Verb {
     /// Build a prompt: the payload, or another link of the chain.
     Build(build::Build),
+    /// Run programs of a pack, and show the lists and values that they leave behind.
+    Run(run::Run),
     /// Show where each block of a prompt came from, or which rules are in force.
     Explain(explain::Explain),
+    /// Build a prompt again whenever a file is saved, and show what has changed.
+    Watch(watch::Watch),
     /// Check a pack, an overlay or single rule files.
     Check(check::Check),
     /// Show what differs between two packs, overlays or scenes, and between their prompts.
@@ -89,14 +96,20 @@ pub(in crate::cli) enum Verb {
     Sign(share::keys::Sign),
     /// Make keys, and say whose signatures are trusted.
     Keys(share::keys::Keys),
+    /// Print completions for a shell.
+    Completions(completions::Completions),
+    /// Write the pages of the manual.
+    Man(completions::Manual),
 }
 
 impl Verb {
-    /// Runs the verb.
-    pub(in crate::cli) fn run(self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    /// Runs the verb. `command` is the declaration of the whole program.
+    pub(in crate::cli) fn run(self, command: Command, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         match self {
             Verb::Build(verb) => verb.run(show),
+            Verb::Run(verb) => verb.run(show),
             Verb::Explain(verb) => verb.run(show),
+            Verb::Watch(verb) => verb.run(show),
             Verb::Check(verb) => verb.run(show),
             Verb::Diff(verb) => verb.run(show),
             Verb::New(verb) => verb.run(show),
@@ -124,6 +137,8 @@ impl Verb {
             Verb::Index(verb) => verb.run(show),
             Verb::Sign(verb) => verb.run(show),
             Verb::Keys(verb) => verb.run(show),
+            Verb::Completions(verb) => verb.run(command, show),
+            Verb::Man(verb) => verb.run(command, show),
         }
     }
 }

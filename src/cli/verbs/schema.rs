@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::diag::{Code, suggest};
 use crate::pack::KINDS;
 use crate::pack::{Ruleset, Schemas, Start};
+use crate::share::schema as share;
 
 use crate::cli::inputs::files::write_file;
 use crate::cli::inputs::library::open;
@@ -23,9 +24,10 @@ use crate::cli::stop::Stop;
   tapster schema                          the kinds and what their files decide
   tapster schema lore > lore.v1.json      one schema
   tapster schema overlay --pack my-pack   with the pack's options, its own tables and its columns
+  tapster schema lock                     that of tapster.lock; `index` is that of an index of packs
   tapster schema --all schemas            all of them, for an editor")]
 pub(in crate::cli) struct Schema {
-    /// A kind, or `terms`: the terms that all kinds share.
+    /// A kind; `terms`: the terms that all kinds share; `lock` or `index`: the files of sharing packs.
     kind: Option<String>,
     /// A version of the schema; the newest by default.
     #[arg(long, value_name = "N", requires = "kind")]
@@ -58,7 +60,8 @@ impl Schema {
         };
         let version = self.version.or_else(|| schemas.newest(kind));
         let rules = self.rules(show)?;
-        let found = version.and_then(|v| schema_of(schemas, &format!("{kind}.v{v}.json"), rules.as_ref()));
+        let shared = share::get(&format!("{kind}.v{}.json", self.version.unwrap_or(1)));
+        let found = version.and_then(|v| schema_of(schemas, &format!("{kind}.v{v}.json"), rules.as_ref())).or(shared);
         match found {
             Some(schema) => show.json(&schema),
             None => return Err(unknown(kind, schemas)),
@@ -89,17 +92,26 @@ fn list(schemas: &Schemas, show: &mut Show<'_, '_>) {
 }
 
 fn write_all(folder: &std::path::Path, schemas: &Schemas, rules: Option<&Ruleset>, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        let message = format!("folder `{}` cannot be made: {error}", folder.display());
-        Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
-    })?;
+    std::fs::create_dir_all(folder).map_err(|error| unmade(folder, &error))?;
     for name in schemas.names() {
         let text = schema_of(schemas, name, rules).map(|s| serde_json::to_string_pretty(&s).unwrap_or_default()).unwrap_or_default();
         let path = folder.join(name);
         write_file(&path, format!("{text}\n"))?;
         show.result(&format!("{}\n", path.display()));
     }
+    let folder = folder.join("share");
+    std::fs::create_dir_all(&folder).map_err(|error| unmade(&folder, &error))?;
+    for (name, text) in share::FILES {
+        let path = folder.join(name);
+        write_file(&path, text)?;
+        show.result(&format!("{}\n", path.display()));
+    }
     Ok(Exit::Done)
+}
+
+fn unmade(folder: &std::path::Path, error: &std::io::Error) -> Stop {
+    let message = format!("folder `{}` cannot be made: {error}", folder.display());
+    Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
 }
 
 fn unknown(kind: &str, schemas: &Schemas) -> Stop {

@@ -31,7 +31,8 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
         }
         let given = text("rest");
         let rest = Rest { names: path(given.unwrap_or("")), in_place: given == Some(".") };
-        formats.push(Format { name: row.name.clone(), about, detect, root, maps: Vec::new(), makes, rest });
+        let kind = cell("detect").map(|f| kind_fields(&f.node)).unwrap_or_default();
+        formats.push(Format { name: row.name.clone(), about, detect, kind, root, maps: Vec::new(), makes, rest });
     }
     for row in rows("map") {
         cx.rule = format!("map {}", row.name);
@@ -81,6 +82,22 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
 /// The names of a path.
 fn path(text: &str) -> Names {
     text.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect()
+}
+
+/// The fields of the document that a condition compares with one text.
+fn kind_fields(detect: &Node) -> Vec<Names> {
+    let mut out = Vec::new();
+    let mut open = vec![detect];
+    while let Some(node) = open.pop() {
+        for (key, field) in node.as_table().into_iter().flatten() {
+            match key.as_ref() {
+                "any" | "all" => open.extend(field.node.as_list().unwrap_or(&[])),
+                _ if field.node.as_text().is_some() => out.push(path(key)),
+                _ => {}
+            }
+        }
+    }
+    out
 }
 
 /// The paths of the document that a value mentions, in the order written. Inside a query `@name` is an element's field

@@ -13,6 +13,7 @@ mod reports;
 pub(in crate::program) use compile::compile;
 pub use reports::{Fate, FieldReport};
 
+use crate::text::written::Shown as _;
 use std::sync::Arc;
 
 use crate::diag::short;
@@ -41,6 +42,8 @@ pub struct Format {
     /// The format that it makes: its documents are converted and do not become parts of a scene.
     pub makes: Option<Arc<str>>,
     detect: Option<Cond>,
+    /// The fields whose text `detect` asks for. They say of which kind the document is, which what a conversion makes is not.
+    kind: Vec<Names>,
     root: Option<Expr>,
     maps: Vec<Mapping>,
     rest: Rest,
@@ -52,6 +55,13 @@ struct Rest {
     names: Names,
     /// They stay where they are in the document.
     in_place: bool,
+}
+
+impl Rest {
+    /// Whether what no row reads has a place.
+    fn keeps(&self) -> bool {
+        self.in_place || !self.names.is_empty()
+    }
 }
 
 /// One row of `map`.
@@ -165,6 +175,9 @@ impl Format {
                 put(&mut out.scene, &map.to, value);
             }
         }
+        if self.makes.is_some() && !self.rest.keeps() {
+            read.extend(&self.kind);
+        }
         let rest = reports::rest(&root, &read, self, &mut out.fields);
         if self.rest.in_place {
             out.scene = std::mem::take(&mut out.scene).over(rest);
@@ -189,9 +202,9 @@ impl Format {
             return Value::Null;
         }
         let values = st.rules.row("code", code).and_then(|row| row.get("values").cloned()).unwrap_or_default();
-        let found = values.get(&raw.to_text()).cloned();
+        let found = values.get(&raw.shown()).cloned();
         if found.is_none() {
-            let word = short::word(&raw.to_text());
+            let word = short::word(&raw.shown());
             out.warnings.push(format!("`{}`: `{word}` is no value that `{code}` knows; the default is used", map.name));
         }
         found.unwrap_or_default()
@@ -201,9 +214,9 @@ impl Format {
 /// A warning about what is wrong with a document; `None` if there is nothing to report.
 fn told(what: &str, wrong: &Value) -> Option<String> {
     let words: Vec<Arc<str>> = match wrong {
-        Value::List(list) => list.iter().map(Value::to_text).collect(),
+        Value::List(list) => list.iter().map(Value::shown).collect(),
         _ if wrong.is_empty() => Vec::new(),
-        one => vec![one.to_text()],
+        one => vec![one.shown()],
     };
     (!words.is_empty()).then(|| format!("{what}: {}", short::listed(words.iter().map(AsRef::as_ref))))
 }
@@ -239,7 +252,7 @@ impl Mapping {
         let Some(key) = &self.key else { return Ok(Value::list(made)) };
         let (mut table, mut free) = (Map::default(), 0_usize);
         for (n, element) in made.into_iter().enumerate() {
-            let mut key = env.inner(Current::Value(&element, n)).eval(key)?.to_text();
+            let mut key = env.inner(Current::Value(&element, n)).eval(key)?.shown();
             // of two elements with one key, the second gets a number that is free
             while table.contains_key(&key) {
                 key = Arc::from(free.to_string());

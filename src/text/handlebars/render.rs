@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Arg, Block, Call, LIMITS, Node, Path};
 use crate::model::Value;
 use crate::text::truth::handlebars as truthy;
+use crate::text::written::Shown as _;
 use crate::text::{Limits, Mistake, work};
 
 /// The values of `@key` and similar names in an iteration of `each`.
@@ -107,11 +108,15 @@ impl<'r> Render<'r> {
             Value::Map(_) => self.out.push_str("[object Object]"),
             Value::List(list) => {
                 for (n, value) in list.iter().enumerate() {
+                    // a list may hold one text many times; the check of the length follows
+                    if self.out.len() > self.limits.output {
+                        return;
+                    }
                     self.out.push_str(if n == 0 { "" } else { "," });
-                    self.out.push_str(&value.to_text());
+                    self.out.push_str(&value.shown());
                 }
             }
-            other => self.out.push_str(&other.to_text()),
+            other => self.out.push_str(&other.shown()),
         }
     }
 
@@ -141,7 +146,7 @@ impl<'r> Render<'r> {
         match (&*call.path.name, &args[..]) {
             ("trim", _) if call.path.simple => Ok(Value::text("{{trim}}")),
             ("log", _) if call.path.simple => Ok(Value::Null),
-            ("lookup", [of, key]) if call.path.simple => Ok(if truthy(of) { property(of, &key.to_text()) } else { of.clone() }),
+            ("lookup", [of, key]) if call.path.simple => Ok(if truthy(of) { property(of, &key.shown()) } else { of.clone() }),
             (name, _) if call.path.helper => {
                 Err(Mistake::at(call.offset, format!("`{name}` is not used as a block, or does not have exactly one argument")))
             }

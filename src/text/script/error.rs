@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use rhai::{EvalAltResult, Position};
+use rhai::{Array, Dynamic, EvalAltResult, Map, Position};
 use rustc_hash::FxHashMap;
 
-use super::paid;
+use super::shown::View;
+use super::values::from_dynamic;
+use super::{paid, place};
 use super::written::Written;
 
 /// Why a script does not compile or stopped.
@@ -51,10 +53,14 @@ impl ScriptError {
 
     /// What the interpreter says about a run of the script in `file`.
     pub(super) fn ran(error: EvalAltResult, file: &Arc<str>, own: &Written, texts: &Texts) -> Self {
-        let (mut inner, at, found) = innermost(error, file);
+        let (mut inner, mut at, mut found) = innermost(error, file);
+        // the interpreter replaces the place of such an error by that of the outermost call
+        if let Some(last) = place::last().filter(|_| inner.is_system_exception()) {
+            (at, found) = (last.at, last.file.unwrap_or_else(|| file.clone()));
+        }
         inner.clear_position();
         let message = match inner {
-            EvalAltResult::ErrorRuntime(value, _) => value.to_string(),
+            EvalAltResult::ErrorRuntime(value, _) => thrown(value),
             EvalAltResult::ErrorTerminated(..) => paid::stopped(),
             EvalAltResult::ErrorDataRace(..) => {
                 paid::wait();
@@ -71,6 +77,24 @@ impl ScriptError {
             Some(written) => error.of(written),
             None => error,
         }
+    }
+}
+
+/// The most characters of a value that a script throws.
+const MOST_THROWN: usize = 2_000;
+
+/// A value that a script throws, as text. Tables and lists are written as JSON, as far as the script may read them.
+fn thrown(value: Dynamic) -> String {
+    if !(value.is::<View>() || value.is::<Map>() || value.is::<Array>()) {
+        return value.to_string();
+    }
+    let text = from_dynamic(value, 0, false).and_then(|value| match paid::reading(&value) {
+        Ok(()) => Ok(value.to_text().to_string()),
+        Err(_) => Err(crate::text::work::told()),
+    });
+    match text.unwrap_or_else(|message| message) {
+        text if text.chars().nth(MOST_THROWN).is_some() => text.chars().take(MOST_THROWN).chain(['…']).collect(),
+        text => text,
     }
 }
 

@@ -7,15 +7,18 @@ use std::sync::Arc;
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
 
 use super::ScriptLimits;
+use super::place::{self, Place};
 use super::shown::View;
 use super::written::{CAUGHT, COPY, MADE};
-use crate::model::Value;
-use crate::text::work;
+use crate::model::{Value, Written};
+use crate::text::{work, written};
 
 /// The work of one operation of the interpreter, in steps.
 const STEPS_PER_OPERATION: u64 = 8;
 /// The memory that one operation may take without a value that is copied: a number that is put into a list.
 const BYTES_PER_OPERATION: usize = 16;
+/// The work of a part of a value that is handed to a script, in steps.
+pub(super) const STEPS_PER_VALUE: u64 = 4;
 /// The bytes of an element of a list, or a field of a table.
 pub(super) const BYTES_PER_NODE: usize = 64;
 /// The deepest nesting of a value: the interpreter copies and drops values by recursion.
@@ -40,14 +43,14 @@ struct Given {
 }
 
 /// A call of a script, as long as its operations are counted.
-pub(super) struct Running(Option<u64>, Given);
+pub(super) struct Running(Option<u64>, Given, Place);
 
 impl Running {
     /// Begins to count, or counts on if a script calls a script.
     pub(super) fn begin(operations: u64) -> Self {
         let before = OPERATIONS.get();
         OPERATIONS.set(Some(before.map_or(operations, |left| left.min(operations))));
-        Self(before, GIVEN.take())
+        Self(before, GIVEN.take(), place::begin())
     }
 }
 
@@ -57,6 +60,7 @@ impl Drop for Running {
         let left = OPERATIONS.get();
         OPERATIONS.set(self.0.map(|before| before.min(left.unwrap_or(before))));
         GIVEN.set(std::mem::take(&mut self.1));
+        place::resume(std::mem::take(&mut self.2));
     }
 }
 
@@ -73,21 +77,34 @@ fn given() -> Result<Weight, work::Exceeded> {
         }
         let mut weight = Weight::default();
         for value in &given.values {
+            // it may be larger written out than anything that can be paid
+            written::read(value)?;
             weight.weigh(value);
         }
-        work::spend(weight.nodes() as u64)?;
         given.weight = Some(weight);
         Ok(weight)
     })
 }
 
+/// Pays for a value that is handed to a script as a whole: its memory is free again after the call.
+pub(super) fn handed(value: &Value) -> Result<(), work::Exceeded> {
+    match value {
+        Value::List(_) | Value::Map(_) => {
+            let Written { values, bytes } = written::read(value)?;
+            work::spend((values as u64).saturating_mul(STEPS_PER_VALUE))?;
+            work::hold(values.saturating_mul(BYTES_PER_NODE).saturating_add(bytes))
+        }
+        other => {
+            work::spend(STEPS_PER_VALUE)?;
+            other.as_str().map_or(Ok(()), |text| work::hold(text.len()))
+        }
+    }
+}
+
 /// Pays for a value that is read as a whole.
 pub(super) fn reading(value: &Value) -> Result<(), work::Exceeded> {
-    let mut weight = Weight::default();
-    weight.weigh(value);
-    work::spend(weight.nodes() as u64)?;
-    work::read(weight.text)?;
-    work::make(weight.nodes().saturating_mul(BYTES_PER_NODE).saturating_add(weight.text))
+    let Written { values, bytes } = written::read(value)?;
+    work::make(values.saturating_mul(BYTES_PER_NODE).saturating_add(bytes))
 }
 
 /// Why the interpreter was told to stop.
@@ -113,12 +130,14 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
     engine.register_raw_fn(COPY, [TypeId::of::<Dynamic>()], move |ctx, args| {
         free();
         let Some(value) = args.first() else { return Ok(Dynamic::UNIT) };
+        place::note(ctx.call_position(), ctx.call_source());
         pay(value, &limits, ctx.call_position())?;
         Ok((**value).clone().flatten())
     });
     engine.register_raw_fn(MADE, [TypeId::of::<Dynamic>()], move |ctx, args| {
         free();
         let Some(value) = args.first_mut() else { return Ok(Dynamic::UNIT) };
+        place::note(ctx.call_position(), ctx.call_source());
         pay(value, &limits, ctx.call_position())?;
         Ok(std::mem::take(*value).flatten())
     });

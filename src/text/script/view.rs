@@ -12,7 +12,7 @@ use super::shown::{Guard, View};
 use super::values::{from_dynamic, to_dynamic};
 use crate::model::rights::Rights;
 use crate::model::{Map, Value, value::MAX_DEPTH};
-use crate::text::work;
+use crate::text::{work, written};
 
 /// The most parts of a value that a script puts into a view.
 const MOST_PARTS: usize = 1_000_000;
@@ -23,6 +23,10 @@ type Outcome<T> = Result<T, Box<EvalAltResult>>;
 
 fn failed(message: impl Into<String>) -> Box<EvalAltResult> {
     EvalAltResult::ErrorRuntime(message.into().into(), Position::NONE).into()
+}
+
+fn in_place(key: &str) -> Box<EvalAltResult> {
+    failed(format!("`scene.{key}` cannot be changed in place; return `#{{ set: #{{ \"{key}\": … }} }}`"))
 }
 
 fn spent(paid: Result<(), work::Exceeded>) -> Outcome<()> {
@@ -111,6 +115,15 @@ impl View {
     }
 
     fn set(&mut self, key: &str, value: Dynamic) -> Outcome<()> {
+        if let Some(view) = value.read_lock::<Self>() {
+            // the interpreter hands back a table on which a method was called: this neither reads nor changes it
+            if self.fields().get(key).is_some_and(|old| old.is_same(&view.value)) {
+                return Ok(());
+            }
+            if self.scene {
+                return Err(in_place(key));
+            }
+        }
         // what is handed back to a field that the script has only read is not changed
         let new = from_dynamic(value, 0, false).map_err(failed)?;
         let parts = new.nodes_within(MAX_DEPTH - 1, MOST_PARTS).ok_or_else(|| failed("a value is too large or nested too deeply"))?;
@@ -120,7 +133,7 @@ impl View {
             return Ok(());
         }
         if self.scene {
-            return Err(failed(format!("`scene.{key}` cannot be changed in place; return `#{{ set: #{{ \"{key}\": … }} }}`")));
+            return Err(in_place(key));
         }
         if let Some(guard) = self.guard.as_ref().filter(|guard| guard.item) {
             guard.rights.write(&format!("{}.{key}", guard.path)).map_err(failed)?;
@@ -158,10 +171,17 @@ impl View {
     fn text(&self) -> Outcome<String> {
         self.whole().map_err(failed)?;
         spent(paid::reading(&self.value))?;
-        Ok(self.value.to_json().to_string())
+        Ok(self.value.to_text().to_string())
+    }
+
+    /// The number of fields, which tells of them all.
+    fn len(&self) -> Outcome<i64> {
+        self.whole().map_err(failed)?;
+        Ok(i64::try_from(self.fields().len()).unwrap_or(i64::MAX))
     }
 
     fn keys(&self) -> Outcome<Vec<Arc<str>>> {
+        self.whole().map_err(failed)?;
         spent(work::make(self.fields().len().saturating_mul(paid::BYTES_PER_NODE)))?;
         let mut keys: Vec<Arc<str>> = self.fields().keys().cloned().collect();
         // as those of the tables of the language
@@ -205,14 +225,18 @@ pub(super) fn register(engine: &mut Engine) {
         let count = view.at(&path)?.map_or(0, |(value, _)| value.elements().len());
         Ok(i64::try_from(count).unwrap_or(i64::MAX))
     });
-    engine.register_fn("len", |view: &mut View| i64::try_from(view.fields().len()).unwrap_or(i64::MAX));
-    engine.register_fn("is_empty", |view: &mut View| view.fields().is_empty());
+    engine.register_fn("len", |view: &mut View| view.len());
+    engine.register_fn("is_empty", |view: &mut View| view.len().map(|fields| fields == 0));
     engine.register_fn("keys", |view: &mut View| -> Outcome<Array> {
         Ok(view.keys()?.iter().map(|key| Dynamic::from(ImmutableString::from(&**key))).collect())
     });
     engine.register_fn("values", |view: &mut View| -> Outcome<Array> { view.keys()?.iter().map(|key| view.get(key)).collect() });
     engine.register_fn("to_map", |view: &mut View| view.table());
     engine.register_fn("to_json", |view: &mut View| view.text());
+    // the interpreter's own function knows no views
+    engine.register_fn("to_json", |table: &mut rhai::Map| -> Outcome<String> {
+        Ok(Value::map(fields_of(Dynamic::from_map(table.clone()))?).to_json().to_string())
+    });
     engine.register_fn("to_string", |view: &mut View| view.text());
     engine.register_fn("to_debug", |view: &mut View| view.text());
     for name in ["mixin", "+="] {
@@ -233,8 +257,7 @@ pub(super) fn register(engine: &mut Engine) {
 fn register_equality(engine: &mut Engine) {
     fn equal(a: Dynamic, b: Dynamic) -> Outcome<bool> {
         let (a, b) = (from_dynamic(a, 0, false).map_err(failed)?, from_dynamic(b, 0, false).map_err(failed)?);
-        spent(paid::reading(&a).and_then(|()| paid::reading(&b)))?;
-        Ok(a == b)
+        written::same(&a, &b).map_err(|_| paid::terminated(Position::NONE))
     }
     engine.register_fn("==", |a: View, b: View| equal(Dynamic::from(a), Dynamic::from(b)));
     engine.register_fn("==", |a: View, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)));

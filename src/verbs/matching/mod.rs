@@ -118,12 +118,14 @@ struct Matcher {
     texts: Texts,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum How {
     Plain,
     Word,
     Regex,
     Any,
+    /// As the function of a script says.
+    Function(Arc<str>),
 }
 
 /// Which texts a key is searched in.
@@ -156,6 +158,8 @@ enum Ready {
 enum Sought {
     Pattern(crate::text::pattern::Pattern),
     Key(Key),
+    /// What a function of a script finds, which is given the key and a text.
+    Function(Arc<str>, Arc<str>),
 }
 
 /// An item's keys, ready to be looked up.
@@ -434,14 +438,23 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matche
         let help = "write `case = true` if upper and lower case differ, or a reference such as `\"$lore.case\"`";
         cx.fail(Code::TermType, case.span, format!("`case` is true or false, not {}", case.kind()), Some(help.into()));
     }
+    let function = node("script").map(|own| {
+        let function = cx.literal(own, "a function's name");
+        cx.function(&function, own.span, ("key, text", 2));
+        for key in ["how", "case", "edge", "bad"] {
+            super::misuse::refuse(cx, fields, key, &format!("`{key}` beside `script`, which decides alone"), "take one of them out");
+        }
+        function
+    });
     Matcher {
         when: node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene))),
         filter: filter(cx, node("where"), scope),
         keys: node("keys").map(|n| cx.test(n, None)),
-        how: match word("how") {
-            Some("regex") => How::Regex,
-            Some("word") => How::Word,
-            Some("any") => How::Any,
+        how: match (function, word("how")) {
+            (Some(function), _) => How::Function(function),
+            (None, Some("regex")) => How::Regex,
+            (None, Some("word")) => How::Word,
+            (None, Some("any")) => How::Any,
             _ => How::Plain,
         },
         case: sealed(cx, node("case"), scope),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by failing")]
 
+pub(crate) mod attempts;
 mod chats;
 mod dialects;
 mod doubling;
@@ -12,6 +13,7 @@ mod lore;
 mod patterns;
 mod presets;
 mod scripts;
+mod sharing;
 mod wire;
 mod work;
 

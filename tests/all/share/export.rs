@@ -54,3 +54,15 @@ fn what_was_changed_is_in_the_file() {
     let lost = fields.as_array().unwrap().iter().any(|f| f["fate"] == "dropped" && f["field"].as_str().unwrap().contains("names"));
     assert!(lost, "what cannot be said there is told: {fields}");
 }
+
+#[test]
+fn a_changed_number_counts_and_an_unchanged_one_keeps_its_spelling() {
+    let card = json!({ "spec": "chara_card_v2", "data": { "name": "Ines", "extensions": { "talkativeness": "0.5" } } });
+    let mut changed = imported(&card);
+    for (number, expected) in [(json!(0.5), json!("0.5")), (json!(0.9), json!(0.9))] {
+        changed["scene"]["card"]["talkativeness"] = number;
+        let made = convert_document(&SILLYTAVERN, None, &changed).unwrap();
+        assert_eq!(made.scene.to_json()["data"]["extensions"]["talkativeness"], expected);
+        assert!(!made.fields.iter().any(|field| field.field == "format"), "the kind of the file is no loss: {:?}", made.fields);
+    }
+}

@@ -1,5 +1,7 @@
 //! `tapster check`: reports every mistake of packs, overlays, single rule files and scenes in one run.
 
+mod cases;
+mod fix;
 pub(in crate::cli) mod scene;
 
 use std::path::Path;
@@ -7,7 +9,8 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use crate::diag::{Code, Diagnostic, Node, Report, SourceId, Sources, render, suggest};
+use crate::diag::certain::recorded;
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, render, suggest};
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::{Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_cases, load_file, load_read};
 use crate::template::KIND;
@@ -15,6 +18,7 @@ use crate::template::KIND;
 use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::inputs::foreign;
 use crate::cli::inputs::library::{beside_scene, shelf};
+use crate::cli::inputs::locked;
 use crate::cli::inputs::templated::{name_of, pack_around, pack_of};
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
@@ -25,18 +29,26 @@ use crate::cli::stop::only_missing;
 ///
 /// A scene is built, and what the build warns of is reported too. A single file is checked with the pack that contains it; an overlay over the pack that it extends, or over `--pack`;
 /// a template with the pack that has its task. If no pack is known, names that a pack may define are not checked.
+/// Several files with `--pack` are laid over it in the order given, as `build` does with overlays, and checked together.
+///
+/// `--fix` makes the changes that are certain: a key or name with a slip for which there is one known name, an old version
+/// number, a byte order mark. Everything else in the files stays as it is.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster check rules/base
   tapster check base my-pack
   tapster check rules/base/lore.toml
   tapster check tweak.toml --pack base
+  tapster check one.toml two.toml --pack base    both, one over the other
+  tapster check my-pack --fix                    with the changes that are certain
+  tapster check my-pack --fix --dry-run          what would be changed
   tapster check turn.json                        a template, against the sources of its task
   tapster check examples/hello                   a scene, with its pack and all files that it names
   tapster check - --pack base < tweak.toml       a rule file from standard input
   tapster check --explain name.unknown           what a code means
   tapster check my-pack --error-format plain     one line a mistake, for editors
-  tapster check my-pack --format json            counts and mistakes as JSON")]
+  tapster check my-pack --format json            counts and mistakes as JSON
+  tapster check my-pack --error-format sarif 2> check.sarif")]
 pub(in crate::cli) struct Check {
     /// A pack's folder or name, a rule file, a scene (`scene.toml` or its folder), or `-`: a rule file from standard
     /// input.
@@ -48,6 +60,15 @@ pub(in crate::cli) struct Check {
     /// Merge the named files over this pack: a folder or a name.
     #[arg(long, visible_alias = "against", value_name = "PACK")]
     pack: Option<String>,
+    /// Make the changes that are certain, show them, and check again. Only files below the given paths are written.
+    #[arg(long, conflicts_with = "explain")]
+    fix: bool,
+    /// Show the changes of `--fix`, and write nothing.
+    #[arg(long, requires = "fix")]
+    dry_run: bool,
+    /// Refuse packs that are not what the `tapster.lock` of their folder says.
+    #[arg(long)]
+    locked: bool,
 }
 
 /// The result of checking one path.
@@ -61,20 +82,28 @@ impl Check {
         if let Some(code) = &self.explain {
             return explain(code, show);
         }
-        let mut found: Vec<Found> = Vec::new();
-        for path in &self.paths {
-            found.extend(self.path(path, show)?);
-        }
+        let (found, fixed) = if self.fix { self.fixed(show)? } else { (self.all(show)?, None) };
         let counts = |f: &Found| f.report.counts();
         let (errors, warnings) = found.iter().map(counts).fold((0, 0), |(e, w), (de, dw)| (e + de, w + dw));
         if show.is_json() {
             let all: Vec<_> =
                 found.iter().flat_map(|f| render::json(&f.report, &f.sources).as_array().cloned().unwrap_or_default()).collect();
-            show.json(&json!({ "ok": errors == 0, "errors": errors, "warnings": warnings, "diagnostics": all }));
-        } else {
+            let mut result = json!({ "ok": errors == 0, "errors": errors, "warnings": warnings, "diagnostics": all });
+            if let (Some(fixed), Some(result)) = (&fixed, result.as_object_mut()) {
+                result.insert("fixed".to_owned(), fixed.json());
+                result.insert("dry_run".to_owned(), self.dry_run.into());
+            }
+            show.json(&result);
+        } else if let Some(fixed) = &fixed {
+            let text = fixed.text(show.paints_results(), self.dry_run);
+            show.result(&text);
+        }
+        if !show.is_json() || show.gathers() {
             for f in &found {
                 show.report(&f.report, &f.sources);
             }
+        }
+        if !show.is_json() {
             show.result(&format!("{}, {}\n", counted(errors, "error"), counted(warnings, "warning")));
         }
         let missing = found.iter().any(|f| only_missing(&f.report));
@@ -87,16 +116,73 @@ impl Check {
         })
     }
 
+    /// Checks all paths. Diagnostics with a certain remedy have it.
+    fn all(&self, show: &mut Show<'_, '_>) -> Result<Vec<Found>, Stop> {
+        let (found, seen) = recorded(|| {
+            let mut found: Vec<Found> = Vec::new();
+            let laid = self.laid(show)?;
+            for path in &self.paths {
+                if !laid.contains(&path) {
+                    found.extend(self.path(path, show)?);
+                } else if laid.first() == Some(&path) {
+                    found.push(self.together(&laid, show)?);
+                }
+            }
+            Ok(found)
+        });
+        let mut found = found?;
+        for f in &mut found {
+            fix::fill(&mut f.report, &f.sources, &seen);
+        }
+        Ok(found)
+    }
+
+    /// The files that are laid over the pack together: all rule files, if there are several.
+    fn laid(&self, show: &mut Show<'_, '_>) -> Result<Vec<&String>, Stop> {
+        let mut laid = Vec::new();
+        for path in self.paths.iter().filter(|_| self.pack.is_some()) {
+            let file = Path::new(path);
+            let is_rules = path == "-"
+                || !is_folder(file)
+                    && is_rule_file(file)
+                    && scene::of(file, false).is_none()
+                    && foreign::of(file, "a rule file", show).is_none()
+                    // what cannot be read is reported with the others
+                    && load_file(file, Schemas::shipped()).0.is_none_or(|doc| !matches!(&*doc.kind, "pack" | "case"));
+            if is_rules && !laid.contains(&path) {
+                laid.push(path);
+            }
+        }
+        Ok(if laid.len() > 1 { laid } else { Vec::new() })
+    }
+
+    /// Lays files over the pack in their order.
+    fn together(&self, files: &[&String], show: &mut Show<'_, '_>) -> Result<Found, Stop> {
+        let mut overlays = Vec::new();
+        let near = show.near.len();
+        for path in files {
+            let file = Path::new(path);
+            overlays.push(if path.as_str() == "-" {
+                Overlay::File(typed(file, show)?)
+            } else {
+                show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
+                Overlay::Path(file.to_owned())
+            });
+        }
+        let found = compiled(&Start::typed(self.pack.as_deref().unwrap_or_default()), &overlays, &shelf(show), self.locked);
+        show.near.truncate(near);
+        Ok(found)
+    }
+
     /// Checks a rule file, a scene, or a pack with the rule tests in its `cases/`.
     fn path(&self, path: &str, show: &mut Show<'_, '_>) -> Result<Vec<Found>, Stop> {
         let file = Path::new(path);
         let (folder, near) = (is_folder(file), show.near.len());
         let found = if path == "-" {
-            let bytes = bytes_of(file, show)?;
-            let read = RuleFile { name: shown(file), path_in_pack: name_of(file, &bytes), bytes };
+            let read = typed(file, show)?;
             vec![self.file(file, &Overlay::File(read), show)]
         } else if let Some(scene) = scene::of(file, folder) {
-            scene::check(&scene, show)
+            scene::check(&scene, self.locked, show)
         } else if !folder && let Some(said) = foreign::of(file, "a rule file", show) {
             vec![Found { report: Report::from(said), sources: Sources::default() }]
         } else if !folder && is_rule_file(file) {
@@ -107,7 +193,7 @@ impl Check {
             show.near.extend(Some(file).filter(|_| folder && is_pack(file)).and_then(parent));
             let library = shelf(show);
             let (report, sources) = load_cases(&start, &library, Schemas::shipped());
-            vec![compiled(&start, &[], &library), Found { report, sources }]
+            vec![compiled(&start, &[], &library, self.locked), Found { report, sources }]
         };
         show.near.truncate(near);
         Ok(found)
@@ -136,29 +222,32 @@ impl Check {
             Overlay::File(file) => load_read(file, Schemas::shipped()),
         };
         let mut alone = Found { report, sources };
-        // nothing more can be checked in a file that cannot be read; manifests and rule tests have no rows
-        let Some(doc) = doc.filter(|d| !matches!(&*d.kind, "pack" | "case")) else { return alone };
+        if doc.as_ref().is_some_and(|doc| &*doc.kind == "case") {
+            return cases::check(path, file, alone);
+        }
+        // nothing more can be checked in a file that cannot be read; a manifest has no rows
+        let Some(doc) = doc.filter(|d| &*d.kind != "pack") else { return alone };
         let extends = doc.root.get("extends").and_then(Node::as_text).filter(|_| &*doc.kind == "overlay");
         let (below, bottom) = self.below(extends);
         if !below.is_empty()
             && let Some(pack) = self.pack.as_deref().or(bottom.as_deref())
         {
-            let found = compiled(&Start::typed(pack), &[below, vec![file.clone()]].concat(), library);
+            let found = compiled(&Start::typed(pack), &[below, vec![file.clone()]].concat(), library, self.locked);
             return found.of_file(path).unwrap_or(alone);
         }
         let overlay = [file.clone()];
         if let Some(pack) = self.pack.as_deref().or(extends) {
-            return compiled(&Start::typed(pack), &overlay, library);
+            return compiled(&Start::typed(pack), &overlay, library, self.locked);
         }
         if path != Path::new("-")
             && let Some(folder) = pack_around(path)
-            && let Some(found) = compiled(&Start::Folder(folder), &[], library).of_file(path)
+            && let Some(found) = compiled(&Start::Folder(folder), &[], library, self.locked).of_file(path)
         {
             return found;
         }
         if let Some(task) = doc.root.get("task").filter(|task| &*doc.kind == KIND && task.as_text().is_some()) {
             return match pack_of(task.as_text(), library) {
-                Ok(start) => compiled(&start, &overlay, library).of_file(path).unwrap_or(alone),
+                Ok(start) => compiled(&start, &overlay, library, self.locked).of_file(path).unwrap_or(alone),
                 Err(_) if alone.report.has_errors() => alone,
                 Err(complaint) => {
                     let message = format!("{}: the template's sources are not checked", complaint.message);
@@ -170,7 +259,7 @@ impl Check {
             };
         }
         // it is compiled without a pack, so missing names are not reported
-        let mut found = compiled(&Start::Name(String::from("nothing")), &overlay, &Nothing).of_file(path).unwrap_or(alone);
+        let mut found = compiled(&Start::Name(String::from("nothing")), &overlay, &Nothing, self.locked).of_file(path).unwrap_or(alone);
         found.report.retain(|d| d.missing.is_none());
         found
     }
@@ -186,6 +275,12 @@ fn overlay_at(path: &str) -> Option<(String, Option<String>, Overlay)> {
     let text = |key: &str| doc.root.get(key).and_then(Node::as_text).map(str::to_owned);
     let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     Some((text("name").or_else(stem)?, text("extends"), Overlay::Path(file.to_owned())))
+}
+
+/// The rule file that standard input holds.
+fn typed(file: &Path, show: &mut Show<'_, '_>) -> Result<RuleFile, Stop> {
+    let bytes = bytes_of(file, show)?;
+    Ok(RuleFile { name: shown(file), path_in_pack: name_of(file, &bytes), bytes })
 }
 
 fn is_rule_file(file: &Path) -> bool {
@@ -207,7 +302,7 @@ fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         return Ok(Exit::Done);
     }
     show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
-    if code.severity() == crate::diag::Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
+    if code.severity() == Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
         show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
     }
     Ok(Exit::Done)
@@ -249,12 +344,15 @@ fn is_same(a: &Path, b: &Path) -> bool {
         || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
-/// Loads, merges and compiles, and returns all diagnostics.
-fn compiled(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Found {
+/// Loads, merges and compiles, and returns all diagnostics; with `locked`, also those about packs that are not as locked.
+fn compiled(start: &Start, overlays: &[Overlay], library: &dyn Library, locked: bool) -> Found {
     match Ruleset::load(start, overlays, library) {
         Ok(rules) => {
             let mut report = rules.warnings().clone();
             report.extend(rules.suspicions());
+            if locked {
+                report.extend(locked::complaints(rules.pack(), start));
+            }
             Found { report, sources: rules.pack().sources.clone() }
         }
         Err(rejected) => Found { report: rejected.report, sources: rejected.sources },

@@ -39,16 +39,16 @@ fn is_scene(path: &Path) -> bool {
 }
 
 /// Builds a scene and returns what was told about it.
-pub(super) fn check(path: &Path, show: &mut Show<'_, '_>) -> Vec<Found> {
-    let (result, mut kept) = show.keeping(|show| built(path, show));
+pub(super) fn check(path: &Path, locked: bool, show: &mut Show<'_, '_>) -> Vec<Found> {
+    let (result, mut kept) = show.keeping(|show| built(path, locked, show));
     if let Err(stop) = result {
         kept.push((stop.report, stop.sources));
     }
     Found::kept(kept)
 }
 
-fn built(path: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
-    let inputs = Inputs::of_scene(path);
+fn built(path: &Path, locked: bool, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    let inputs = Inputs::of_scene(path).locked(locked);
     let (rules, scene) = inputs.open(show)?;
     let plan = planned(&rules, &scene)?;
     show.warnings(&plan.warnings, rules.sources());

@@ -1,90 +1,91 @@
 //! Rule tests on both sides: what comes out of each case, whether or not it is what the case expects.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::diag::Code;
-use crate::model::Scene;
-use crate::pack::{Overlay, RuleFile, Ruleset};
+use crate::pack::Ruleset;
+use crate::testing::CaseFile;
+use crate::testing::case::{Action, Case, Turn, json_of};
+use crate::testing::files::{in_folder, is_case_file, read_path};
+use crate::testing::play::{Failed, Played};
+use crate::testing::turns::turns;
 
 use super::rules::{RowChange, RuleDiff};
-use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::library::beside_scene;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
+use crate::cli::verbs::test::scene;
 
-/// A file of cases: their rows as an overlay, and the cases.
-pub(super) struct CaseFile {
-    pub(super) overlay: Overlay,
-    pub(super) cases: Vec<Json>,
-}
-
-/// The case files that a path names: itself, or those of a folder, sorted.
-pub(super) fn files(path: &Path) -> Result<Vec<std::path::PathBuf>, Stop> {
+/// The case files that a path names: itself, or those of a folder and its subfolders, sorted.
+pub(super) fn files(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
+        return vec![path.to_owned()];
     }
-    let unreadable = |error: std::io::Error| {
-        Stop::could_not(Code::FileMissing, format!("`{}` cannot be read: {error}", shown(path)), "check the path and its permissions")
-    };
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(unreadable)?.take(crate::pack::files::MAX_FILES) {
-        found.push(entry.map_err(unreadable)?.path());
-    }
-    found.retain(|file| file.is_file() && file.extension().is_some_and(|e| e == "toml"));
-    found.sort();
-    Ok(found)
+    in_folder(path).into_iter().filter(|path| is_case_file(path)).collect()
 }
 
-/// Reads a case file.
+/// Reads a case file. Packs that lie beside it are found by their names.
 pub(super) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<CaseFile, Stop> {
-    let name = shown(path);
-    let bytes = bytes_of(path, show)?;
-    let no = |message: String| Stop::new(Exit::No, crate::diag::Diagnostic::error(Code::SyntaxToml, message));
-    let text = String::from_utf8(bytes).map_err(|_| no(format!("`{name}` is not valid UTF-8")))?;
-    let mut file: Map<String, Json> = toml::from_str(&text).map_err(|error| no(format!("`{name}` is not TOML: {}", error.message())))?;
-    let cases = match file.remove("case") {
-        Some(Json::Array(cases)) => cases,
-        _ => return Err(no(format!("`{name}` has no `[[case]]`"))),
-    };
-    file.remove("pack");
-    file.insert("kind".to_owned(), "overlay".into());
-    file.insert("version".to_owned(), 1.into());
-    let bytes = Json::Object(file).to_string().into_bytes();
-    Ok(CaseFile { overlay: Overlay::File(RuleFile { name, path_in_pack: "cases.json".to_owned(), bytes }), cases })
+    show.near.extend(path.parent().map(beside_scene).into_iter().flatten());
+    read_path(path).map_err(|wrong| Stop::report(Exit::No, wrong.report, wrong.sources))
 }
 
-/// What comes out of a case: lists, values, codes of warnings, or the error.
-pub(super) fn outcome(rules: &Ruleset, case: &Json) -> Json {
-    let table = |value: Option<&Json>| value.and_then(Json::as_object).cloned().unwrap_or_default();
-    let mut scene = Scene::new(&Json::Object(table(case.get("scene"))));
-    scene.draws = Some(case.get("draws").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_f64).collect());
-    let given = table(case.get("lists"));
-    let lists: Vec<(&str, Json)> = given.iter().map(|(name, rows)| (name.as_str(), rows.clone())).collect();
-    let name = case.get("run").and_then(Json::as_str).unwrap_or("");
-    let out = match crate::run(rules, name, &scene, &lists) {
-        Ok(out) => out,
-        Err(error) => return json!({ "error": format!("{}: {error}", error.kind()) }),
-    };
-    let expect = case.get("expect").cloned().unwrap_or_default();
-    let wanted = table(expect.get("lists"));
-    let program = rules.programs().find(name).or_else(|| rules.programs().find(name.rsplit_once('/')?.0));
-    let own = program.and_then(|id| rules.programs().list.get(id)).and_then(|p| rules.programs().rules.lists.get(p.list));
-    let mut names: Vec<&str> = given.keys().chain(wanted.keys()).map(String::as_str).chain(own.map(|list| &*list.name)).collect();
-    names.sort_unstable();
-    names.dedup();
-    let rows = |name: &str| Json::Array(out.list(name).iter().map(crate::model::Value::to_json).collect());
-    let lists: Map<String, Json> = names.into_iter().map(|name| (name.to_owned(), rows(name))).collect();
-    let set: Map<String, Json> = table(expect.get("set")).keys().map(|path| (path.clone(), out.get(path).to_json())).collect();
-    let warnings: Vec<Json> = out.warnings().iter().map(|w| Json::from(w.code.as_str())).collect();
-    json!({ "lists": lists, "set": set, "warnings": warnings })
+/// What comes out of a case; of several turns, what comes out of each.
+pub(super) fn outcome(rules: &Ruleset, case: &Case, file: &CaseFile) -> Json {
+    let mut all = Vec::new();
+    let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| scene(path, now, rules);
+    turns(case, &file.base, rules, &scenes, |_| false, |turn, played| {
+        all.push(of_turn(rules, case, turn, played));
+        true
+    });
+    if all.len() == 1 { all.pop().unwrap_or_default() } else { json!({ "turns": all }) }
 }
 
-/// The rules of the program or pass that a case runs that differ.
-pub(super) fn rules(case: &Json, diff: &RuleDiff) -> Vec<String> {
-    let run = case.get("run").and_then(Json::as_str).unwrap_or("");
-    let below = format!("{run}/");
-    let of_run = |row: &&RowChange| row.table == "pass" && (row.name == run || row.name.starts_with(&below));
+/// Lists, values, codes of warnings and whatever else a turn makes, or the error.
+fn of_turn(rules: &Ruleset, case: &Case, turn: &Turn, played: Result<Played, Failed>) -> Json {
+    let played = match played {
+        Ok(played) => played,
+        Err(Failed::Rules(error)) => return json!({ "error": format!("{}: {error}", error.kind()) }),
+        Err(Failed::Given(message)) => return json!({ "error": message }),
+    };
+    let expect = turn.expect.as_ref().map(json_of).unwrap_or_default();
+    let named = |key: &str| expect.get(key).and_then(Json::as_object).into_iter().flat_map(Map::keys).map(String::as_str);
+    let programs = &rules.programs().list;
+    let ran = |name: &str| programs.iter().find(|p| *p.name == *name).or_else(|| programs.iter().find(|p| *p.name == *program_of(name)));
+    let own = |name: &String| Some(&*rules.programs().rules.lists.get(ran(name)?.list)?.name);
+    let runs: &[String] = if let Action::Run(names) = &turn.action { names } else { &[] };
+    let built = matches!(turn.action, Action::Build | Action::Payload(_)).then_some("blocks");
+    let given = turn.given.lists.iter().map(|(name, _)| name.as_str());
+    let shown = case.show.iter().map(|(name, _)| name.as_str());
+    let mut lists: Vec<&str> = given.chain(named("lists")).chain(shown).chain(runs.iter().filter_map(own)).chain(built).collect();
+    lists.sort_unstable();
+    lists.dedup();
+    let lists: Map<String, Json> = lists.into_iter().filter_map(|name| Some((name.to_owned(), played.list(name)?))).collect();
+    let value = |path: &str| played.outcome.as_ref().map(|outcome| outcome.get(path).to_json()).unwrap_or_default();
+    let set: Map<String, Json> = named("set").map(|path| (path.to_owned(), value(path))).collect();
+    let warnings: Vec<&str> = played.warnings.iter().map(|w| w.code.as_str()).collect();
+    let mut out = json!({ "lists": lists, "set": set, "warnings": warnings });
+    for key in ["payload", "texts", "imported"] {
+        let made = played.value(key);
+        if let Some(table) = out.as_object_mut().filter(|_| !made.is_null()) {
+            table.insert(key.to_owned(), made);
+        }
+    }
+    out
+}
+
+/// The program of a pass: `lore` of `lore/scan`.
+fn program_of(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(program, _)| program)
+}
+
+/// The rules of the programs or passes that a case runs that differ.
+pub(super) fn rules(case: &Case, diff: &RuleDiff) -> Vec<String> {
+    let runs = |row: &RowChange| {
+        let of_run = |run: &String| row.name == *run || row.name.strip_prefix(run).is_some_and(|rest| rest.starts_with('/'));
+        case.turns.iter().any(|turn| if let Action::Run(names) = &turn.action { names.iter().any(of_run) } else { false })
+    };
     let told = |row: &RowChange| format!("pass {}, which is {} ({})", row.name, row.what.word(), super::rules::places(row));
-    diff.rows.iter().filter(of_run).map(told).collect()
+    diff.rows.iter().filter(|row| row.table == "pass" && runs(row)).map(told).collect()
 }

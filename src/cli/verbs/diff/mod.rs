@@ -7,7 +7,7 @@ pub(in crate::cli) mod prompts;
 pub(in crate::cli) mod rules;
 mod sides;
 mod steps;
-mod texts;
+pub(in crate::cli) mod texts;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, Diagnostic, Report, render};
-use crate::pack::Ruleset;
+use crate::diag::{Code, Diagnostic, Report, Sources, render};
+use crate::pack::{Overlay, Ruleset};
 
 use crate::cli::inputs::Inputs;
 use crate::cli::inputs::parts::Parts;
@@ -93,18 +93,23 @@ impl What {
 
 /// Diagnostics that have been shown: both sides mostly give the same.
 #[derive(Default)]
-struct Told(HashSet<String>);
+pub(in crate::cli) struct Told(HashSet<String>);
 
 impl Told {
     /// Runs something and shows what it tells for the first time.
     fn once<T>(&mut self, show: &mut Show<'_, '_>, run: impl FnOnce(&mut Show<'_, '_>) -> T) -> T {
         let (result, kept) = show.keeping(run);
+        self.anew(kept, show);
+        result
+    }
+
+    /// Shows diagnostics that were kept, if they have not been shown before.
+    pub(in crate::cli) fn anew(&mut self, kept: Vec<(Report, Sources)>, show: &mut Show<'_, '_>) {
         for (report, sources) in kept {
             let mut is_new = |d: &Diagnostic| self.0.insert(render::plain(&Report::from(d.clone()), &sources));
             let new: Report = report.items().iter().filter(|d| is_new(d)).cloned().collect();
             show.report(&new, &sources);
         }
-        result
     }
 }
 
@@ -220,26 +225,31 @@ impl Comparison<'_> {
 
     /// Runs the rule tests of a file or folder with the rules of both sides.
     fn cases(&mut self, path: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
-        for file in cases::files(path)? {
-            let read = cases::read(&file, show)?;
-            let open = |side: &Side, told: &mut Told, show: &mut Show<'_, '_>| {
-                let mut parts = side.over(Parts::default(), &[]);
-                parts.overlays.push(read.overlay.clone());
-                told.once(show, |show| rules_of(&parts, show))
+        for path in cases::files(path) {
+            let near = show.near.len();
+            let file = cases::read(&path, show)?;
+            let mut open = |over: Vec<Overlay>, show: &mut Show<'_, '_>| -> Result<[Ruleset; 2], Stop> {
+                let mut one = |side: &Side| {
+                    let mut parts = side.over(Parts::default(), &[]);
+                    parts.overlays.extend(file.overlays.iter().cloned().chain(over.iter().cloned()));
+                    self.told.once(show, |show| rules_of(&parts, show))
+                };
+                Ok([one(self.a)?, one(self.b)?])
             };
-            let (a, b) = (open(self.a, &mut self.told, show)?, open(self.b, &mut self.told, show)?);
+            let shared = open(Vec::new(), show)?;
             let mut same = 0usize;
-            for case in &read.cases {
-                let (was, is) = (cases::outcome(&a, case), cases::outcome(&b, case));
+            for case in &file.cases {
+                let over = file.overlays_of(case);
+                let own = if over.is_empty() { None } else { Some(open(over, show)?) };
+                let [was, is] = own.as_ref().unwrap_or(&shared).each_ref().map(|rules| cases::outcome(rules, case, &file));
                 if was == is {
                     same += 1;
                     continue;
                 }
                 self.differs = true;
-                let name = case.get("name").and_then(Json::as_str).unwrap_or("");
                 let found = prompts::values(&was, &is);
                 let rules = cases::rules(case, self.rules);
-                let title = format!("{}#{name}", file.display());
+                let title = format!("{}#{}", path.display(), case.name);
                 if !show.is_json() {
                     show.result(&self.page.case(&title, &found, &rules));
                 }
@@ -247,8 +257,9 @@ impl Comparison<'_> {
                 self.cases.push(json!({ "case": title, "changes": found, "rules": rules }));
             }
             if !show.is_json() {
-                show.result(&format!("\n{}: {} of {} cases give the same\n", file.display(), same, read.cases.len()));
+                show.result(&format!("\n{}: {} of {} cases give the same\n", path.display(), same, file.cases.len()));
             }
+            show.near.truncate(near);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ const WIDTH: usize = 110;
 const LEAD: usize = 40;
 
 /// The lines that differ, each with `indent` in front of its sign; at most `most` of them.
-pub(super) fn lines(was: &str, is: &str, indent: &str, most: usize, paint: Paint) -> String {
+pub(in crate::cli) fn lines(was: &str, is: &str, indent: &str, most: usize, paint: Paint) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (was.split('\n').collect(), is.split('\n').collect());
     let steps: Vec<Step> = steps(&old, &new).into_iter().collect();
     let at = |lines: &[&str], n: usize| lines.get(n).map(|line| (*line).to_owned()).unwrap_or_default();
@@ -24,7 +24,8 @@ pub(super) fn lines(was: &str, is: &str, indent: &str, most: usize, paint: Paint
             continue;
         }
         if same > 0 && !shown.is_empty() {
-            shown.push(format!("{indent}  {}", paint.faint(&format!("… {same} lines are the same"))));
+            let lines = if same == 1 { "line is" } else { "lines are" };
+            shown.push(format!("{indent}  {}", paint.faint(&format!("… {same} {lines} the same"))));
         }
         same = 0;
         let block = rest.iter().take_while(|step| !matches!(step, Step::Same(..))).count();

@@ -17,8 +17,8 @@ use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
 use super::place::{free, line, put};
-use super::shelf::{Home, State, To, shipped};
-use super::sources::{Brought, Listing, Policy, Sources};
+use super::shelf::{Home, State, shipped};
+use super::sources::{Brought, Listing, Policy, Taking};
 
 /// Install packs into `./rules`, where `--pack` and `extends` find them. What they extend is installed with them, and
 /// `tapster.lock` in the folder says what was installed.
@@ -37,9 +37,7 @@ pub(in crate::cli) struct Install {
     #[arg(required_unless_present = "locked", value_name = "FILE|DIR|URL|NAME")]
     packs: Vec<String>,
     #[command(flatten)]
-    to: To,
-    #[command(flatten)]
-    sources: Sources,
+    taking: Taking,
     /// Replace packs of the same names, or stand in the place of shipped ones.
     #[arg(long)]
     replace: bool,
@@ -61,8 +59,7 @@ pub(super) enum From {
 
 impl Install {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let mut home = self.to.open(show)?;
-        let policy = self.sources.policy(show)?;
+        let (mut home, policy) = self.taking.open(show)?;
         if self.locked {
             return locked(&mut home, &policy, show);
         }
@@ -81,7 +78,7 @@ impl Install {
                 Spec::Name(need) => asked.push(Asked { need, by: "you".to_owned() }),
             }
         }
-        let listings = self.sources.indexes(show)?;
+        let listings = self.taking.sources.indexes(show)?;
         asked.extend(standing(&home, &given.keys().map(String::as_str).collect::<Vec<_>>()));
         let chosen = choose(asked, &home, &given, &listings, &[])?;
         let names: Vec<String> = self.packs.iter().map(|text| text.split('@').next().unwrap_or(text).to_owned()).collect();
@@ -238,10 +235,7 @@ fn locked(home: &mut Home, policy: &Policy, show: &mut Show<'_, '_>) -> Result<E
             State::Missing | State::Unlocked => {}
         }
         let place = Place::typed(&row.source);
-        let brought = match &place {
-            Place::Path(path) if path.is_dir() => policy.folder(path)?,
-            place => policy.archive(place)?,
-        };
+        let brought = policy.at(&place)?;
         if brought.locked.digest != row.digest || brought.manifest.name != row.name {
             let message = format!("`{place}` is not the `{}` {} that `{}` says", row.name, row.release, file.display());
             return Err(wrong(message, "get the archive that was locked, or take the new one with `tapster install --replace`"));

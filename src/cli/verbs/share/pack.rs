@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::diag::{Code, Diagnostic, Report, Sources};
 use crate::pack::files::{is_pack, parent};
+use crate::pack::library::is_name;
 use crate::pack::{Ruleset, Schemas, Start, load_cases};
 use crate::share::{self, Manifest, file_name};
 
@@ -32,8 +33,9 @@ const MAX_NAMED: usize = 20;
 
 Exit codes: 0 done, 1 the pack has mistakes or cannot be shared, 2 it could not run.")]
 pub(in crate::cli) struct Pack {
-    /// The folder of the pack.
-    folder: PathBuf,
+    /// The pack: its folder, or the name of a pack in `TAPSTER_PACKS` or `./rules`.
+    #[arg(value_name = "PACK")]
+    pack: PathBuf,
     /// Where the archive is written: a file, or a folder that exists [default: NAME-RELEASE.tapster here].
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -44,13 +46,10 @@ pub(in crate::cli) struct Pack {
 
 impl Pack {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        if !is_pack(&self.folder) {
-            let message = format!("`{}` is not the folder of a pack", self.folder.display());
-            return Err(Stop::could_not(Code::PackMissing, message, "name a folder with a `pack.toml`"));
-        }
-        checked(&self.folder, show)?;
-        let (files, left) = files_of(&self.folder)?;
-        let manifest = Manifest::of(&self.folder.display().to_string(), &files).map_err(refused)?;
+        let folder = self.folder(show)?;
+        checked(&folder, show)?;
+        let (files, left) = files_of(&folder)?;
+        let manifest = Manifest::of(&folder.display().to_string(), &files).map_err(refused)?;
         let count = files.len();
         let bytes = share::pack(files).map_err(refused)?;
         let own = file_name(&manifest.name, &manifest.release);
@@ -77,6 +76,21 @@ impl Pack {
             show.result(&format!("{}\n", signature.display()));
         }
         Ok(Exit::Done)
+    }
+}
+
+impl Pack {
+    /// The folder of the pack.
+    fn folder(&self, show: &Show<'_, '_>) -> Result<PathBuf, Stop> {
+        if is_pack(&self.pack) {
+            return Ok(self.pack.clone());
+        }
+        let name = self.pack.to_str().filter(|name| is_name(name));
+        let found = name.and_then(|name| shelf(show).folders.iter().map(|folder| folder.join(name)).find(|folder| is_pack(folder)));
+        found.ok_or_else(|| {
+            let message = format!("`{}` is neither the folder of a pack nor the name of one that has a folder", self.pack.display());
+            Stop::could_not(Code::PackMissing, message, "name a folder with a `pack.toml`")
+        })
     }
 }
 

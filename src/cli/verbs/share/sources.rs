@@ -14,7 +14,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
 use super::keys::{keyring, typed_key};
-use super::shelf::packed;
+use super::shelf::{Home, To, packed};
 
 /// Where packs are searched by name, and whose packs are taken.
 #[derive(Debug, Clone, Default, Args)]
@@ -29,6 +29,22 @@ pub(in crate::cli) struct Sources {
     /// Refuse packs that are not signed by a trusted key.
     #[arg(long)]
     require_signature: bool,
+}
+
+/// Where packs come from and where they go: what `install` and `update` have in common.
+#[derive(Debug, Clone, Default, Args)]
+pub(in crate::cli) struct Taking {
+    #[command(flatten)]
+    to: To,
+    #[command(flatten)]
+    pub(super) sources: Sources,
+}
+
+impl Taking {
+    /// The folder of installed packs, and the keys that are trusted.
+    pub(super) fn open(&self, show: &Show<'_, '_>) -> Result<(Home, Policy), Stop> {
+        Ok((self.to.open(show)?, self.sources.policy(show)?))
+    }
 }
 
 /// An index that was read, and where it lies.
@@ -103,6 +119,14 @@ pub(super) fn listing(named: &str) -> Result<Listing, Stop> {
 }
 
 impl Policy {
+    /// A pack from a place that a lock names: a folder or an archive.
+    pub(super) fn at(&self, place: &Place) -> Result<Brought, Stop> {
+        match place {
+            Place::Path(path) if path.is_dir() => self.folder(path),
+            place => self.archive(place),
+        }
+    }
+
     /// A pack from an archive at a place.
     pub(super) fn archive(&self, place: &Place) -> Result<Brought, Stop> {
         let bytes = place.need(MAX_ARCHIVE)?;

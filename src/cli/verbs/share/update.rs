@@ -14,8 +14,8 @@ use crate::cli::stop::{Exit, Stop};
 
 use super::install::{choose, exactly, fetched, standing};
 use super::place::{line, put};
-use super::shelf::{Home, State, To};
-use super::sources::{Brought, Policy, Sources, listing};
+use super::shelf::{Home, State};
+use super::sources::{Brought, Policy, Taking, listing};
 
 /// Take newer releases of installed packs: from the index by which they were installed, or those that `--index` names; a
 /// pack that came from a file, a folder or an address is got from there again. Older releases are never taken.
@@ -30,9 +30,7 @@ pub(in crate::cli) struct Update {
     /// The packs [default: all that `tapster.lock` names].
     packs: Vec<String>,
     #[command(flatten)]
-    to: To,
-    #[command(flatten)]
-    sources: Sources,
+    taking: Taking,
     /// Replace packs whose files were changed since they were installed.
     #[arg(long)]
     replace: bool,
@@ -40,11 +38,11 @@ pub(in crate::cli) struct Update {
 
 impl Update {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let mut home = self.to.open(show)?;
-        let policy = self.sources.policy(show)?;
+        let (mut home, policy) = self.taking.open(show)?;
+        let sources = &self.taking.sources;
         let names: Vec<String> =
             if self.packs.is_empty() { home.lock.packs.iter().map(|pack| pack.name.clone()).collect() } else { self.packs.clone() };
-        let mut indexes = self.sources.named(show);
+        let mut indexes = sources.named(show);
         let mut given = BTreeMap::new();
         for name in &names {
             let Some(row) = home.lock.get(name) else {
@@ -57,9 +55,9 @@ impl Update {
                 return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareTaken, message).help(help)));
             }
             match &row.index {
-                Some(index) if !indexes.contains(index) && self.sources.index.is_empty() => indexes.push(index.clone()),
+                Some(index) if !indexes.contains(index) && sources.index.is_empty() => indexes.push(index.clone()),
                 Some(_) => {}
-                None if !self.sources.index.is_empty() => {}
+                None if !sources.index.is_empty() => {}
                 None => {
                     if let Some(brought) = again(&home, name, &Place::typed(&row.source), &policy)? {
                         given.insert(name.clone(), brought);
@@ -104,10 +102,7 @@ fn changed(pack: &Brought, home: &Home) -> String {
 
 /// A pack from where it came, if it is another one there now and not an older one.
 fn again(home: &Home, name: &str, place: &Place, policy: &Policy) -> Result<Option<Brought>, Stop> {
-    let brought = match place {
-        Place::Path(path) if path.is_dir() => policy.folder(path)?,
-        place => policy.archive(place)?,
-    };
+    let brought = policy.at(place)?;
     let wrong = |what: String| {
         let diagnostic = Diagnostic::new(Code::ShareDigest, format!("`{place}` {what}"));
         Stop::new(Exit::No, diagnostic.help("`tapster install` installs another pack, `tapster install --replace` another release"))

@@ -21,6 +21,7 @@ use crate::cli::inputs::library::{beside_scene, shelf};
 use crate::cli::inputs::scene_file;
 use crate::cli::output::{Globals, Io, Show};
 use crate::cli::stop::{Exit, Stop};
+use crate::cli::watching::{How, Places, changes};
 
 /// The time of a case that says none: a case never reads the clock.
 pub(in crate::cli) const NOW: &str = "2026-01-01T12:00:00Z";
@@ -34,6 +35,7 @@ pub(in crate::cli) const NOW: &str = "2026-01-01T12:00:00Z";
   tapster test my-pack --filter greeting   cases whose `file#name` contains a text
   tapster test my-pack --update            write what came out into `expect`
   tapster test my-pack --coverage --lcov coverage.info
+  tapster test my-pack --watch             run them again whenever a file is saved
   tapster test my-pack --mutate            break each pass, and see whether a case notices
   tapster test --junit report.xml --format json
 
@@ -65,10 +67,46 @@ pub(in crate::cli) struct Test {
     /// Write the result as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Run again whenever a case file, a pack or a file beside a case is saved; `--watch=lines`: whenever a line arrives on
+    /// standard input, until its end.
+    #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "files", conflicts_with = "update")]
+    watch: Option<How>,
 }
 
 impl Test {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let Some(how) = self.watch else { return self.once(show) };
+        let mut changes = changes(how, show)?;
+        changes.begin(&self.places(show));
+        loop {
+            let near = show.near.len();
+            let exit = self.once(show).unwrap_or_else(|stop| show.stop(stop));
+            show.near.truncate(near);
+            show.flush();
+            if !changes.wait(&self.places(show), show)? {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Everything that the cases may depend on: what the arguments name, the folders that they lie in, and all packs.
+    fn places(&self, show: &mut Show<'_, '_>) -> Places {
+        let near = show.near.len();
+        let mut paths = Vec::new();
+        for path in self.paths.iter().map(Path::new) {
+            show.near.extend(path.parent().map(beside_scene).into_iter().flatten());
+            let is_named = matches!(Start::typed(&path.to_string_lossy()), Start::Name(_)) && !path.exists();
+            let beside = path.parent().filter(|folder| path.is_file() && !folder.as_os_str().is_empty());
+            paths.extend(Some(beside.unwrap_or(path)).filter(|_| !is_named).map(Path::to_owned));
+        }
+        let mut shelves = shelf(show).folders;
+        shelves.extend([PathBuf::from("rules"), PathBuf::from(".")].into_iter().filter(|_| self.paths.is_empty()));
+        show.near.truncate(near);
+        Places { paths, shelves }
+    }
+
+    /// Runs all cases once.
+    fn once(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let files = self.files(show)?;
         let shelf = shelf(show);
         let jobs = self.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::diag::Code;
 use crate::model::Item;
+use crate::terms::scripted::found_by;
 use crate::terms::steps::text_through as through;
 use crate::terms::{Env, Fault};
 use crate::text::keys::Hit;
@@ -122,7 +123,7 @@ impl Scan<'_> {
                 },
             };
             for text in self.texts_of(lookup, asked)? {
-                if !self.is_in(&sought, &text, item) {
+                if !self.is_in(&sought, &text, item)? {
                     return Ok(false);
                 }
             }
@@ -147,26 +148,31 @@ impl Scan<'_> {
             }
             Ready::Alone(lookup, sought, Texts::Joined) => {
                 let text = self.text(*lookup, asked)?;
-                self.is_in(sought, &text, item).then_some(None)
+                self.is_in(sought, &text, item)?.then_some(None)
             }
             Ready::Alone(lookup, sought, texts) => {
                 let most = if *texts == Texts::First { 1 } else { usize::MAX };
-                let texts = self.texts_of(*lookup, asked)?;
-                texts.iter().take(most).any(|text| self.is_in(sought, text, item)).then_some(None)
+                for text in self.texts_of(*lookup, asked)?.iter().take(most) {
+                    if self.is_in(sought, text, item)? {
+                        return Ok(Some(None));
+                    }
+                }
+                None
             }
         })
     }
 
     /// Whether one text contains what is sought.
-    fn is_in(&self, sought: &Sought, text: &str, item: &Item) -> bool {
+    fn is_in(&self, sought: &Sought, text: &Arc<str>, item: &Item) -> Result<bool, Fault> {
         let pattern = match sought {
-            Sought::Key(key) => return key.is_in(text),
+            Sought::Key(key) => return Ok(key.is_in(text)),
             Sought::Pattern(pattern) => pattern,
+            Sought::Function(function, key) => return found_by(function, key, text, self.env),
         };
-        self.env.st.is_match(pattern, text).unwrap_or_else(|bound| {
+        Ok(self.env.st.is_match(pattern, text).unwrap_or_else(|bound| {
             self.env.st.warn_of_key(Code::RegexUnsafe, item, pattern.text(), &format!("was given up: {bound}"));
             false
-        })
+        }))
     }
 
     /// The texts that an item searches, one after another in the order of the lists.

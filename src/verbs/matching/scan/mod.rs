@@ -11,6 +11,7 @@ use crate::terms::select::{Seq, count};
 use crate::terms::steps::text_through as through;
 use crate::terms::{Cond, Env, Expr, Fault};
 use crate::text::keys::{Edge, Hit, Key, Lookup};
+use crate::text::written::Shown as _;
 
 use super::alike::Alike;
 use super::before::Before;
@@ -250,7 +251,7 @@ impl<'a> Scan<'a> {
     }
 
     fn ready(&mut self, key: &Value, profile: &Profile, item: &Item, env: &Env<'_>) -> Result<Ready, Fault> {
-        let word = through(&self.of.prepare, key.to_text(), env)?;
+        let word = through(&self.of.prepare, key.shown(), env)?;
         if word.is_empty() {
             return Ok(Ready::Never);
         }
@@ -266,8 +267,10 @@ impl<'a> Scan<'a> {
             }
             let text = through(&matcher.key, word.clone(), env)?;
             let edge = if matcher.how == How::Word { matcher.edge } else { Edge::None };
-            let way = match matcher.how {
+            let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
+            let way = match &matcher.how {
                 How::Any => Way::Any,
+                How::Function(function) => return Ok(Ready::Alone(lookup, Sought::Function(function.clone(), text), matcher.texts)),
                 // every build warns about a bad pattern, so it is not cached
                 How::Regex => match self.pattern(&text, item) {
                     Ok(pattern) => return Ok(Ready::Alone(self.of.matchers.len(), Sought::Pattern(pattern), matcher.texts)),
@@ -278,10 +281,7 @@ impl<'a> Scan<'a> {
                     Err(_) => return Ok(Ready::Never),
                 },
                 How::Plain | How::Word if text.is_empty() => Way::Never,
-                How::Plain | How::Word => {
-                    let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
-                    Way::Key(lookup, Key { text, case, edge }, matcher.texts)
-                }
+                How::Plain | How::Word => Way::Key(lookup, Key { text, case, edge }, matcher.texts),
             };
             if let (Some(words), false) = (&self.of.words, warned) {
                 words.put(profile, word, way.clone());
@@ -346,7 +346,7 @@ impl<'a> Scan<'a> {
         let Some(each) = &source.each else {
             if held.is_none() {
                 *held = Some(Value::Null);
-                let text = env.eval(&source.text)?.to_text();
+                let text = env.eval(&source.text)?.shown();
                 if !text.is_empty() {
                     made.push(led(&source.lead, &text));
                 }
@@ -361,7 +361,7 @@ impl<'a> Scan<'a> {
         let seq = Seq::Values(rows);
         for k in made.len()..window.min(rows.len()) {
             let place = if source.newest_first { rows.len() - 1 - k } else { k };
-            made.push(led(&source.lead, &env.inner(seq.cur(place)).eval(&source.text)?.to_text()));
+            made.push(led(&source.lead, &env.inner(seq.cur(place)).eval(&source.text)?.shown()));
         }
         Ok(made.len().min(window))
     }

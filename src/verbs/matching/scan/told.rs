@@ -7,6 +7,7 @@ use crate::model::{Item, Map, Value};
 use crate::terms::expr::Root;
 use crate::terms::{Env, Expr, Fault};
 use crate::text::keys::{Hit, Key};
+use crate::text::written::Shown as _;
 
 use super::super::{Asks, Ready, Sought, Texts, Wanted};
 use super::{Asked, Scan};
@@ -40,7 +41,7 @@ impl Scan<'_> {
     pub(in crate::verbs::matching) fn searched(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Searched, Fault> {
         let found = self.found(item, asked, env)?;
         let mut keys = Vec::new();
-        let mut add = |value: &Value| keys.extend(value.elements().iter().take(MOST_KEYS).map(|key| key.to_text().to_string()));
+        let mut add = |value: &Value| keys.extend(value.elements().iter().take(MOST_KEYS).map(|key| key.shown().to_string()));
         match (&self.of.wanted, &asked.asks) {
             (_, Asks::Queries(queries)) => queries.iter().for_each(|query| add(&query.written)),
             (Wanted::Keys(own, more), _) => {
@@ -67,7 +68,7 @@ impl Scan<'_> {
         let mut found = Vec::new();
         for (key, text) in keys.iter().zip(written.elements()).take(MOST_KEYS) {
             if self.has(key, asked, item)?.is_some() {
-                found.push(text.to_text().to_string());
+                found.push(text.shown().to_string());
             }
         }
         // what a key warns of was said when the item was searched
@@ -103,6 +104,8 @@ impl Scan<'_> {
         let find = |text: &str| match sought {
             Sought::Pattern(pattern) => pattern.find_all(text, 1).ok().and_then(|found| found.first().map(|m| (m.start, m.end))),
             Sought::Key(key) => stands(key, text),
+            // it does not say where
+            Sought::Function(..) => None,
         };
         let joined = (*texts == Texts::Joined).then(|| self.text(*lookup, asked)).transpose()?;
         let found = joined.as_deref().and_then(find);

@@ -1,0 +1,69 @@
+//! Lists of a pack on the command line: their names, and items for them.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::diag::{Code, Diagnostic, suggest};
+use crate::import;
+use crate::pack::Ruleset;
+
+use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::layout::head;
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+
+/// Refuses a name that no list of the pack has.
+pub(in crate::cli) fn known(rules: &Ruleset, name: &str) -> Result<(), Stop> {
+    let names: Vec<&str> = rules.programs().rules.lists.iter().map(|list| &*list.name).collect();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let message = format!("pack `{}` has no list `{}`", rules.pack().name, head(name, 60));
+    let all = || format!("its lists are {}", names.join(", "));
+    let help = suggest::nearest(name, names.iter().copied()).map_or_else(all, |near| format!("did you mean `{near}`?"));
+    Err(Stop::could_not(Code::NameUnknown, message, help))
+}
+
+/// The items that `NAME=FILE` gives to a list: a JSON list right there, or a file of JSON or TOML, whose items are the list
+/// itself or stand in it under the name of the list.
+pub(in crate::cli) fn given(text: &str, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<(String, Json), Stop> {
+    let Some((name, source)) = text.split_once('=').filter(|(name, source)| !name.is_empty() && !source.is_empty()) else {
+        let message = format!("`{}` does not give items to a list", head(text, 60));
+        return Err(Stop::could_not(Code::SceneField, message, "write the name of a list, `=` and a file: `members=members.json`"));
+    };
+    known(rules, name)?;
+    let (shown, found) = if source.trim_start().starts_with('[') {
+        ("the value of `--list`".to_owned(), serde_json::from_str(source).map_err(|error| error.to_string()))
+    } else {
+        let file = Path::new(source);
+        let bytes = bytes_of(file, show)?;
+        if bytes.len() > import::MAX_FILE {
+            let message = format!("`{}` is larger than {} MiB", shown(file), import::MAX_FILE >> 20);
+            return Err(Stop::could_not(Code::FileTooLarge, message, "split it"));
+        }
+        (format!("`{}`", shown(file)), document(file, &bytes))
+    };
+    let wrong = |reason: String| {
+        let complaint = Diagnostic::error(Code::SceneField, format!("{shown} holds no items of list `{name}`: {reason}"));
+        Stop::new(Exit::No, complaint.help(format!("write a list of tables, or a table with the key `{name}` that holds one")))
+    };
+    let mut found = found.map_err(wrong)?;
+    if let Some(inner) = found.get_mut(name) {
+        found = inner.take();
+    }
+    let Json::Array(items) = &found else { return Err(wrong("it is neither a list nor a table with this key".to_owned())) };
+    if let Some((n, item)) = items.iter().enumerate().find(|(_, item)| !item.is_object()) {
+        return Err(wrong(format!("element {n} is `{}`", head(&item.to_string(), 40))));
+    }
+    Ok((name.to_owned(), found))
+}
+
+/// A document of JSON, or of TOML where the name of the file says so.
+fn document(file: &Path, bytes: &[u8]) -> Result<Json, String> {
+    if file.extension().is_some_and(|extension| extension == "toml") {
+        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+        return toml::from_str(text).map_err(|error| error.message().to_owned());
+    }
+    serde_json::from_slice(bytes).map_err(|error| error.to_string())
+}

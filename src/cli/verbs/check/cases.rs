@@ -1,0 +1,28 @@
+//! A case file is checked for its form; its cases are run by another verb.
+
+use std::path::Path;
+
+use super::Found;
+use crate::cli::inputs::files::shown;
+use crate::diag::{Code, Diagnostic};
+use crate::pack::Overlay;
+use crate::testing::files::{read, read_path};
+
+/// Adds to what was found in a case file what only reading its cases tells, and that they are not run.
+pub(super) fn check(path: &Path, file: &Overlay, alone: Found) -> Found {
+    let cases = match file {
+        Overlay::Path(path) => read_path(path),
+        Overlay::File(file) => read(file, path),
+    };
+    let Found { mut report, sources } = alone;
+    match cases {
+        Err(wrong) => return Found { report: wrong.report, sources: wrong.sources },
+        Ok(cases) => {
+            let count = cases.cases.len();
+            let message = format!("{count} {} of `{}` read, and not run", if count == 1 { "case" } else { "cases" }, shown(path));
+            let named = if path == Path::new("-") { "FILE".to_owned() } else { path.display().to_string() };
+            report.push(Diagnostic::new(Code::CaseNotRun, message).help(format!("`tapster test {named}` runs rule tests")));
+        }
+    }
+    Found { report, sources }
+}

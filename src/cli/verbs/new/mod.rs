@@ -1,0 +1,196 @@
+//! `tapster new`: the first files of a pack, an overlay, a rule file, a template, a rule test or a hook. Nothing is
+//! overwritten, and what is written passes `tapster check`.
+
+mod texts;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use semver::Version;
+use serde_json::json;
+
+use crate::diag::{Code, Report};
+use crate::pack::files::is_pack;
+use crate::pack::library::is_name;
+use crate::pack::{Library, Ruleset, Schemas};
+use crate::share::{Manifest, Member};
+use crate::testing::files::read_path;
+use crate::testing::{Runner, report};
+
+use crate::cli::inputs::files::{shown, write_file};
+use crate::cli::inputs::library::{DEFAULT_PACK, beside_scene, shelf};
+use crate::cli::inputs::templated::pack_of;
+use crate::cli::output::Show;
+use crate::cli::stop::{Exit, Stop};
+
+use texts::NewFile;
+
+/// Write the first files of something new, with the schema for editors beside them. Nothing is overwritten.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster new pack my-pack --extends base          a folder with a manifest, a slot and a rule test
+  tapster new overlay tweak --extends base         one file that is laid over a pack
+  tapster new rule tone --to my-pack               a file with a slot
+  tapster new case tone --to my-pack               a rule test of my-pack
+  tapster new hook shorten --to my-pack            a hook and its script
+  tapster new template greeting                    a template, for a task of a pack
+
+What is written passes `tapster check`, and the rule tests pass `tapster test`.")]
+pub(in crate::cli) struct New {
+    /// What is made.
+    #[arg(value_enum)]
+    what: Kind,
+    /// Its name: letters, digits, `-`, `_` and `.`.
+    name: String,
+    /// The pack that it extends; of a rule test, the pack that it runs on [default: base; of a rule test in the folder of
+    /// a pack, that pack].
+    #[arg(long, value_name = "PACK")]
+    extends: Option<String>,
+    /// The task of a template: it gets a message or a slot for each of the task's sources.
+    #[arg(long, value_name = "TASK", default_value = TASK)]
+    task: String,
+    /// The folder in which it is made [default: this one]; for a rule, test or hook the folder of its pack.
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+}
+
+/// The task of a template if none is named.
+const TASK: &str = "turn_generation";
+/// The first rule test of a pack.
+const FIRST: &str = "cases/first.toml";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// A folder with a manifest, a slot and a rule test.
+    Pack,
+    /// A file that is laid over a pack.
+    Overlay,
+    /// A file of rules in a pack.
+    Rule,
+    /// A template for a task.
+    Template,
+    /// A rule test.
+    Case,
+    /// A hook with its script.
+    Hook,
+}
+
+impl New {
+    pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        for name in std::iter::once(&self.name).chain(&self.extends) {
+            if !is_name(name) {
+                let message = format!("`{}` is not a name", crate::diag::short::word(name));
+                return Err(Stop::could_not(Code::PackManifest, message, "use letters, digits, `-`, `_` and `.`; `--to` says the folder"));
+            }
+        }
+        let to = self.to.clone().unwrap_or_default();
+        let files = self.files(&to, show);
+        if let Some((taken, _)) = files.iter().find(|(path, _)| to.join(path).symlink_metadata().is_ok()) {
+            let message = format!("`{}` exists already", shown(&to.join(taken)));
+            return Err(Stop::could_not(Code::FileMissing, message, "choose another name, or another folder with `--to`"));
+        }
+        let mut made = Vec::new();
+        for (path, text) in &files {
+            made.push(write(&to.join(path), text)?);
+        }
+        if self.what == Kind::Pack {
+            self.try_first_case(&to, show)?;
+        }
+        for (folder, kind) in self.schemas() {
+            let schemas = Schemas::shipped();
+            let version = schemas.newest(kind).unwrap_or(1);
+            let name = format!("{kind}.v{version}.json");
+            let path = to.join(folder).join("schemas").join(&name);
+            // the schema of another file of the same kind serves this one too
+            if let Some(schema) = schemas.bundled(&name).filter(|_| path.symlink_metadata().is_err()) {
+                made.push(write(&path, &format!("{schema}\n"))?);
+            }
+        }
+        if show.is_json() {
+            show.json(&json!({ "made": made }));
+        } else {
+            made.iter().for_each(|path| show.result(&format!("made {path}\n")));
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The folders below `--to` in which schemas are written, and the kinds.
+    fn schemas(&self) -> Vec<(PathBuf, &'static str)> {
+        let here = PathBuf::new();
+        match self.what {
+            Kind::Pack => ["pack", "slots", "case"].into_iter().map(|kind| (PathBuf::from(&self.name), kind)).collect(),
+            Kind::Overlay => vec![(here, "overlay")],
+            Kind::Rule => vec![(here, "slots")],
+            Kind::Template => vec![(here, "template")],
+            Kind::Case => vec![(here, "case")],
+            Kind::Hook => vec![(here, "hooks")],
+        }
+    }
+
+    fn files(&self, to: &Path, show: &mut Show<'_, '_>) -> Vec<NewFile> {
+        let (name, extends) = (self.name.as_str(), self.extends.as_deref());
+        let file = |path: String, text: String| (PathBuf::from(path), text);
+        let word = texts::word(name);
+        match self.what {
+            Kind::Pack => {
+                let base = extends.unwrap_or(DEFAULT_PACK);
+                show.near.extend(beside_scene(to));
+                vec![
+                    file(format!("{name}/pack.toml"), texts::manifest(name, base, release_of(base, show).as_ref())),
+                    file(format!("{name}/slots.toml"), texts::slots("schemas", &format!("{word}_style"))),
+                    file(format!("{name}/{FIRST}"), texts::case_of_slot("../schemas", &format!("{word}_style"))),
+                ]
+            }
+            Kind::Overlay => vec![file(format!("{name}.toml"), texts::overlay(name, extends.unwrap_or(DEFAULT_PACK), &word))],
+            Kind::Rule => vec![file(format!("{name}.toml"), texts::slots("schemas", &word))],
+            Kind::Case => {
+                let pack = if is_pack(to) { extends } else { Some(extends.unwrap_or(DEFAULT_PACK)) };
+                vec![file(format!("cases/{name}.toml"), texts::case("../schemas", pack))]
+            }
+            Kind::Hook => {
+                vec![file(format!("{name}.toml"), texts::hook(&word)), file(format!("scripts/{word}.rhai"), texts::script(&word))]
+            }
+            Kind::Template => vec![file(format!("{name}.json"), texts::template(name, &self.task, &sources_of(&self.task, show)))],
+        }
+    }
+
+    /// Runs the first rule test of a new pack. Not every pack shows its slots in every build; where the test of the slot
+    /// does not pass, a test that needs no build takes its place.
+    fn try_first_case(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        let path = to.join(&self.name).join(FIRST);
+        show.near.extend(beside_scene(to));
+        let shelf = shelf(show);
+        let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| crate::cli::verbs::test::scene(path, now, rules);
+        let runner = Runner { shelf: &shelf, scenes: &scenes, filter: "", jobs: 1, update: false, coverage: false };
+        let tested = runner.run(&[read_path(&path)]);
+        if report::counts(&tested) != (1, 0) {
+            write_file(&path, texts::case("../schemas", None))?;
+        }
+        Ok(())
+    }
+}
+
+/// The release of a pack that can be found.
+fn release_of(name: &str, show: &Show<'_, '_>) -> Option<Version> {
+    let files = shelf(show).find(name, &mut Report::default())?.files;
+    let members: Vec<Member> = files.into_iter().map(|file| (file.path_in_pack, file.bytes)).collect();
+    Manifest::of(name, &members).ok().map(|manifest| manifest.release)
+}
+
+/// The sources of a task, and which of them are lists; none if no pack here has the task.
+fn sources_of(task: &str, show: &mut Show<'_, '_>) -> Vec<(String, bool)> {
+    let found = pack_of(Some(task), &shelf(show)).ok();
+    let rules = found.and_then(|start| Ruleset::load(&start, &[], &shelf(show)).ok());
+    rules.map(|rules| crate::template::sources_of(rules.pack(), rules.revisions(), task)).unwrap_or_default()
+}
+
+/// Writes a file that does not exist yet, with the folders above it.
+fn write(path: &Path, text: &str) -> Result<String, Stop> {
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::File::create_new(path));
+    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
+        let message = format!("`{}` cannot be written: {error}", shown(path));
+        Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+    })?;
+    Ok(shown(path))
+}

@@ -1,0 +1,34 @@
+//! How large a value may be that a pass keeps: in a field, at a path, or from step to step of a `fold`.
+//!
+//! Shared parts count each time, so nothing that a build keeps can come to more than this when it is written out.
+
+use crate::model::value::MAX_DEPTH;
+use crate::model::{Excess, MOST_WRITTEN, Value, Written};
+use crate::text::work;
+
+use super::State;
+
+/// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds more than `most`
+/// values, or would be too long when it is written out. One text may be as long as the pack allows, and data that the scene
+/// holds may be kept as it is.
+pub(crate) fn kept(value: &Value, most: usize, st: &State) -> Result<Written, String> {
+    let mut bytes = MOST_WRITTEN.max(st.rules.limits.text_bytes);
+    let within = |bytes: usize| value.written(MAX_DEPTH, Written { values: most, bytes });
+    let size = within(bytes).or_else(|excess| {
+        if excess != Excess::Bytes {
+            return Err(excess);
+        }
+        let all = Written { values: usize::MAX, bytes: usize::MAX };
+        bytes = bytes.saturating_add(st.scene.written(MAX_DEPTH, all).map_or(0, |scene| scene.bytes));
+        within(bytes)
+    });
+    if matches!(value, Value::List(_) | Value::Map(_)) {
+        // nothing can fail here: the next step fails, if this is too much
+        let _ = work::spend(size.map_or(most, |size| size.values) as u64);
+    }
+    size.map_err(|excess| match excess {
+        Excess::Depth => format!("nest deeper than {MAX_DEPTH} levels; nest it less deeply"),
+        Excess::Values => format!("hold more than {most} values; keep fewer in it"),
+        Excess::Bytes => format!("come to more than {bytes} bytes when it is written out; keep less in it"),
+    })
+}

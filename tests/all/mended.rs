@@ -1,0 +1,305 @@
+//! `tapster check --fix` and the documents of diagnostics: what is changed, what is left alone, and what is never written.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde_json::Value as Json;
+use tapster::cli::{Io, run};
+
+/// A fresh folder that goes away with its owner.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tapster-mended-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn at(&self, inside: &str) -> String {
+        self.0.join(inside).display().to_string()
+    }
+
+    fn write(&self, inside: &str, text: impl AsRef<[u8]>) {
+        let path = self.0.join(inside);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, inside: &str) -> String {
+        String::from_utf8(std::fs::read(self.0.join(inside)).unwrap()).unwrap()
+    }
+
+    /// Runs the program: the exit code, results, diagnostics.
+    fn run(&self, args: &[&str]) -> (u8, String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut io = Io { input: &mut &b""[..], out: &mut out, err: &mut err, terminal: false, env: &|_| None };
+        let exit = run(["tapster"].iter().chain(args).map(OsString::from), &mut io).code();
+        (exit, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const MANIFEST: &str = "kind = \"pack\"\nversion = 1\nname = \"mine\"\nrelease = \"0.1.0\"\nextends = [\"base\"]\n";
+
+/// Slips of keys and names, each with one near word; comments, blanks and line ends as nobody else writes them.
+const WRONG: &str = "\u{FEFF}kind   = 'slots'  # a file\r\nversion = 1\r\n\r\n# the first\r\n[[slot]]\r\nname=\"tone_of_mine\"\r\nrolle = \"user\"\t# whose\r\n\
+    text = \"Be kind.\"\r\nafter = 'scenaro'\r\n\r\n\r\n[[ slot ]]\r\nname = \"other_of_mine\"\r\ntxet = \"It's {{user}}.\"";
+const RIGHT: &str = "kind   = 'slots'  # a file\r\nversion = 1\r\n\r\n# the first\r\n[[slot]]\r\nname=\"tone_of_mine\"\r\nrole = \"user\"\t# whose\r\n\
+    text = \"Be kind.\"\r\nafter = 'scenario'\r\n\r\n\r\n[[ slot ]]\r\nname = \"other_of_mine\"\r\ntext = \"It's {{user}}.\"";
+
+#[test]
+fn certain_changes_are_made_and_everything_else_stays() {
+    let folder = Folder::new("certain");
+    folder.write("mine/pack.toml", MANIFEST);
+    folder.write("mine/slots.toml", WRONG);
+    let pack = folder.at("mine");
+    let (exit, out, _) = folder.run(&["check", &pack, "--fix", "--dry-run"]);
+    assert_eq!((exit, folder.read("mine/slots.toml").as_str()), (1, WRONG), "a dry run writes nothing: {out}");
+    assert!(out.contains("would fix") && out.contains("+ rol"), "{out}");
+    let (exit, out, err) = folder.run(&["check", &pack, "--fix"]);
+    assert_eq!(folder.read("mine/slots.toml"), RIGHT, "{out}{err}");
+    assert_eq!((exit, err.as_str()), (0, ""), "{out}");
+    assert!(out.ends_with("4 changes made\n0 errors, 0 warnings\n"), "{out}");
+    // a second run has nothing to do
+    let (exit, out, err) = folder.run(&["check", &pack, "--fix"]);
+    assert_eq!((exit, out.as_str(), err.as_str()), (0, "nothing here has a remedy that is certain\n0 errors, 0 warnings\n", ""));
+    assert_eq!(folder.read("mine/slots.toml"), RIGHT);
+    assert_eq!(folder.read("mine/pack.toml"), MANIFEST);
+    assert_eq!(std::fs::read_dir(folder.0.join("mine")).unwrap().count(), 2, "nothing is left beside");
+}
+
+#[test]
+fn what_is_not_certain_is_left_alone() {
+    let folder = Folder::new("doubtful");
+    let overlay = |rows: &str| format!("kind = \"overlay\"\nversion = 1\nextends = \"base\"\n{rows}");
+    for (name, rows) in [
+        // two known words are equally near
+        (
+            "two",
+            "[[slot]]\nname = \"tone_a\"\ntext = \"a\"\n[[slot]]\nname = \"tone_b\"\ntext = \"b\"\n[[slot]]\nname = \"own_text\"\ntext = \"c\"\nafter = \"tone_c\"\n",
+        ),
+        // the right key is there already
+        ("there", "[[slot]]\nname = \"own_text\"\nrole = \"user\"\nrolle = \"system\"\ntext = \"c\"\n"),
+        // nothing is near
+        ("far", "[[slot]]\nname = \"own_text\"\ntext = \"c\"\nafter = \"zebra_crossing\"\n"),
+    ] {
+        let file = format!("{name}.toml");
+        let text = overlay(rows);
+        folder.write(&file, &text);
+        let (exit, out, err) = folder.run(&["check", &folder.at(&file), "--fix"]);
+        assert_eq!(exit, 1, "{name}: {out}{err}");
+        assert!(out.starts_with("nothing here has a remedy that is certain\n"), "{name}: {out}");
+        assert_eq!(folder.read(&file), text, "{name}");
+    }
+}
+
+#[test]
+fn an_old_number_is_raised_where_nothing_else_is_old() {
+    let folder = Folder::new("old");
+    let case = |version: u8, given: &str| {
+        format!(
+            "kind = \"case\"\nversion = {version} # ours\n[[case]]\nname = \"a\"\nrun = \"own\"\n{given}\n[[program]]\nname = \"own\"\nover = \"blocks\"\n"
+        )
+    };
+    folder.write("new.toml", case(1, ""));
+    let (exit, out, err) = folder.run(&["check", &folder.at("new.toml"), "--fix"]);
+    assert_eq!((exit, folder.read("new.toml")), (0, case(2, "")), "{out}{err}");
+    // the words of version 1 need more than another number
+    let old = case(1, "given = []\nthen = []");
+    folder.write("old.toml", &old);
+    let (_, out, err) = folder.run(&["check", &folder.at("old.toml"), "--fix"]);
+    assert!(out.starts_with("nothing here") && err.contains("schema.upgraded"), "{out}{err}");
+    assert_eq!(folder.read("old.toml"), old);
+}
+
+/// Of two lines that say the same in one table one goes; two that say different things are left to their author.
+#[test]
+fn a_line_that_is_there_twice_goes() {
+    let folder = Folder::new("twice");
+    let file = |rows: &str| format!("kind = \"overlay\"\nversion = 1\nextends = \"base\"\n[[slot]]\nname = \"own_text\"\n{rows}");
+    let file_at = folder.at("twice.toml");
+    for (before, after) in [
+        (
+            file("role = \"user\"\ntext = \"a\"\n  role = \"user\"\nafter = \"scenario\"\n"),
+            Some(file("role = \"user\"\ntext = \"a\"\nafter = \"scenario\"\n")),
+        ),
+        (file("role = \"user\"\ntext = \"a\"\nrole = \"user\""), Some(file("role = \"user\"\ntext = \"a\"\n"))),
+        (file("role = \"user\"\ntext = \"a\"\nrole = \"system\"\n"), None),
+        (file("text = \"\"\"\nrole = \"user\"\n\"\"\"\nrole = \"system\"\nrole = \"user\"\n"), None),
+        (file("role = \"user\"\ntext = \"a\"\nrole = \"user\"\nrole = \"user\"\n"), None),
+    ] {
+        folder.write("twice.toml", &before);
+        let (exit, out, err) = folder.run(&["check", &file_at, "--fix"]);
+        assert_eq!(folder.read("twice.toml"), *after.as_ref().unwrap_or(&before), "{out}{err}");
+        assert_eq!(exit, u8::from(after.is_none()), "{out}{err}");
+    }
+}
+
+#[test]
+fn files_elsewhere_are_never_written() {
+    let folder = Folder::new("elsewhere");
+    folder.write("below/pack.toml", MANIFEST.replace("mine", "below"));
+    let slots = "kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"tone_of_mine\"\nrolle = \"user\"\ntext = \"a\"\n";
+    folder.write("below/slots.toml", slots);
+    folder.write("mine/pack.toml", MANIFEST.replace("\"base\"", "\"below\""));
+    folder.write("linked.toml", slots);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(folder.0.join("linked.toml"), folder.0.join("mine/linked.toml")).unwrap();
+    let (exit, out, err) = folder.run(&["check", &folder.at("mine"), "--fix"]);
+    assert_eq!(exit, 1, "{out}");
+    assert!(out.starts_with("nothing here") && err.contains("did you mean `role`?"), "{out}{err}");
+    assert_eq!((folder.read("below/slots.toml").as_str(), folder.read("linked.toml").as_str()), (slots, slots));
+    // given by name, it is not given as a path
+    let beside = ["check", "below", "--fix"];
+    let (_, out, _) = folder.run(&beside);
+    assert!(out.starts_with("nothing here"), "{out}");
+    let (exit, out, err) = folder.run(&["check", &folder.at("below"), "--fix"]);
+    assert_eq!(exit, 0, "{out}{err}");
+    assert!(!folder.read("below/slots.toml").contains("rolle"));
+}
+
+/// A SARIF document has what the schema requires, with the places of files.
+#[test]
+fn a_run_is_one_sarif_document() {
+    let folder = Folder::new("sarif");
+    folder.write("my pack/pack.toml", MANIFEST);
+    folder.write(
+        "my pack/slots.toml",
+        "kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"tone_of_mine\"\ntext = \"é\"\nrolle = \"user\"\nrole = 7\n",
+    );
+    folder
+        .write("mine.toml", "kind = \"overlay\"\nversion = 1\nextends = \"base\"\n[[slot]]\nname = \"own\"\nafter = \"nowhere_at_all\"\n");
+    let (exit, out, err) = folder.run(&["check", &folder.at("my pack"), &folder.at("mine.toml"), "--error-format", "sarif"]);
+    assert_eq!((exit, out.as_str()), (1, "3 errors, 0 warnings\n"), "{err}");
+    let document: Json = serde_json::from_str(&err).unwrap();
+    assert_eq!(mistakes(&document), Vec::<String>::new());
+    let results = document["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 3, "{document}");
+    let slip = results.iter().find(|r| r["ruleId"] == "schema.unknown_key").unwrap();
+    let place = &slip["locations"][0]["physicalLocation"];
+    assert!(place["artifactLocation"]["uri"].as_str().unwrap().ends_with("/my%20pack/slots.toml"), "{place}");
+    assert_eq!(place["region"], serde_json::json!({ "startLine": 6, "startColumn": 1, "endLine": 6, "endColumn": 6 }));
+    assert_eq!(slip["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"], "role");
+    // without a mistake, and where the program cannot run, there is a document too
+    for (args, results) in [(["check", "base", "--error-format", "sarif"], 0), (["build", "nowhere", "--error-format", "sarif"], 1)] {
+        let (_, _, err) = folder.run(&args);
+        let document: Json = serde_json::from_str(&err).unwrap();
+        assert_eq!(mistakes(&document), Vec::<String>::new(), "{args:?}");
+        assert_eq!(document["runs"][0]["results"].as_array().unwrap().len(), results, "{args:?}");
+    }
+}
+
+/// What the schema of SARIF 2.1.0 requires of the parts that are written, in its own words.
+fn mistakes(document: &Json) -> Vec<String> {
+    let region = serde_json::json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {
+            "startLine": { "type": "integer", "minimum": 1 }, "startColumn": { "type": "integer", "minimum": 1 },
+            "endLine": { "type": "integer", "minimum": 1 }, "endColumn": { "type": "integer", "minimum": 1 },
+        },
+    });
+    let message = serde_json::json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string" } } });
+    let artifact = serde_json::json!({
+        "type": "object", "additionalProperties": false, "properties": { "uri": { "type": "string", "pattern": "^[A-Za-z0-9_.~/:%-]+$" } },
+    });
+    let physical = serde_json::json!({
+        "type": "object", "additionalProperties": false, "required": ["artifactLocation"],
+        "properties": { "artifactLocation": artifact, "region": region },
+    });
+    let location = serde_json::json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {
+            "physicalLocation": physical, "message": message,
+            "logicalLocations": { "type": "array", "uniqueItems": true, "items": { "type": "object" } },
+        },
+    });
+    let level = serde_json::json!({ "enum": ["none", "note", "warning", "error"] });
+    let change = serde_json::json!({
+        "type": "object", "additionalProperties": false, "required": ["artifactLocation", "replacements"],
+        "properties": {
+            "artifactLocation": artifact,
+            "replacements": { "type": "array", "minItems": 1, "items": {
+                "type": "object", "additionalProperties": false, "required": ["deletedRegion"],
+                "properties": { "deletedRegion": region, "insertedContent": { "type": "object", "required": ["text"] } },
+            } },
+        },
+    });
+    let result = serde_json::json!({
+        "type": "object", "additionalProperties": false, "required": ["message"],
+        "properties": {
+            "ruleId": { "type": "string" }, "ruleIndex": { "type": "integer", "minimum": -1 }, "level": level, "message": message,
+            "locations": { "type": "array", "items": location },
+            "relatedLocations": { "type": "array", "uniqueItems": true, "items": location },
+            "fixes": { "type": "array", "uniqueItems": true, "items": {
+                "type": "object", "additionalProperties": false, "required": ["artifactChanges"],
+                "properties": { "artifactChanges": { "type": "array", "minItems": 1, "items": change } },
+            } },
+        },
+    });
+    let rule = serde_json::json!({
+        "type": "object", "additionalProperties": false, "required": ["id"],
+        "properties": {
+            "id": { "type": "string" }, "shortDescription": message,
+            "defaultConfiguration": { "type": "object", "additionalProperties": false, "properties": { "level": level } },
+        },
+    });
+    let driver = serde_json::json!({
+        "type": "object", "additionalProperties": false, "required": ["name"],
+        "properties": {
+            "name": { "type": "string" }, "version": { "type": "string" },
+            "rules": { "type": "array", "uniqueItems": true, "items": rule },
+        },
+    });
+    let schema = serde_json::json!({
+        "type": "object", "additionalProperties": false, "required": ["version", "runs"],
+        "properties": {
+            "$schema": { "type": "string", "format": "uri" },
+            "version": { "enum": ["2.1.0"] },
+            "runs": { "type": "array", "items": {
+                "type": "object", "additionalProperties": false, "required": ["tool"],
+                "properties": {
+                    "tool": { "type": "object", "required": ["driver"], "properties": { "driver": driver } },
+                    "columnKind": { "enum": ["utf16CodeUnits", "unicodeCodePoints"] },
+                    "results": { "type": "array", "items": result },
+                },
+            } },
+        },
+    });
+    let mut wrong: Vec<String> = jsonschema::validator_for(&schema).unwrap().iter_errors(document).map(|e| e.to_string()).collect();
+    let rules = document["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+    for result in document["runs"][0]["results"].as_array().unwrap() {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        if rules[index]["id"] != result["ruleId"] {
+            wrong.push(format!("`ruleIndex` of {}", result["ruleId"]));
+        }
+    }
+    wrong
+}
+
+/// Every verb has a page, and no page has a date.
+#[test]
+fn the_manual_has_a_page_for_every_verb() {
+    let folder = Folder::new("man");
+    let (exit, out, err) = folder.run(&["man", &folder.at("man1")]);
+    assert_eq!((exit, err.as_str()), (0, ""));
+    for page in ["tapster.1", "tapster-check.1", "tapster-template-render.1", "tapster-man.1"] {
+        assert!(out.contains(&format!("man1/{page}\n")), "{page}: {out}");
+    }
+    assert!(!out.contains("help"), "{out}");
+    assert_eq!(std::fs::read_dir(folder.0.join("man1")).unwrap().count(), out.lines().count());
+    let check = folder.read("man1/tapster-check.1");
+    assert!(check.contains(".TH tapster-check 1") && check.contains("\\-\\-fix") && check.contains("\"tapster "), "{check}");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (exit, out, _) = folder.run(&["completions", shell]);
+        assert!(exit == 0 && out.contains("completions") && out.contains("dry-run"), "{shell}");
+    }
+}
