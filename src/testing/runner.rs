@@ -93,7 +93,14 @@ impl Runner<'_> {
             Ok(file) => file,
             Err(wrong) => return failed(&wrong.shown, wrong.report.clone(), wrong.sources.clone()),
         };
-        let mut out = Tested { shown: file.shown.clone(), cases: Vec::new(), unreadable: None, updated: None, payloads: Vec::new(), kept: Vec::new() };
+        let mut out = Tested {
+            shown: file.shown.clone(),
+            cases: Vec::new(),
+            unreadable: None,
+            updated: None,
+            payloads: Vec::new(),
+            kept: Vec::new(),
+        };
         let wanted: Vec<&Case> = file.cases.iter().filter(|case| self.takes(file, case)).collect();
         if wanted.is_empty() {
             return out;
@@ -192,7 +199,14 @@ pub(super) fn each<T: Sync, R: Send>(all: &[T], jobs: usize, run: impl Fn(&T) ->
 }
 
 fn failed(shown: &str, report: Report, sources: Sources) -> Tested {
-    Tested { shown: shown.to_owned(), cases: Vec::new(), unreadable: Some((report, sources)), updated: None, payloads: Vec::new(), kept: Vec::new() }
+    Tested {
+        shown: shown.to_owned(),
+        cases: Vec::new(),
+        unreadable: Some((report, sources)),
+        updated: None,
+        payloads: Vec::new(),
+        kept: Vec::new(),
+    }
 }
 
 /// The rules of a case that lays more over those of its file.

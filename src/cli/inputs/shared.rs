@@ -167,7 +167,11 @@ impl Place {
     pub(in crate::cli) fn beside(&self, file: &str) -> Self {
         match self {
             Place::Path(path) => Place::Path(path.parent().unwrap_or(Path::new("")).join(file)),
-            Place::Url(url) => Place::Url(format!("{}/{}", url.rsplit_once('/').map_or(url.as_str(), |(folder, _)| folder), file.replace('%', "%25").replace('#', "%23"))),
+            Place::Url(url) => Place::Url(format!(
+                "{}/{}",
+                url.rsplit_once('/').map_or(url.as_str(), |(folder, _)| folder),
+                file.replace('%', "%25").replace('#', "%23")
+            )),
         }
     }
 

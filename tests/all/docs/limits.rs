@@ -35,7 +35,8 @@ fn set_to(source: &str, name: &str) -> Option<u64> {
 #[test]
 fn limits_of_the_engine_have_the_numbers_of_its_constants() {
     let page = read("docs/reference/limits.md");
-    let of = ["the engine", "files of other programs", "stores and templates", "archives and their lists", "the command line and of sending"];
+    let of =
+        ["the engine", "files of other programs", "stores and templates", "archives and their lists", "the command line and of sending"];
     let rows: Vec<_> = of.iter().map(|of| rows(&page, &format!("## Limits of {of}\n"))).collect();
     assert!(rows.iter().all(|rows| rows.len() > 5), "{rows:?}");
     for row in rows.into_iter().flatten() {

@@ -206,7 +206,8 @@ fn rules_of(place: Place, text: &str) -> (&'static str, String, &'static str) {
         Place::Step => ("hooks", pass("do = \"shape\"\nsteps = [{ run = \"mine.rhai::f\" }]"), "text, item"),
         Place::Macro => {
             let row = "[[macro]]\nname = \"own\"\nscript = \"mine.rhai::f\"\n";
-            let shape = pass("do = \"set\"\nset = { text = \"{{own}}\" }") + "[[pass]]\nname = \"own/y\"\ndo = \"shape\"\nsteps = [{ expand = \"macro\" }]\n";
+            let shape = pass("do = \"set\"\nset = { text = \"{{own}}\" }")
+                + "[[pass]]\nname = \"own/y\"\ndo = \"shape\"\nsteps = [{ expand = \"macro\" }]\n";
             ("macros", format!("{row}{shape}"), "args, scene")
         }
         Place::Tool => ("tools", "[[tool]]\nname = \"own\"\nfunction = \"mine.rhai::f\"\n".to_owned(), "args, scene"),

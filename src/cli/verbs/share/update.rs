@@ -87,7 +87,9 @@ impl Update {
             let newer = home.lock.get(name).and_then(|row| newer(row, &listings));
             show.result(&match newer {
                 Some(newer) if names.len() < home.lock.packs.len() => {
-                    format!("{name} {release} stays: {newer} does not fit the other packs as they are; `tapster update` updates all of them\n")
+                    format!(
+                        "{name} {release} stays: {newer} does not fit the other packs as they are; `tapster update` updates all of them\n"
+                    )
                 }
                 Some(newer) => format!("{name} {release} stays: {newer} does not fit the other packs, or not this engine\n"),
                 None => format!("{name} {release} is the newest\n"),
