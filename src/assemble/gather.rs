@@ -7,8 +7,7 @@ use crate::model::{Block, MOST_WRITTEN, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, Record, Trimmed};
 use crate::terms::select::pass_env;
-use crate::terms::{Memo, State};
-use crate::text::{work, written};
+use crate::terms::{Memo, State, sizes};
 
 use crate::diag::Diagnostic;
 use crate::engine::counting::whole;
@@ -58,13 +57,13 @@ fn printable(blocks: &[Block], patch: &Value, st: &State) -> Result<(), BuildErr
     let fields = blocks.iter().filter_map(|block| block.fields.as_map()).flat_map(Map::values);
     let mut bytes = 0_usize;
     for value in fields.chain([patch]).filter(|value| matches!(value, Value::List(_) | Value::Map(_))) {
-        let written = written::read(value).map_err(|exceeded| BuildError::bound(exceeded.to_string()))?;
+        let written = sizes::read(value).map_err(BuildError::fault)?;
         bytes = bytes.saturating_add(written.bytes);
     }
     if bytes > MOST_WRITTEN {
         // what the scene holds may be in the plan as it is
-        let given = written::read(&st.scene).map_err(|exceeded| BuildError::bound(exceeded.to_string()))?;
-        work::hold(bytes.saturating_sub(given.bytes)).map_err(|exceeded| BuildError::bound(exceeded.to_string()))?;
+        let given = sizes::read(&st.scene).map_err(BuildError::fault)?;
+        sizes::room(bytes.saturating_sub(given.bytes)).map_err(BuildError::fault)?;
     }
     Ok(())
 }

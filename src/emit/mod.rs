@@ -15,8 +15,7 @@ use crate::model::{Excess, Item, Map, Plan, Scene, Value, WorkLimits, Written};
 use crate::pack::Ruleset;
 use crate::program::Machine;
 use crate::terms::select::pass_env;
-use crate::terms::{Current, Memo, State};
-use crate::text::written;
+use crate::terms::{Current, Memo, State, sizes};
 use crate::verbs::Halt;
 
 pub use prompt::{Prompt, prompt};
@@ -93,7 +92,7 @@ fn shallow(plan: &Plan) -> Result<(), BuildError> {
         if block.fields.written(MAX_DEPTH, most) == Err(Excess::Depth) {
             return Err(BuildError::bound(format!("message {n} nests deeper than {MAX_DEPTH} levels")));
         }
-        written::read(&block.fields).map_err(|exceeded| BuildError::bound(exceeded.to_string()))?;
+        sizes::read(&block.fields).map_err(BuildError::fault)?;
     }
     Ok(())
 }
@@ -122,7 +121,7 @@ fn formed(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
     if st.refuses() {
         return Err(Halt::Warned);
     }
-    written::copied(&value)?;
+    sizes::copied(&value)?;
     Ok(value.to_json())
 }
 

@@ -1,12 +1,23 @@
 //! `--update`: writes what came out into the case file, in the place of what was expected. Only the values that differ are
 //! replaced, so comments and the layout of everything else stay.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value as Json};
 
 use crate::diag::{Node, Report, Sources, Span};
 
 use super::compare::{Difference, Step, matcher};
 use super::toml_text;
+
+/// What `--update` changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A part of the case file.
+    Text(Edit),
+    /// A payload file, with its new text.
+    Payload(PathBuf, String),
+}
 
 /// One replacement in a text: the bytes, and what comes in their place.
 #[derive(Debug, Clone, PartialEq, Eq)]

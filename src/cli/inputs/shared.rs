@@ -23,6 +23,18 @@ pub(in crate::cli) struct LeftOut {
     pub(in crate::cli) why: &'static str,
 }
 
+impl LeftOut {
+    /// Whether it can be made again or is written by the system: nobody misses it, and no rule reads it.
+    fn is_nothing(&self) -> bool {
+        self.why == SCHEMA || JUNK.contains(&self.path.rsplit('/').next().unwrap_or(&self.path))
+    }
+}
+
+/// Why a schema for editors stays out.
+const SCHEMA: &str = "it is a schema for editors, which `tapster schema` writes";
+/// Files that systems put into every folder.
+const JUNK: &[&str] = &[".DS_Store", "Thumbs.db", "desktop.ini"];
+
 /// The end of a verb because of something that is refused: 2 if it is not there, else 1.
 pub(in crate::cli) fn refused(fault: Fault) -> Stop {
     let missing = fault.code.known().is_some_and(|c| matches!(c, Code::ShareUnmet | Code::ShareUnreachable | Code::FileMissing));
@@ -86,7 +98,7 @@ pub(in crate::cli) fn unshared(path: &str, bytes: Option<&[u8]>) -> Option<&'sta
     if !is_shared(path) {
         return Some("it is neither rules, nor a script, a template or a text about the pack");
     }
-    bytes.filter(|bytes| is_schema(path, bytes)).map(|_| "it is a schema for editors, which `tapster schema` writes")
+    bytes.filter(|bytes| is_schema(path, bytes)).map(|_| SCHEMA)
 }
 
 /// Whether a file is a part of a pack for those who install it, by its name.
@@ -97,10 +109,14 @@ fn is_shared(path: &str) -> bool {
         || ALONG.iter().any(|along| name.starts_with(along))
 }
 
-/// The digest of a pack in a folder: that of its archive.
-pub(in crate::cli) fn digest_of(folder: &Path) -> Result<String, Stop> {
-    let (files, _) = files_of(folder)?;
-    Ok(share::digest(&share::pack(files).map_err(refused)?))
+/// The digest of a pack in a folder: that of its archive. `None` if other files lie there than an archive has: an
+/// installed pack has none, the loader might read them, and somebody might miss them.
+pub(in crate::cli) fn digest_of(folder: &Path) -> Result<Option<String>, Stop> {
+    let (files, left) = files_of(folder)?;
+    if left.iter().any(|file| !file.is_nothing()) {
+        return Ok(None);
+    }
+    Ok(Some(share::digest(&share::pack(files).map_err(refused)?)))
 }
 
 /// The bytes of a file, at most `limit`.
@@ -151,7 +167,11 @@ impl Place {
     pub(in crate::cli) fn beside(&self, file: &str) -> Self {
         match self {
             Place::Path(path) => Place::Path(path.parent().unwrap_or(Path::new("")).join(file)),
-            Place::Url(url) => Place::Url(format!("{}/{}", url.rsplit_once('/').map_or(url.as_str(), |(folder, _)| folder), file.replace('%', "%25").replace('#', "%23"))),
+            Place::Url(url) => Place::Url(format!(
+                "{}/{}",
+                url.rsplit_once('/').map_or(url.as_str(), |(folder, _)| folder),
+                file.replace('%', "%25").replace('#', "%23")
+            )),
         }
     }
 

@@ -224,7 +224,8 @@ impl Match {
         let grow = node("grow").and_then(|n| Grow::parse(cx, n, scope));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
-        let sources = rows("scan_source").iter().filter_map(|r| of_row(cx, "scan_source", r, |cx| source(cx, &r.name, &r.fields, scope))).collect();
+        let sources =
+            rows("scan_source").iter().filter_map(|r| of_row(cx, "scan_source", r, |cx| source(cx, &r.name, &r.fields, scope))).collect();
         let matchers: Vec<Matcher> = rows("matcher").iter().map(|r| of_row(cx, "matcher", r, |cx| matcher(cx, &r.fields, scope))).collect();
         let steady = prepare.iter().all(|step| step.is_fixed() || step.expands());
         let words = matchers.iter().all(Matcher::looks_at_the_word_alone).then(Words::default);

@@ -41,7 +41,8 @@ fn in_order(text: &str, wanted: &[&str]) {
     }
 }
 
-const OVERLAY: &str = "kind = \"overlay\"\nversion = 1\n[[slot]]\nname = \"tone\"\ntext = \"Use short sentences.\"\nafter = \"main_prompt\"\n";
+const OVERLAY: &str =
+    "kind = \"overlay\"\nversion = 1\n[[slot]]\nname = \"tone\"\ntext = \"Use short sentences.\"\nafter = \"main_prompt\"\n";
 
 const SCENE: &str = "pack = \"sillytavern-exact\"\nmessage = \"Hello.\"\nnow = \"2026-01-31T20:15:00Z\"\noverlays = [\"tweak.toml\"]\n";
 
@@ -59,7 +60,17 @@ fn a_saved_edit_shows_what_it_changes_in_the_prompt() {
     let edit = || folder.write("tweak.toml", &OVERLAY.replace("short", "long"));
     let (exit, out, err) = watched(&["watch", &scene, "--on", "lines"], vec![Box::new(edit), Box::new(|| {})]);
     assert_eq!((exit, err.as_str()), (0, ""));
-    in_order(&out, &["tone  Use short sentences.", "rules: row 1 changed", "1 block differs", "- Use short sentences.", "+ Use long sentences.", "the same prompt"]);
+    in_order(
+        &out,
+        &[
+            "tone  Use short sentences.",
+            "rules: row 1 changed",
+            "1 block differs",
+            "- Use short sentences.",
+            "+ Use long sentences.",
+            "the same prompt",
+        ],
+    );
 }
 
 #[test]
@@ -75,7 +86,10 @@ fn a_broken_edit_keeps_the_last_good_prompt() {
     );
     assert_eq!(exit, 0);
     // the prompt behind the broken one is compared with the one in front of it
-    in_order(&out, &["Use short sentences.", "the build fails; the last good prompt stays", "- Use short sentences.", "+ Use long sentences."]);
+    in_order(
+        &out,
+        &["Use short sentences.", "the build fails; the last good prompt stays", "- Use short sentences.", "+ Use long sentences."],
+    );
     in_order(&err, &["error[syntax.toml]", "tweak.toml:3"]);
 }
 
@@ -118,7 +132,9 @@ fn each_step_is_a_line_of_json() {
 
 #[test]
 fn a_stream_is_not_watched() {
-    for args in [&["watch", "-", "--on", "lines"][..], &["watch", "examples/hello", "--message", "-"], &["watch", "examples/hello", "--chat", "-"]] {
+    for args in
+        [&["watch", "-", "--on", "lines"][..], &["watch", "examples/hello", "--message", "-"], &["watch", "examples/hello", "--chat", "-"]]
+    {
         let (exit, _, err) = watched(args, Vec::new());
         assert_eq!(exit, 2);
         assert!(err.contains("standard input can be read only once"), "{err}");
@@ -129,7 +145,9 @@ fn a_stream_is_not_watched() {
 fn cases_run_again_after_each_edit() {
     let folder = Folder::new("watch-cases");
     let case = |wanted: &str| {
-        format!("kind = \"case\"\nversion = 2\npack = \"base\"\n[[case]]\nname = \"one\"\nrun = \"clean\"\nlists = {{ blocks = [{{ text = \"x\" }}] }}\nexpect = {{ lists = {{ blocks = [{wanted}] }} }}\n[[program]]\nname = \"clean\"\nover = \"blocks\"\n[[pass]]\nname = \"clean/all\"\ndo = \"drop\"\n")
+        format!(
+            "kind = \"case\"\nversion = 2\npack = \"base\"\n[[case]]\nname = \"one\"\nrun = \"clean\"\nlists = {{ blocks = [{{ text = \"x\" }}] }}\nexpect = {{ lists = {{ blocks = [{wanted}] }} }}\n[[program]]\nname = \"clean\"\nover = \"blocks\"\n[[pass]]\nname = \"clean/all\"\ndo = \"drop\"\n"
+        )
     };
     folder.write("one.toml", &case(""));
     let path = folder.0.join("one.toml").display().to_string();

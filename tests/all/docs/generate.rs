@@ -60,10 +60,7 @@ pub(crate) fn block(what: &str) -> String {
             format!("\n{}", table(["kind", "decides"], rows))
         }
         ("codes", _) => codes_page(),
-        ("attempts", _) => {
-            let topic = |(topic, heading): &(&str, &str)| format!("\n### {heading}\n{}", crate::hostile::attempts::table(topic));
-            crate::hostile::attempts::TOPICS.iter().map(topic).collect()
-        }
+        ("attempts", _) => crate::hostile::attempts::tables(),
         ("fields", rows) => fields(rows),
         ("kind", kind) => kind_page(kind),
         _ => panic!("nothing is generated under the name `{what}`"),

@@ -1,4 +1,5 @@
-//! What scripts try and what comes of it: every row of `attempts.toml` is tried, and `docs/reference/scripts.md` shows the rows.
+//! What scripts try and what comes of it: every row of `attempts/*.toml` is tried, and `docs/reference/scripts.md` shows the
+//! rows as tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,17 +12,14 @@ use tapster::{Ruleset, Scene, build, run};
 
 use crate::own;
 
-/// The rows, as they are written.
-const WRITTEN: &str = include_str!("attempts.toml");
-
-/// The topics, and the headings of their tables.
+/// The topics: the headings of their tables, and their rows as they are written.
 pub(crate) const TOPICS: [(&str, &str); 6] = [
-    ("work", "Work"),
-    ("depth", "Depth"),
-    ("size", "Size"),
-    ("outside", "The outside"),
-    ("declared", "What is declared"),
-    ("answers", "Answers and mistakes"),
+    ("Work", include_str!("attempts/work.toml")),
+    ("Depth", include_str!("attempts/depth.toml")),
+    ("Size", include_str!("attempts/size.toml")),
+    ("The outside", include_str!("attempts/outside.toml")),
+    ("What is declared", include_str!("attempts/declared.toml")),
+    ("Answers and mistakes", include_str!("attempts/answers.toml")),
 ];
 
 #[derive(Deserialize)]
@@ -32,65 +30,88 @@ struct File {
 /// A row: what is tried, and what comes of it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Attempt {
-    pub(crate) topic: String,
-    pub(crate) name: String,
-    pub(crate) attempt: String,
-    pub(crate) outcome: String,
+struct Attempt {
+    name: String,
+    attempt: String,
+    outcome: String,
+    /// What is tried, each by itself. `⟨text×300⟩` is the text 300 times, with its number for each `#` in it.
     tries: Vec<String>,
     #[serde(default, rename = "as")]
     kind: Kind,
+    /// Where a body is called from.
     #[serde(default = "one_pass")]
     places: Vec<Place>,
+    /// Functions of the script beside the body.
     #[serde(default)]
     functions: String,
+    /// The end of `pack.toml`.
     #[serde(default)]
     manifest: String,
+    /// Further files of the pack.
     #[serde(default)]
     files: BTreeMap<String, String>,
     #[serde(default)]
     ends: Ends,
+    /// Texts that the error or the warning contains.
     #[serde(default)]
     told: Vec<String>,
     /// One of `told` is enough.
     #[serde(default)]
     any: bool,
+    /// The texts of the blocks afterwards.
     texts: Option<Vec<String>>,
+    /// The number of lines in the log afterwards.
     printed: Option<usize>,
 }
 
+/// What a try is.
 #[derive(Deserialize, Default, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
+    /// The body of a function `f` of the script `mine.rhai` of pack `p`.
     #[default]
     Body,
+    /// The whole script.
     Script,
+    /// Rules of the pack that name the `functions`.
     Rules,
+    /// An overlay over `base`.
     Overlay,
+    /// The end of `pack.toml`.
     Manifest,
 }
 
+/// Where a body is called from, which decides the names that it has.
 #[derive(Deserialize, Debug, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum Place {
+    /// `items`, `scene`.
     Pass,
     Hook,
+    /// `item`, `scene`.
     Value,
     Condition,
     Sort,
+    /// `text`, `item`.
     Step,
+    /// `args`, `scene`.
     Macro,
     Tool,
+    /// An expression in a rule: `item`, `scene`.
     Inline,
 }
 
 #[derive(Deserialize, Default, Debug, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum Ends {
+    /// The run ends with an error.
     #[default]
     Error,
+    /// The pack or overlay is refused.
     Load,
+    /// The run goes on, and a warning says what is wrong.
     Warning,
+    /// Nothing is wrong.
     Done,
 }
 
@@ -98,8 +119,12 @@ fn one_pass() -> Vec<Place> {
     vec![Place::Pass]
 }
 
-pub(crate) fn attempts() -> Vec<Attempt> {
-    toml::from_str::<File>(WRITTEN).unwrap_or_else(|e| panic!("tests/all/hostile/attempts.toml: {e}")).attempt
+fn read(written: &str) -> Vec<Attempt> {
+    toml::from_str::<File>(written).unwrap_or_else(|e| panic!("{e}")).attempt
+}
+
+fn attempts() -> Vec<Attempt> {
+    TOPICS.iter().flat_map(|(_, written)| read(written)).collect()
 }
 
 /// What came of a try: how it ended, what was said, and the texts of the blocks.
@@ -150,7 +175,6 @@ fn the_rows_have_names_of_their_own_and_say_something() {
     let names: std::collections::BTreeSet<&str> = all.iter().map(|attempt| attempt.name.as_str()).collect();
     assert_eq!(names.len(), all.len(), "two attempts have one name");
     for attempt in &all {
-        assert!(TOPICS.iter().any(|(topic, _)| *topic == attempt.topic), "{}: no topic `{}`", attempt.name, attempt.topic);
         assert!(!attempt.tries.is_empty(), "{}: nothing is tried", attempt.name);
         let checks = !attempt.told.is_empty() || attempt.texts.is_some() || attempt.printed.is_some();
         assert!(checks, "{}: no outcome is checked", attempt.name);
@@ -182,7 +206,8 @@ fn rules_of(place: Place, text: &str) -> (&'static str, String, &'static str) {
         Place::Step => ("hooks", pass("do = \"shape\"\nsteps = [{ run = \"mine.rhai::f\" }]"), "text, item"),
         Place::Macro => {
             let row = "[[macro]]\nname = \"own\"\nscript = \"mine.rhai::f\"\n";
-            let shape = pass("do = \"set\"\nset = { text = \"{{own}}\" }") + "[[pass]]\nname = \"own/y\"\ndo = \"shape\"\nsteps = [{ expand = \"macro\" }]\n";
+            let shape = pass("do = \"set\"\nset = { text = \"{{own}}\" }")
+                + "[[pass]]\nname = \"own/y\"\ndo = \"shape\"\nsteps = [{ expand = \"macro\" }]\n";
             ("macros", format!("{row}{shape}"), "args, scene")
         }
         Place::Tool => ("tools", "[[tool]]\nname = \"own\"\nfunction = \"mine.rhai::f\"\n".to_owned(), "args, scene"),
@@ -257,11 +282,14 @@ fn ran(rules: &Ruleset, place: Place) -> Came {
     Came { ends: if said.is_empty() { Ends::Done } else { Ends::Warning }, said: said.join("\n"), texts }
 }
 
-/// The rows of a topic as a table.
-pub(crate) fn table(topic: &str) -> String {
-    let mut out = "\n| test | attempt | outcome |\n| --- | --- | --- |\n".to_owned();
-    for attempt in attempts().iter().filter(|attempt| attempt.topic == topic) {
-        let _ = writeln!(out, "| `{}` | {} | {} |", attempt.name, attempt.attempt, attempt.outcome);
+/// The rows as tables for the page.
+pub(crate) fn tables() -> String {
+    let mut out = String::new();
+    for (heading, written) in TOPICS {
+        let _ = write!(out, "\n### {heading}\n\n| test | attempt | outcome |\n| --- | --- | --- |\n");
+        for Attempt { name, attempt, outcome, .. } in read(written) {
+            let _ = writeln!(out, "| `{name}` | {attempt} | {outcome} |");
+        }
     }
     out
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use semver::Version;
 
 use crate::diag::{Code, Diagnostic};
+use crate::share::Locked;
 use crate::share::manifest::Need;
 use crate::share::resolve::Asked;
 
@@ -15,7 +17,7 @@ use crate::cli::stop::{Exit, Stop};
 use super::install::{choose, exactly, fetched, standing};
 use super::place::{line, put};
 use super::shelf::{Home, State};
-use super::sources::{Brought, Policy, Taking, listing};
+use super::sources::{Brought, Listing, Policy, Taking, listing};
 
 /// Take newer releases of installed packs: from the index by which they were installed, or those that `--index` names; a
 /// pack that came from a file, a folder or an address is got from there again. Older releases are never taken.
@@ -82,10 +84,27 @@ impl Update {
         show.result(&lines.concat());
         for name in kept.iter().filter(|name| names.contains(name)) {
             let release = home.lock.get(name).map(|row| row.release.to_string()).unwrap_or_default();
-            show.result(&format!("{name} {release} is the newest\n"));
+            let newer = home.lock.get(name).and_then(|row| newer(row, &listings));
+            show.result(&match newer {
+                Some(newer) if names.len() < home.lock.packs.len() => {
+                    format!(
+                        "{name} {release} stays: {newer} does not fit the other packs as they are; `tapster update` updates all of them\n"
+                    )
+                }
+                Some(newer) => format!("{name} {release} stays: {newer} does not fit the other packs, or not this engine\n"),
+                None => format!("{name} {release} is the newest\n"),
+            });
         }
         Ok(Exit::Done)
     }
+}
+
+/// The newest release of an installed pack in its index, if it is newer than what is installed; not one for trial.
+fn newer(row: &Locked, listings: &[Listing]) -> Option<Version> {
+    let own = row.index.as_deref().filter(|own| listings.iter().any(|listing| listing.named == *own));
+    let of = listings.iter().filter(|listing| own.is_none_or(|own| listing.named == own));
+    let entries = of.flat_map(|listing| &listing.index.packs).filter(|entry| entry.name == row.name && entry.release.pre.is_empty());
+    entries.map(|entry| entry.release.clone()).max().filter(|newest| *newest > row.release)
 }
 
 fn changed(pack: &Brought, home: &Home) -> String {
