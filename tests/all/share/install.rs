@@ -206,7 +206,7 @@ fn the_lock_is_kept() {
         (lock.replace("blake3:", "md5:"), "at `pack.0.digest`"),
         (lock.replace("name = \"dark\"", "name = \"../dark\""), "is a path"),
         (lock.replace("name = \"dark\"", "name = \"noir\""), "twice"),
-        (lock.replace("source", "sauce"), "sauce"),
+        (lock.replace("source", "sauce"), "`pack.0`: \"source\" is a required"),
     ] {
         folder.write("home/tapster.lock", broken);
         folder.run(&["install", "--locked"]).refused(1, "share.index", &["tapster.lock", why]);
