@@ -156,7 +156,7 @@ fn a_script_does_only_what_its_pack_declares() {
         ("scene.at(\"persona.text\")", "scene.persona"),
         ("scene.card.get(\"description\")", "scene.card.description"),
         ("\"description\" in scene.card", "scene.card.description"),
-        ("scene.card.values()", "scene.card."),
+        ("scene.card.values()", "scene.card"),
         ("`${scene.persona}`", "scene.persona"),
         ("let s = scene; s.persona", "scene.persona"),
         ("let x = #{ c: scene.card }; [x, x.c] == [x, x.c]; #{ set: #{ \"card.name\": scene.card } }", "scene.card"),
