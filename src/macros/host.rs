@@ -12,11 +12,11 @@ use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 use crate::text::Limits;
-use crate::text::written::Shown as _;
 use crate::text::functions::Function;
 use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading, Syntax};
 use crate::text::script::Argument;
 use crate::text::seedrandom;
+use crate::text::written::Shown as _;
 
 use super::call::{self, Around, Call, Gives, Kind, Row};
 use super::engine::Mode;
@@ -129,9 +129,7 @@ impl<'a> Macros<'a> {
     fn changed(&self, result: MacroResult) -> MacroResult {
         let (Some(function), MacroResult::Text(text)) = (self.through, &result) else { return result };
         let args: Map = [(Arc::from("of"), Value::Text(text.clone()))].into_iter().collect();
-        function
-            .call(&args)
-            .map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.shown()))
+        function.call(&args).map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.shown()))
     }
 
     /// The text of a cell that only reads places of the scene, if texts or the like stand there: a text names many a row

@@ -9,10 +9,10 @@ use crate::model::{Map, RuleRef, Value};
 use crate::terms::Memo;
 use crate::terms::select::pass_env;
 use crate::text::Limits;
-use crate::text::written::Shown as _;
 use crate::text::js;
 use crate::text::macros::stack::{Closed, Opened, StackHost, expand};
 use crate::text::macros::{Called, Expanded, Grammar, MacroHost, MacroResult, Offset};
+use crate::text::written::Shown as _;
 
 /// Expands the text of `macros` with a stack.
 pub(super) fn run(macros: &Macros<'_>, limits: Limits) -> Expanded {

@@ -1,8 +1,8 @@
 //! Distinguishes a missing value from null. The rule language treats both alike; an import report about foreign data,
 //! the test `given` and the `given` keys of a form must distinguish them.
 
-use std::sync::Arc;
 use crate::text::written::Shown as _;
+use std::sync::Arc;
 
 use crate::model::Value;
 

@@ -233,9 +233,7 @@ impl<'a> Env<'a> {
             return Ok(!set.is_empty() && set.contains(&super::keys::canonical(subject)?));
         }
         Ok(match list.eval(self)? {
-            Value::List(l) => {
-                written::holds(&l, subject)?
-            }
+            Value::List(l) => written::holds(&l, subject)?,
             Value::Null => false,
             other => written::same(&other, subject)?,
         })

@@ -311,7 +311,11 @@ fn spent_out(steps: u64, bytes: u64) -> Result<(), Exceeded> {
         // the bounds may be large enough now
         return spend(steps).and_then(|()| if bytes > 0 { make(usize::try_from(bytes).unwrap_or(usize::MAX)) } else { Ok(()) });
     }
-    if bytes > 0 { end(Over::Bytes, bytes) } else { end(Over::Steps, steps) }
+    if bytes > 0 {
+        end(Over::Bytes, bytes)
+    } else {
+        end(Over::Steps, steps)
+    }
     Err(Exceeded)
 }
 
@@ -432,7 +436,9 @@ pub fn told() -> String {
         let WorkLimits { steps, bytes } = ledger.limits;
         let (bound, limit) = match ledger.over {
             Some(Over::Bytes) => (format!("makes more than {bytes} bytes of texts and data"), bytes),
-            Some(Over::Size) => (format!("writes out a list or table of more than {MOST_WRITTEN} bytes or {DEEPEST_WRITTEN} levels"), bytes),
+            Some(Over::Size) => {
+                (format!("writes out a list or table of more than {MOST_WRITTEN} bytes or {DEEPEST_WRITTEN} levels"), bytes)
+            }
             _ => (format!("takes more than {steps} steps of work"), steps),
         };
         let of_steps = matches!(ledger.over, Some(Over::Steps) | None);

@@ -83,7 +83,10 @@ fn what_is_not_certain_is_left_alone() {
     let overlay = |rows: &str| format!("kind = \"overlay\"\nversion = 1\nextends = \"base\"\n{rows}");
     for (name, rows) in [
         // two known words are equally near
-        ("two", "[[slot]]\nname = \"tone_a\"\ntext = \"a\"\n[[slot]]\nname = \"tone_b\"\ntext = \"b\"\n[[slot]]\nname = \"own_text\"\ntext = \"c\"\nafter = \"tone_c\"\n"),
+        (
+            "two",
+            "[[slot]]\nname = \"tone_a\"\ntext = \"a\"\n[[slot]]\nname = \"tone_b\"\ntext = \"b\"\n[[slot]]\nname = \"own_text\"\ntext = \"c\"\nafter = \"tone_c\"\n",
+        ),
         // the right key is there already
         ("there", "[[slot]]\nname = \"own_text\"\nrole = \"user\"\nrolle = \"system\"\ntext = \"c\"\n"),
         // nothing is near
@@ -103,7 +106,9 @@ fn what_is_not_certain_is_left_alone() {
 fn an_old_number_is_raised_where_nothing_else_is_old() {
     let folder = Folder::new("old");
     let case = |version: u8, given: &str| {
-        format!("kind = \"case\"\nversion = {version} # ours\n[[case]]\nname = \"a\"\nrun = \"own\"\n{given}\n[[program]]\nname = \"own\"\nover = \"blocks\"\n")
+        format!(
+            "kind = \"case\"\nversion = {version} # ours\n[[case]]\nname = \"a\"\nrun = \"own\"\n{given}\n[[program]]\nname = \"own\"\nover = \"blocks\"\n"
+        )
     };
     folder.write("new.toml", case(1, ""));
     let (exit, out, err) = folder.run(&["check", &folder.at("new.toml"), "--fix"]);
@@ -144,8 +149,12 @@ fn files_elsewhere_are_never_written() {
 fn a_run_is_one_sarif_document() {
     let folder = Folder::new("sarif");
     folder.write("my pack/pack.toml", MANIFEST);
-    folder.write("my pack/slots.toml", "kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"tone_of_mine\"\ntext = \"é\"\nrolle = \"user\"\nrole = 7\n");
-    folder.write("mine.toml", "kind = \"overlay\"\nversion = 1\nextends = \"base\"\n[[slot]]\nname = \"own\"\nafter = \"nowhere_at_all\"\n");
+    folder.write(
+        "my pack/slots.toml",
+        "kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"tone_of_mine\"\ntext = \"é\"\nrolle = \"user\"\nrole = 7\n",
+    );
+    folder
+        .write("mine.toml", "kind = \"overlay\"\nversion = 1\nextends = \"base\"\n[[slot]]\nname = \"own\"\nafter = \"nowhere_at_all\"\n");
     let (exit, out, err) = folder.run(&["check", &folder.at("my pack"), &folder.at("mine.toml"), "--error-format", "sarif"]);
     assert_eq!((exit, out.as_str()), (1, "3 errors, 0 warnings\n"), "{err}");
     let document: Json = serde_json::from_str(&err).unwrap();

@@ -240,7 +240,9 @@ impl Inputs {
     /// Whether a part of the inputs is read from standard input.
     pub(in crate::cli) fn reads_a_stream(&self) -> bool {
         let stream = Path::new("-");
-        self.scene.as_deref() == Some(stream) || self.message.as_deref() == Some("-") || self.flags().paths().iter().any(|path| path == stream)
+        self.scene.as_deref() == Some(stream)
+            || self.message.as_deref() == Some("-")
+            || self.flags().paths().iter().any(|path| path == stream)
     }
 
     /// The files and folders that the flags and the scene file name. Of a scene file that cannot be read, only itself.

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use crate::engine::ErrorKind;
 use crate::import::Contents;
 use crate::model::Value;
 use crate::pack::{Library, Overlay, Ruleset, Start};
+use clap::Args;
 
 use crate::cli::inputs::library::open;
 use crate::cli::inputs::library::shelf;

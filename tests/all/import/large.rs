@@ -11,7 +11,9 @@ fn entry(n: usize) -> Value {
     let mut entry = json!({ "uid": n, "key": [format!("key{n}"), format!("other{n}")], "keysecondary": [], "comment": format!("Entry {n}"),
         "content": text, "order": 100, "position": n % 5, "probability": 100, "depth": 4, "groupWeight": 100, "displayIndex": n,
         "characterFilter": { "isExclude": false, "names": [], "tags": [] }, "triggers": [], "outletName": "", "group": "" });
-    for no in ["constant", "vectorized", "disable", "ignoreBudget", "excludeRecursion", "preventRecursion", "matchScenario", "groupOverride"] {
+    for no in
+        ["constant", "vectorized", "disable", "ignoreBudget", "excludeRecursion", "preventRecursion", "matchScenario", "groupOverride"]
+    {
         entry[no] = json!(false);
     }
     for null in ["scanDepth", "caseSensitive", "matchWholeWords", "useGroupScoring", "role", "sticky", "cooldown", "delay"] {

@@ -17,8 +17,8 @@ use crate::template::KIND;
 
 use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::inputs::foreign;
-use crate::cli::inputs::locked;
 use crate::cli::inputs::library::{beside_scene, shelf};
+use crate::cli::inputs::locked;
 use crate::cli::inputs::templated::{name_of, pack_around, pack_of};
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;

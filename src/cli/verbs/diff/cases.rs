@@ -35,10 +35,17 @@ pub(super) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<CaseFile, Sto
 pub(super) fn outcome(rules: &Ruleset, case: &Case, file: &CaseFile) -> Json {
     let mut all = Vec::new();
     let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| scene(path, now, rules);
-    turns(case, &file.base, rules, &scenes, |_| false, |turn, played| {
-        all.push(of_turn(rules, case, turn, played));
-        true
-    });
+    turns(
+        case,
+        &file.base,
+        rules,
+        &scenes,
+        |_| false,
+        |turn, played| {
+            all.push(of_turn(rules, case, turn, played));
+            true
+        },
+    );
     if all.len() == 1 { all.pop().unwrap_or_default() } else { json!({ "turns": all }) }
 }
 
