@@ -266,7 +266,8 @@ fn what_is_printed_beyond_the_bound_is_told() {
 #[test]
 fn matchers_name_functions() {
     let opened = |matcher: &str| {
-        let scripts = "[rhai]\n\"mine.rhai\" = '''\nfn one(x) { x }\nfn two(key, text) { text.contains(key) }\nfn odd(key, text) { key }\n'''\n";
+        let scripts =
+            "[rhai]\n\"mine.rhai\" = '''\nfn one(x) { x }\nfn two(key, text) { text.contains(key) }\nfn odd(key, text) { key }\n'''\n";
         let pass = "[[program]]\nname = \"own\"\nover = \"entries\"\n[[pass]]\nname = \"own/x\"\ndo = \"match\"\nkeys = \"@keys\"\nset = { candidate = true }\n";
         let row = format!("[[matcher]]\nname = \"mine\"\nbefore = \"regex\"\n{matcher}\n");
         Ruleset::open_with("base", &[("o.toml", &format!("kind = \"overlay\"\nversion = 1\n{scripts}{pass}{row}"))])

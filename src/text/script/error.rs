@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::shown::View;
 use super::values::from_dynamic;
-use super::{paid, place};
 use super::written::Written;
+use super::{paid, place};
 
 /// Why a script does not compile or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

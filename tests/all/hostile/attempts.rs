@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::json;
+use tapster::diag::Diagnostic;
 use tapster::run::tools::ToolRegistry;
 use tapster::text::script::take_log;
-use tapster::{Ruleset, Scene, build, run};
+use tapster::{BuildError, Ruleset, Scene, build, run};
 
 use crate::own;
 
@@ -127,16 +128,17 @@ fn attempts() -> Vec<Attempt> {
     TOPICS.iter().flat_map(|(_, written)| read(written)).collect()
 }
 
-/// What came of a try: how it ended, what was said, and the texts of the blocks.
+/// What came of a try: how it ended, what was said, the texts of the blocks, and the number of lines in the log.
 struct Came {
     ends: Ends,
     said: String,
     texts: Vec<String>,
+    printed: usize,
 }
 
 impl Came {
     fn of(ends: Ends, said: impl Into<String>) -> Self {
-        Self { ends, said: said.into(), texts: Vec::new() }
+        Self { ends, said: said.into(), texts: Vec::new(), printed: 0 }
     }
 }
 
@@ -145,24 +147,23 @@ fn every_attempt_ends_as_it_is_told() {
     let only = std::env::var("ATTEMPT").unwrap_or_default();
     let mut wrong = String::new();
     for attempt in attempts().iter().filter(|attempt| attempt.name.contains(&only)) {
-        for (place, text) in attempt.places.iter().flat_map(|place| attempt.tries.iter().map(move |text| (*place, text))) {
-            let _ = take_log();
-            let came = tried(attempt, place, &repeated(text));
-            let printed = take_log().len();
-            let mut complain = |what: String| _ = writeln!(wrong, "{} in {place:?}: {text}\n    {what}\n    {}", attempt.name, came.said);
+        for one in tried(attempt) {
+            let came = &one.came;
+            let mut complain =
+                |what: String| _ = writeln!(wrong, "{} in {:?}: {}\n    {what}\n    {}", attempt.name, one.place, one.text, came.said);
             if came.ends != attempt.ends {
                 complain(format!("ends as {:?}, not as {:?}", came.ends, attempt.ends));
                 continue;
             }
-            let holds = |words: &String| came.said.contains(words.as_str());
+            let holds = |words: &String| came.said.contains(&words.replace("mine", &one.script));
             if !(attempt.told.iter().all(holds) || attempt.any && attempt.told.iter().any(holds)) {
                 complain(format!("does not say {:?}", attempt.told));
             }
             if attempt.texts.as_ref().is_some_and(|texts| *texts != came.texts) {
                 complain(format!("the blocks are {:?}", came.texts));
             }
-            if attempt.printed.is_some_and(|lines| lines != printed) {
-                complain(format!("{printed} lines are in the log"));
+            if attempt.printed.is_some_and(|lines| lines != came.printed) {
+                complain(format!("{} lines are in the log", came.printed));
             }
         }
     }
@@ -190,15 +191,56 @@ fn repeated(text: &str) -> String {
     format!("{before}{pieces}{}", repeated(after))
 }
 
-/// The kind of the file of rules, the rules that call the function `f` of `mine.rhai` in a place, and its parameters.
+/// A try that was made.
+struct Tried<'a> {
+    place: Place,
+    text: &'a str,
+    /// What its script is called in place of `mine`.
+    script: String,
+    came: Came,
+}
+
+/// Makes all tries of a row. Bodies and scripts stand in one pack, each in a script and a program of its own.
+fn tried(attempt: &Attempt) -> Vec<Tried<'_>> {
+    let tries = attempt.places.iter().flat_map(|place| attempt.tries.iter().enumerate().map(move |(n, text)| (*place, n, text.as_str())));
+    let alone = attempt.ends == Ends::Load || !matches!(attempt.kind, Kind::Body | Kind::Script);
+    if alone {
+        let made =
+            tries.map(|(place, _, text)| Tried { place, text, script: "mine".into(), came: by_itself(attempt, place, &repeated(text)) });
+        return made.collect();
+    }
+    let (mut files, mut made) = (attempt.files.clone(), Vec::new());
+    for (place, n, text) in tries {
+        let (kind, rules, parameters) = rules_of(place, text);
+        let (own, mine) = (format!("own{n}{place:?}").to_lowercase(), format!("mine{n}{}", parameters.split(',').next().unwrap()));
+        let rows = format!("[[program]]\nname = \"own\"\nover = \"blocks\"\n{rules}").replace("own", &own).replace("mine", &mine);
+        let file = files.entry(format!("{kind}.toml")).or_insert_with(|| format!("kind = \"{kind}\"\nversion = 1\n"));
+        file.push_str(&rows);
+        files.insert(format!("scripts/{mine}.rhai"), script_of(attempt, place, &repeated(text), parameters));
+        made.push((place, text, own, mine));
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let rules = own::pack(&attempt.manifest, &files);
+    let ran = |(place, text, own, script): (Place, _, String, String)| {
+        let came = match &rules {
+            Ok(rules) => ran(rules, place, &own),
+            Err(rejected) => Came::of(Ends::Load, rejected.to_string()),
+        };
+        Tried { place, text, script, came }
+    };
+    made.into_iter().map(ran).collect()
+}
+
+/// The kind of the file of rules, the rules of program `own` that call the function `f` of `mine.rhai` in a place, and the
+/// parameters of the function.
 fn rules_of(place: Place, text: &str) -> (&'static str, String, &'static str) {
     let pass = |rest: &str| format!("[[pass]]\nname = \"own/x\"\n{rest}\n");
     let script = "{ script = \"mine.rhai::f\" }";
     match place {
         Place::Pass => ("hooks", pass("do = \"run\"\nscript = \"mine.rhai::f\""), "items, scene"),
         Place::Hook => {
-            let hook = "[[hook]]\nname = \"mine\"\nevent = \"before_build\"\nrun = \"mine.rhai::f\"\nfailing = \"error\"\n";
-            ("hooks", hook.to_owned(), "items, scene")
+            let hook = "[[hook]]\nname = \"own\"\nevent = \"before_own\"\nrun = \"mine.rhai::f\"\nfailing = \"error\"\n";
+            ("hooks", pass("do = \"run\"\nevent = \"own\"") + hook, "items, scene")
         }
         Place::Value => ("hooks", pass(&format!("do = \"set\"\nset = {{ name = {script} }}")), "item, scene"),
         Place::Condition => ("hooks", pass(&format!("do = \"drop\"\nwhere = {script}")), "item, scene"),
@@ -206,15 +248,27 @@ fn rules_of(place: Place, text: &str) -> (&'static str, String, &'static str) {
         Place::Step => ("hooks", pass("do = \"shape\"\nsteps = [{ run = \"mine.rhai::f\" }]"), "text, item"),
         Place::Macro => {
             let row = "[[macro]]\nname = \"own\"\nscript = \"mine.rhai::f\"\n";
-            let shape = pass("do = \"set\"\nset = { text = \"{{own}}\" }") + "[[pass]]\nname = \"own/y\"\ndo = \"shape\"\nsteps = [{ expand = \"macro\" }]\n";
-            ("macros", format!("{row}{shape}"), "args, scene")
+            let set = pass("do = \"set\"\nset = { text = \"{{own}}\" }");
+            let shape = "[[pass]]\nname = \"own/y\"\ndo = \"shape\"\nsteps = [{ expand = \"macro\" }]\n";
+            ("macros", format!("{row}{set}{shape}"), "args, scene")
         }
         Place::Tool => ("tools", "[[tool]]\nname = \"own\"\nfunction = \"mine.rhai::f\"\n".to_owned(), "args, scene"),
-        Place::Inline => ("hooks", pass(&format!("do = \"drop\"\nwhere = {{ rhai = {} }}", json!(text))), "item, scene"),
+        Place::Inline => ("hooks", pass(&format!("do = \"drop\"\nwhere = {{ rhai = {} }}", json!(text))), "none"),
     }
 }
 
-fn tried(attempt: &Attempt, place: Place, text: &str) -> Came {
+/// The script of a try.
+fn script_of(attempt: &Attempt, place: Place, text: &str, parameters: &str) -> String {
+    match (attempt.kind, place) {
+        (Kind::Rules, _) => attempt.functions.clone(),
+        (Kind::Script, _) => text.to_owned(),
+        (Kind::Manifest, _) | (_, Place::Inline) => "fn f(items, scene) { }".to_owned(),
+        _ => format!("fn f({parameters}) {{\n{text}\n}}\n{}", attempt.functions),
+    }
+}
+
+/// Makes one try with a pack or an overlay of its own.
+fn by_itself(attempt: &Attempt, place: Place, text: &str) -> Came {
     if attempt.kind == Kind::Overlay {
         let overlay = format!("kind = \"overlay\"\nversion = 1\n{text}");
         return match Ruleset::open_with("base", &[("o.toml", &overlay)]) {
@@ -227,58 +281,56 @@ fn tried(attempt: &Attempt, place: Place, text: &str) -> Came {
         _ => rules_of(place, text),
     };
     let rules = format!("kind = \"{kind}\"\nversion = 1\n[[program]]\nname = \"own\"\nover = \"blocks\"\n{rules}");
-    let script = match (attempt.kind, place) {
-        (Kind::Rules, _) => attempt.functions.clone(),
-        (Kind::Script, _) => text.to_owned(),
-        (Kind::Manifest, _) | (_, Place::Inline) => "fn f(items, scene) { }".to_owned(),
-        // imports stand at the top of a script
-        _ => format!("fn f({parameters}) {{\n{text}\n}}\n{}", attempt.functions),
-    };
+    let script = script_of(attempt, place, text, parameters);
     let manifest = if attempt.kind == Kind::Manifest { text } else { &attempt.manifest };
     let mut files = vec![("scripts/mine.rhai", script.as_str()), ("rules.toml", rules.as_str())];
     files.extend(attempt.files.iter().map(|(path, text)| (path.as_str(), text.as_str())));
-    let rules = match own::pack(manifest, &files) {
-        Ok(rules) => rules,
-        Err(rejected) => return Came::of(Ends::Load, rejected.to_string()),
-    };
-    ran(&rules, if attempt.kind == Kind::Rules && text.contains("[[hook]]") { Place::Hook } else { place })
+    match own::pack(manifest, &files) {
+        Ok(rules) if text.contains("before_build") => came(build(&rules, &scene()).map(|plan| (plan.warnings, Vec::new()))),
+        Ok(rules) => ran(&rules, place, "own"),
+        Err(rejected) => Came::of(Ends::Load, rejected.to_string()),
+    }
 }
 
-fn ran(rules: &Ruleset, place: Place) -> Came {
-    let scene = Scene::new(&json!({
+fn scene() -> Scene {
+    Scene::new(&json!({
         "type": "normal",
         "card": { "name": "Vex", "description": "A thief." },
         "persona": { "text": "secret" },
         "history": [{ "role": "user", "text": "Hi" }],
         "context": { "tokenizer": "words" },
-    }));
+    }))
+}
+
+/// Runs a program, or calls the tool of that name.
+fn ran(rules: &Ruleset, place: Place, own: &str) -> Came {
+    if place == Place::Tool {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        return match runtime.block_on(ToolRegistry::of_pack(rules).call(own, json!({}))) {
+            Ok(value) => Came::of(Ends::Done, value.to_string()),
+            Err(failure) => Came::of(Ends::Error, failure.0),
+        };
+    }
     let blocks = json!([
         { "id": "a", "role": "user", "text": "bb" },
         { "id": "b", "role": "system", "text": "a" },
         { "id": "c", "role": "user", "text": "ccc" },
     ]);
-    let (warnings, texts) = match place {
-        Place::Hook => match build(rules, &scene) {
-            Ok(plan) => (plan.warnings, Vec::new()),
-            Err(error) => return Came::of(Ends::Error, error.message),
-        },
-        Place::Tool => {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            return match runtime.block_on(ToolRegistry::of_pack(rules).call("own", json!({}))) {
-                Ok(value) => Came::of(Ends::Done, value.to_string()),
-                Err(failure) => Came::of(Ends::Error, failure.0),
-            };
+    let text = |block: &tapster::Value| block.get("text").map(|text| text.to_text().to_string()).unwrap_or_default();
+    let _ = take_log();
+    let out = run(rules, own, &scene(), &[("blocks", blocks)]);
+    let printed = take_log().len();
+    Came { printed, ..came(out.map(|out| (out.warnings(), out.list("blocks").iter().map(text).collect()))) }
+}
+
+fn came(result: Result<(Vec<Diagnostic>, Vec<String>), BuildError>) -> Came {
+    match result {
+        Ok((warnings, texts)) => {
+            let said: Vec<&str> = warnings.iter().map(|warning| warning.message.as_str()).collect();
+            Came { ends: if said.is_empty() { Ends::Done } else { Ends::Warning }, said: said.join("\n"), texts, printed: 0 }
         }
-        _ => match run(rules, "own", &scene, &[("blocks", blocks)]) {
-            Ok(out) => {
-                let text = |block: &tapster::Value| block.get("text").map(|text| text.to_text().to_string()).unwrap_or_default();
-                (out.warnings(), out.list("blocks").iter().map(text).collect())
-            }
-            Err(error) => return Came::of(Ends::Error, error.message),
-        },
-    };
-    let said: Vec<String> = warnings.iter().map(|warning| warning.message.clone()).collect();
-    Came { ends: if said.is_empty() { Ends::Done } else { Ends::Warning }, said: said.join("\n"), texts }
+        Err(error) => Came::of(Ends::Error, error.message),
+    }
 }
 
 /// The rows as tables for the page.
