@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::model::plan::{EvictionRecord, Reason, Trace, TrimReport, TrimmedAccount};
-use crate::model::{Block, Plan, Scene, Value};
+use crate::model::{Block, MOST_WRITTEN, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, Record, Trimmed};
 use crate::terms::select::pass_env;
-use crate::terms::{Memo, State};
+use crate::terms::{Memo, State, sizes};
 
 use crate::diag::Diagnostic;
 use crate::engine::counting::whole;
@@ -32,6 +32,8 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         kept += if item.enabled() { cost } else { 0.0 };
         blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens: whole(cost), history: histories.of(item.seq) });
     }
+    let patch = patch(st);
+    printable(&blocks, &patch, st)?;
     let report = report(st, kept, trimmed.as_ref())?;
     let names = |name: &str| vec![Arc::<str>::from(name)];
     Ok(Plan {
@@ -40,7 +42,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         outlets: st.lookup(&names("outlet"), None),
         trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages).map(|t| Trace { elsewhere: elsewhere(st, list, &histories), ..t }),
         trim_report: report,
-        patch: patch(st),
+        patch,
         set: st.set.borrow().clone(),
         lost: st.lost.borrow().clone(),
         fingerprint: rules.fingerprint().to_owned(),
@@ -48,6 +50,22 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         scene: st.scene.clone(),
         given: Scene::default(),
     })
+}
+
+/// Checks that the plan can be written out: many blocks may share one large list or table.
+fn printable(blocks: &[Block], patch: &Value, st: &State) -> Result<(), BuildError> {
+    let fields = blocks.iter().filter_map(|block| block.fields.as_map()).flat_map(Map::values);
+    let mut bytes = 0_usize;
+    for value in fields.chain([patch]).filter(|value| matches!(value, Value::List(_) | Value::Map(_))) {
+        let written = sizes::read(value).map_err(BuildError::fault)?;
+        bytes = bytes.saturating_add(written.bytes);
+    }
+    if bytes > MOST_WRITTEN {
+        // what the scene holds may be in the plan as it is
+        let given = sizes::read(&st.scene).map_err(BuildError::fault)?;
+        sizes::room(bytes.saturating_sub(given.bytes)).map_err(BuildError::fault)?;
+    }
+    Ok(())
 }
 
 /// What to store with the chat: `$state`, and the variables that macros have written.

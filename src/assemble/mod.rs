@@ -10,6 +10,7 @@ pub mod texts;
 mod typed;
 pub mod unchanged;
 
+mod beaten;
 mod undeclared;
 
 #[cfg(feature = "cli")]
@@ -53,6 +54,7 @@ pub(crate) fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), B
     let _door = door(rules, scene);
     let mut st = state(rules, scene);
     undeclared::warn(rules, scene, &st);
+    beaten::warn(rules, scene, &st);
     if st.refuses() {
         return Err(BuildError::of(Halt::Warned, None, &st));
     }

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use super::suggest::MEANT;
+use super::MEANT;
 
 thread_local! {
     /// What is known of the words that were looked up; `None` outside of [`recorded`].
@@ -58,28 +58,4 @@ pub(crate) fn recorded<T>(run: impl FnOnce() -> T) -> (T, Seen) {
 pub(crate) fn named(help: &str) -> Option<&str> {
     let (word, _) = help.split_once(MEANT)?.1.split_once("`?")?;
     Some(word)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::suggest::{help, nearest};
-    use super::{named, recorded};
-
-    #[test]
-    fn a_word_is_certain_if_no_other_is_near() {
-        let (told, seen) = recorded(|| {
-            nearest("scenaro", ["scenario", "system"]);
-            nearest("slot_c", ["slot_a", "slot_b"]);
-            nearest("history", ["histories"]);
-            nearest("history", ["historic"]);
-            help("dpeth", ["depth", "role"])
-        });
-        assert_eq!(seen.sole("scenaro"), Some("scenario"));
-        assert_eq!(seen.sole("slot_c"), None, "two words are near");
-        assert_eq!(seen.sole("history"), None, "two places give two answers");
-        assert_eq!(seen.sole("unheard"), None);
-        assert_eq!(told.as_deref().and_then(named), seen.sole("dpeth"));
-        assert_eq!(seen.sole("dpeth"), Some("depth"));
-        assert_eq!(named("one of `a`, `b`"), None);
-    }
 }

@@ -31,6 +31,9 @@ use std::collections::HashSet;
 pub use codes::{Code, DiagnosticCode, Raised};
 pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
 
+/// How a remedy begins to name the word that was probably meant.
+const MEANT: &str = "did you mean `";
+
 /// How bad a diagnostic is, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -274,11 +277,11 @@ impl Report {
         &self.list
     }
 
-    /// The number of errors and the number of other diagnostics.
+    /// The number of errors and the number of warnings; notes are neither.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        let errors = self.list.iter().filter(|d| d.severity == Severity::Error).count();
-        (errors, self.list.len() - errors)
+        let of = |severity| self.list.iter().filter(|d| d.severity == severity).count();
+        (of(Severity::Error), of(Severity::Warning))
     }
 
     /// Sorts by file and place, so that a report reads from top to bottom; diagnostics without a place come last.

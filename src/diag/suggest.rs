@@ -5,6 +5,8 @@
 
 use std::cell::Cell;
 
+use super::MEANT;
+
 /// The most pairs of letters that the suggestions of one load may compare.
 pub const MOST_LETTERS: u64 = 50_000_000;
 
@@ -141,9 +143,6 @@ pub fn is_one_off(written: &str, known: &str) -> bool {
     may_be_near(written, known, 1) && distance(written, known) == 1
 }
 
-/// How a remedy begins to name the word that was probably meant.
-pub(super) const MEANT: &str = "did you mean `";
-
 /// What to do about an unknown word: the nearest candidate, or all candidates if there are at most 8.
 #[must_use]
 pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
@@ -186,4 +185,28 @@ fn distance(a: &str, b: &str) -> usize {
         before = std::mem::replace(&mut last, now);
     }
     last.last().copied().unwrap_or(0)
+}
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::super::certain::{named, recorded};
+    use super::{help, nearest};
+
+    #[test]
+    fn a_word_is_certain_if_no_other_is_near() {
+        let (told, seen) = recorded(|| {
+            let _ = nearest("scenaro", ["scenario", "system"]);
+            let _ = nearest("slot_c", ["slot_a", "slot_b"]);
+            let _ = nearest("history", ["histories"]);
+            let _ = nearest("history", ["historic"]);
+            help("dpeth", ["depth", "role"])
+        });
+        assert_eq!(seen.sole("scenaro"), Some("scenario"));
+        assert_eq!(seen.sole("slot_c"), None, "two words are near");
+        assert_eq!(seen.sole("history"), None, "two places give two answers");
+        assert_eq!(seen.sole("unheard"), None);
+        assert_eq!(told.as_deref().and_then(named), seen.sole("dpeth"));
+        assert_eq!(seen.sole("dpeth"), Some("depth"));
+        assert_eq!(named("one of `a`, `b`"), None);
+    }
 }

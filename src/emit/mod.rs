@@ -11,11 +11,11 @@ use crate::diag::Diagnostic;
 use crate::engine::{self, BuildError};
 use crate::model::plan::{Trace, Unchanged};
 use crate::model::value::MAX_DEPTH;
-use crate::model::{Item, Map, Plan, Scene, Value};
+use crate::model::{Excess, Item, Map, Plan, Scene, Value, WorkLimits, Written};
 use crate::pack::Ruleset;
 use crate::program::Machine;
 use crate::terms::select::pass_env;
-use crate::terms::{Current, Memo, State};
+use crate::terms::{Current, Memo, State, sizes};
 use crate::verbs::Halt;
 
 pub use prompt::{Prompt, prompt};
@@ -58,9 +58,9 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
         let help = format!("; {}", near.unwrap_or_else(|| format!("it has {}", known.join(", "))));
         return Err(BuildError::unknown_dialect(format!("pack `{}` has no dialect `{dialect}`{help}", rules.pack().name)));
     };
-    shallow(plan)?;
     let scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
     let _door = engine::door(rules, &scene);
+    shallow(plan)?;
     let mut st = engine::state(rules, &scene);
     *st.set.borrow_mut() = plan.set.clone();
     st.change("dialect", Value::text(dialect));
@@ -87,10 +87,14 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
 
 /// Checks that every block can be written as JSON: hooks and callers may have added values that nest too deeply.
 fn shallow(plan: &Plan) -> Result<(), BuildError> {
-    match plan.blocks.iter().filter(|b| b.enabled()).position(|b| !b.fields.fits(MAX_DEPTH, usize::MAX)) {
-        Some(n) => Err(BuildError::bound(format!("message {n} nests deeper than {MAX_DEPTH} levels"))),
-        None => Ok(()),
+    for (n, block) in plan.blocks.iter().filter(|b| b.enabled()).enumerate() {
+        let most = Written { values: usize::try_from(WorkLimits::default().steps).unwrap_or(usize::MAX), bytes: usize::MAX };
+        if block.fields.written(MAX_DEPTH, most) == Err(Excess::Depth) {
+            return Err(BuildError::bound(format!("message {n} nests deeper than {MAX_DEPTH} levels")));
+        }
+        sizes::read(&block.fields).map_err(BuildError::fault)?;
     }
+    Ok(())
 }
 
 /// The warnings of the pack's program `lint`, if it has one. It runs over the messages that the dialect is given; its
@@ -114,7 +118,11 @@ fn formed(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
     let env = pass_env(st, &memo);
     let nothing = Value::map(Map::default());
     let value = st.rules.form(form, &env.inner(Current::Value(&nothing, 0)))?;
-    if st.refuses() { Err(Halt::Warned) } else { Ok(value.to_json()) }
+    if st.refuses() {
+        return Err(Halt::Warned);
+    }
+    sizes::copied(&value)?;
+    Ok(value.to_json())
 }
 
 /// The names of the dialects of a pack: programs that have a payload form.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
 use crate::model::plan::Step;
-use crate::model::{Hook, HookView, Item, RuleRef, Value};
+use crate::model::{Hook, HookView, Item, Value};
 use crate::program::Ask;
 use crate::terms::select::pass_env;
 use crate::terms::{Fault, Memo, State};
@@ -23,8 +23,9 @@ pub(super) fn run(hooks: &[Hook], ask: &Ask<'_>, list: usize, st: &mut State) ->
     match ask {
         Ask::Script(function) => script(function, list, st),
         Ask::Event { name, failing } => {
-            of_pack(name, *failing, list, st)?;
-            hooks.iter().filter(|h| h.event.as_ref() == *name).try_for_each(|hook| of_host(hook, list, st))
+            let mut held = None;
+            of_pack(name, *failing, list, &mut held, st)?;
+            hooks.iter().filter(|h| h.event.as_ref() == *name).try_for_each(|hook| of_host(hook, list, &mut held, st))
         }
     }
 }
@@ -176,7 +177,7 @@ fn input(path: &str, st: &State) -> Result<(), String> {
 }
 
 /// Runs the rows of table `hook` for an event, in the order of the pack.
-fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result<(), Halt> {
+fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
     let rows = st.rules.table("hook");
     for row in rows.as_list().unwrap_or(&[]) {
         let word = |key: &str| row.get(key).map(Value::shown).unwrap_or_default();
@@ -190,7 +191,7 @@ fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result
         };
         let (function, rules) = (word("run"), st.rules.clone());
         let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
-        let done = with_view(&word("name"), event, list, st, |view, st| {
+        let done = with_view(&word("name"), event, list, held, st, |view, st| {
             let blocks = view.blocks();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
             answered(view, within_rights(Answer::read(&answer)?, &function, &name, &blocks, st)?)
@@ -207,12 +208,7 @@ fn of_pack(event: &str, failing: Failing, list: usize, st: &mut State) -> Result
 }
 
 fn due(row: &Value, st: &State) -> Result<bool, Halt> {
-    let memo = Memo::default();
-    Ok(match row.get("when") {
-        Some(Value::Rule(RuleRef::Cond(n))) => pass_env(st, &memo).holds(st.rules.cond(*n))?,
-        Some(other) => other.truthy(),
-        None => true,
-    })
+    Ok(pass_env(st, &Memo::default()).applies(row.get("when"))?)
 }
 
 /// Applies the answer of a function to the view that it was given.
@@ -224,29 +220,32 @@ fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
     answer.items.map_or(Ok(()), |items| view.set_blocks(items))
 }
 
-fn of_host(hook: &Hook, list: usize, st: &mut State) -> Result<(), Halt> {
-    with_view(&hook.id, &hook.event, list, st, |view, _| (hook.run)(view))
+fn of_host(hook: &Hook, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
+    with_view(&hook.id, &hook.event, list, held, st, |view, _| (hook.run)(view))
 }
+
+/// The blocks as the last hook of an event was given them, if it has left them as they were.
+type Held = Option<Vec<Value>>;
 
 /// Calls a hook with a view of the build, and applies its changes.
 fn with_view(
     id: &str,
     event: &str,
     list: usize,
+    held: &mut Held,
     st: &mut State,
     call: impl FnOnce(&mut HookView<'_>, &State) -> Result<(), String>,
 ) -> Result<(), Halt> {
     st.step(|| Step::Hook(id.to_owned()));
     let rules = st.rules.clone();
-    let blocks: Option<Vec<Value>> = event.starts_with("after_").then(|| {
+    let given: Held = event.starts_with("after_").then(|| {
         // those of the snapshot are read, and paid
-        st.snapshot(list).iter().map(|i| i.to_value(&rules.fields)).collect()
+        held.take().unwrap_or_else(|| st.snapshot(list).iter().map(|i| i.to_value(&rules.fields)).collect())
     });
-    let given = blocks.clone().unwrap_or_default();
     let (result, changes) = {
         let settable = |path: &str| input(path, st);
         let Argument::Scene(scene) = st.scene_argument() else { return Ok(()) };
-        let mut view = HookView::new(scene, &settable, blocks, st.trail.is_some());
+        let mut view = HookView::new(scene, &settable, given.clone(), st.trail.is_some());
         let result = call(&mut view, st);
         (result, view.into_changes())
     };
@@ -264,7 +263,10 @@ fn with_view(
         st.change(&path, value);
     }
     match changes.blocks {
-        Some(blocks) => replace(list, blocks, &given, st),
-        None => Ok(()),
+        Some(blocks) => replace(list, blocks, given.as_deref().unwrap_or_default(), st),
+        None => {
+            *held = given;
+            Ok(())
+        }
     }
 }

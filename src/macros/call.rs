@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use crate::model::Value;
 use crate::terms::State;
 use crate::text::js;
-use crate::text::written::Shown as _;
 use crate::text::macros::{Branch, Called, MacroResult, Offset, Shape, Syntax};
+use crate::text::written::Shown as _;
 
 /// What an argument must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

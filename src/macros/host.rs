@@ -12,11 +12,11 @@ use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 use crate::text::Limits;
-use crate::text::written::Shown as _;
 use crate::text::functions::Function;
 use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading, Syntax};
 use crate::text::script::Argument;
 use crate::text::seedrandom;
+use crate::text::written::Shown as _;
 
 use super::call::{self, Around, Call, Gives, Kind, Row};
 use super::engine::Mode;
@@ -129,9 +129,7 @@ impl<'a> Macros<'a> {
     fn changed(&self, result: MacroResult) -> MacroResult {
         let (Some(function), MacroResult::Text(text)) = (self.through, &result) else { return result };
         let args: Map = [(Arc::from("of"), Value::Text(text.clone()))].into_iter().collect();
-        function
-            .call(&args)
-            .map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.shown()))
+        function.call(&args).map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.shown()))
     }
 
     /// The text of a cell that only reads places of the scene, if texts or the like stand there: a text names many a row
@@ -251,11 +249,7 @@ impl<'a> Macros<'a> {
 impl Around for Macros<'_> {
     fn value(&self, cell: &Value) -> Result<Value, String> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return Ok(cell.clone()) };
-        if let Some(seen) = &self.st.seen {
-            seen.cell(RuleRef::Expr(*n), true);
-        }
-        let memo = Memo::default();
-        pass_env(self.st, &memo).eval(self.st.rules.expr(*n)).map_err(|f| f.message)
+        pass_env(self.st, &Memo::default()).value_cell(*n).map_err(|f| f.message)
     }
 
     fn given_text(&self, name: &str) -> Option<Arc<str>> {
@@ -288,11 +282,8 @@ impl Around for Macros<'_> {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
-            let holds = || pass_env(self.st, &Memo::default()).holds(self.st.rules.cond(*n));
+            let holds = || pass_env(self.st, &Memo::default()).condition_cell(*n);
             let held = if row.args.is_empty() { holds() } else { self.with_arguments(Self::arguments(row, called), holds) };
-            if let (Some(seen), Ok(held)) = (&self.st.seen, &held) {
-                seen.cell(RuleRef::Cond(*n), *held);
-            }
             match held {
                 Ok(true) => {}
                 Ok(false) => return MacroResult::Unknown,

@@ -7,11 +7,11 @@ use super::host::Macros;
 use super::passes::{Pass, Passes, escaped};
 use crate::model::Value;
 use crate::text::Limits;
-use crate::text::written::Shown as _;
 use crate::text::js;
 use crate::text::macros::passes::{Flat, Hit};
 use crate::text::macros::{Called, Expanded, MacroHost, MacroResult};
 use crate::text::pattern;
+use crate::text::written::Shown as _;
 
 /// Expands the text of `macros` in the ordered flavour; `inside` a macro of another text.
 pub(super) fn run(macros: &Macros<'_>, limits: Limits, inside: bool) -> Expanded {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::blocks::{Block, Operator};
 use super::host::Macros;
 use super::stores::KEPT;
-use crate::model::{Map, RuleRef, Value};
+use crate::model::{Map, Value};
 use crate::terms::Memo;
 use crate::terms::select::pass_env;
 use crate::text::Limits;
-use crate::text::written::Shown as _;
 use crate::text::js;
 use crate::text::macros::stack::{Closed, Opened, StackHost, expand};
 use crate::text::macros::{Called, Expanded, Grammar, MacroHost, MacroResult, Offset};
+use crate::text::written::Shown as _;
 
 /// Expands the text of `macros` with a stack.
 pub(super) fn run(macros: &Macros<'_>, limits: Limits) -> Expanded {
@@ -41,14 +41,7 @@ pub struct Open {
 
 impl Macros<'_> {
     fn condition(&self, cond: Option<&Value>) -> Result<bool, String> {
-        match cond {
-            Some(Value::Rule(RuleRef::Cond(n))) => {
-                let memo = Memo::default();
-                pass_env(self.st, &memo).holds(self.st.rules.cond(*n)).map_err(|fault| fault.message)
-            }
-            Some(other) => Ok(other.truthy()),
-            None => Ok(true),
-        }
+        pass_env(self.st, &Memo::default()).applies(cond).map_err(|fault| fault.message)
     }
 
     fn cell(&self, cell: &Value) -> Result<Value, String> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::call::{Call, says};
 use crate::terms::State;
 use crate::text::js;
-use crate::text::written::Shown as _;
 use crate::text::macros::MacroResult;
+use crate::text::written::Shown as _;
 
 pub(super) fn nothing(_call: &Call<'_>) -> MacroResult {
     says("")

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::call::{Call, says};
 use crate::model::Value;
 use crate::text::js;
-use crate::text::written::Shown as _;
 use crate::text::macros::MacroResult;
 use crate::text::moment::{Calendar, INVALID, Moment};
+use crate::text::written::Shown as _;
 
 /// Minutes that the local clock is east of UTC.
 fn zone(call: &Call<'_>) -> i32 {

@@ -29,5 +29,4 @@ pub use plan::{Block, Plan};
 pub use scene::Scene;
 pub use value::{Map, RuleRef, Value};
 pub use work::WorkLimits;
-pub(crate) use written::DEEPEST_WRITTEN;
-pub use written::{Excess, MOST_WRITTEN, Written};
+pub use written::{DEEPEST_WRITTEN, Excess, MOST_WRITTEN, Written};

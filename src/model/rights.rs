@@ -60,6 +60,12 @@ impl Rights {
         if self.writes_all(path) { Ok(()) } else { Err(self.refusal("changed", "writes", path)) }
     }
 
+    /// Whether everything below a path may be read.
+    #[must_use]
+    pub fn reads_all(&self, path: &str) -> bool {
+        covered(&self.reads, path) == Covered::Wholly
+    }
+
     /// Whether everything below a path may be changed.
     #[must_use]
     pub fn writes_all(&self, path: &str) -> bool {

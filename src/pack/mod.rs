@@ -220,7 +220,12 @@ fn assets_of(layers: &[LayerDocs]) -> IndexMap<Arc<str>, SourceId> {
 }
 
 fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report: &mut Report) -> Pack {
-    let layer = |l: &LayerDocs| Layer { name: Arc::from(l.name.as_str()), release: l.release.clone(), overlay: l.overlay, folder: l.folder.clone() };
+    let layer = |l: &LayerDocs| Layer {
+        name: Arc::from(l.name.as_str()),
+        release: l.release.clone(),
+        overlay: l.overlay,
+        folder: l.folder.clone(),
+    };
     let rights = scripts::rights(layers.iter().map(|l| (l.name.as_str(), l.docs.as_slice())), &sources);
     let overlaid = overlaid::collect(layers, &merged.tables, report);
     Pack {

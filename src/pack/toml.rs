@@ -26,7 +26,13 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> 
     }
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in errors.iter().take(MAX_ERRORS) {
-        report.push(complaint(source, text, error));
+        let told = complaint(source, text, error);
+        // only the one mistake of a file can be tried
+        let same = told.span.filter(|_| errors.len() == 1 && told.code == Code::SyntaxDuplicate).and_then(|at| same_line(text, at));
+        report.push(match same {
+            Some(line) => told.fix(Span::new(source, line.start, line.end), ""),
+            None => told,
+        });
     }
     let mut reader = TomlReader { source, report, sound: errors.is_empty() };
     let span = reader.span(&root.span());
@@ -56,6 +62,27 @@ fn complaint(source: SourceId, text: &str, error: &::toml::de::Error) -> Diagnos
         _ => "see https://toml.io for how TOML is written",
     };
     Diagnostic::new(code, message).at(span).help(help)
+}
+
+/// The line of a key that is written twice, if it can go: its table has the same line before, and whichever of the two is
+/// taken out, the document says the same.
+fn same_line(text: &str, second: Span) -> Option<std::ops::Range<usize>> {
+    let at = second.start as usize;
+    let start = text.get(..at)?.rfind('\n').map_or(0, |n| n + 1);
+    let end = text.get(at..)?.find('\n').map_or(text.len(), |n| at + n + 1);
+    let line = text.get(start..end)?.trim();
+    let above = text.get(..start)?;
+    let table = above.rfind("\n[").map_or(0, |n| n + 1);
+    let mut first = table;
+    for other in above.get(table..)?.split_inclusive('\n') {
+        if other.trim() == line {
+            let without = |from: usize, to: usize| Some(format!("{}{}", text.get(..from)?, text.get(to..)?).parse::<::toml::Table>().ok());
+            let (one, two) = (without(start, end)??, without(first, first + other.len())??);
+            return (one == two).then_some(start..end);
+        }
+        first += other.len();
+    }
+    None
 }
 
 struct TomlReader<'a> {

@@ -4,6 +4,7 @@
 //! newer one asks for something that cannot be had; the number of its steps is bounded.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use semver::{Version, VersionReq};
 
@@ -12,7 +13,7 @@ use super::manifest::Need;
 use crate::diag::{Code, Diagnostic};
 
 /// Most steps of one search.
-const MAX_STEPS: usize = 20_000;
+const MAX_STEPS: usize = 5_000;
 /// Most packs of one result.
 const MAX_PACKS: usize = 64;
 
@@ -47,7 +48,7 @@ pub type Chosen<S> = BTreeMap<String, Candidate<S>>;
 /// # Errors
 /// A pack cannot be had, no release fits, or packs extend each other in a circle.
 pub fn resolve<S: Clone>(asked: Vec<Asked>, engine: &Version, candidates: &dyn Fn(&str) -> Vec<Candidate<S>>) -> Result<Chosen<S>, Fault> {
-    let mut search = Search { engine, candidates, steps: 0 };
+    let mut search = Search { engine, candidates, known: BTreeMap::new(), steps: 0 };
     let chosen: Chosen<S> = search.step(asked, Partial::new())?.into_iter().map(|(name, (candidate, _))| (name, candidate)).collect();
     match circle(&chosen) {
         Some(names) => {
@@ -61,6 +62,8 @@ pub fn resolve<S: Clone>(asked: Vec<Asked>, engine: &Version, candidates: &dyn F
 struct Search<'a, S> {
     engine: &'a Version,
     candidates: &'a dyn Fn(&str) -> Vec<Candidate<S>>,
+    /// The candidates of the packs that were looked up so far.
+    known: BTreeMap<String, Rc<[Candidate<S>]>>,
     steps: usize,
 }
 
@@ -84,7 +87,7 @@ impl<S: Clone> Search<'_, S> {
             }
         };
         let name = next.need.name.clone();
-        let all = (self.candidates)(&name);
+        let all = self.known.entry(name.clone()).or_insert_with(|| (self.candidates)(&name).into()).clone();
         let fitting: Vec<&Candidate<S>> = all.iter().filter(|c| fits(&next.need, &c.release)).collect();
         let usable: Vec<&Candidate<S>> =
             fitting.iter().copied().filter(|c| c.engine.as_ref().is_none_or(|range| range.matches(self.engine))).collect();

@@ -8,7 +8,7 @@ use crate::text::script::Script;
 use crate::model::Value;
 use crate::terms::cond::{Cmp, Cond, Test};
 use crate::terms::expr::Expr;
-use crate::terms::expr::Scripted;
+use crate::terms::expr::{Query, Scripted};
 use crate::terms::names::{self, Type};
 
 use super::context::CompileContext;
@@ -61,6 +61,9 @@ impl CompileContext<'_> {
         if table.contains_key("of") {
             let is = table.get("is").map(|f| f.node.clone());
             let query = self.query(table);
+            if let (Some(is), Some(query)) = (&is, &query) {
+                self.check_presence(is, query);
+            }
             let test = is.map_or(Test::Nonempty(true), |n| self.test(&n, None));
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
@@ -80,6 +83,22 @@ impl CompileContext<'_> {
             all.push(self.cond_key(key, field.key, &field.node, mode));
         }
         if all.len() == 1 { all.pop().unwrap_or(Cond::Const(true)) } else { Cond::All(all.into()) }
+    }
+
+    /// Reports a test of presence for what a query gives, unless that is one item: a list, a number or a text is always
+    /// present.
+    fn check_presence(&mut self, is: &Node, query: &Query) {
+        let Some(test) = ["exists", "given"].into_iter().find(|word| is.as_table().is_some_and(|tests| tests.contains_key(*word))) else {
+            return;
+        };
+        let what = match query {
+            _ if query.one => return,
+            _ if query.count => "a number, of which 0 is one too",
+            _ if query.join.is_some() => "a text, even an empty one",
+            _ => "a list, even an empty one",
+        };
+        let help = "write `is = { nonempty = true }`, or `take = 1` to test one item";
+        self.fail(Code::ConditionType, is.span, format!("`{test}` tests nothing here: `of` always gives {what}"), Some(help.into()));
     }
 
     fn cond_key(&mut self, key: &str, key_span: Span, node: &Node, mode: Mode) -> Cond {

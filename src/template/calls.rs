@@ -181,7 +181,7 @@ impl Sources for TaskSources<'_> {
         // `@index` is the index of the innermost loop
         let index = values.get("index").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let env = Env { st: self.st, cur: Current::Value(values, index), outer: None, memo: &memo, part: None };
-        env.holds(rules.cond(*number)).map_err(|fault| {
+        env.condition_cell(*number).map_err(|fault| {
             let message = fault.message.clone();
             if fault.is_bound() {
                 *self.bound.borrow_mut() = Some(fault);

@@ -2,14 +2,26 @@
 //! the test `given` and the `given` keys of a form must distinguish them.
 
 use std::sync::Arc;
-use crate::text::written::Shown as _;
 
 use crate::model::Value;
+use crate::model::value::RuleRef;
+use crate::text::written::Shown as _;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef, Lookup, Seg};
 
 impl Env<'_> {
+    /// [`Env::settle`], which distinguishes a missing value from null.
+    pub(crate) fn settle_present(&self, cell: &Value) -> Result<Option<Value>, Fault> {
+        match cell {
+            Value::Rule(RuleRef::Expr(n)) => {
+                self.saw_value(*n);
+                self.cell(|| self.present(self.st.rules.expr(*n)))
+            }
+            literal => Ok(Some(literal.clone()).filter(|value| !value.is_null())),
+        }
+    }
+
     /// Evaluates an expression. `None` means that there is no value; `Some(Null)` is a null that the data itself
     /// contains at the end of a reference or a lookup.
     pub fn present(&self, expr: &Expr) -> Result<Option<Value>, Fault> {

@@ -154,9 +154,7 @@ impl Test {
                 }
             }
             Test::In(e) => !subject.is_null() && env.is_in(subject, e)?,
-            Test::Contains(e) => {
-                contains(subject, &*worked_out(e, env)?)?
-            }
+            Test::Contains(e) => contains(subject, &*worked_out(e, env)?)?,
             Test::Meets(e) => match (subject.as_list(), e.eval(env)?.as_list()) {
                 (Some(a), Some(b)) => {
                     for x in a {

@@ -155,12 +155,26 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// Whether a row applies by its cell `when`; without one it does.
+    pub(crate) fn applies(&self, when: Option<&Value>) -> Result<bool, Fault> {
+        match when {
+            None => Ok(true),
+            Some(Value::Rule(RuleRef::Cond(n))) => self.condition_cell(*n),
+            Some(plain) => Ok(plain.truthy()),
+        }
+    }
+
     /// Evaluates a value cell of a row.
     pub(crate) fn value_cell(&self, n: u32) -> Result<Value, Fault> {
+        self.saw_value(n);
+        self.cell(|| self.st.rules.expr(n).eval(self))
+    }
+
+    /// Notes for the measure of coverage that a value cell is evaluated.
+    pub(super) fn saw_value(&self, n: u32) {
         if let Some(seen) = &self.st.seen {
             seen.cell(RuleRef::Expr(n), true);
         }
-        self.cell(|| self.st.rules.expr(n).eval(self))
     }
 
     /// Evaluates a condition cell of a row.
@@ -233,9 +247,7 @@ impl<'a> Env<'a> {
             return Ok(!set.is_empty() && set.contains(&super::keys::canonical(subject)?));
         }
         Ok(match list.eval(self)? {
-            Value::List(l) => {
-                written::holds(&l, subject)?
-            }
+            Value::List(l) => written::holds(&l, subject)?,
             Value::Null => false,
             other => written::same(&other, subject)?,
         })

@@ -33,6 +33,7 @@ impl Fold {
         let elements = list.elements();
         env.st.visit(elements.len())?;
         let mut so_far = self.from.eval(env)?;
+        let measure = |so_far: &Value| sizes::kept(so_far, MOST, env.st.rules.limits.text_bytes, &env.st.scene).map(|_| ()).map_err(grown);
         for (n, element) in elements.iter().enumerate() {
             let index = Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
             let values = [so_far, element.clone(), index];
@@ -45,12 +46,12 @@ impl Fold {
                 return Err(grown(format!("hold more than {MOST} values; keep fewer in it")));
             }
             if n % STEPS == STEPS - 1 && own > 0 {
-                sizes::kept(&so_far, MOST, env.st).map_err(grown)?;
+                measure(&so_far)?;
                 work::check()?;
             }
         }
         if !elements.is_empty() {
-            sizes::kept(&so_far, MOST, env.st).map_err(grown)?;
+            measure(&so_far)?;
         }
         Ok(so_far)
     }

@@ -4,22 +4,22 @@
 
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Excess, MOST_WRITTEN, Value, Written};
-use crate::text::work;
+use crate::text::{work, written};
 
-use super::State;
+use super::fault::Fault;
 
 /// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds more than `most`
-/// values, or would be too long when it is written out. One text may be as long as the pack allows, and data that the scene
-/// holds may be kept as it is.
-pub fn kept(value: &Value, most: usize, st: &State) -> Result<Written, String> {
-    let mut bytes = MOST_WRITTEN.max(st.rules.limits.text_bytes);
+/// values, or would be too long when it is written out. One text may be as long as the pack allows (`text_bytes`), and data
+/// that the scene holds may be kept as it is.
+pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value) -> Result<Written, String> {
+    let mut bytes = MOST_WRITTEN.max(text_bytes);
     let within = |bytes: usize| value.written(MAX_DEPTH, Written { values: most, bytes });
     let size = within(bytes).or_else(|excess| {
         if excess != Excess::Bytes {
             return Err(excess);
         }
         let all = Written { values: usize::MAX, bytes: usize::MAX };
-        bytes = bytes.saturating_add(st.scene.written(MAX_DEPTH, all).map_or(0, |scene| scene.bytes));
+        bytes = bytes.saturating_add(scene.written(MAX_DEPTH, all).map_or(0, |scene| scene.bytes));
         within(bytes)
     });
     if matches!(value, Value::List(_) | Value::Map(_)) {
@@ -31,4 +31,28 @@ pub fn kept(value: &Value, most: usize, st: &State) -> Result<Written, String> {
         Excess::Values => format!("hold more than {most} values; keep fewer in it"),
         Excess::Bytes => format!("come to more than {bytes} bytes when it is written out; keep less in it"),
     })
+}
+
+/// Pays for a value that is read as a whole, and gives its size.
+///
+/// # Errors
+/// It nests too deeply, or the work of the call is spent.
+pub(crate) fn read(value: &Value) -> Result<Written, Fault> {
+    Ok(written::read(value)?)
+}
+
+/// Pays for a value that is read as a whole, and copied for a moment.
+///
+/// # Errors
+/// As [`read`], or the copy would be too large.
+pub(crate) fn copied(value: &Value) -> Result<(), Fault> {
+    Ok(written::copied(value)?)
+}
+
+/// Checks that so many bytes could be made now.
+///
+/// # Errors
+/// They would exceed the work of the call.
+pub(crate) fn room(bytes: usize) -> Result<(), Fault> {
+    Ok(work::hold(bytes)?)
 }

@@ -350,7 +350,7 @@ impl State {
     ///
     /// A value that nests too deeply or is too large when it is written out is refused with a warning, and nothing is set.
     pub fn put(&self, names: &[Arc<str>], value: Value) {
-        if let Err(why) = super::sizes::kept(&value, MAX_NODES, self) {
+        if let Err(why) = super::sizes::kept(&value, MAX_NODES, self.rules.limits.text_bytes, &self.scene) {
             self.warn(Code::BoundExceeded, format!("`${}` would {why}; it is not set", names.join(".")));
         } else {
             self.writes.set(self.writes.get() + 1);

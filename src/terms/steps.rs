@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
-use crate::text::written::Shown as _;
 use crate::text::script::Argument;
+use crate::text::written::Shown as _;
 use crate::text::{Language, js, work};
 
 use super::eval::{Current, Env, Fault};

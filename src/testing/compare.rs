@@ -7,7 +7,7 @@
 use serde_json::Value as Json;
 
 /// The words of tests, which stand alone in a table.
-pub const MATCHERS: [&str; 8] = ["missing", "contains", "matches", "includes", "excludes", "any_order", "count", "exactly"];
+const MATCHERS: [&str; 8] = ["missing", "contains", "matches", "includes", "excludes", "any_order", "count", "exactly"];
 
 /// One step to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub fn fits(wanted: &Json, got: &Json) -> bool {
 }
 
 /// The test that a table of an expectation is.
-fn matcher<'t>(table: &'t serde_json::Map<String, Json>, got: &Json) -> Option<(&'static str, &'t Json)> {
+pub(super) fn matcher<'t>(table: &'t serde_json::Map<String, Json>, got: &Json) -> Option<(&'static str, &'t Json)> {
     let (key, value) = table.iter().next().filter(|_| table.len() == 1)?;
     let word = MATCHERS.into_iter().find(|word| word == key)?;
     let is_own_key = got.as_object().is_some_and(|found| found.contains_key(word));

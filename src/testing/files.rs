@@ -1,6 +1,6 @@
 //! Finds case files and reads them: the pack, the rows that are laid over it, and the cases.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
@@ -35,6 +35,12 @@ pub struct CaseFile {
 }
 
 impl CaseFile {
+    /// Whether it is written in TOML, which `--update` can change.
+    #[must_use]
+    pub fn is_toml(&self) -> bool {
+        self.shown.ends_with(".toml")
+    }
+
     /// What a case lays over the rules of the file: its overlays, and the sizes of accounts.
     #[must_use]
     pub fn overlays_of(&self, case: &Case) -> Vec<Overlay> {
@@ -46,6 +52,31 @@ impl CaseFile {
         });
         files.chain(sizes).collect()
     }
+}
+
+/// The path of a file that a case writes and reads, which lies in the folder of the case file or below it.
+///
+/// # Errors
+/// The path leads elsewhere, or through a link.
+pub fn beside(base: &Path, file: &str) -> Result<PathBuf, String> {
+    let path = Path::new(file);
+    let is_below = path.components().all(|part| matches!(part, Component::Normal(_))) && path.file_name().is_some();
+    let whole = base.join(path);
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|kind| kind.is_symlink());
+    let through_link = whole.ancestors().take(path.components().count()).any(is_link);
+    if is_below && !through_link {
+        return Ok(whole);
+    }
+    Err(format!("`{file}` does not lie beside the case file; name a file in its folder or below it"))
+}
+
+/// The JSON of such a file.
+///
+/// # Errors
+/// It is not a file, too large, or not JSON.
+pub fn payload(path: &Path, file: &str) -> Result<Json, String> {
+    let read = read_file(path, &mut Report::default());
+    read.and_then(|read| serde_json::from_slice(&read.bytes).ok()).ok_or_else(|| format!("`{file}` is no file of JSON beside the case"))
 }
 
 /// A case file that cannot be used.

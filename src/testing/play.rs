@@ -64,7 +64,14 @@ impl From<BuildError> for Failed {
 /// The scene file cannot be read.
 pub fn scene(given: &Given, base: &Path, rules: &Ruleset, reader: SceneReader<'_>) -> Result<Scene, Failed> {
     let mut scene = match &given.scene_file {
-        Some(file) => reader(&base.join(file), given.now.as_deref(), rules).map_err(Failed::Given)?,
+        Some(file) => {
+            let path = base.join(file);
+            // a pipe or a device would be waited for
+            if path.metadata().is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
+                return Err(Failed::Given(format!("`{file}` is neither a file nor a folder")));
+            }
+            reader(&path, given.now.as_deref(), rules).map_err(Failed::Given)?
+        }
         None => Scene { data: Value::map(crate::model::Map::default()), ..Scene::default() },
     };
     scene.merge(Value::from(&given.scene));

@@ -1,6 +1,6 @@
 //! Runs case files, several at a time, and collects what came of each case.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,9 +14,9 @@ use super::blame::{self, Rule};
 use super::case::{Case, Turn, json_of};
 use super::compare::{Difference, Step, compare};
 use super::coverage::Covered;
-use super::files::{CaseFile, Unreadable};
+use super::files::{CaseFile, Unreadable, beside, payload};
 use super::play::{self, Failed, Played, SceneReader};
-use super::snapshot::{self, Edit};
+use super::snapshot::{self, Change};
 use super::turns::turns;
 
 /// The stack of a thread that runs cases.
@@ -59,6 +59,8 @@ pub struct Tested {
     pub unreadable: Option<(Report, Sources)>,
     /// The text that `--update` writes; `None` if nothing changes.
     pub updated: Option<String>,
+    /// The payload files that `--update` writes, with their texts.
+    pub payloads: Vec<(PathBuf, String)>,
     /// What `--update` could not write.
     pub kept: Vec<String>,
 }
@@ -91,7 +93,14 @@ impl Runner<'_> {
             Ok(file) => file,
             Err(wrong) => return failed(&wrong.shown, wrong.report.clone(), wrong.sources.clone()),
         };
-        let mut out = Tested { shown: file.shown.clone(), cases: Vec::new(), unreadable: None, updated: None, kept: Vec::new() };
+        let mut out = Tested {
+            shown: file.shown.clone(),
+            cases: Vec::new(),
+            unreadable: None,
+            updated: None,
+            payloads: Vec::new(),
+            kept: Vec::new(),
+        };
         let wanted: Vec<&Case> = file.cases.iter().filter(|case| self.takes(file, case)).collect();
         if wanted.is_empty() {
             return out;
@@ -106,7 +115,8 @@ impl Runner<'_> {
             out.cases.push(ran);
             for edit in own_edits {
                 match edit {
-                    Ok(edit) => edits.push(edit),
+                    Ok(Change::Text(edit)) => edits.push(edit),
+                    Ok(Change::Payload(path, text)) => out.payloads.push((path, text)),
                     Err(reason) => out.kept.push(format!("case `{}`: {reason}", case.name)),
                 }
             }
@@ -116,7 +126,8 @@ impl Runner<'_> {
                 file.cases.first().and_then(|case| file.sources.get(case.node.span.source)).map(|s| s.text.clone()).unwrap_or_default();
             match snapshot::apply(&text, &edits) {
                 Some(new) => out.updated = Some(new),
-                None => out.kept.push("the changed file would not be TOML".to_owned()),
+                None if file.is_toml() => out.kept.push("the changed file would not be TOML".to_owned()),
+                None => out.kept.push("only case files in TOML can be updated".to_owned()),
             }
         }
         out
@@ -126,7 +137,7 @@ impl Runner<'_> {
         format!("{}#{}", file.shown, case.name).contains(self.filter)
     }
 
-    fn case(&self, file: &CaseFile, case: &Case, rules: &Ruleset) -> (Ran, Vec<Result<Edit, String>>) {
+    fn case(&self, file: &CaseFile, case: &Case, rules: &Ruleset) -> (Ran, Vec<Result<Change, String>>) {
         let line = file.sources.place(case.node.span).map_or(0, |at| at.line);
         let mut ran = Ran { name: case.name.clone(), line, complaints: Vec::new(), covered: None };
         let own = match rules_of(file, case, self.shelf) {
@@ -154,14 +165,13 @@ impl Runner<'_> {
             }
         }
         for (n, turn) in judged.into_iter().enumerate() {
-            if self.update {
-                edits.extend(turn.edits(case, file));
-            }
+            let own = if self.update { turn.edits(file) } else { Vec::new() };
             let number = (case.turns.len() > 1).then_some(n + 1);
-            let fixed = self.update && turn.failed.is_none();
+            let fixed = self.update && turn.failed.is_none() && file.is_toml() && own.iter().all(Result::is_ok);
             if !fixed {
                 ran.complaints.extend(turn.complaints(number));
             }
+            edits.extend(own);
         }
         (ran, edits)
     }
@@ -189,7 +199,14 @@ pub(super) fn each<T: Sync, R: Send>(all: &[T], jobs: usize, run: impl Fn(&T) ->
 }
 
 fn failed(shown: &str, report: Report, sources: Sources) -> Tested {
-    Tested { shown: shown.to_owned(), cases: Vec::new(), unreadable: Some((report, sources)), updated: None, kept: Vec::new() }
+    Tested {
+        shown: shown.to_owned(),
+        cases: Vec::new(),
+        unreadable: Some((report, sources)),
+        updated: None,
+        payloads: Vec::new(),
+        kept: Vec::new(),
+    }
 }
 
 /// The rules of a case that lays more over those of its file.
@@ -280,17 +297,12 @@ fn differences(played: &Played, case: &Case, expect: &Json, base: &Path) -> Vec<
             "payload_file" => {
                 let file = wanted.as_str().unwrap_or_default();
                 let got = played.value("payload");
-                match std::fs::read(base.join(file)).ok().and_then(|bytes| serde_json::from_slice::<Json>(&bytes).ok()) {
-                    Some(wanted) => {
+                match beside(base, file).and_then(|path| payload(&path, file)) {
+                    Ok(wanted) => {
                         let exactly = json!({ "exactly": wanted });
                         compare(&mut steps, &exactly, &got, &mut out);
                     }
-                    None => out.push(Difference {
-                        steps,
-                        wanted: wanted.clone(),
-                        got,
-                        said: Some(format!("`{file}` is no file of JSON beside the case")),
-                    }),
+                    Err(said) => out.push(Difference { steps, wanted: wanted.clone(), got, said: Some(said) }),
                 }
             }
             "error" | "draws_left" => {}
@@ -351,24 +363,21 @@ impl Judged<'_> {
     }
 
     /// What has to change in the file so that the turn is as expected.
-    fn edits(&self, _: &Case, file: &CaseFile) -> Vec<Result<Edit, String>> {
+    fn edits(&self, file: &CaseFile) -> Vec<Result<Change, String>> {
         if let Some(fresh) = &self.fresh {
-            return vec![snapshot::new_expect(&self.turn.node, fresh, &file.sources, self.turn.node.span)];
+            return vec![snapshot::new_expect(&self.turn.node, fresh, &file.sources, self.turn.node.span).map(Change::Text)];
         }
         let Some(expect): Option<&Node> = self.turn.expect.as_ref() else { return Vec::new() };
         let edit = |(difference, _): &(Difference, Option<Rule>)| match difference.steps.first() {
             Some(Step::Key(key)) if key == "payload_file" => {
-                let path = file.base.join(difference.wanted.as_str().or_else(|| expect.get(key)?.as_text()).unwrap_or_default());
+                let named = difference.wanted.as_str().or_else(|| expect.get(key)?.as_text()).unwrap_or_default();
                 let text = serde_json::to_string_pretty(&difference.got).unwrap_or_default();
-                match std::fs::write(&path, text + "\n") {
-                    Ok(()) => None,
-                    Err(error) => Some(Err(format!("`{}` cannot be written: {error}", path.display()))),
-                }
+                Some(beside(&file.base, named).map(|path| Change::Payload(path, text + "\n")))
             }
             Some(Step::Key(key)) if key == "draws_left" && expect.get(key).is_none() => {
                 Some(Err(format!("{} scripted draws are left; take them out", difference.got)))
             }
-            _ => Some(snapshot::of_difference(difference, expect, &file.sources)),
+            _ => Some(snapshot::of_difference(difference, expect, &file.sources).map(Change::Text)),
         };
         self.differences.iter().filter_map(edit).collect()
     }

@@ -1,12 +1,23 @@
 //! `--update`: writes what came out into the case file, in the place of what was expected. Only the values that differ are
 //! replaced, so comments and the layout of everything else stay.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value as Json};
 
 use crate::diag::{Node, Report, Sources, Span};
 
-use super::compare::{Difference, MATCHERS, Step};
+use super::compare::{Difference, Step, matcher};
 use super::toml_text;
+
+/// What `--update` changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A part of the case file.
+    Text(Edit),
+    /// A payload file, with its new text.
+    Payload(PathBuf, String),
+}
 
 /// One replacement in a text: the bytes, and what comes in their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +46,8 @@ pub fn of_difference(difference: &Difference, expect: &Node, sources: &Sources) 
             None => return Err(format!("`{}` is not written in the file", difference.place())),
         }
     }
-    let word = difference.wanted.as_object().filter(|table| table.len() == 1).and_then(|table| table.keys().next());
-    if word.is_some_and(|word| word != "missing" && MATCHERS.contains(&word.as_str())) && difference.said.is_some() {
+    let test = difference.wanted.as_object().and_then(|table| matcher(table, &difference.got));
+    if test.is_some_and(|(word, _)| word != "missing") && difference.said.is_some() {
         return Err(format!("`{}` is a test, which only its author can change", difference.place()));
     }
     let text = toml_text::value(&pruned(&difference.wanted, &difference.got));
@@ -91,6 +102,8 @@ pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
 /// are written.
 fn pruned(wanted: &Json, got: &Json) -> Json {
     match (wanted, got) {
+        // a test says nothing of the keys
+        (Json::Object(table), _) if matcher(table, got).is_some() => got.clone(),
         (Json::Object(table), Json::Object(found)) => {
             let kept = table.iter().map(|(key, value)| (key.clone(), found.get(key).map_or(Json::Null, |got| pruned(value, got))));
             Json::Object(kept.collect())

@@ -30,7 +30,7 @@ fn canonical(value: &Value, out: &mut impl Write) -> std::io::Result<()> {
         }
         Value::Map(map) => {
             let mut keys: Vec<_> = map.iter().filter(|(_, v)| !v.is_null()).collect();
-            keys.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            keys.sort_unstable_by_key(|(key, _)| (*key).clone());
             out.write_all(b"{")?;
             for (n, (key, value)) in keys.into_iter().enumerate() {
                 out.write_all(if n == 0 { b"" } else { b"," })?;

@@ -113,7 +113,9 @@ enum Reads {
 impl Reads {
     fn of(function: &str) -> Self {
         match function {
-            "element" | "from_pairs" | "length" | "member" | "pairs" | "reverse" | "set_missing" | "splice" | "values" | "without" => Self::Top,
+            "element" | "from_pairs" | "length" | "member" | "pairs" | "reverse" | "set_missing" | "splice" | "values" | "without" => {
+                Self::Top
+            }
             "concat" | "flat" => Self::Elements,
             _ => Self::Whole,
         }

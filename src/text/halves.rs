@@ -24,8 +24,28 @@ pub fn apart(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut units = [0; 2];
-    let halves = |c: char| c.encode_utf16(&mut units).iter().copied().map(|unit| half(unit).unwrap_or(c)).collect::<String>();
-    Cow::Owned(text.chars().map(halves).collect())
+    let two = |part: &str, out: &mut String| {
+        for c in part.chars() {
+            out.extend(c.encode_utf16(&mut units).iter().map(|unit| half(*unit).unwrap_or(c)));
+        }
+    };
+    Cow::Owned(rewritten(text, two))
+}
+
+/// The text with each run of characters beyond U+FFFF rewritten; what is between them is copied as a whole, because
+/// there may be one such character in a megabyte of others.
+fn rewritten(text: &str, mut rewrite: impl FnMut(&str, &mut String)) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, from)) = rest.bytes().position(|b| b >= 0xF0).and_then(|at| rest.split_at_checked(at)) {
+        let end = from.find(|c: char| c <= '\u{FFFF}').unwrap_or(from.len());
+        let Some((run, after)) = from.split_at_checked(end) else { break };
+        out.push_str(before);
+        rewrite(run, &mut out);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// The source of a pattern for texts of halves: its own characters are split, and escapes such as `\uD83D` become
@@ -54,7 +74,10 @@ pub fn pattern(source: &str) -> String {
 /// The text with matching halves joined to one character; a lone half cannot be in a text and becomes U+FFFD.
 #[must_use]
 pub fn together(text: &str) -> String {
-    char::decode_utf16(text.chars().flat_map(units)).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    let one = |run: &str, out: &mut String| {
+        out.extend(char::decode_utf16(run.chars().flat_map(units)).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
+    };
+    rewritten(text, one)
 }
 
 /// The text with matching halves joined to one character; a lone half stays as it is, since the other one may follow.
@@ -63,8 +86,11 @@ pub fn joined(text: &str) -> Cow<'_, str> {
     if !has_any(text) {
         return Cow::Borrowed(text);
     }
-    let units = char::decode_utf16(text.chars().flat_map(units));
-    Cow::Owned(units.filter_map(|c| c.map_or_else(|lone| half(lone.unpaired_surrogate()), Some)).collect())
+    let one = |run: &str, out: &mut String| {
+        let units = char::decode_utf16(run.chars().flat_map(units));
+        out.extend(units.filter_map(|c| c.map_or_else(|lone| half(lone.unpaired_surrogate()), Some)));
+    };
+    Cow::Owned(rewritten(text, one))
 }
 
 /// The character that represents a half; `None` for a unit that is a character by itself.

@@ -5,6 +5,7 @@
 //! A script that exceeds a limit or throws gives an error with its line; its output is written to a log. Tables come
 //! back with their keys sorted, since that is how Rhai keeps them.
 
+mod calls;
 mod error;
 mod paid;
 mod place;
@@ -21,11 +22,12 @@ use rhai::packages::{
     BasicArrayPackage, BasicBlobPackage, BasicMapPackage, BasicMathPackage, BitFieldPackage, CorePackage, LogicPackage, MoreStringPackage,
     Package,
 };
-use rhai::{AST, CallFnOptions, Dynamic, Engine, EvalAltResult, Position, Scope};
+use rhai::{AST, Dynamic, Engine, EvalAltResult, Position, Scope};
 
 pub use crate::model::rights::Rights;
 use crate::model::{Map, Value};
 use crate::text::work::{self, Door};
+use calls::{Found, LEVELS, Mentions};
 pub use error::ScriptError;
 use error::Texts;
 use paid::Running;
@@ -102,10 +104,13 @@ impl Scripts {
         let mut engine = harden(limits);
         let mut texts = Texts::default();
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
+        // the statements of a module are not run from inside of a call
+        engine.set_max_call_levels(limits.calls);
         for Source { name, file, text } in modules {
             let named = |error: ScriptError| ((*name).to_string(), error);
             let file: Arc<str> = Arc::from(*file);
             let (ast, written) = compiled(&engine, text, &file).map_err(named)?;
+            view::register_fields(&mut engine, Mentions::of(&ast).fields);
             let module = {
                 let _door = Door::join();
                 let _running = Running::begin(limits.operations);
@@ -116,6 +121,7 @@ impl Scripts {
             resolver.insert(*name, module);
             engine.set_module_resolver(resolver.clone());
         }
+        engine.set_max_call_levels(limits.calls.saturating_add(LEVELS));
         Ok(Self { engine: Arc::new(engine), limits, texts: Arc::new(texts) })
     }
 
@@ -134,8 +140,8 @@ impl Scripts {
     pub fn compile_file(&self, file: &str, source: &str) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
         let (ast, written) = compiled(&self.engine, source, &file)?;
-        let engine = self.engine.clone();
-        Ok(Script { engine, operations: self.limits.operations, ast, written, file, texts: self.texts.clone(), rights: None })
+        let (engine, found) = (self.engine.clone(), Found::new(&ast));
+        Ok(Script { engine, operations: self.limits.operations, ast, found, written, file, texts: self.texts.clone(), rights: None })
     }
 }
 
@@ -177,6 +183,7 @@ pub struct Script {
     engine: Arc<Engine>,
     operations: u64,
     ast: AST,
+    found: Found,
     written: Written,
     file: Arc<str>,
     texts: Arc<Texts>,
@@ -219,7 +226,7 @@ impl Argument {
             Self::Items(list, values) => {
                 let paid = work::spend((values.len() as u64).saturating_mul(paid::STEPS_PER_VALUE));
                 paid.map_err(|_| paid::terminated(Position::NONE))?;
-                let guard = guard(list, true);
+                let guard = guard(list, true).and_then(Guard::needed);
                 values.iter().map(|value| View::of(value, guard.clone())).collect::<Result<Vec<_>, _>>().map(Dynamic::from_array)
             }
         }
@@ -301,7 +308,7 @@ impl Script {
             argument.give();
             names.push_dynamic(*name, argument.dynamic(self.rights.as_ref()).map_err(|error| self.error(*error))?);
         }
-        let result = self.engine.eval_ast_with_scope::<Dynamic>(&mut names, &self.ast);
+        let result = self.found.eval(&self.engine, &self.ast, &mut names);
         self.given_back(result, false)
     }
 
@@ -350,10 +357,8 @@ impl Script {
         let _running = Running::begin(self.operations);
         args.iter().for_each(Argument::give);
         let given = args.iter().map(|argument| argument.dynamic(self.rights.as_ref())).collect::<Result<Vec<_>, _>>();
-        let given = given.map_err(|error| self.error(*error))?;
-        // imports and constants are statements
-        let options = CallFnOptions::new().eval_ast(!self.ast.statements().is_empty());
-        let result = self.engine.call_fn_with_options::<Dynamic>(options, &mut Scope::new(), &self.ast, function, given);
+        let mut given = given.map_err(|error| self.error(*error))?;
+        let result = self.found.call(&self.engine, &self.ast, function, &mut given);
         let back = self.given_back(result, args.iter().any(|argument| matches!(argument, Argument::Items(..))));
         // an error without a place has the line of the function
         back.map_err(|error| if error.line > 0 { error } else { ScriptError { line: self.line_of(function), ..error } })
@@ -433,7 +438,7 @@ fn bare(limits: ScriptLimits) -> Engine {
     engine.register_fn("sleep", |_: f64| no_waiting());
     engine.on_print(log);
     engine.on_debug(|text, _, at| log(&if at.is_none() { text.to_owned() } else { format!("{at:?}: {text}") }));
-    engine.set_max_call_levels(limits.calls);
+    engine.set_max_call_levels(limits.calls.saturating_add(LEVELS));
     // the calls that pay nest, too
     engine.set_max_expr_depths(limits.depth * 3, limits.depth * 3 / 2);
     engine.set_max_string_size(limits.text);

@@ -311,7 +311,11 @@ fn spent_out(steps: u64, bytes: u64) -> Result<(), Exceeded> {
         // the bounds may be large enough now
         return spend(steps).and_then(|()| if bytes > 0 { make(usize::try_from(bytes).unwrap_or(usize::MAX)) } else { Ok(()) });
     }
-    if bytes > 0 { end(Over::Bytes, bytes) } else { end(Over::Steps, steps) }
+    if bytes > 0 {
+        end(Over::Bytes, bytes)
+    } else {
+        end(Over::Steps, steps)
+    }
     Err(Exceeded)
 }
 
@@ -429,10 +433,17 @@ const WORTH_TELLING: u64 = 100;
 pub fn told() -> String {
     LEDGER.with_borrow_mut(|ledger| {
         ledger.settle();
+        if let Some(Over::Size) = ledger.over {
+            let by =
+                ledger.asked.1.and_then(|n| ledger.rules.get(n)).map(|(name, _)| format!("; rule `{name}` does it")).unwrap_or_default();
+            return format!(
+                "a list or table is written out or read that comes to more than {MOST_WRITTEN} bytes or nests deeper than \
+                 {DEEPEST_WRITTEN} levels{by}; keep less in it"
+            );
+        }
         let WorkLimits { steps, bytes } = ledger.limits;
         let (bound, limit) = match ledger.over {
             Some(Over::Bytes) => (format!("makes more than {bytes} bytes of texts and data"), bytes),
-            Some(Over::Size) => (format!("writes out a list or table of more than {MOST_WRITTEN} bytes or {DEEPEST_WRITTEN} levels"), bytes),
             _ => (format!("takes more than {steps} steps of work"), steps),
         };
         let of_steps = matches!(ledger.over, Some(Over::Steps) | None);

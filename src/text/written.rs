@@ -14,7 +14,7 @@ const BYTES_PER_VALUE: usize = 64;
 pub(crate) const UNPAID: usize = 64;
 
 /// The text of a value that rules or data have made.
-pub trait Shown {
+pub(crate) trait Shown {
     /// As [`Value::to_text`], but the text of a list or table is paid before it is made. If that exceeds the work of the
     /// call, the text is empty, every later step of work fails, and so does the call.
     fn shown(&self) -> Arc<str>;
@@ -33,7 +33,7 @@ impl Shown for Value {
 ///
 /// # Errors
 /// It would be too large, or the work of the call is spent.
-pub fn json(value: &Value) -> Result<String, Exceeded> {
+pub(crate) fn json(value: &Value) -> Result<String, Exceeded> {
     read(value)?;
     let bytes = value.json_bytes(MOST_WRITTEN).ok_or_else(work::too_large)?;
     work::make(bytes)?;
@@ -44,7 +44,7 @@ pub fn json(value: &Value) -> Result<String, Exceeded> {
 ///
 /// # Errors
 /// It nests too deeply, or the work of the call is spent.
-pub fn read(value: &Value) -> Result<Written, Exceeded> {
+pub(crate) fn read(value: &Value) -> Result<Written, Exceeded> {
     let most = || Written { values: usize::try_from(work::steps_left()).unwrap_or(usize::MAX), bytes: usize::MAX };
     let written = value.written(DEEPEST, most()).or_else(|excess| match excess {
         Excess::Values => {
@@ -63,7 +63,7 @@ pub fn read(value: &Value) -> Result<Written, Exceeded> {
 ///
 /// # Errors
 /// As [`read`], or the copy would be too large.
-pub fn copied(value: &Value) -> Result<(), Exceeded> {
+pub(crate) fn copied(value: &Value) -> Result<(), Exceeded> {
     match value {
         Value::List(_) | Value::Map(_) => {
             let Written { values, bytes } = read(value)?;
@@ -79,7 +79,7 @@ pub fn copied(value: &Value) -> Result<(), Exceeded> {
 /// # Errors
 /// The work of the call is spent.
 #[inline]
-pub fn same(a: &Value, b: &Value) -> Result<bool, Exceeded> {
+pub(crate) fn same(a: &Value, b: &Value) -> Result<bool, Exceeded> {
     match (a, b) {
         (Value::Text(_) | Value::List(_) | Value::Map(_), _) => same_within(a, b, DEEPEST),
         _ => Ok(a == b),
@@ -134,7 +134,7 @@ fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, Exceeded> {
 ///
 /// # Errors
 /// The work of the call is spent.
-pub fn holds(list: &[Value], wanted: &Value) -> Result<bool, Exceeded> {
+pub(crate) fn holds(list: &[Value], wanted: &Value) -> Result<bool, Exceeded> {
     work::spend(list.len() as u64)?;
     if !matches!(wanted, Value::Text(_) | Value::List(_) | Value::Map(_)) {
         return Ok(list.contains(wanted));

@@ -1,8 +1,8 @@
 //! `merge`: of two adjacent selected items with equal `same` fields, the later is merged into the earlier; with
 //! `into`, each selected item is merged into the last item before it that accepts it.
 
-use std::sync::Arc;
 use crate::text::written::Shown as _;
+use std::sync::Arc;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Node, Table};

@@ -2,8 +2,8 @@
 //!
 //! Without a selection `that` is tested once; with one, for each selected item (`@field` in `that`).
 
-use std::sync::Arc;
 use crate::text::written::Shown as _;
+use std::sync::Arc;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, DiagnosticCode, Span, Table};

@@ -172,9 +172,7 @@ fn settled(value: &Value, st: &State) -> Result<Value, Halt> {
     let Value::Map(map) = value else { return Ok(value.clone()) };
     let mut out = (**map).clone();
     for cell in out.values_mut() {
-        if let Value::Rule(crate::model::RuleRef::Expr(n)) = cell {
-            *cell = env.eval(st.rules.expr(*n))?;
-        }
+        *cell = env.settle(std::mem::take(cell))?;
     }
     Ok(Value::map(out))
 }

@@ -242,7 +242,7 @@ impl Set {
         let here = env.inner(Current::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
         for (value, (id, rest, _)) in values.iter().zip(&self.fields) {
-            if let Err(would) = sizes::kept(value, MOST_VALUES, env.st) {
+            if let Err(would) = sizes::kept(value, MOST_VALUES, env.st.rules.limits.text_bytes, &env.st.scene) {
                 let name = env.st.rules.fields.name(*id);
                 let name = std::iter::once(&name).chain(rest).map(|name| &**name).collect::<Vec<_>>().join(".");
                 return Err(Fault::bound(format!("the field `{name}` would {would}")));

@@ -16,8 +16,8 @@ use crate::terms::place::Gap;
 use crate::terms::select::{in_list_order, pass_env};
 use crate::terms::{Expr, Fault, Memo, State};
 use crate::text::halves;
-use crate::text::written::Shown as _;
 use crate::text::pattern::{Captures, Pattern};
+use crate::text::written::Shown as _;
 
 /// `split` as the table of verbs knows it.
 pub const INFO: Info = Info {

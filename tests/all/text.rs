@@ -5,6 +5,25 @@
 use serde_json::Value as Json;
 use tapster::text::pattern::{Bound, Fault, Pattern};
 
+/// Texts with characters of two units here and there are taken apart and put together again.
+#[test]
+fn halves_are_taken_apart_and_put_together() {
+    use tapster::text::halves::{apart, joined, together};
+    let (high, low) = ('\u{10F83D}', '\u{10FE00}');
+    for (text, halves) in [
+        (String::new(), String::new()),
+        ("plain é ☃".to_owned(), "plain é ☃".to_owned()),
+        ("\u{1F600}".to_owned(), format!("{high}{low}")),
+        ("a\u{1F600}b☃\u{1F600}\u{1F600}".to_owned(), format!("a{high}{low}b☃{high}{low}{high}{low}")),
+    ] {
+        assert_eq!(apart(&text), halves);
+        assert_eq!((together(&halves), joined(&halves).into_owned()), (text.clone(), text));
+    }
+    let lone = format!("é{high}x{low}{high}");
+    assert_eq!(together(&lone), "é\u{FFFD}x\u{FFFD}\u{FFFD}");
+    assert_eq!(joined(&lone), lone, "the other half may follow");
+}
+
 fn table(name: &str) -> Vec<Json> {
     let path = format!("{}/tests/text/{name}", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap()

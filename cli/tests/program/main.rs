@@ -9,6 +9,7 @@ mod here;
 mod living_world;
 #[path = "../../../tests/all/docs/pages.rs"]
 mod pages;
+mod watch;
 
 use std::io::Read;
 use std::process::{Command, Stdio};

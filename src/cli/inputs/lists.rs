@@ -20,8 +20,8 @@ pub(in crate::cli) fn known(rules: &Ruleset, name: &str) -> Result<(), Stop> {
         return Ok(());
     }
     let message = format!("pack `{}` has no list `{}`", rules.pack().name, head(name, 60));
-    let all = format!("its lists are {}", names.join(", "));
-    let help = suggest::help(name, names.iter().copied()).map_or_else(|| all.clone(), |near| format!("{near}; {all}"));
+    let all = || format!("its lists are {}", names.join(", "));
+    let help = suggest::nearest(name, names.iter().copied()).map_or_else(all, |near| format!("did you mean `{near}`?"));
     Err(Stop::could_not(Code::NameUnknown, message, help))
 }
 

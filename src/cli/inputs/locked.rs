@@ -61,7 +61,7 @@ fn complaint(file: &Path, folder: &Path, name: &str, digest: Option<&str>, is_ow
         Some(Diagnostic::new(Code::ShareDigest, message).help(help))
     };
     match digest {
-        Some(digest) if digest_of(folder).is_ok_and(|own| own == digest) => None,
+        Some(digest) if digest_of(folder).is_ok_and(|own| own.as_deref() == Some(digest)) => None,
         Some(_) => told("has other files than those in", "restore it, or remove the folder and run `tapster install --locked`".to_owned()),
         None if is_own || is_shipped(folder, name) => None,
         None => told("is not in", format!("install `{name}` with `tapster install`, which writes the lock")),
@@ -69,7 +69,7 @@ fn complaint(file: &Path, folder: &Path, name: &str, digest: Option<&str>, is_ow
 }
 
 /// Whether a folder holds just the pack that comes with the program.
-fn is_shipped(folder: &Path, name: &str) -> bool {
+pub(in crate::cli) fn is_shipped(folder: &Path, name: &str) -> bool {
     let Some(own) = shipped(name) else { return false };
     let Some(found) = read_folder(folder, &mut Report::default()) else { return false };
     let same = |a: &[crate::pack::RuleFile], b: &[crate::pack::RuleFile]| {

@@ -37,7 +37,7 @@ use crate::cli::inputs::previous::Previous;
 use crate::cli::inputs::templated::Templated;
 use crate::cli::layout::head;
 use crate::cli::output::Show;
-use crate::cli::stop::{Exit, Stop};
+use crate::cli::stop::{Exit, Stop, only_missing};
 
 /// The most parts of a path that `--set` accepts.
 const MAX_PATH: usize = 32;
@@ -119,7 +119,7 @@ pub(in crate::cli) struct SceneFlag(pub(in crate::cli) Inputs);
 
 impl Args for SceneFlag {
     fn augment_args(command: Command) -> Command {
-        Inputs::augment_args(command).mut_arg("scene", |scene| scene.long("scene"))
+        Inputs::augment_args(command).mut_arg("scene", |scene| scene.long("scene")).mut_arg("previous", |previous| previous.hide(true))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -190,6 +190,14 @@ impl Inputs {
         flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
     }
 
+    /// Refuses `--previous` where requests are not compared.
+    pub(in crate::cli) fn refuse_previous(&self) -> Result<(), Stop> {
+        if self.previous.is_none() {
+            return Ok(());
+        }
+        Err(Stop::could_not(Code::SceneField, "`--previous` has no effect here", "`tapster build --previous FILE` compares two requests"))
+    }
+
     /// Whether the flags say what is generated.
     pub(in crate::cli) fn has_type(&self) -> bool {
         self.kind.is_some()
@@ -240,7 +248,9 @@ impl Inputs {
     /// Whether a part of the inputs is read from standard input.
     pub(in crate::cli) fn reads_a_stream(&self) -> bool {
         let stream = Path::new("-");
-        self.scene.as_deref() == Some(stream) || self.message.as_deref() == Some("-") || self.flags().paths().iter().any(|path| path == stream)
+        self.scene.as_deref() == Some(stream)
+            || self.message.as_deref() == Some("-")
+            || self.flags().paths().iter().any(|path| path == stream)
     }
 
     /// The files and folders that the flags and the scene file name. Of a scene file that cannot be read, only itself.
@@ -288,7 +298,9 @@ impl Inputs {
     }
 
     fn over(&self, parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
-        put(&mut parts.pack, self.pack.as_deref().map(Start::typed));
+        if let Some(pack) = &self.pack {
+            (parts.pack, parts.pack_at) = (Some(Start::typed(pack)), None);
+        }
         parts.overlays.extend(self.overlay.iter().cloned().map(Overlay::Path));
         put(&mut parts.character, self.character.clone());
         put(&mut parts.chat, self.chat.clone());
@@ -339,8 +351,21 @@ pub(in crate::cli) fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result
     library::open(&start, &parts.overlays, show).map_err(|stop| {
         let paths = parts.overlays.iter().filter_map(|overlay| if let Overlay::Path(path) = overlay { Some(path) } else { None });
         let said = paths.into_iter().find_map(|path| foreign::of(path, "an overlay", show));
-        said.map_or(stop, |said| Stop::new(Exit::No, said))
+        said.map_or_else(|| placed(stop, parts), |said| Stop::new(Exit::No, said))
     })
+}
+
+/// The complaint that a pack is missing, at the line of the scene file that names the pack.
+fn placed(mut stop: Stop, parts: &Parts) -> Stop {
+    let (Some(span), Some((_, sources))) = (parts.pack_at, &parts.top) else { return stop };
+    // other mistakes stand in the files of the pack
+    if !only_missing(&stop.report) || stop.report.items().iter().any(|d| d.span.is_some()) {
+        return stop;
+    }
+    let mut report = Report::default();
+    stop.report.items().iter().for_each(|d| report.push(d.clone().at(span)));
+    (stop.report, stop.sources) = (report, sources.clone());
+    stop
 }
 
 fn put<T>(old: &mut Option<T>, new: Option<T>) {

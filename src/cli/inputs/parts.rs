@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Node, Sources};
+use crate::diag::{Node, Sources, Span};
 use crate::model::Value;
 use crate::pack::{Overlay, RuleFile, Start};
 
@@ -29,6 +29,8 @@ impl Named {
 #[derive(Debug, Clone, Default)]
 pub(in crate::cli) struct Parts {
     pub(in crate::cli) pack: Option<Start>,
+    /// Where the scene file names the pack, if it is the one that is used.
+    pub(in crate::cli) pack_at: Option<Span>,
     pub(in crate::cli) overlays: Vec<Overlay>,
     pub(in crate::cli) character: Option<PathBuf>,
     pub(in crate::cli) presets: Vec<PathBuf>,

@@ -117,7 +117,10 @@ impl SceneReader {
         match key {
             "about" => {}
             _ if self.beside.contains(&key) => {}
-            "pack" => self.parts.pack = self.text(node).map(|t| self.pack(&t)),
+            "pack" => {
+                self.parts.pack = self.text(node).map(|t| self.pack(&t));
+                self.parts.pack_at = Some(node.span);
+            }
             "overlays" => self.parts.overlays = self.files(node).into_iter().map(Overlay::Path).collect(),
             "character" => self.parts.character = self.file(node),
             "preset" => self.parts.presets = self.files(node),

@@ -23,6 +23,18 @@ pub(in crate::cli) struct LeftOut {
     pub(in crate::cli) why: &'static str,
 }
 
+impl LeftOut {
+    /// Whether it can be made again or is written by the system: nobody misses it, and no rule reads it.
+    fn is_nothing(&self) -> bool {
+        self.why == SCHEMA || JUNK.contains(&self.path.rsplit('/').next().unwrap_or(&self.path))
+    }
+}
+
+/// Why a schema for editors stays out.
+const SCHEMA: &str = "it is a schema for editors, which `tapster schema` writes";
+/// Files that systems put into every folder.
+const JUNK: &[&str] = &[".DS_Store", "Thumbs.db", "desktop.ini"];
+
 /// The end of a verb because of something that is refused: 2 if it is not there, else 1.
 pub(in crate::cli) fn refused(fault: Fault) -> Stop {
     let missing = fault.code.known().is_some_and(|c| matches!(c, Code::ShareUnmet | Code::ShareUnreachable | Code::FileMissing));
@@ -61,18 +73,17 @@ pub(in crate::cli) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOu
                 open.push(format!("{path}/"));
             } else if !kind.is_file() {
                 leave("it is not a regular file");
-            } else if !is_shared(&path) {
-                leave("it is neither rules, nor a script, a template or a text about the pack");
+            } else if let Some(why) = unshared(&path, None) {
+                leave(why);
             } else {
                 if files.len() >= MAX_FILES {
                     let message = format!("`{}` has more than {MAX_FILES} files", folder.display());
                     return Err(Stop::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
                 }
                 let bytes = bounded(&entry.path(), MAX_FILE)?;
-                if is_schema(&path, &bytes) {
-                    leave("it is a schema for editors, which `tapster schema` writes");
-                } else {
-                    files.push((path, bytes));
+                match unshared(&path, Some(&bytes)) {
+                    Some(why) => leave(why),
+                    None => files.push((path, bytes)),
                 }
             }
         }
@@ -82,7 +93,15 @@ pub(in crate::cli) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOu
     Ok((files, left))
 }
 
-/// Whether a file is a part of a pack for those who install it.
+/// Why a file is no part of a pack for those who install it, by its path or by what it holds; `None` if it is one.
+pub(in crate::cli) fn unshared(path: &str, bytes: Option<&[u8]>) -> Option<&'static str> {
+    if !is_shared(path) {
+        return Some("it is neither rules, nor a script, a template or a text about the pack");
+    }
+    bytes.filter(|bytes| is_schema(path, bytes)).map(|_| SCHEMA)
+}
+
+/// Whether a file is a part of a pack for those who install it, by its name.
 fn is_shared(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     [".toml", ".json", ".rhai", ".md", ".txt"].iter().any(|ending| name.ends_with(ending))
@@ -90,10 +109,14 @@ fn is_shared(path: &str) -> bool {
         || ALONG.iter().any(|along| name.starts_with(along))
 }
 
-/// The digest of a pack in a folder: that of its archive.
-pub(in crate::cli) fn digest_of(folder: &Path) -> Result<String, Stop> {
-    let (files, _) = files_of(folder)?;
-    Ok(share::digest(&share::pack(files).map_err(refused)?))
+/// The digest of a pack in a folder: that of its archive. `None` if other files lie there than an archive has: an
+/// installed pack has none, the loader might read them, and somebody might miss them.
+pub(in crate::cli) fn digest_of(folder: &Path) -> Result<Option<String>, Stop> {
+    let (files, left) = files_of(folder)?;
+    if left.iter().any(|file| !file.is_nothing()) {
+        return Ok(None);
+    }
+    Ok(Some(share::digest(&share::pack(files).map_err(refused)?)))
 }
 
 /// The bytes of a file, at most `limit`.
@@ -140,11 +163,15 @@ impl Place {
         if is_url(text) { Place::Url(text.to_owned()) } else { Place::Path(text.into()) }
     }
 
-    /// A file beside this one.
+    /// A file beside this one. In an address, `%` stands for itself, so that no part of it leads elsewhere.
     pub(in crate::cli) fn beside(&self, file: &str) -> Self {
         match self {
             Place::Path(path) => Place::Path(path.parent().unwrap_or(Path::new("")).join(file)),
-            Place::Url(url) => Place::Url(format!("{}/{file}", url.rsplit_once('/').map_or(url.as_str(), |(folder, _)| folder))),
+            Place::Url(url) => Place::Url(format!(
+                "{}/{}",
+                url.rsplit_once('/').map_or(url.as_str(), |(folder, _)| folder),
+                file.replace('%', "%25").replace('#', "%23")
+            )),
         }
     }
 

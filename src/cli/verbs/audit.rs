@@ -9,13 +9,14 @@ use serde_json::{Value as Json, json};
 
 use crate::diag::{Data, Node, Sources};
 use crate::model::Pack;
+use crate::model::pack::Layer;
 use crate::pack::files::{is_folder, is_pack, parent};
-use crate::pack::library::shipped_names;
 use crate::pack::{Overlay, Start, load};
 use crate::text::pattern::{Fault, Pattern};
 use crate::text::script::{Rights, Script};
 
 use crate::cli::inputs::library::shelf;
+use crate::cli::inputs::locked::is_shipped;
 use crate::cli::layout::{head, table};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -64,7 +65,8 @@ impl Audit {
 
 /// Everything that is found.
 fn json(pack: &Pack, all: bool) -> Json {
-    let shipped: BTreeSet<String> = shipped_names().into_iter().collect();
+    let comes_along = |layer: &Layer| layer.folder.as_ref().is_none_or(|folder| is_shipped(folder, &layer.name)) && !layer.overlay;
+    let shipped: BTreeSet<&str> = pack.layers.iter().filter(|layer| comes_along(layer)).map(|layer| &*layer.name).collect();
     let own = |layer: &str| all || layer == pack.name.as_ref() || !shipped.contains(layer);
     let sources: Vec<_> = pack.sources.ids().filter_map(|id| pack.sources.get(id)).collect();
     let layers = pack.layers.iter().map(|layer| {

@@ -83,6 +83,7 @@ fn pages(command: &Command, folder: &Path, written: &mut Vec<String>) -> Result<
 fn page(command: &Command) -> Vec<u8> {
     let mut page = Vec::new();
     // writing to memory does not fail
-    let _ = Man::new(command.clone()).date("").render(&mut page);
+    let source = format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    let _ = Man::new(command.clone()).source(source).date("").render(&mut page);
     page
 }

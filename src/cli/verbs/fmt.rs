@@ -47,6 +47,8 @@ struct Tally {
     changed: Vec<String>,
     unchanged: usize,
     refused: usize,
+    /// JSON files that were found in folders.
+    json: usize,
     report: Report,
     sources: Sources,
 }
@@ -66,6 +68,11 @@ impl Fmt {
         for file in &files {
             self.one(file, prints, &mut tally, show)?;
         }
+        if tally.json > 0 {
+            let files = if tally.json == 1 { "file in the folders is" } else { "files in the folders are" };
+            let told = Diagnostic::note(Code::FormatSkipped, format!("{} JSON {files} not laid out", tally.json));
+            tally.report.push(told);
+        }
         show.report(&tally.report, &tally.sources);
         if !prints {
             self.sum_up(&tally, show);
@@ -76,7 +83,12 @@ impl Fmt {
 
     fn one(&self, path: &Path, prints: bool, tally: &mut Tally, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         let name = shown(path);
-        if path.extension().is_some_and(|e| e == "json") {
+        let is_json = path.extension().is_some_and(|e| e == "json");
+        if is_json && !self.paths.iter().any(|named| named == path) {
+            tally.json += 1;
+            return Ok(());
+        }
+        if is_json {
             let message = format!("`{name}` is JSON, which is not laid out");
             tally.report.push(Diagnostic::new(Code::FormatSkipped, message).help("name TOML files, or use a formatter of JSON"));
             return Ok(());

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+
 use crate::engine::ErrorKind;
 use crate::import::Contents;
 use crate::model::Value;

@@ -21,6 +21,8 @@ use crate::cli::stop::{Exit, Stop};
 const COLUMNS: usize = 8;
 const CELL: usize = 40;
 const VALUE: usize = 100;
+/// Names of programs that a diagnostic lists.
+const NAMES: usize = 30;
 
 /// Run programs of a pack, one after another over one state, and show the lists and values that they leave behind.
 ///
@@ -47,8 +49,8 @@ pub(in crate::cli) struct Run {
     /// `-` reads standard input, and a text that begins with `[` is the JSON itself.
     #[arg(long, value_name = "NAME=FILE", help_heading = "Scene")]
     list: Vec<String>,
-    /// Shows these lists, and values (`$path`), instead of the lists of the programs, those of `--list`, and every value
-    /// that was set.
+    /// Shows these lists, and values (`$path`), instead of the lists of the programs, those that they have filled, those of
+    /// `--list`, and every value that was set.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     dump: Vec<String>,
     #[command(flatten)]
@@ -57,6 +59,7 @@ pub(in crate::cli) struct Run {
 
 impl Run {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        self.scene.0.refuse_previous()?;
         let (rules, scene) = self.scene.0.open(show)?;
         self.check(&rules)?;
         let given = self.list.iter().map(|text| lists::given(text, &rules, show)).collect::<Result<Vec<_>, _>>()?;
@@ -85,16 +88,23 @@ impl Run {
     fn check(&self, rules: &Ruleset) -> Result<(), Stop> {
         let programs = &rules.programs().list;
         let names = || programs.iter().map(|program| &*program.name);
-        let all = || format!("the programs of pack `{}` are {}", rules.pack().name, names().collect::<Vec<_>>().join(", "));
+        let pack = &rules.pack().name;
+        let listed = || format!("`tapster ops --kinds --pack {pack}` lists all programs");
+        let all = || {
+            let first: Vec<&str> = names().take(NAMES).collect();
+            let more = if names().count() > NAMES { format!(" …; {}", listed()) } else { String::new() };
+            format!("the programs of pack `{pack}` are {}{more}", first.join(", "))
+        };
         if self.programs.is_empty() {
             return Err(Stop::could_not(Code::NameUnknown, "no program is named", all()));
         }
         let passes = || programs.iter().flat_map(|program| &program.passes).map(|pass| &*pass.id);
         for name in &self.programs {
             if !names().chain(passes()).any(|known| known == name) {
-                let message = format!("pack `{}` has no program or pass `{}`", rules.pack().name, head(name, 60));
-                let near = suggest::help(name, names().chain(passes()));
-                return Err(Stop::could_not(Code::NameUnknown, message, near.map_or_else(all, |near| format!("{near}; {}", all()))));
+                let message = format!("pack `{pack}` has no program or pass `{}`", head(name, 60));
+                let near = suggest::nearest(name, names().chain(passes()));
+                let help = near.map_or_else(all, |near| format!("did you mean `{near}`? {}", listed()));
+                return Err(Stop::could_not(Code::NameUnknown, message, help));
             }
         }
         Ok(())
@@ -114,7 +124,16 @@ impl Run {
         let outcome = run_all(rules, &names, scene, &given).map_err(|error| Stop::build(&error, rules))?;
         let warnings = outcome.warnings();
         show.warnings(&warnings, rules.sources());
-        let lists: Map<String, Json> = shown.iter().map(|name| ((*name).to_owned(), items(&outcome, name))).collect();
+        let mut lists: Map<String, Json> = shown.iter().map(|name| ((*name).to_owned(), items(&outcome, name))).collect();
+        if self.dump.is_empty() {
+            // what stands in a list that the scene does not fill was put there by the programs
+            for list in rules.programs().rules.lists.iter().filter(|list| list.from.is_none() && !shown.contains(&*list.name)) {
+                let made = items(&outcome, &list.name);
+                if made.as_array().is_some_and(|made| !made.is_empty()) {
+                    lists.insert(list.name.to_string(), made);
+                }
+            }
+        }
         let paths = self.dump.iter().filter_map(|name| name.strip_prefix('$'));
         let set = if self.dump.is_empty() {
             let mut set = outcome.values().to_json();

@@ -51,6 +51,7 @@ pub(in crate::cli) struct Watch {
 impl Watch {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         self.inputs.require_scene()?;
+        self.inputs.refuse_previous()?;
         if self.inputs.reads_a_stream() {
             let message = "standard input can be read only once, so it cannot be watched";
             return Err(Stop::could_not(Code::FileMissing, message, "save it in a file"));

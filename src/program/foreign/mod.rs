@@ -13,8 +13,8 @@ mod reports;
 pub(in crate::program) use compile::compile;
 pub use reports::{Fate, FieldReport};
 
-use std::sync::Arc;
 use crate::text::written::Shown as _;
+use std::sync::Arc;
 
 use crate::diag::short;
 use crate::model::{Map, Value};

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use crate::model::pack::Row;
-use crate::model::{Map, RuleRef, Value};
+use crate::model::{Map, Value};
 use crate::terms::eval::Current;
 use crate::terms::{Env, Fault, Memo, Rules, State};
 
 use super::halves;
-use super::sources::counts;
 
 /// A lane that a task offers.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ impl Lane {
     pub fn offer(&self, st: &State, to: &mut Offered) -> Result<(), Fault> {
         let memo = Memo::default();
         let env = Env { st, cur: Current::None, outer: None, memo: &memo, part: None };
-        if !counts(self.cells.get("when"), &env)? {
+        if !env.applies(self.cells.get("when"))? {
             return Ok(());
         }
         let mut lane = Map::default();
@@ -54,15 +53,15 @@ impl Lane {
                 "name" | "doc" | "about" | "when" | "each" => continue,
                 "reserve" => Arc::from("reserveTokens"),
                 "budget" => {
-                    lane.insert("budget".into(), budget(settled(cell, &env)?));
+                    lane.insert("budget".into(), budget(env.settle(cell.clone())?));
                     continue;
                 }
                 _ => key.clone(),
             };
-            lane.insert(key, settled(cell, &env)?);
+            lane.insert(key, env.settle(cell.clone())?);
         }
         to.lanes.push(Value::map(lane));
-        let each = self.cells.get("each").map(|cell| settled(cell, &env)).transpose()?.unwrap_or_default();
+        let each = self.cells.get("each").map(|cell| env.settle(cell.clone())).transpose()?.unwrap_or_default();
         let asks = each.as_list().unwrap_or(&[]);
         st.visit(asks.len())?;
         for ask in asks {
@@ -71,13 +70,6 @@ impl Lane {
             to.requests.push(Value::map(request));
         }
         Ok(())
-    }
-}
-
-fn settled(cell: &Value, env: &Env<'_>) -> Result<Value, Fault> {
-    match cell {
-        Value::Rule(RuleRef::Expr(n)) => env.eval(env.st.rules.expr(*n)),
-        literal => Ok(literal.clone()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::diag::Report;
 use crate::model::pack::Row;
-use crate::model::{Map, RuleRef, Value};
+use crate::model::{Map, Value};
 use crate::terms::eval::Current;
 use crate::terms::{Env, Fault, Memo, Rules, State};
 
@@ -55,24 +55,12 @@ impl Source {
         let args = Value::map(given);
         let memo = Memo::default();
         let env = Env { st, cur: Current::Value(&args, 0), outer: None, memo: &memo, part: None };
-        if !counts(self.when.as_ref(), &env)? {
+        if !env.applies(self.when.as_ref())? {
             return Ok(None);
         }
-        let value = match &self.value {
-            Value::Rule(RuleRef::Expr(n)) => env.present(st.rules.expr(*n))?,
-            literal => Some(literal.clone()).filter(|v| !v.is_null()),
-        };
+        let value = env.settle_present(&self.value)?;
         st.visit(value.as_ref().and_then(Value::as_list).map_or(0, <[Value]>::len))?;
         let nothing = Map::default();
         steps::apply(&self.steps, value, args.as_map().unwrap_or(&nothing))
-    }
-}
-
-/// Whether a row applies here.
-pub(super) fn counts(when: Option<&Value>, env: &Env<'_>) -> Result<bool, Fault> {
-    match when {
-        None => Ok(true),
-        Some(Value::Rule(RuleRef::Cond(n))) => env.holds(env.st.rules.cond(*n)),
-        Some(plain) => Ok(plain.truthy()),
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Arg, Block, Call, LIMITS, Node, Path};
-use crate::text::written::Shown as _;
 use crate::model::Value;
 use crate::text::truth::handlebars as truthy;
+use crate::text::written::Shown as _;
 use crate::text::{Limits, Mistake, work};
 
 /// The values of `@key` and similar names in an iteration of `each`.

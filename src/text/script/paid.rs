@@ -120,13 +120,7 @@ pub(super) fn stopped() -> String {
 pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits) {
     // sizes are checked here: the interpreter would refuse large values that a script is given, too
     engine.set_max_string_size(0).set_max_array_size(0).set_max_map_size(0);
-    engine.on_progress(|_| {
-        let left = OPERATIONS.get();
-        let counted = left.is_none_or(|left| left > 0);
-        OPERATIONS.set(left.map(|left| left.saturating_sub(1)));
-        let paid = work::spend(STEPS_PER_OPERATION).and_then(|()| work::make(BYTES_PER_OPERATION));
-        (!counted || paid.is_err()).then_some(Dynamic::UNIT)
-    });
+    engine.on_progress(|_| (!count()).then_some(Dynamic::UNIT));
     engine.register_raw_fn(COPY, [TypeId::of::<Dynamic>()], move |ctx, args| {
         free();
         let Some(value) = args.first() else { return Ok(Dynamic::UNIT) };
@@ -148,6 +142,13 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
             .and_then(|error| error.read_lock::<Map>())
             .is_some_and(|error| error.get("error").is_some_and(|name| name.to_string() == "ErrorDataRace"));
         if race { Err(raced(ctx.call_position())) } else { Ok(Dynamic::UNIT) }
+    });
+    // what filters ask of most items is not looked up again in the packages
+    engine.register_raw_fn("len", [TypeId::of::<ImmutableString>()], move |ctx, args| {
+        let Some(value) = args.first() else { return Ok(Dynamic::UNIT) };
+        pay(value, &limits, ctx.call_position())?;
+        let length = value.read_lock::<ImmutableString>().map_or(0, |text| text.chars().count());
+        Ok(INT::try_from(length).unwrap_or(INT::MAX).into())
     });
     let plain = Arc::new(plain);
     for (names, types, kind) in natives() {
@@ -180,6 +181,20 @@ fn raced(at: Position) -> Box<EvalAltResult> {
 /// Pays for the wait of a script that has ended with it.
 pub(super) fn wait() {
     let _ = work::spend(STEPS_PER_RACE);
+}
+
+/// Counts and pays one operation; false if the call may do no more.
+fn count() -> bool {
+    let left = OPERATIONS.get();
+    let counted = left.is_none_or(|left| left > 0);
+    OPERATIONS.set(left.map(|left| left.saturating_sub(1)));
+    let paid = work::spend(STEPS_PER_OPERATION).and_then(|()| work::make(BYTES_PER_OPERATION));
+    counted && paid.is_ok()
+}
+
+/// The operation that the interpreter would have counted for a second try to find a function.
+pub(super) fn operation() -> Outcome<()> {
+    if count() { Ok(()) } else { Err(terminated(Position::NONE)) }
 }
 
 /// The functions that pay are no operations of the script.
@@ -223,7 +238,7 @@ fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
         (&["index_of", "contains", "split", "rsplit", "remove"], vec![text, letter], Reads),
         (&["index_of"], vec![text, text, int], Reads),
         (&["index_of"], vec![text, letter, int], Reads),
-        (&["make_upper", "make_lower", "to_upper", "to_lower", "to_chars", "chars", "split", "trim", "len", "to_blob"], vec![text], Reads),
+        (&["make_upper", "make_lower", "to_upper", "to_lower", "to_chars", "chars", "split", "trim", "to_blob"], vec![text], Reads),
         (&["pad"], vec![text, int, letter], Reads),
         (&["pad"], vec![text, int, text], Reads),
         (&["replace"], vec![text, text, text], Reads),

@@ -29,6 +29,10 @@ pub(super) fn from_dynamic(value: Dynamic, depth: usize, unread: bool) -> Result
         return Err(format!("a value is nested deeper than {DEEPEST}"));
     }
     let value = value.flatten();
+    // most of what comes back are items of a list
+    if value.is::<View>() {
+        return value.try_cast::<View>().map_or(Ok(Value::Null), |view| view.given_back(unread && depth > 0));
+    }
     if value.is_unit() {
         return Ok(Value::Null);
     }
@@ -50,9 +54,6 @@ pub(super) fn from_dynamic(value: Dynamic, depth: usize, unread: bool) -> Result
     if value.is_array() {
         let list = value.into_array().unwrap_or_default();
         return list.into_iter().map(|v| from_dynamic(v, depth + 1, unread)).collect::<Result<Vec<_>, _>>().map(Value::list);
-    }
-    if value.is::<View>() {
-        return value.try_cast::<View>().map_or(Ok(Value::Null), |view| view.given_back(unread && depth > 0));
     }
     let kind = value.type_name();
     match value.try_cast::<rhai::Map>() {

@@ -3,13 +3,14 @@
 //!
 //! A view behaves like a table of the language. It also carries what the script may read and write of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
 use super::paid;
 use super::shown::{Guard, View};
 use super::values::{from_dynamic, to_dynamic};
+use crate::model::item::core;
 use crate::model::rights::Rights;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 use crate::text::{work, written};
@@ -40,6 +41,7 @@ impl View {
             Value::Map(_) => Dynamic::from(Self { value: value.clone(), guard: guard.and_then(Guard::needed), scene: false }),
             Value::List(list) => {
                 spent(work::make(list.len().saturating_mul(paid::BYTES_PER_NODE)).and_then(|()| work::spend(list.len() as u64)))?;
+                let guard = guard.and_then(Guard::needed);
                 Dynamic::from_array(list.iter().map(|value| Self::of(value, guard.clone())).collect::<Outcome<Array>>()?)
             }
             Value::Text(text) => {
@@ -52,7 +54,8 @@ impl View {
 
     /// The scene as a script sees it.
     pub(super) fn scene(value: &Value, rights: Option<&Arc<Rights>>) -> Dynamic {
-        let guard = rights.map(|rights| Guard { rights: rights.clone(), path: "scene".into(), item: false });
+        static PATH: LazyLock<Arc<str>> = LazyLock::new(|| "scene".into());
+        let guard = rights.map(|rights| Guard { rights: rights.clone(), path: PATH.clone(), item: false });
         Dynamic::from(Self { value: value.clone(), guard: guard.and_then(Guard::needed), scene: true })
     }
 
@@ -65,7 +68,7 @@ impl View {
     }
 
     fn fields(&self) -> &Map {
-        static NONE: std::sync::LazyLock<Map> = std::sync::LazyLock::new(Map::default);
+        static NONE: LazyLock<Map> = LazyLock::new(Map::default);
         self.value.as_map().unwrap_or(&NONE)
     }
 
@@ -192,8 +195,8 @@ impl View {
 
 impl Guard {
     /// The guard, if it can refuse anything.
-    fn needed(self) -> Option<Self> {
-        let free = self.rights.read(&self.path, false).is_ok() && (!self.item || self.rights.writes_all(&self.path));
+    pub(super) fn needed(self) -> Option<Self> {
+        let free = self.rights.reads_all(&self.path) && (!self.item || self.rights.writes_all(&self.path));
         (!free).then_some(self)
     }
 }
@@ -252,6 +255,17 @@ pub(super) fn register(engine: &mut Engine) {
         Ok(view)
     });
     register_equality(engine);
+    register_fields(engine, core::NAMES.iter().map(|name| (*name).into()));
+}
+
+/// Registers fields that scripts are likely to read. Any other field is found by the index function too, after a search
+/// that costs many times as much; both ways are paid alike.
+pub(super) fn register_fields(engine: &mut Engine, names: impl IntoIterator<Item = ImmutableString>) {
+    for name in names {
+        let (read, written) = (name.clone(), name.clone());
+        engine.register_get(&name, move |view: &mut View| paid::operation().and_then(|()| view.get(&read)));
+        engine.register_set(&name, move |view: &mut View, value: Dynamic| paid::operation().and_then(|()| view.set(&written, value)));
+    }
 }
 
 fn register_equality(engine: &mut Engine) {

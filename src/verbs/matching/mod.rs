@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Code, Node, Span, Table};
+use crate::model::pack::Row;
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
@@ -223,14 +224,17 @@ impl Match {
         let grow = node("grow").and_then(|n| Grow::parse(cx, n, scope));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
-        let sources = rows("scan_source").iter().filter_map(|r| source(cx, &r.name, &r.fields, scope)).collect();
-        let matchers: Vec<Matcher> = rows("matcher").iter().map(|r| matcher(cx, &r.fields, scope)).collect();
+        let sources =
+            rows("scan_source").iter().filter_map(|r| of_row(cx, "scan_source", r, |cx| source(cx, &r.name, &r.fields, scope))).collect();
+        let matchers: Vec<Matcher> = rows("matcher").iter().map(|r| of_row(cx, "matcher", r, |cx| matcher(cx, &r.fields, scope))).collect();
         let steady = prepare.iter().all(|step| step.is_fixed() || step.expands());
         let words = matchers.iter().all(Matcher::looks_at_the_word_alone).then(Words::default);
         let mut logic = FxHashMap::default();
         for row in rows("logic") {
-            let mut test = |key: &str| row.fields.get(key).map(|f| cx.test(&f.node, None));
-            let made = Logic { primary: test("primary"), secondary: test("secondary"), missing: test("missing") };
+            let made = of_row(cx, "logic", row, |cx| {
+                let mut test = |key: &str| row.fields.get(key).map(|f| cx.test(&f.node, None));
+                Logic { primary: test("primary"), secondary: test("secondary"), missing: test("missing") }
+            });
             logic.insert(row.name.clone(), made);
         }
         let tests_primary = logic.values().any(|row| row.primary.is_some());
@@ -415,6 +419,17 @@ fn filter(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Op
 fn sealed(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Option<Expr> {
     let expr = cx.within(scope.clone(), |cx| Some(cx.expr(node?)))?;
     Some(cx.sealed(expr))
+}
+
+/// Compiles a row that all passes share. A mistake in it is one of the row and not of a pass: it is told once, however
+/// many passes compile the row.
+fn of_row<T>(cx: &mut CompileContext<'_>, table: &str, row: &Row, compile: impl FnOnce(&mut CompileContext<'_>) -> T) -> T {
+    let layer = cx.pack.sources.place(row.patched.last().copied().unwrap_or(row.span)).map(|place| place.layer).unwrap_or_default();
+    let from = if layer.is_empty() { String::new() } else { format!(", from layer `{layer}`") };
+    let pass = std::mem::replace(&mut cx.rule, format!("{table} {}{from}", row.name));
+    let made = compile(cx);
+    cx.rule = pass;
+    made
 }
 
 fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matcher {

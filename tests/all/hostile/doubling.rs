@@ -177,8 +177,17 @@ fn programs_that_run_programs_twice_reach_a_bound() {
 
 #[test]
 fn macros_that_hold_the_next_one_twice_are_bounded() {
-    let rows = chain("macro", "m", 40, "text = \"{{#}}{{#}}\"", "text = \"x\"");
+    let rows = chain("macro", "m", 40, "text = \"{{#}}{{#}}\"\nexpand = {}", "text = \"x\"");
     let rules = loaded(&[("macros.toml", &format!("kind = \"macros\"\nversion = 1\n{rows}"))]).unwrap();
-    let made = tapster::expand_texts(&rules, &Scene::new(&json!({})), &[("{{m0}}", tapster::Value::Null)]);
-    assert!(made.map_or(0, |texts| texts.texts[0].len()) < 9_000_000);
+    let made = |text: &str| tapster::expand_texts(&rules, &Scene::new(&json!({})), &[(text, tapster::Value::Null)]);
+    let small = made("{{m33}}").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(small.texts[0].len(), 1 << 7, "{:?}", small.warnings);
+    match made("{{m0}}") {
+        Ok(all) => {
+            let length = all.texts[0].len();
+            assert!((1_000..9_000_000).contains(&length), "{length} bytes");
+            assert!(all.texts[0].contains("{{m"), "further macros stay as written");
+        }
+        Err(error) => assert_eq!(*error.kind(), ErrorKind::Bound, "{error}"),
+    }
 }

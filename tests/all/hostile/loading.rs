@@ -101,3 +101,28 @@ fn an_overlay_over_many_programs_loads_the_pack_below_once() {
     let _ = Ruleset::load(&Start::Name("sillytavern".into()), &[tapster::pack::Overlay::File(file)], &counted);
     assert!(counted.0.load(Ordering::Relaxed) < 10, "{} packs were read", counted.0.load(Ordering::Relaxed));
 }
+
+/// Packs of so many levels, two on each: both extend both packs of the level below.
+struct Diamonds(usize);
+
+impl Library for Diamonds {
+    fn find(&self, name: &str, _: &mut Report) -> Option<PackFiles> {
+        let level: usize = name.get(1..)?.parse().ok().filter(|level| *level < self.0)?;
+        let below = if level + 1 < self.0 { format!("\"a{0}\", \"b{0}\"", level + 1) } else { String::new() };
+        let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"1.0.0\"\nextends = [{below}]\n");
+        Some(PackFiles::of(name, [("pack.toml".to_owned(), manifest.into_bytes())]))
+    }
+
+    fn names(&self) -> Vec<String> {
+        (0..self.0).flat_map(|level| [format!("a{level}"), format!("b{level}")]).collect()
+    }
+}
+
+/// 2²⁴ ways lead down, and each pack is read once.
+#[test]
+fn packs_that_extend_the_same_packs_are_read_once() {
+    let opened = Ruleset::load(&Start::Name("a0".into()), &[], &Diamonds(25)).map(|rules| rules.pack().layers.len());
+    assert_eq!(opened.map_err(|e| e.to_string()), Ok(49));
+    let told = Ruleset::load(&Start::Name("a0".into()), &[], &Diamonds(60)).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(told.contains("more than 64 packs stand on each other"), "{told}");
+}

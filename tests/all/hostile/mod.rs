@@ -7,11 +7,13 @@ mod chats;
 mod dialects;
 mod doubling;
 mod functions;
+mod given;
 mod loading;
 mod lore;
 mod patterns;
 mod presets;
 mod scripts;
+mod sharing;
 mod wire;
 mod work;
 

@@ -263,3 +263,76 @@ fn views_are_paid_and_bounded() {
         assert!(steps <= most.steps && bytes <= most.bytes, "{body}: {steps} steps, {bytes} bytes");
     }
 }
+
+/// Which functions were found is kept from call to call: what a call gives, pays and may do is the same the first time and
+/// later, also with other types, and also after an error.
+#[test]
+fn a_call_does_not_depend_on_earlier_calls() {
+    let source = "fn add(a, b) { a + b } fn same(a, b) { a == b } fn long(t) { t.len() } fn deep(n) { deep(n + 1) }";
+    let script = Script::compile(source).unwrap();
+    let view = Value::from(&json!({ "text": "t" }));
+    let (number, text) = (Value::from(&json!(1)), Value::from(&json!("a")));
+    let call = |function: &str, args: &[&Value]| {
+        let args: Vec<Argument> = args.iter().map(|value| Argument::Item("".into(), (*value).clone())).collect();
+        let door = Door::join();
+        let result = script.call_with(function, &args).map(|value| value.to_json()).map_err(|e| e.to_string());
+        (result, door.spent())
+    };
+    let attempts: &[(&str, &[&Value])] = &[
+        ("add", &[&number, &number]),
+        ("add", &[&text, &text]),
+        ("add", &[&view, &view]),
+        ("add", &[&text, &number]),
+        ("same", &[&view, &view]),
+        ("same", &[&number, &text]),
+        ("long", &[&text]),
+        ("long", &[&view]),
+        ("long", &[&number]),
+        ("deep", &[&number]),
+        ("len", &[&text]),
+        ("long", &[&text, &text]),
+    ];
+    let first: Vec<_> = attempts.iter().map(|(function, args)| call(function, args)).collect();
+    assert_eq!(first[0].0, Ok(json!(2)));
+    assert_eq!(first[1].0, Ok(json!("aa")));
+    assert!(first[9].0.as_ref().is_err_and(|e| e.contains("too deeply")), "{first:?}");
+    assert!(first[10].0.as_ref().is_err_and(|e| e.contains("Function not found")), "only its own functions are called: {first:?}");
+    for _ in 0..4 {
+        let later: Vec<_> = attempts.iter().map(|(function, args)| call(function, args)).collect();
+        assert_eq!(first, later);
+    }
+}
+
+/// Reading and changing a field costs the same whether or not the engine knows its name beforehand.
+#[test]
+fn fields_with_known_names_are_paid_like_others() {
+    let item = Value::from(&json!({ "text": "t", "zqzq": "t" }));
+    let spent = |body: &str, field: &str| {
+        let source = format!("fn run(item) {{ {} }}", body.replace("FIELD", field));
+        let script = Script::compile(&source).unwrap();
+        let door = Door::join();
+        let result = script.call_with("run", &[Argument::Item("blocks".into(), item.clone())]);
+        (result.map(|value| value.to_json()).map_err(|e| e.message), door.spent())
+    };
+    for body in ["item.FIELD", "item.FIELD.len()", "item.FIELD = 1; item.FIELD", "item.FIELD += \"x\"; item.FIELD", "loop { item.FIELD; }"]
+    {
+        assert_eq!(spent(body, "text"), spent(body, "zqzq"), "{body}");
+    }
+}
+
+/// The limit of nested calls is the same however a script is run.
+#[test]
+fn calls_nest_as_deeply_as_the_limit_says() {
+    let limits = ScriptLimits { calls: 8, ..ScriptLimits::default() };
+    let down = "fn down(n) { if n > 0 { down(n - 1) } else { 0 } }";
+    for (extra, deepest) in [("", 8), ("const LIMIT = 3;", 8)] {
+        let script = Scripts::new(limits).compile(&format!("{extra} {down}")).unwrap();
+        assert!(script.call("down", &[Value::Int(deepest)]).is_ok());
+        let error = script.call("down", &[Value::Int(deepest + 1)]).err().unwrap();
+        assert!(error.message.contains("too deeply"), "{error}");
+    }
+    // the function is called by the statement, which is one call more
+    let evaluated = |n: i64| Scripts::new(limits).compile(&format!("{down} down({n})")).unwrap().eval(&Map::default());
+    assert!(evaluated(7).is_ok());
+    assert!(evaluated(8).err().unwrap().message.contains("too deeply"));
+}

@@ -203,10 +203,10 @@ fn the_lock_is_kept() {
     folder.run(&["list", "--locked"]).refused(1, "share.digest", &["home/dark"]);
     for (broken, why) in [
         (lock.replace("version = 1", "version = 2"), "version 2"),
-        (lock.replace("blake3:", "md5:"), "no usable digest"),
+        (lock.replace("blake3:", "md5:"), "at `pack.0.digest`"),
         (lock.replace("name = \"dark\"", "name = \"../dark\""), "is a path"),
         (lock.replace("name = \"dark\"", "name = \"noir\""), "twice"),
-        (lock.replace("source", "sauce"), "cannot be read"),
+        (lock.replace("source", "sauce"), "`pack.0`: \"source\" is a required"),
     ] {
         folder.write("home/tapster.lock", broken);
         folder.run(&["install", "--locked"]).refused(1, "share.index", &["tapster.lock", why]);
@@ -224,7 +224,7 @@ fn an_index_that_lies_is_refused() {
         (index.replace("noir-1.0.0.tapster", "/noir-1.0.0.tapster"), "share.index", "absolute"),
         (index.replace("\"^0.1\"", "\"^0.0.1\""), "pack.version", "`base`"),
         (index.replace("\"release\": \"1.0.0\"", "\"release\": \"1.0.1\""), "share.digest", "says something else"),
-        (index.replace("blake3:", "blake3:0"), "share.index", "usable digest"),
+        (index.replace("blake3:", "blake3:0"), "share.index", "at `packs.0.digest`"),
         (index.replace("tapster-index", "other-index"), "share.index", "other-index"),
     ] {
         folder.write("site/index.json", broken);

@@ -5,6 +5,7 @@
 mod archive;
 mod export;
 mod install;
+mod keeping;
 mod newcomer;
 mod resolve;
 mod trust;

@@ -25,7 +25,7 @@ fn a_newcomer_shares_a_pack() {
     let before = mine.read("work/lantern/slots.toml");
     let mut text = before.replace("Use short sentences.\"", "Describe the light of every scene.\"\nafter = \"main_prompt\"");
     assert_ne!(text, before);
-    for edit in ["", "\n[[slot]]\nname = \"scenario\"\nrole = \"user\"\n", "\n[[slot]]\nname = \"new_chat\"\nremove = true\n"] {
+    for edit in ["", "\n[[slot]]\nname = \"scenario\"\nrole = \"user\"\n", "\n[[slot]]\nname = \"character_description\"\nremove = true\n"] {
         text.push_str(edit);
         mine.write("work/lantern/slots.toml", &text);
         mine.run(&["check", &pack]).done().says("0 errors, 0 warnings");
@@ -85,7 +85,8 @@ fn a_locked_build_refuses_changed_packs() {
     folder.run(&["check", "dark", "--locked"]).done().says("0 errors, 0 warnings");
 
     // a pack of one's own over locked ones need not be locked itself
-    let own = folder.pack("own", "1.0.0", "\"dark\"");
+    let own = folder.at("work/own");
+    folder.write("work/own/pack.toml", "kind = \"pack\"\nversion = 1\nname = \"own\"\nrelease = \"1.0.0\"\nextends = [\"dark\"]\n");
     folder.run(&["build", "--pack", &own, "--message", "Hello.", "--locked"]).done();
 
     let manifest = folder.read("home/noir/pack.toml");

@@ -37,7 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("emit", &["diag", "model", "terms", "verbs", "program", "pack", "engine", "assemble"]),
     ("session", &["diag", "model", "store", "artifact", "pack", "engine", "assemble"]),
     ("run", &["diag", "model", "text", "reading", "pack", "engine", "assemble", "emit", "session"]),
-    ("import", &["diag"]),
+    ("import", &["diag", "model"]),
     ("share", &["diag"]),
     // it runs what a case names, as the command line would
     ("testing", &["diag", "model", "text", "terms", "verbs", "pack", "engine", "assemble", "emit", "import"]),

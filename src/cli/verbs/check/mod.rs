@@ -10,15 +10,15 @@ use clap::Args;
 use serde_json::json;
 
 use crate::diag::certain::recorded;
-use crate::diag::{Code, Diagnostic, Node, Report, SourceId, Sources, render, suggest};
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, render, suggest};
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::{Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_cases, load_file, load_read};
 use crate::template::KIND;
 
 use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::inputs::foreign;
-use crate::cli::inputs::locked;
 use crate::cli::inputs::library::{beside_scene, shelf};
+use crate::cli::inputs::locked;
 use crate::cli::inputs::templated::{name_of, pack_around, pack_of};
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
@@ -302,7 +302,7 @@ fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         return Ok(Exit::Done);
     }
     show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
-    if code.severity() == crate::diag::Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
+    if code.severity() == Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
         show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
     }
     Ok(Exit::Done)

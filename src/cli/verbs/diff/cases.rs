@@ -28,17 +28,24 @@ pub(super) fn files(path: &Path) -> Vec<PathBuf> {
 /// Reads a case file. Packs that lie beside it are found by their names.
 pub(super) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<CaseFile, Stop> {
     show.near.extend(path.parent().map(beside_scene).into_iter().flatten());
-    read_path(path).map_err(|wrong| Stop::report(Exit::No, wrong.report, wrong.sources))
+    read_path(path).map_err(|wrong| Stop::report(Exit::CouldNot, wrong.report, wrong.sources))
 }
 
 /// What comes out of a case; of several turns, what comes out of each.
 pub(super) fn outcome(rules: &Ruleset, case: &Case, file: &CaseFile) -> Json {
     let mut all = Vec::new();
     let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| scene(path, now, rules);
-    turns(case, &file.base, rules, &scenes, |_| false, |turn, played| {
-        all.push(of_turn(rules, case, turn, played));
-        true
-    });
+    turns(
+        case,
+        &file.base,
+        rules,
+        &scenes,
+        |_| false,
+        |turn, played| {
+            all.push(of_turn(rules, case, turn, played));
+            true
+        },
+    );
     if all.len() == 1 { all.pop().unwrap_or_default() } else { json!({ "turns": all }) }
 }
 

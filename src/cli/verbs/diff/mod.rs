@@ -225,7 +225,12 @@ impl Comparison<'_> {
 
     /// Runs the rule tests of a file or folder with the rules of both sides.
     fn cases(&mut self, path: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
-        for path in cases::files(path) {
+        let files = cases::files(path);
+        if files.is_empty() {
+            let help = "a case file begins with `kind = \"case\"`; `tapster new case NAME` writes one";
+            return Err(Stop::could_not(Code::FileMissing, format!("`{}` has no cases", path.display()), help));
+        }
+        for path in files {
             let near = show.near.len();
             let file = cases::read(&path, show)?;
             let mut open = |over: Vec<Overlay>, show: &mut Show<'_, '_>| -> Result<[Ruleset; 2], Stop> {

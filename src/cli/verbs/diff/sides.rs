@@ -120,7 +120,7 @@ impl Side {
             let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
             let compared: Vec<PathBuf> = compared.iter().map(|path| real(path)).collect();
             parts.overlays.retain(|overlay| !matches!(overlay, Overlay::Path(path) if compared.contains(&real(path))));
-            parts.pack = Some(start.clone());
+            (parts.pack, parts.pack_at) = (Some(start.clone()), None);
             parts.overlays.extend(overlays.iter().cloned().map(Overlay::Path));
         }
         parts

@@ -24,7 +24,8 @@ pub(in crate::cli) fn lines(was: &str, is: &str, indent: &str, most: usize, pain
             continue;
         }
         if same > 0 && !shown.is_empty() {
-            shown.push(format!("{indent}  {}", paint.faint(&format!("… {same} lines are the same"))));
+            let lines = if same == 1 { "line is" } else { "lines are" };
+            shown.push(format!("{indent}  {}", paint.faint(&format!("… {same} {lines} the same"))));
         }
         same = 0;
         let block = rest.iter().take_while(|step| !matches!(step, Step::Same(..))).count();

@@ -51,7 +51,7 @@ pub(super) fn slots(schemas: &str, slot: &str) -> String {
 /// A rule test that builds a prompt and looks for the text of a slot.
 pub(super) fn case_of_slot(schemas: &str, slot: &str) -> String {
     format!(
-        "{}\n[[case]]\nname = \"the style is in the prompt\"\nbuild = true\nexpect = {{ lists = {{ blocks = {{ includes = [{{ slot = \"{slot}\", text = \"Use short sentences.\" }}] }} }} }}\n",
+        "{}\n[[case]]\nname = \"the style is in the prompt\"\nbuild = true\n[[case.expect.lists.blocks.includes]]\nslot = \"{slot}\"\ntext = \"Use short sentences.\"\n",
         head(schemas, "case")
     )
 }

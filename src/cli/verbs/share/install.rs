@@ -1,6 +1,6 @@
 //! `tapster install`: packs from archives, folders, addresses and indexes, with all that they extend.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use clap::Args;
@@ -17,8 +17,8 @@ use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
 use super::place::{free, line, put};
-use super::shelf::{Home, State, To, shipped};
-use super::sources::{Brought, Listing, Policy, Sources};
+use super::shelf::{Home, State, shipped};
+use super::sources::{Brought, Listing, Policy, Taking};
 
 /// Install packs into `./rules`, where `--pack` and `extends` find them. What they extend is installed with them, and
 /// `tapster.lock` in the folder says what was installed.
@@ -37,9 +37,7 @@ pub(in crate::cli) struct Install {
     #[arg(required_unless_present = "locked", value_name = "FILE|DIR|URL|NAME")]
     packs: Vec<String>,
     #[command(flatten)]
-    to: To,
-    #[command(flatten)]
-    sources: Sources,
+    taking: Taking,
     /// Replace packs of the same names, or stand in the place of shipped ones.
     #[arg(long)]
     replace: bool,
@@ -61,8 +59,7 @@ pub(super) enum From {
 
 impl Install {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let mut home = self.to.open(show)?;
-        let policy = self.sources.policy(show)?;
+        let (mut home, policy) = self.taking.open(show)?;
         if self.locked {
             return locked(&mut home, &policy, show);
         }
@@ -81,7 +78,7 @@ impl Install {
                 Spec::Name(need) => asked.push(Asked { need, by: "you".to_owned() }),
             }
         }
-        let listings = self.sources.indexes(show)?;
+        let listings = self.taking.sources.indexes(show)?;
         asked.extend(standing(&home, &given.keys().map(String::as_str).collect::<Vec<_>>()));
         let chosen = choose(asked, &home, &given, &listings, &[])?;
         let names: Vec<String> = self.packs.iter().map(|text| text.split('@').next().unwrap_or(text).to_owned()).collect();
@@ -89,7 +86,7 @@ impl Install {
         let mut there = free(&home, &mut packs, self.replace)?;
         there.extend(kept.into_iter().filter(|name| names.contains(name)));
         let lines: Vec<String> = packs.iter().map(|pack| line("installed", pack, &home)).collect();
-        put(&mut home, packs, show)?;
+        put(&mut home, packs, &|_| self.replace, show)?;
         show.result(&lines.concat());
         there.iter().for_each(|name| show.result(&format!("{name} is there already; `tapster update` takes newer releases\n")));
         Ok(Exit::Done)
@@ -169,14 +166,17 @@ pub(super) fn choose(
             return here.into_iter().collect();
         }
         let mut listed: Vec<Candidate<From>> = Vec::new();
-        for (number, listing) in listings.iter().enumerate() {
+        let mut known: BTreeSet<&Version> = BTreeSet::new();
+        // a pack that came from one of these indexes is not taken from another one
+        let own = home.lock.get(name).and_then(|row| row.index.as_deref()).filter(|own| listings.iter().any(|l| l.named == *own));
+        for (number, listing) in listings.iter().enumerate().filter(|(_, listing)| own.is_none_or(|own| listing.named == own)) {
             for entry in listing.index.packs.iter().filter(|entry| entry.name == name) {
                 // releases for trial are not taken in passing, unless one of them is installed
                 let fits =
                     |here: &Candidate<From>| entry.release > here.release && (entry.release.pre.is_empty() || !here.release.pre.is_empty());
                 let is_newer = here.as_ref().is_none_or(|here| !wants_newer || fits(here));
                 // the first index that has a release counts
-                if is_newer && !listed.iter().any(|other| other.release == entry.release) {
+                if is_newer && known.insert(&entry.release) {
                     listed.push(Candidate {
                         release: entry.release.clone(),
                         extends: entry.extends.clone(),
@@ -238,10 +238,7 @@ fn locked(home: &mut Home, policy: &Policy, show: &mut Show<'_, '_>) -> Result<E
             State::Missing | State::Unlocked => {}
         }
         let place = Place::typed(&row.source);
-        let brought = match &place {
-            Place::Path(path) if path.is_dir() => policy.folder(path)?,
-            place => policy.archive(place)?,
-        };
+        let brought = policy.at(&place)?;
         if brought.locked.digest != row.digest || brought.manifest.name != row.name {
             let message = format!("`{place}` is not the `{}` {} that `{}` says", row.name, row.release, file.display());
             return Err(wrong(message, "get the archive that was locked, or take the new one with `tapster install --replace`"));
@@ -255,7 +252,7 @@ fn locked(home: &mut Home, policy: &Policy, show: &mut Show<'_, '_>) -> Result<E
         packs.push(Brought { locked: row.clone(), ..brought });
     }
     let lines: Vec<String> = packs.iter().map(|pack| line("installed", pack, home)).collect();
-    put(home, packs, show)?;
+    put(home, packs, &|_| false, show)?;
     show.result(&lines.concat());
     show.result(&format!("{whole} of {} packs were as locked\n", home.lock.packs.len()));
     Ok(Exit::Done)

@@ -61,8 +61,11 @@ fn password(key: &Path, show: &Show<'_, '_>) -> Result<String, Stop> {
     if let Some(password) = (show.io.env)(PASSWORD).and_then(|p| p.into_string().ok()) {
         return Ok(password);
     }
-    let message = format!("the secret key `{}` has a password, which is not given", key.display());
-    Err(Stop::could_not(Code::ShareSignature, message, "set it in the environment: `TAPSTER_KEY_PASSWORD`"))
+    let is_new = !key.exists();
+    let what = if is_new { "needs a password" } else { "has a password, which is not given" };
+    let more = if is_new { ", or make a key without one: `--no-password`" } else { "" };
+    let help = format!("set it in the environment: `TAPSTER_KEY_PASSWORD`{more}");
+    Err(Stop::could_not(Code::ShareSignature, format!("the secret key `{}` {what}", key.display()), &help))
 }
 
 fn text(path: &Path, limit: usize) -> Result<String, Stop> {
@@ -202,7 +205,7 @@ fn listed(show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
 /// The public key that a person typed, or that is in the file that they named.
 pub(super) fn typed_key(text_or_path: &str) -> Result<String, Stop> {
     let path = Path::new(text_or_path);
-    if path.is_file() {
+    if path.is_file() || text_or_path.ends_with(".pub") || text_or_path.contains(['/', '\\']) && text_or_path.contains('.') {
         return signature::public_key(&text(path, MAX_SIGNATURE)?).map_err(refused);
     }
     signature::public_key(text_or_path).map_err(refused)

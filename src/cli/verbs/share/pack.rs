@@ -58,10 +58,11 @@ impl Pack {
             Some(out) => out.clone(),
             None => PathBuf::from(&own),
         };
+        // without its signature, no archive takes the place of one that may have one
+        let signature = self.sign.as_deref().map(|key| sign_file(&out, &bytes, key, show)).transpose()?;
         write_file(&out, &bytes)?;
         show.report(&told(&left), &Sources::default());
         let digest = share::digest(&bytes);
-        let signature = self.sign.as_deref().map(|key| sign_file(&out, &bytes, key, show)).transpose()?;
         if show.is_json() {
             let signature = signature.map(|path| path.display().to_string());
             show.json(&json!({

@@ -12,7 +12,7 @@ use crate::cli::inputs::library::shelf;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
-use super::shelf::{Home, shipped};
+use super::shelf::{Home, State, shipped};
 use super::sources::Brought;
 
 /// A hidden folder that goes away with its owner.
@@ -37,7 +37,7 @@ pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replace: bool) -> Resu
     packs.retain(|pack| {
         let name = &pack.manifest.name;
         let same = home.lock.get(name).is_some_and(|locked| locked.digest == pack.locked.digest);
-        if same && home.state(name).is_ok_and(|state| state == super::shelf::State::Locked) {
+        if same && home.state(name).is_ok_and(|state| state == State::Locked) {
             there.push(format!("{name} {}", pack.manifest.release));
             return false;
         }
@@ -55,9 +55,13 @@ pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replace: bool) -> Resu
 /// Why a pack cannot have its name.
 fn taken(home: &Home, name: &str) -> Option<Diagnostic> {
     if let Some(folder) = home.taken(name) {
-        let message = format!("there is a pack `{name}` in `{}` already", folder.display());
+        let message = format!("there is a folder `{}` already", folder.display());
         let help = format!("`tapster update {name}` takes a newer release, `tapster remove {name}` removes it; `--replace` replaces it");
         return Some(Diagnostic::new(Code::ShareTaken, message).help(help));
+    }
+    // a pack of this name was installed before, on purpose
+    if home.lock.get(name).is_some() {
+        return None;
     }
     shipped(name)?;
     let message =
@@ -65,12 +69,19 @@ fn taken(home: &Home, name: &str) -> Option<Diagnostic> {
     Some(Diagnostic::new(Code::ShareTaken, message).help("do not install it, unless you want just that: `--replace`"))
 }
 
-/// Installs packs, and writes the lock.
-pub(super) fn put(home: &mut Home, packs: Vec<Brought>, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+/// Installs packs, and writes the lock. A folder that is there is thrown away only if it is as it was installed, or if
+/// `replaces` says so for the pack.
+pub(super) fn put(home: &mut Home, packs: Vec<Brought>, replaces: &dyn Fn(&str) -> bool, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    for name in packs.iter().map(|pack| pack.manifest.name.as_str()).filter(|name| !replaces(name)) {
+        if home.state(name)? != State::Locked
+            && let Some(complaint) = taken(home, name)
+        {
+            return Err(Stop::new(Exit::No, complaint));
+        }
+    }
     if packs.is_empty() {
         return Ok(());
     }
-    std::fs::create_dir_all(&home.folder).map_err(|error| failed(&home.folder, &error))?;
     let beside = Beside(home.folder.join(format!(".tapster-{}", std::process::id())));
     let (new, old) = (beside.0.join("new"), beside.0.join("old"));
     // what a run that was killed has left

@@ -112,7 +112,7 @@ impl Home {
     pub(super) fn state(&self, name: &str) -> Result<State, Stop> {
         let folder = self.folder.join(name);
         Ok(match (self.lock.get(name), is_pack(&folder)) {
-            (Some(locked), true) if digest_of(&folder).is_ok_and(|digest| digest == locked.digest) => State::Locked,
+            (Some(locked), true) if digest_of(&folder).is_ok_and(|digest| digest.as_ref() == Some(&locked.digest)) => State::Locked,
             (Some(_), true) => State::Changed,
             (None, _) => State::Unlocked,
             (Some(_), false) => State::Missing,

@@ -8,13 +8,13 @@ use crate::share::index::{self, Entry, Index, MAX_INDEX};
 use crate::share::signature::{self, ENDING, MAX_SIGNATURE, Trusted, Verdict};
 use crate::share::{self, Locked, Manifest, Member};
 
-use crate::cli::inputs::shared::{Place, refused};
+use crate::cli::inputs::shared::{Place, refused, unshared};
 use crate::cli::layout::one_line;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
 use super::keys::{keyring, typed_key};
-use super::shelf::packed;
+use super::shelf::{Home, To, packed};
 
 /// Where packs are searched by name, and whose packs are taken.
 #[derive(Debug, Clone, Default, Args)]
@@ -29,6 +29,22 @@ pub(in crate::cli) struct Sources {
     /// Refuse packs that are not signed by a trusted key.
     #[arg(long)]
     require_signature: bool,
+}
+
+/// Where packs come from and where they go: what `install` and `update` have in common.
+#[derive(Debug, Clone, Default, Args)]
+pub(in crate::cli) struct Taking {
+    #[command(flatten)]
+    to: To,
+    #[command(flatten)]
+    pub(super) sources: Sources,
+}
+
+impl Taking {
+    /// The folder of installed packs, and the keys that are trusted.
+    pub(super) fn open(&self, show: &Show<'_, '_>) -> Result<(Home, Policy), Stop> {
+        Ok((self.to.open(show)?, self.sources.policy(show)?))
+    }
 }
 
 /// An index that was read, and where it lies.
@@ -103,6 +119,14 @@ pub(super) fn listing(named: &str) -> Result<Listing, Stop> {
 }
 
 impl Policy {
+    /// A pack from a place that a lock names: a folder or an archive.
+    pub(super) fn at(&self, place: &Place) -> Result<Brought, Stop> {
+        match place {
+            Place::Path(path) if path.is_dir() => self.folder(path),
+            place => self.archive(place),
+        }
+    }
+
     /// A pack from an archive at a place.
     pub(super) fn archive(&self, place: &Place) -> Result<Brought, Stop> {
         let bytes = place.need(MAX_ARCHIVE)?;
@@ -114,7 +138,7 @@ impl Policy {
         let bytes = packed(folder)?;
         let place = Place::Path(folder.to_owned());
         let name = place.to_string();
-        let files = share::unpack(&name, &bytes).map_err(refused)?;
+        let files = unpacked(&name, &bytes)?;
         let manifest = Manifest::of(&name, &files).map_err(refused)?;
         let verdict = self.judged(&name, &manifest, None, false)?;
         Ok(brought(place, &bytes, files, manifest, verdict))
@@ -142,7 +166,7 @@ impl Policy {
 
     fn brought(&self, place: &Place, bytes: &[u8], must: bool) -> Result<Brought, Stop> {
         let name = place.to_string();
-        let files = share::unpack(&name, bytes).map_err(refused)?;
+        let files = unpacked(&name, bytes)?;
         let manifest = Manifest::of(&name, &files).map_err(refused)?;
         let signature = place.with(ENDING).get(MAX_SIGNATURE)?;
         let verdict = self.judged(&name, &manifest, signature.as_deref().map(|s| (bytes, s)), must)?;
@@ -168,6 +192,15 @@ impl Policy {
         }
         Ok(Judged { by: None, remark: Some(Diagnostic::new(Code::ShareUnsigned, what).help(help)) })
     }
+}
+
+/// The files of an archive, if `tapster pack` takes all of them: an installed pack is compared with what it would pack.
+fn unpacked(name: &str, bytes: &[u8]) -> Result<Vec<Member>, Stop> {
+    let files = share::unpack(name, bytes).map_err(refused)?;
+    let odd = files.iter().find_map(|(path, bytes)| Some((path, unshared(path, Some(bytes))?)));
+    let Some((path, why)) = odd else { return Ok(files) };
+    let message = format!("`{}` holds `{}`, which is no part of a pack: {why}", one_line(name), one_line(path));
+    Err(refused(Diagnostic::new(Code::ShareArchive, message).help("tell whoever made it: `tapster pack` leaves such files out").into()))
 }
 
 struct Judged {

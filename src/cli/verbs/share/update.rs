@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use semver::Version;
 
 use crate::diag::{Code, Diagnostic};
+use crate::share::Locked;
 use crate::share::manifest::Need;
 use crate::share::resolve::Asked;
 
@@ -14,8 +16,8 @@ use crate::cli::stop::{Exit, Stop};
 
 use super::install::{choose, exactly, fetched, standing};
 use super::place::{line, put};
-use super::shelf::{Home, State, To};
-use super::sources::{Brought, Policy, Sources, listing};
+use super::shelf::{Home, State};
+use super::sources::{Brought, Listing, Policy, Taking, listing};
 
 /// Take newer releases of installed packs: from the index by which they were installed, or those that `--index` names; a
 /// pack that came from a file, a folder or an address is got from there again. Older releases are never taken.
@@ -30,9 +32,7 @@ pub(in crate::cli) struct Update {
     /// The packs [default: all that `tapster.lock` names].
     packs: Vec<String>,
     #[command(flatten)]
-    to: To,
-    #[command(flatten)]
-    sources: Sources,
+    taking: Taking,
     /// Replace packs whose files were changed since they were installed.
     #[arg(long)]
     replace: bool,
@@ -40,11 +40,11 @@ pub(in crate::cli) struct Update {
 
 impl Update {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let mut home = self.to.open(show)?;
-        let policy = self.sources.policy(show)?;
+        let (mut home, policy) = self.taking.open(show)?;
+        let sources = &self.taking.sources;
         let names: Vec<String> =
             if self.packs.is_empty() { home.lock.packs.iter().map(|pack| pack.name.clone()).collect() } else { self.packs.clone() };
-        let mut indexes = self.sources.named(show);
+        let mut indexes = sources.named(show);
         let mut given = BTreeMap::new();
         for name in &names {
             let Some(row) = home.lock.get(name) else {
@@ -57,9 +57,9 @@ impl Update {
                 return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareTaken, message).help(help)));
             }
             match &row.index {
-                Some(index) if !indexes.contains(index) && self.sources.index.is_empty() => indexes.push(index.clone()),
+                Some(index) if !indexes.contains(index) && sources.index.is_empty() => indexes.push(index.clone()),
                 Some(_) => {}
-                None if !self.sources.index.is_empty() => {}
+                None if !sources.index.is_empty() => {}
                 None => {
                     if let Some(brought) = again(&home, name, &Place::typed(&row.source), &policy)? {
                         given.insert(name.clone(), brought);
@@ -80,14 +80,31 @@ impl Update {
             same_hand(&home, pack)?;
         }
         let lines: Vec<String> = packs.iter().map(|pack| changed(pack, &home)).collect();
-        put(&mut home, packs, show)?;
+        put(&mut home, packs, &|name| self.replace && names.iter().any(|asked| asked == name), show)?;
         show.result(&lines.concat());
         for name in kept.iter().filter(|name| names.contains(name)) {
             let release = home.lock.get(name).map(|row| row.release.to_string()).unwrap_or_default();
-            show.result(&format!("{name} {release} is the newest\n"));
+            let newer = home.lock.get(name).and_then(|row| newer(row, &listings));
+            show.result(&match newer {
+                Some(newer) if names.len() < home.lock.packs.len() => {
+                    format!(
+                        "{name} {release} stays: {newer} does not fit the other packs as they are; `tapster update` updates all of them\n"
+                    )
+                }
+                Some(newer) => format!("{name} {release} stays: {newer} does not fit the other packs, or not this engine\n"),
+                None => format!("{name} {release} is the newest\n"),
+            });
         }
         Ok(Exit::Done)
     }
+}
+
+/// The newest release of an installed pack in its index, if it is newer than what is installed; not one for trial.
+fn newer(row: &Locked, listings: &[Listing]) -> Option<Version> {
+    let own = row.index.as_deref().filter(|own| listings.iter().any(|listing| listing.named == *own));
+    let of = listings.iter().filter(|listing| own.is_none_or(|own| listing.named == own));
+    let entries = of.flat_map(|listing| &listing.index.packs).filter(|entry| entry.name == row.name && entry.release.pre.is_empty());
+    entries.map(|entry| entry.release.clone()).max().filter(|newest| *newest > row.release)
 }
 
 fn changed(pack: &Brought, home: &Home) -> String {
@@ -104,10 +121,7 @@ fn changed(pack: &Brought, home: &Home) -> String {
 
 /// A pack from where it came, if it is another one there now and not an older one.
 fn again(home: &Home, name: &str, place: &Place, policy: &Policy) -> Result<Option<Brought>, Stop> {
-    let brought = match place {
-        Place::Path(path) if path.is_dir() => policy.folder(path)?,
-        place => policy.archive(place)?,
-    };
+    let brought = policy.at(place)?;
     let wrong = |what: String| {
         let diagnostic = Diagnostic::new(Code::ShareDigest, format!("`{place}` {what}"));
         Stop::new(Exit::No, diagnostic.help("`tapster install` installs another pack, `tapster install --replace` another release"))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
@@ -16,7 +17,8 @@ const MOST: usize = 1_000;
 
 /// What was measured, by pack.
 pub(super) struct Measured {
-    packs: BTreeMap<String, (Coverage, Option<Killed>)>,
+    /// By name, and by folder where two packs have one name.
+    packs: BTreeMap<(String, PathBuf), (Coverage, Option<Killed>)>,
 }
 
 /// The passes of a pack whose breaking was noticed, and those for which it was not.
@@ -37,12 +39,12 @@ pub(super) fn of(
     jobs: usize,
     with_mutants: bool,
 ) -> Measured {
-    let mut by_pack: BTreeMap<String, OfPack<'_>> = BTreeMap::new();
+    let mut by_pack: BTreeMap<(String, PathBuf), OfPack<'_>> = BTreeMap::new();
     for (file, tested) in files.iter().zip(tested) {
         let Ok(file) = file else { continue };
         let key = match &file.pack {
-            Start::Name(name) => name.clone(),
-            Start::Folder(folder) => crate::pack::files::folder_name(folder),
+            Start::Name(name) => (name.clone(), PathBuf::new()),
+            Start::Folder(folder) => (crate::pack::files::folder_name(folder), folder.canonicalize().unwrap_or_else(|_| folder.clone())),
         };
         if !by_pack.contains_key(&key) {
             let Ok(rules) = Ruleset::load(&file.pack, &[], shelf) else { continue };
@@ -94,7 +96,7 @@ impl Measured {
     /// For people. `list` says whether all that was not exercised is listed.
     pub(super) fn text(&self, list: bool) -> String {
         let mut out = String::new();
-        for (pack, (coverage, killed)) in &self.packs {
+        for ((pack, _), (coverage, killed)) in &self.packs {
             if list {
                 for points in [&coverage.passes, &coverage.rows, &coverage.conditions] {
                     for point in points.iter().filter(|point| !point.hit).take(MOST) {
@@ -121,7 +123,7 @@ impl Measured {
 
     /// As JSON.
     pub(super) fn json(&self) -> Json {
-        let one = |(pack, (coverage, killed)): (&String, &(Coverage, Option<Killed>))| {
+        let one = |((pack, folder), (coverage, killed)): (&(String, PathBuf), &(Coverage, Option<Killed>))| {
             let sort = |points: &[Point]| {
                 let missing: Vec<Json> =
                     points.iter().filter(|p| !p.hit).map(|p| json!({ "file": p.file, "line": p.line, "what": p.what })).collect();
@@ -129,6 +131,7 @@ impl Measured {
             };
             let mut out = json!({
                 "pack": pack,
+                "folder": folder.display().to_string(),
                 "passes": sort(&coverage.passes),
                 "rows": sort(&coverage.rows),
                 "conditions": sort(&coverage.conditions),

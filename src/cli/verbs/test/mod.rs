@@ -125,6 +125,10 @@ impl Test {
                 write_file(Path::new(&file.shown), text)?;
                 updated += 1;
             }
+            for (path, text) in &tested.payloads {
+                write_file(path, text)?;
+                updated += 1;
+            }
         }
         if let Some(path) = &self.junit {
             write_file(path, report::junit(&tested))?;

@@ -1,0 +1,114 @@
+//! How a function or a script is run by the interpreter: with what earlier runs of the same script have looked up.
+//!
+//! The interpreter finds the function behind every name, operator and type of argument by a search, and remembers what it
+//! has found within one run only. A filter runs a small function for each of a thousand items, so here the finds are kept
+//! from run to run. That is safe for a script without `import`, because its names then always mean the same functions.
+
+use std::sync::Mutex;
+
+use rhai::{
+    AST, ASTNode, Caches, Dynamic, Engine, EvalAltResult, EvalContext, Expr, GlobalRuntimeState, ImmutableString, Position, Scope, Stmt,
+};
+
+/// How much deeper the interpreter counts calls that begin here than a script sees them.
+pub(super) const LEVELS: usize = 2;
+/// The most finds that are kept.
+const MOST_FOUND: usize = 1_000;
+
+type Outcome = Result<Dynamic, Box<EvalAltResult>>;
+
+/// What runs of a script have looked up; nothing if nothing may be kept.
+pub(super) struct Found {
+    kept: Mutex<Option<Caches>>,
+    keeps: bool,
+    /// The file of the script.
+    source: Option<ImmutableString>,
+}
+
+/// What a script mentions.
+#[derive(Default)]
+pub(super) struct Mentions {
+    /// The names behind dots, sorted.
+    pub(super) fields: std::collections::BTreeSet<ImmutableString>,
+    imports: bool,
+}
+
+impl Mentions {
+    pub(super) fn of(ast: &AST) -> Self {
+        let mut found = Self::default();
+        ast.walk(&mut |path| {
+            match path.last() {
+                Some(ASTNode::Expr(Expr::Property(property, _))) => {
+                    found.fields.insert(property.2.clone());
+                }
+                Some(ASTNode::Stmt(Stmt::Import(..))) => found.imports = true,
+                _ => {}
+            }
+            true
+        });
+        found
+    }
+}
+
+impl Found {
+    pub(super) fn new(ast: &AST) -> Self {
+        Self { kept: Mutex::default(), keeps: !Mentions::of(ast).imports, source: ast.source().map(Into::into) }
+    }
+
+    fn global(&self, engine: &Engine, ast: &AST) -> GlobalRuntimeState {
+        let mut global = engine.new_global_runtime_state();
+        global.source.clone_from(&self.source);
+        global.lib.push(ast.shared_lib().clone());
+        global
+    }
+
+    /// Runs something with the finds of earlier runs. A run inside of a run, or on another thread at the same time, begins
+    /// with none.
+    fn lend(&self, run: impl FnOnce(&mut Caches) -> Outcome) -> Outcome {
+        let mut caches = self.kept.try_lock().ok().and_then(|mut kept| kept.take()).unwrap_or_default();
+        let outcome = run(&mut caches);
+        if self.keeps
+            && caches.fn_resolution_cache_mut().dict.len() <= MOST_FOUND
+            && let Ok(mut kept) = self.kept.try_lock()
+        {
+            *kept = Some(caches);
+        }
+        outcome
+    }
+
+    /// Runs the statements of a script.
+    pub(super) fn eval(&self, engine: &Engine, ast: &AST, scope: &mut Scope<'_>) -> Outcome {
+        let mut global = self.global(engine, ast);
+        global.level = LEVELS;
+        self.lend(|caches| statements(engine, ast, &mut global, caches, scope))
+    }
+
+    /// Calls a function of a script. What the script imports, and its constants, are known to it.
+    pub(super) fn call(&self, engine: &Engine, ast: &AST, function: &str, args: &mut [Dynamic]) -> Outcome {
+        let mut global = self.global(engine, ast);
+        let mut scope = Scope::new();
+        let outcome = self.lend(|caches| {
+            // imports and constants are statements
+            if !ast.statements().is_empty() {
+                let _ = statements(engine, ast, &mut global, caches, &mut scope)?;
+                scope.clear();
+            }
+            if ast.shared_lib().get_script_fn(function, args.len()).is_none() {
+                return Err(EvalAltResult::ErrorFunctionNotFound(function.into(), Position::NONE).into());
+            }
+            let mut args: Vec<&mut Dynamic> = args.iter_mut().collect();
+            EvalContext::new(engine, &mut global, caches, &mut scope, None).call_fn_raw(function, false, false, &mut args)
+        });
+        outcome.or_else(|error| match *error {
+            EvalAltResult::Exit(value, _) => Ok(value),
+            // the caller knows which function it has called
+            EvalAltResult::ErrorInFunctionCall(name, _, inner, _) if name == function => Err(inner),
+            other => Err(other.into()),
+        })
+    }
+}
+
+#[expect(deprecated, reason = "the one way to run statements with finds that are kept; the version of the interpreter is fixed")]
+fn statements(engine: &Engine, ast: &AST, global: &mut GlobalRuntimeState, caches: &mut Caches, scope: &mut Scope<'_>) -> Outcome {
+    engine.eval_statements_raw(global, caches, scope, ast.statements())
+}

@@ -1,0 +1,228 @@
+//! Values that hold one long text or list many times: little in memory, gigabytes when they are written out. Whatever
+//! writes them out, copies or compares them pays before it does; a way that does not pay ends these tests by the memory or
+//! the hours that it takes.
+
+use serde_json::json;
+use tapster::text::work::Door;
+use tapster::{BuildError, ErrorKind, Plan, Ruleset, Scene, WorkLimits, build};
+
+use crate::own;
+
+const SCENE: &str = "kind = \"scene\"\nversion = 1\npath = [{ name = \"own.x\", type = \"any\", doc = \"x\" }, \
+                     { name = \"own.y\", type = \"any\", doc = \"x\" }, { name = \"own.z\", type = \"any\", doc = \"x\" }, \
+                     { name = \"own.case\", type = \"any\", doc = \"x\" }]\n";
+const SCRIPT: &str = "fn look(x) { 1 }\nfn run(items, scene) { () }\n";
+
+/// A pack that adds the block `k` and then runs these passes over the blocks, and of the `cases` the one whose number is
+/// `$own.case`.
+fn rules(passes: &[String], cases: &[String]) -> Ruleset {
+    let mut text = String::from(
+        "kind = \"pipeline\"\nversion = 1\n\
+         [[pass]]\nname = \"build/made\"\nbefore = \"hooks\"\ndo = \"add\"\nitem = { id = \"k\", text = \"t\" }\n",
+    );
+    let mut before = "made".to_owned();
+    let cases = cases.iter().enumerate().map(|(n, pass)| format!("when = {{ \"$own.case\" = {n} }}\n{pass}"));
+    for (n, pass) in passes.iter().cloned().chain(cases).enumerate() {
+        text += &format!("[[pass]]\nname = \"build/own{n}\"\nafter = \"{before}\"\nlist = \"blocks\"\n{pass}\n");
+        before = format!("own{n}");
+    }
+    own::pack("", &[("pipeline.toml", &text), ("scene.toml", SCENE), ("scripts/mine.rhai", SCRIPT)]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn set(values: &str) -> String {
+    format!("do = \"set\"\nwhere = {{ id = \"k\" }}\nset = {{ {values} }}")
+}
+
+/// A build of a case, and the steps and bytes that it takes.
+fn built_case(rules: &Ruleset, case: usize) -> (Result<Plan, BuildError>, (u64, u64)) {
+    let door = Door::join();
+    let plan = build(rules, &Scene::new(&json!({ "dialect": "openai", "own": { "case": case } })));
+    (plan, door.spent())
+}
+
+fn built(passes: &[String]) -> (Result<Plan, BuildError>, (u64, u64)) {
+    built_case(&rules(passes, &[]), 0)
+}
+
+/// Passes that set `$own.x` to a text, doubled as a list of two of itself so many times.
+fn doubled(path: &str, bytes: usize, times: usize) -> Vec<String> {
+    let text = set(&format!("\"${path}\" = {{ fn = \"repeat\", of = \"ab\", times = {} }}", bytes / 2));
+    let double = set(&format!("\"${path}\" = [\"${path}\", \"${path}\"]"));
+    std::iter::once(text).chain(std::iter::repeat_n(double, times)).collect()
+}
+
+/// `$own.y`: 128 fields of one list of 512 references to a text of 100 kB, so 6.5 GB.
+fn huge() -> Vec<String> {
+    let fields: Vec<String> = (0..128).map(|n| format!("\"$own.y.k{n}\" = \"$own.x\"")).collect();
+    doubled("own.x", 100_000, 9).into_iter().chain([set(&fields.join(", "))]).collect()
+}
+
+/// Everything that makes a text of a value, copies it as a whole or reads all of it.
+const READ: &[&str] = &[
+    "text = \"$own.y\"",
+    "text = \"a{{$own.y}}b\"",
+    "text = { fn = \"json\", of = \"$own.y\" }",
+    "text = { fn = \"json\", of = \"$own.y\", indent = 2 }",
+    "text = { fn = \"stringify\", of = \"$own.y\" }",
+    "text = { fn = \"fingerprint\", of = \"$own.y\" }",
+    "text = { fn = \"string\", of = { fn = \"values\", of = \"$own.y\" } }",
+    "text = { fn = \"join\", of = { fn = \"values\", of = \"$own.y\" } }",
+    "text = { fn = \"concat\", of = [\"a\", \"$own.y\"] }",
+    "text = { fn = \"length\", of = { fn = \"distinct\", of = { fn = \"values\", of = \"$own.y\" } } }",
+    "text = { fn = \"sha512\", of = \"$own.y\" }",
+    "text = { fn = \"length\", of = { fn = \"schema_mistakes\", of = \"$own.y\", schema = { type = \"object\" } } }",
+    "text = { fn = \"replace\", of = \"b\", find = \"b\", with = \"$own.y\" }",
+    "text = { fn = \"compare\", of = \"$own.y\", with = \"b\", is = \"equal\" }",
+    "text = { of = { fn = \"values\", of = \"$own.y\" }, get = \"@\", join = \"\" }",
+    "text = { of = \"$own.y\", steps = [{ trim = \"both\" }] }",
+    "text = { of = \"b\", steps = [{ prefix = \"$own.y\" }] }",
+    "text = { fn = \"render\", lang = \"handlebars\", of = \"{{x}}\", with = { x = { fn = \"values\", of = \"$own.y\" } } }",
+    "text = { fn = \"render\", lang = \"liquid\", of = \"{{ x | json }}\", with = { x = \"$own.y\" } }",
+    "text = { script = \"mine.rhai::look\", args = [\"$own.y\"] }",
+    "\"$own.z\" = [\"$own.y\"]",
+];
+
+#[test]
+fn values_that_share_a_long_text_are_paid_before_they_are_written_out() {
+    let most = WorkLimits::default();
+    let rules = rules(&huge(), &READ.iter().map(|case| set(case)).collect::<Vec<_>>());
+    let (idle, _) = built_case(&rules, READ.len());
+    assert!(idle.is_ok(), "a value that shares its parts may be kept: {idle:?}");
+    for (n, case) in READ.iter().enumerate() {
+        let (plan, (steps, bytes)) = built_case(&rules, n);
+        match plan {
+            // Liquid has a bound of its own
+            Err(error) if error.message.contains("too large to be written as JSON") => assert!(case.contains("liquid"), "{error}"),
+            Err(error) => assert_eq!(*error.kind(), ErrorKind::Bound, "{case}: {error}"),
+            Ok(plan) => assert!(plan.warnings.iter().any(|w| w.code == "bound.exceeded"), "{case}: {:?}", plan.warnings),
+        }
+        assert!(steps <= most.steps && bytes <= most.bytes, "{case}: {steps} steps, {bytes} bytes");
+    }
+}
+
+/// A script that does not look at the scene does not pay for what it holds.
+#[test]
+fn a_scene_that_shares_a_long_text_is_handed_to_a_script() {
+    let run = "do = \"run\"\nscript = \"mine.rhai::run\"".to_owned();
+    let (plan, _) = built(&huge().into_iter().chain([run]).collect::<Vec<_>>());
+    assert!(plan.is_ok(), "{plan:?}");
+}
+
+#[test]
+fn a_value_that_comes_to_too_much_is_not_kept_and_the_message_says_what_to_do() {
+    let (plan, _) = built(&doubled("own.x", 200_000, 15));
+    let warnings = plan.map(|plan| plan.warnings).unwrap_or_default();
+    let told = warnings.iter().find(|w| w.code == "bound.exceeded").map(|w| w.message.clone()).unwrap_or_default();
+    assert!(told.contains("`$own.x` would come to more than 671088"), "{told}");
+    assert!(told.contains("bytes when it is written out; keep less in it"), "{told}");
+
+    let double = set("\"meta.x\" = [\"@meta.x\", \"@meta.x\"]");
+    let text = set("\"meta.x\" = { fn = \"repeat\", of = \"ab\", times = 100000 }");
+    let passes: Vec<String> = std::iter::once(text).chain(std::iter::repeat_n(double, 15)).collect();
+    let error = built(&passes).0.err().unwrap();
+    assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
+    assert!(error.message.contains("the field `meta.x` would come to more than 671088"), "{error}");
+
+    let small = set("\"meta.x\" = [1]");
+    let passes: Vec<String> =
+        std::iter::once(small).chain(std::iter::repeat_n(set("\"meta.x\" = [\"@meta.x\", \"@meta.x\"]"), 25)).collect();
+    let error = built(&passes).0.err().unwrap();
+    assert!(error.message.contains("the field `meta.x` would hold more than 1000000 values; keep fewer in it"), "{error}");
+}
+
+#[test]
+fn the_steps_of_a_fold_are_measured() {
+    let fold =
+        |give: &str| set(&format!("\"$own.z\" = {{ fold = {{ fn = \"range\", of = 0, to = 100000 }}, from = \"$own.x\", give = {give} }}"));
+    let cases = [
+        ("[\"@so_far\", \"@so_far\"]", "come to more than"),
+        ("[\"@so_far\"]", "nest deeper than 128 levels"),
+        ("{ a = \"@so_far\" }", "nest deeper than 128 levels"),
+    ];
+    let rules = rules(&doubled("own.x", 100_000, 4), &cases.map(|(give, _)| fold(give)));
+    for (n, (give, told)) in cases.iter().enumerate() {
+        let error = built_case(&rules, n).0.err().unwrap_or_else(|| panic!("{give}"));
+        assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
+        assert!(error.message.contains("the value of a `fold` would") && error.message.contains(told), "{error}");
+    }
+}
+
+/// Comparisons of equal values that are not the same value: `$own.x` and `$own.y`.
+const COMPARED: &[&str] = &[
+    "is = { \"$own.x\" = \"$own.y\", \"@index\" = { ge = 0 } }",
+    "is = { \"$own.x\" = { ne = \"$own.y\" }, \"@index\" = { ge = 0 } }",
+    "is = { \"$own.x\" = [\"b\", \"$own.y\"], \"@index\" = { ge = 0 } }",
+    "is = { \"$own.x\" = { in = [\"@index\", \"$own.y\"] } }",
+    "is = { all = [{ \"@index\" = { ge = 0 } }, { of = [\"@index\", \"$own.x\"], is = { contains = \"$own.y\" } }] }",
+    "is = { all = [{ \"@index\" = { ge = 0 } }, { of = [\"@index\", \"$own.x\"], is = { meets = [\"$own.y\"] } }] }",
+    "fn = \"compare\", of = \"$own.x\", with = \"$own.y\", is = \"equal\"",
+    "fn = \"fingerprint\", of = [\"$own.x\", \"@element\"]",
+];
+
+#[test]
+fn what_is_compared_is_paid() {
+    let times = 50_u64;
+    let fold = |give: &str| {
+        set(&format!(
+            "text = {{ fn = \"length\", of = {{ fold = {{ fn = \"range\", of = 0, to = {times} }}, from = \"\", give = {{ {give} }} }} }}"
+        ))
+    };
+    let text =
+        |path: &str, part: &str| set(&format!("\"${path}\" = {{ fn = \"repeat\", of = \"{part}\", times = {} }}", 1_000_000 / part.len()));
+    let texts = vec![text("own.x", "ab"), text("own.y", "abab")];
+    let lists: Vec<String> = doubled("own.x", 100, 12).into_iter().chain(doubled("own.y", 100, 12)).collect();
+    for (values, bytes) in [(&texts, 1_000_000_u64), (&lists, 409_600)] {
+        let begin = "is = { all = [{ \"@index\" = { ge = 0 } }, { \"$own.x\" = { starts = \"$own.y\" } }] }";
+        let cases: Vec<&str> = COMPARED.iter().copied().chain([begin].into_iter().filter(|_| bytes == 1_000_000)).collect();
+        let rules = rules(values, &cases.iter().map(|case| fold(case)).collect::<Vec<_>>());
+        let (plan, (idle, _)) = built_case(&rules, cases.len());
+        assert!(plan.is_ok(), "{plan:?}");
+        for (n, case) in cases.iter().enumerate() {
+            let (plan, (steps, _)) = built_case(&rules, n);
+            assert!(plan.is_ok(), "{case}: {plan:?}");
+            assert!(steps - idle >= times * bytes / 32, "{case}: {} steps for {bytes} bytes, {times} times", steps - idle);
+        }
+    }
+}
+
+#[test]
+fn a_list_that_is_searched_is_paid_by_its_length() {
+    let range = set("\"$own.x\" = { fn = \"range\", of = 0, to = 100000 }");
+    let cases = [
+        "is = { \"@so_far\" = { ne = \"$own.x\" } }",
+        "is = { \"@index\" = [\"b\", \"$own.x\"] }",
+        "is = { \"@index\" = { in = { fn = \"splice\", of = \"$own.x\", at = \"@index\" } } }",
+        "is = { all = [{ \"@index\" = { ge = 0 } }, { \"$own.x\" = { contains = \"none\" } }] }",
+    ];
+    let fold = |case: &str| {
+        set(&format!(
+            "text = {{ fn = \"length\", of = {{ fold = {{ fn = \"range\", of = 0, to = 50 }}, from = \"\", give = {{ {case} }} }} }}"
+        ))
+    };
+    let rules = rules(&[range], &cases.map(fold));
+    for (n, case) in cases.iter().enumerate() {
+        let (plan, (steps, _)) = built_case(&rules, n);
+        assert!(plan.is_ok(), "{case}: {plan:?}");
+        assert!(steps >= 50 * 100_000, "{case}: {steps} steps");
+    }
+}
+
+#[test]
+fn sorting_by_ranks_and_by_long_texts_is_paid() {
+    let range = |from: u32, to: u32| format!("{{ fn = \"range\", of = {from}, to = {to} }}");
+    let values = set(&format!(
+        "\"$own.x\" = {{ of = {}, get = {{ id = \"@\", text = {{ fn = \"repeat\", of = \"ab\", times = 1000 }} }} }}, \"$own.y\" = {}",
+        range(0, 1_000),
+        range(100_000, 110_000)
+    ));
+    let cases = [("{ id = \"$own.y\" }", 1_000 * 10_000), ("\"text\"", 1_000 * 2_000 / 32 * 8)];
+    let sorted = |by: &str| set(&format!("text = {{ fn = \"length\", of = {{ of = \"$own.x\", by = [{by}] }} }}"));
+    let rules = rules(&[values], &cases.map(|(by, _)| sorted(by)));
+    let (idle, (before, _)) = built_case(&rules, cases.len());
+    assert!(idle.is_ok(), "{idle:?}");
+    for (n, (by, least)) in cases.iter().enumerate() {
+        let (plan, (steps, _)) = built_case(&rules, n);
+        assert!(plan.is_ok(), "{by}: {plan:?}");
+        assert!(steps - before >= *least, "{by}: {} steps", steps - before);
+    }
+}

@@ -1,0 +1,73 @@
+//! What installing and updating must not do: throw away what lies there, take a pack from somebody else, or put something
+//! in the place of a shipped pack.
+
+use super::{Folder, bytes};
+
+const BASE: &str = "{ name = \"base\", release = \"^0.1\" }";
+const NOIR: &str = "{ name = \"noir\", release = \"^1\" }";
+
+#[test]
+fn an_update_leaves_folders_of_others_alone() {
+    let folder = Folder::new();
+    folder.site(&[("dark", "1.0.0", BASE)]);
+    folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
+    folder.write("home/noir/draft.md", "mine");
+    folder.site(&[("noir", "1.0.0", BASE), ("dark", "1.1.0", NOIR)]);
+    for more in [&[][..], &["--replace"]] {
+        let args = [&["update", "dark"][..], more].concat();
+        folder.run(&args).refused(1, "share.taken", &["home/noir"]);
+        assert_eq!(folder.read("home/noir/draft.md"), "mine");
+        assert!(folder.read("home/tapster.lock").contains("1.0.0"));
+    }
+}
+
+#[test]
+fn an_update_does_not_replace_a_shipped_pack() {
+    let folder = Folder::new();
+    folder.site(&[("dark", "1.0.0", BASE)]);
+    folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
+    folder.site(&[("base", "9.0.0", ""), ("dark", "1.1.0", "{ name = \"base\", release = \"^9\" }")]);
+    folder.run(&["update"]).refused(1, "share.taken", &["`base`", "shipped"]);
+    assert_eq!(folder.names("home"), ["dark", "tapster.lock"]);
+}
+
+#[test]
+fn what_lies_at_the_place_of_a_locked_pack_stays() {
+    let folder = Folder::new();
+    folder.site(&[("dark", "1.0.0", BASE)]);
+    folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
+    std::fs::remove_file(folder.path("home/dark/pack.toml")).unwrap();
+    folder.write("home/dark/mine.txt", "mine");
+    folder.run(&["install", "--locked"]).refused(1, "share.taken", &["home/dark"]);
+    assert_eq!(folder.read("home/dark/mine.txt"), "mine");
+}
+
+#[test]
+fn a_pack_stays_with_its_index() {
+    let folder = Folder::new();
+    folder.site(&[("dark", "1.0.0", BASE)]);
+    std::fs::rename(folder.path("site"), folder.path("first")).unwrap();
+    folder.site(&[("dark", "1.1.0", BASE)]);
+    let both = format!("{} {}", folder.at("first"), folder.at("site"));
+    let env = [("TAPSTER_INDEX", both.as_str())];
+    folder.run_with(&["install", "dark@=1.0.0"], &env).done();
+    let ran = folder.run_with(&["update"], &env).done();
+    assert!(ran.out.contains("1.0.0 is the newest"), "{}", ran.out);
+    // unless somebody says so
+    let ran = folder.run(&["update", "--index", &folder.at("site")]).done();
+    assert!(ran.out.contains("from 1.0.0 to 1.1.0"), "{}", ran.out);
+}
+
+#[test]
+fn an_archive_holds_what_a_pack_has() {
+    let folder = Folder::new();
+    let source = folder.pack("dark", "1.0.0", BASE);
+    let manifest = bytes(&folder.path("src/dark/pack.toml"));
+    let schema = br#"{"$schema": "http://json-schema.org/draft-07/schema#"}"#.to_vec();
+    for (name, contents) in [("evil.sh", b"rm -r".to_vec()), ("a.schema.json", schema)] {
+        let files = vec![("pack.toml".to_owned(), manifest.clone()), (name.to_owned(), contents)];
+        let archive = folder.write("odd.tapster", tapster::share::pack(files).unwrap());
+        folder.run(&["install", &archive.display().to_string()]).refused(1, "share.archive", &[name, "no part of a pack"]);
+    }
+    folder.run(&["install", &source]).done();
+}
