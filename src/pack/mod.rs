@@ -64,7 +64,7 @@ pub use templates::{Opened, open_template};
 pub use unread::Unread;
 
 /// Which pack to load.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Start {
     /// A pack's folder.
     Folder(PathBuf),

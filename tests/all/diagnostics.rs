@@ -21,6 +21,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("share.index", "tests/all/share/install.rs: it takes an index"),
     ("share.left_out", "tests/all/share/archive.rs: it takes a folder on disk"),
     ("share.unsigned", "tests/all/share/trust.rs: it takes an archive"),
+    ("layer.beaten", "tests/cli/cases.toml: it takes a scene with an overlay"),
     ("case.not_run", "tests/cli/run.toml: it takes `check`"),
     ("operation.failed", "cli/tests/program/living_world.rs: it takes a store"),
     ("operation.waiting", "cli/tests/program/living_world.rs: a build that waits"),
