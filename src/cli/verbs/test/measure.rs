@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
+use crate::pack::files::is_pack;
 use crate::pack::{Ruleset, Shelf, Start};
 use crate::testing::coverage::{Coverage, Covered, Point};
 use crate::testing::mutate::{self, Mutated};
@@ -40,11 +41,16 @@ pub(super) fn of(
     with_mutants: bool,
 ) -> Measured {
     let mut by_pack: BTreeMap<(String, PathBuf), OfPack<'_>> = BTreeMap::new();
+    // a case file may name the pack that it lies in, or say nothing
+    let real = |folder: PathBuf| folder.canonicalize().unwrap_or(folder);
     for (file, tested) in files.iter().zip(tested) {
         let Ok(file) = file else { continue };
         let key = match &file.pack {
-            Start::Name(name) => (name.clone(), PathBuf::new()),
-            Start::Folder(folder) => (crate::pack::files::folder_name(folder), folder.canonicalize().unwrap_or_else(|_| folder.clone())),
+            Start::Name(name) => {
+                let folder = shelf.folders.iter().map(|folder| folder.join(name)).find(|folder| is_pack(folder));
+                (name.clone(), folder.map(real).unwrap_or_default())
+            }
+            Start::Folder(folder) => (crate::pack::files::folder_name(folder), real(folder.clone())),
         };
         if !by_pack.contains_key(&key) {
             let Ok(rules) = Ruleset::load(&file.pack, &[], shelf) else { continue };
