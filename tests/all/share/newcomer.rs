@@ -25,7 +25,8 @@ fn a_newcomer_shares_a_pack() {
     let before = mine.read("work/lantern/slots.toml");
     let mut text = before.replace("Use short sentences.\"", "Describe the light of every scene.\"\nafter = \"main_prompt\"");
     assert_ne!(text, before);
-    for edit in ["", "\n[[slot]]\nname = \"scenario\"\nrole = \"user\"\n", "\n[[slot]]\nname = \"character_description\"\nremove = true\n"] {
+    for edit in ["", "\n[[slot]]\nname = \"scenario\"\nrole = \"user\"\n", "\n[[slot]]\nname = \"character_description\"\nremove = true\n"]
+    {
         text.push_str(edit);
         mine.write("work/lantern/slots.toml", &text);
         mine.run(&["check", &pack]).done().says("0 errors, 0 warnings");

@@ -55,7 +55,7 @@ pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replace: bool) -> Resu
 /// Why a pack cannot have its name.
 fn taken(home: &Home, name: &str) -> Option<Diagnostic> {
     if let Some(folder) = home.taken(name) {
-        let message = format!("there is a folder `{}` already", folder.display());
+        let message = format!("`{name}` is there already: `{}`", folder.display());
         let help = format!("`tapster update {name}` takes a newer release, `tapster remove {name}` removes it; `--replace` replaces it");
         return Some(Diagnostic::new(Code::ShareTaken, message).help(help));
     }
