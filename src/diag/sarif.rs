@@ -95,8 +95,8 @@ fn result(d: &Diagnostic, sources: &Sources, index: Option<usize>) -> Json {
         out.insert(
             "fixes".to_owned(),
             json!([{ "artifactChanges": [{
-                "artifactLocation": place["artifactLocation"],
-                "replacements": [{ "deletedRegion": place["region"], "insertedContent": { "text": fix.text } }],
+                "artifactLocation": place.get("artifactLocation"),
+                "replacements": [{ "deletedRegion": place.get("region"), "insertedContent": { "text": fix.text } }],
             }] }]),
         );
     }

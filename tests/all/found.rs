@@ -2,8 +2,6 @@
 //! panic, nor make two ways disagree, nor take much work, and its door must still look at it: an input that is refused
 //! before anything is compared shows nothing.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
-
 use tapster::text::work::Door;
 use tapster_fuzz::{TARGETS, Verdict, seeds};
 

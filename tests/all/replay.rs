@@ -2,7 +2,7 @@
 //! `tests/replay/` holds an overlay and a case file, whose case `before` runs without the overlay and `after` with it.
 //! The cases run as `tapster test tests/replay` runs them.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+#![expect(clippy::panic, reason = "a test that panics has failed")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

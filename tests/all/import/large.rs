@@ -42,7 +42,7 @@ fn a_lorebook_of_twenty_thousand_entries_is_imported() {
 #[test]
 fn a_chat_of_fifty_thousand_messages_is_imported() {
     let message = |n: usize| {
-        json!({ "name": "Ann", "is_user": n % 2 == 0, "is_system": false, "send_date": "2026-01-01T00:00:00Z", "swipe_id": 0,
+        json!({ "name": "Ann", "is_user": n.is_multiple_of(2), "is_system": false, "send_date": "2026-01-01T00:00:00Z", "swipe_id": 0,
             "mes": format!("Line {n} of the talk. ").repeat(12), "extra": { "api": "openai", "model": "m-1", "token_count": 42 } })
         .to_string()
     };
