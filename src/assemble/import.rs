@@ -7,9 +7,9 @@ use crate::terms::State;
 
 use crate::engine::{BuildError, door, state};
 
-/// The bytes that one import makes at most, beside what the size of the document adds (112 MiB): less than those of a build,
+/// The bytes that one import makes at most, beside what the size of the document adds (256 MiB): less than those of a build,
 /// because most of what is made is kept, beside the document itself.
-const MOST_MADE: u64 = 112 << 20;
+const MOST_MADE: u64 = 256 << 20;
 
 /// Converts a JSON document of another program, such as one that [`import::read`](crate::import::read) found, to scene
 /// data; a document may be given as a [`Value`] or as `&serde_json::Value`. `format` is the name of a format of the pack; `None` recognises it by the content.

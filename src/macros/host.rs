@@ -249,7 +249,7 @@ impl<'a> Macros<'a> {
 impl Around for Macros<'_> {
     fn value(&self, cell: &Value) -> Result<Value, String> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return Ok(cell.clone()) };
-        pass_env(self.st, &Memo::default()).value_cell(*n).map_err(|f| f.message)
+        pass_env(self.st, &Memo::default()).value_of_macro(*n).map_err(|f| f.message)
     }
 
     fn given_text(&self, name: &str) -> Option<Arc<str>> {
@@ -282,7 +282,7 @@ impl Around for Macros<'_> {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
-            let holds = || pass_env(self.st, &Memo::default()).condition_cell(*n);
+            let holds = || pass_env(self.st, &Memo::default()).condition_of_macro(*n);
             let held = if row.args.is_empty() { holds() } else { self.with_arguments(Self::arguments(row, called), holds) };
             match held {
                 Ok(true) => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::blocks::{Block, Operator};
 use super::host::Macros;
 use super::stores::KEPT;
-use crate::model::{Map, Value};
+use crate::model::{Map, RuleRef, Value};
 use crate::terms::Memo;
 use crate::terms::select::pass_env;
 use crate::text::Limits;
@@ -41,7 +41,13 @@ pub struct Open {
 
 impl Macros<'_> {
     fn condition(&self, cond: Option<&Value>) -> Result<bool, String> {
-        pass_env(self.st, &Memo::default()).applies(cond).map_err(|fault| fault.message)
+        match cond {
+            Some(Value::Rule(RuleRef::Cond(n))) => {
+                pass_env(self.st, &Memo::default()).condition_of_macro(*n).map_err(|fault| fault.message)
+            }
+            Some(other) => Ok(other.truthy()),
+            None => Ok(true),
+        }
     }
 
     fn cell(&self, cell: &Value) -> Result<Value, String> {

@@ -170,6 +170,21 @@ impl<'a> Env<'a> {
         self.cell(|| self.st.rules.expr(n).eval(self))
     }
 
+    /// Evaluates a value cell of a macro. Macros count their depth themselves.
+    pub(crate) fn value_of_macro(&self, n: u32) -> Result<Value, Fault> {
+        self.saw_value(n);
+        self.eval(self.st.rules.expr(n))
+    }
+
+    /// Evaluates a condition cell of a macro. Macros count their depth themselves.
+    pub(crate) fn condition_of_macro(&self, n: u32) -> Result<bool, Fault> {
+        let held = self.holds(self.st.rules.cond(n))?;
+        if let Some(seen) = &self.st.seen {
+            seen.cell(RuleRef::Cond(n), held);
+        }
+        Ok(held)
+    }
+
     /// Notes for the measure of coverage that a value cell is evaluated.
     pub(super) fn saw_value(&self, n: u32) {
         if let Some(seen) = &self.st.seen {
