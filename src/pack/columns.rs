@@ -66,6 +66,11 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
     let mut columns: HashMap<&str, Vec<(&str, &Row)>> = HashMap::new();
     for row in rows(pack, "column") {
         if let Some((table, key)) = row.name.split_once('/') {
+            if schemas.row_has(table, key) {
+                let message = format!("rows of table `{table}` have a key `{key}` already, so that this column changes nothing");
+                tell(Diagnostic::new(Code::SchemaValue, message).at(row.name_span).help("choose another name for the key"));
+                continue;
+            }
             columns.entry(table).or_default().push((key, row));
         }
     }

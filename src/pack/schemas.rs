@@ -18,6 +18,8 @@ static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 const BASE: &str = "https://tapster.dev/schemas/";
 /// The most backtracking steps of a look-around pattern of a schema.
 const BACKTRACK: usize = 100_000;
+/// The most references of schemas that are followed one after the other.
+const MOST_REFERENCES: usize = 16;
 
 /// A set of schemas by file name.
 #[derive(Debug)]
@@ -95,6 +97,29 @@ impl Schemas {
         let built = Arc::new(options.build(schema).map_err(|e| e.to_string())?);
         ready.insert(file.to_owned(), built.clone());
         Ok(built)
+    }
+
+    /// Whether the schemas know a key of the rows of a table of the language.
+    pub(super) fn row_has(&self, table: &str, key: &str) -> bool {
+        let known = |root| {
+            let (root, rows) = self.target(root, root.get("properties")?.get(table)?)?;
+            let (_, row) = self.target(root, rows.get("items")?)?;
+            row.get("properties")?.get(key)
+        };
+        self.files.values().any(|root| known(root).is_some())
+    }
+
+    /// Where the references of a schema lead, with the file that holds it.
+    fn target<'s>(&'s self, mut root: &'s Value, mut schema: &'s Value) -> Option<(&'s Value, &'s Value)> {
+        for _ in 0..MOST_REFERENCES {
+            let Some(reference) = schema.get("$ref").and_then(Value::as_str) else { return Some((root, schema)) };
+            let (file, pointer) = reference.split_once('#')?;
+            if !file.is_empty() {
+                root = self.files.get(file.rsplit('/').next()?)?;
+            }
+            schema = root.pointer(pointer)?;
+        }
+        None
     }
 
     /// The schema that holds the keyword at `location` (`…/lore.v1.json#/definitions/row/additionalProperties`).

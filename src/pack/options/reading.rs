@@ -103,6 +103,11 @@ fn shape(reader: &mut Reader<'_>, option: &PackOption, table: &Table, kind_span:
     {
         let complaint = Diagnostic::new(Code::SchemaValue, format!("`max` of option `{}` is less than its `min`", option.name));
         reader.complain(complaint.at(field.node.span).help("exchange them"));
+    } else if let (true, Some(min), Some(max), Some(field)) = (option.whole, option.min, option.max, table.get("max"))
+        && min.ceil() > max.floor()
+    {
+        let message = format!("no whole number lies between `min` and `max` of option `{}`", option.name);
+        reader.complain(Diagnostic::new(Code::SchemaValue, message).at(field.node.span).help("widen the range, or remove `whole`"));
     }
 }
 

@@ -168,6 +168,10 @@ fn mistakes_of_declarations_are_told() {
         ("[options.a]\ntype = \"bool\"\ndefault = \"yes\"", "the default cannot be used: option `a` is on or off"),
         ("[options.a]\ntype = \"number\"\ndefault = \"5\"", "the default cannot be used: option `a` is a number"),
         ("[options.a]\ntype = \"number\"\nmin = 9\nmax = 1", "`max` of option `a` is less than its `min`"),
+        (
+            "[options.a]\ntype = \"number\"\nwhole = true\nmin = 0.5\nmax = 0.9\ndefault = 0.6",
+            "no whole number lies between `min` and `max` of option `a`",
+        ),
         ("[options.a]\ntype = \"number\"\nwhole = true\ndefault = 1.5", "is a whole number, but is set to 1.5"),
         ("[options.a]\ntype = \"number\"\ndefault = nan", "a number is not finite"),
         ("[options.a]\ntype = \"text\"\nmin = 3", "option `a` needs a `default`"),

@@ -139,6 +139,8 @@ fn mistakes_of_declarations_are_told() {
             "the default must be of type `number`, but is a text",
         ),
         ("[[column]]\nname = \"mode/loud\"\nrequired = true\n", "`loud` cannot be required"),
+        ("[[column]]\nname = \"slot/role\"\n", "rows of table `slot` have a key `role` already"),
+        ("[[column]]\nname = \"hook/event\"\n", "rows of table `hook` have a key `event` already"),
         (
             "[[table]]\nname = \"song\"\n[[column]]\nname = \"song/a\"\ntype = \"text\"\n[[column]]\nname = \"song/a\"\ntype = \"number\"\n",
             "names column `song/a` twice",
