@@ -67,7 +67,7 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
     for row in rows(pack, "column") {
         if let Some((table, key)) = row.name.split_once('/') {
             if schemas.row_has(table, key) {
-                let message = format!("rows of table `{table}` have a key `{key}` already, so that this column changes nothing");
+                let message = format!("rows of table `{table}` have a key `{key}` already, and a column is one beside those");
                 tell(Diagnostic::new(Code::SchemaValue, message).at(row.name_span).help("choose another name for the key"));
                 continue;
             }

@@ -6,11 +6,17 @@ use super::{Folder, bytes};
 const BASE: &str = "{ name = \"base\", release = \"^0.1\" }";
 const NOIR: &str = "{ name = \"noir\", release = \"^1\" }";
 
-#[test]
-fn an_update_leaves_folders_of_others_alone() {
+/// A folder in which `dark` 1.0.0 is installed from the index `site`.
+fn with_dark() -> Folder {
     let folder = Folder::new();
     folder.site(&[("dark", "1.0.0", BASE)]);
     folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
+    folder
+}
+
+#[test]
+fn an_update_leaves_folders_of_others_alone() {
+    let folder = with_dark();
     folder.write("home/noir/draft.md", "mine");
     folder.site(&[("noir", "1.0.0", BASE), ("dark", "1.1.0", NOIR)]);
     for more in [&[][..], &["--replace"]] {
@@ -23,9 +29,7 @@ fn an_update_leaves_folders_of_others_alone() {
 
 #[test]
 fn an_update_does_not_replace_a_shipped_pack() {
-    let folder = Folder::new();
-    folder.site(&[("dark", "1.0.0", BASE)]);
-    folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
+    let folder = with_dark();
     folder.site(&[("base", "9.0.0", ""), ("dark", "1.1.0", "{ name = \"base\", release = \"^9\" }")]);
     folder.run(&["update"]).refused(1, "share.taken", &["`base`", "shipped"]);
     assert_eq!(folder.names("home"), ["dark", "tapster.lock"]);
@@ -33,9 +37,7 @@ fn an_update_does_not_replace_a_shipped_pack() {
 
 #[test]
 fn what_lies_at_the_place_of_a_locked_pack_stays() {
-    let folder = Folder::new();
-    folder.site(&[("dark", "1.0.0", BASE)]);
-    folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
+    let folder = with_dark();
     std::fs::remove_file(folder.path("home/dark/pack.toml")).unwrap();
     folder.write("home/dark/mine.txt", "mine");
     folder.run(&["install", "--locked"]).refused(1, "share.taken", &["home/dark"]);
@@ -74,9 +76,7 @@ fn an_archive_holds_what_a_pack_has() {
 
 #[test]
 fn a_folder_with_other_files_is_not_as_it_was_installed() {
-    let folder = Folder::new();
-    folder.site(&[("dark", "1.0.0", BASE)]);
-    folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
+    let folder = with_dark();
     folder.write("home/dark/.git/HEAD", "work");
     folder.run(&["list", "--locked"]).refused(1, "share.digest", &["home/dark"]);
     folder.site(&[("dark", "1.1.0", BASE)]);
