@@ -106,12 +106,13 @@ struct Corpus {
 }
 
 impl Corpus {
+    /// Costly inputs are rare, because one of them takes the time of hundreds of others.
     fn pick(&self, dice: &mut Dice) -> &[u8] {
-        match dice.below(10) {
+        match dice.below(40) {
             0 if !self.costly.is_empty() => &dice.pick(&self.costly).1,
-            1..=3 if !self.taken.is_empty() => dice.pick::<Vec<u8>>(&self.taken),
+            1..=13 if !self.taken.is_empty() => short(&self.taken, dice),
             _ if self.seeds.is_empty() => &[],
-            _ => dice.pick::<Vec<u8>>(&self.seeds),
+            _ => short(&self.seeds, dice),
         }
     }
 
@@ -130,6 +131,14 @@ impl Corpus {
             _ => self.costly.push((outcome.made, input.to_vec())),
         }
     }
+}
+
+/// One of these, short ones more often than long ones: more of them are tried in the same time, and a change of them is
+/// more likely to meet what matters.
+fn short<'a>(list: &'a [Vec<u8>], dice: &mut Dice) -> &'a [u8] {
+    let tries = 1 + dice.below(4);
+    let tried = std::iter::repeat_with(|| dice.pick::<Vec<u8>>(list)).take(tries);
+    tried.min_by_key(|input| input.len()).map_or(&[], Vec::as_slice)
 }
 
 fn keep(list: &mut Vec<Vec<u8>>, input: Vec<u8>, dice: &mut Dice) {
