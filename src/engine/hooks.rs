@@ -69,11 +69,11 @@ impl Answer {
 fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     st.force(list)?;
     let rules = st.rules.clone();
-    let items: Vec<Value> = st.snapshot(list).iter().map(|i| i.to_value(&rules.fields)).collect();
+    let items = Value::list(st.values(list));
     let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
     let answer = rules.scripts.call(function, &[Argument::Items(name.clone(), items.clone()), st.scene_argument()]);
     let answer = answer.and_then(|v| Answer::read(&v));
-    let answer = answer.and_then(|answer| within_rights(answer, function, &name, &items, st)).map_err(Fault::failed)?;
+    let answer = answer.and_then(|answer| within_rights(answer, function, &name, items.elements(), st)).map_err(Fault::failed)?;
     for (path, value) in answer.set {
         declared(&path, st).map_err(Fault::failed)?;
         let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
@@ -83,7 +83,7 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
         st.warn(Code::ScriptWarned, warning);
     }
     match answer.items {
-        Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), &items, st),
+        Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), items.elements(), st),
         None => Ok(()),
     }
 }
@@ -128,34 +128,47 @@ fn is_untouched(new: &Value, old: &Value) -> bool {
 /// `given` are the items as they were handed out: one that comes back as it was is not made anew.
 fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], st: &mut State) -> Result<(), Halt> {
     st.visit(items.len())?;
+    if items.iter().any(|(_, value)| value.as_map().is_none()) {
+        return Err(Fault::failed("an item that a script or hook gives back is no table").into());
+    }
     let rules = st.rules.clone();
-    let before = st.snapshot(list);
-    let id = |item: &Item| item.get(crate::model::item::core::ID).map(Value::shown);
+    let before = st.take(list);
     let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
-    let mut by_id: FxHashMap<Arc<str>, usize> = FxHashMap::default();
-    for (n, item) in before.iter().enumerate() {
-        if let Some(id) = id(item) {
-            by_id.entry(id).or_insert(n);
-        }
-    }
+    let kept = |n: usize, value: &Value| given.get(n).is_some_and(|given| is_untouched(value, given));
+    let mut ids = None;
     let mut made = Vec::with_capacity(items.len());
-    for (was, value) in items {
-        if value.as_map().is_none() {
-            return Err(Fault::failed("an item that a script or hook gives back is no table").into());
-        }
-        if let Some(kept) = address(&value).and_then(|at| places.get(&at)).and_then(|n| before.get(*n)) {
+    for (n, (was, value)) in items.into_iter().enumerate() {
+        // most items stay where they are
+        let place = if kept(n, &value) { Some(n) } else { address(&value).and_then(|at| places.get(&at)).copied() };
+        if let Some(kept) = place.and_then(|n| before.get(n)) {
             made.push(kept.clone());
             continue;
         }
         let mut item = Item::from_value(&value, &rules.fields);
-        let old = was.and_then(|n| before.get(n)).or_else(|| id(&item).and_then(|id| by_id.get(&id)).and_then(|n| before.get(*n)));
+        let old = was.or_else(|| item_id(&item).and_then(|id| ids.get_or_insert_with(|| by_id(&before)).get(&id).copied()));
+        let old = old.and_then(|n| before.get(n));
         item.seq = old.map_or_else(|| st.number(), |old| old.seq);
         st.note(&item, if old.is_some() { "set" } else { "made" });
         made.push(item);
     }
     st.restore(list, made);
     Ok(())
+}
+
+fn item_id(item: &Item) -> Option<Arc<str>> {
+    item.get(crate::model::item::core::ID).map(Value::shown)
+}
+
+/// The index of the first item of each id.
+fn by_id(items: &[Item]) -> FxHashMap<Arc<str>, usize> {
+    let mut found = FxHashMap::default();
+    for (n, item) in items.iter().enumerate() {
+        if let Some(id) = item_id(item) {
+            found.entry(id).or_insert(n);
+        }
+    }
+    found
 }
 
 fn declared(path: &str, st: &State) -> Result<(), String> {
@@ -192,9 +205,9 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
         let (function, rules) = (word("run"), st.rules.clone());
         let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
         let done = with_view(&word("name"), event, list, held, st, |view, st| {
-            let blocks = view.blocks();
+            let blocks = view.given();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
-            answered(view, within_rights(Answer::read(&answer)?, &function, &name, &blocks, st)?)
+            answered(view, within_rights(Answer::read(&answer)?, &function, &name, blocks.elements(), st)?)
         });
         match done {
             Err(Halt::Host(message)) if own != Failing::Error => st.warn(Code::FilterFailed, message),
@@ -224,8 +237,8 @@ fn of_host(hook: &Hook, list: usize, held: &mut Held, st: &mut State) -> Result<
     with_view(&hook.id, &hook.event, list, held, st, |view, _| (hook.run)(view))
 }
 
-/// The blocks as the last hook of an event was given them, if it has left them as they were.
-type Held = Option<Vec<Value>>;
+/// The list of blocks as the last hook of an event was given it, if it has left them as they were.
+type Held = Option<Value>;
 
 /// Calls a hook with a view of the build, and applies its changes.
 fn with_view(
@@ -237,11 +250,7 @@ fn with_view(
     call: impl FnOnce(&mut HookView<'_>, &State) -> Result<(), String>,
 ) -> Result<(), Halt> {
     st.step(|| Step::Hook(id.to_owned()));
-    let rules = st.rules.clone();
-    let given: Held = event.starts_with("after_").then(|| {
-        // those of the snapshot are read, and paid
-        held.take().unwrap_or_else(|| st.snapshot(list).iter().map(|i| i.to_value(&rules.fields)).collect())
-    });
+    let given: Held = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
     let (result, changes) = {
         let settable = |path: &str| input(path, st);
         let Argument::Scene(scene) = st.scene_argument() else { return Ok(()) };
@@ -263,7 +272,7 @@ fn with_view(
         st.change(&path, value);
     }
     match changes.blocks {
-        Some(blocks) => replace(list, blocks, given.as_deref().unwrap_or_default(), st),
+        Some(blocks) => replace(list, blocks, given.as_ref().map(Value::elements).unwrap_or_default(), st),
         None => {
             *held = given;
             Ok(())

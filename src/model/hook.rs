@@ -44,23 +44,30 @@ pub struct HookView<'a> {
     scene: Value,
     settable: &'a dyn Fn(&str) -> Result<(), String>,
     sets: Vec<(String, Value)>,
+    /// The blocks of the finished plan, a list.
+    given: Option<Value>,
+    /// The blocks once they are changed.
     blocks: Option<Vec<HeldBlock>>,
-    changed: bool,
     warnings: Vec<String>,
     stats: Vec<(String, Value)>,
     tracing: bool,
 }
 
 impl<'a> HookView<'a> {
-    /// A view over a scene. `settable` returns why a path may not be set; `blocks` is `None` before the build.
-    pub(crate) fn new(scene: Value, settable: &'a dyn Fn(&str) -> Result<(), String>, blocks: Option<Vec<Value>>, tracing: bool) -> Self {
-        let blocks = blocks.map(|list| list.into_iter().enumerate().map(|(n, fields)| (Some(n), fields)).collect());
-        Self { scene, settable, sets: Vec::new(), blocks, changed: false, warnings: Vec::new(), stats: Vec::new(), tracing }
+    /// A view over a scene. `settable` returns why a path may not be set; `given` is the list of blocks, and `None` before
+    /// the build.
+    pub(crate) fn new(scene: Value, settable: &'a dyn Fn(&str) -> Result<(), String>, given: Option<Value>, tracing: bool) -> Self {
+        Self { scene, settable, sets: Vec::new(), given, blocks: None, warnings: Vec::new(), stats: Vec::new(), tracing }
     }
 
     /// The changes that the hook made, for the engine.
     pub(crate) fn into_changes(self) -> Changes {
-        Changes { sets: self.sets, blocks: self.blocks.filter(|_| self.changed), warnings: self.warnings, stats: self.stats }
+        Changes { sets: self.sets, blocks: self.blocks, warnings: self.warnings, stats: self.stats }
+    }
+
+    /// The list of blocks as the view was given it; empty before the build.
+    pub(crate) fn given(&self) -> Value {
+        self.given.clone().unwrap_or_else(|| Value::list(Vec::new()))
     }
 
     /// The whole scene, in the form that scripts are given.
@@ -70,7 +77,10 @@ impl<'a> HookView<'a> {
 
     /// Replaces all blocks.
     pub(crate) fn set_blocks(&mut self, blocks: Vec<Value>) -> Result<(), String> {
-        *self.held()? = blocks.into_iter().map(|fields| (None, fields)).collect();
+        if self.given.is_none() {
+            self.held()?;
+        }
+        self.blocks = Some(blocks.into_iter().map(|fields| (None, fields)).collect());
         Ok(())
     }
 
@@ -85,7 +95,7 @@ impl<'a> HookView<'a> {
     /// # Errors
     /// The pack does not declare the path, the path is not an input of the scene, or the build has ended (`after_…`).
     pub fn set(&mut self, path: &str, value: Value) -> Result<(), String> {
-        if self.blocks.is_some() {
+        if self.given.is_some() {
             return Err(format!("`{path}` cannot be set any more: the build has ended"));
         }
         (self.settable)(path)?;
@@ -112,7 +122,10 @@ impl<'a> HookView<'a> {
     /// `enabled = false`. Empty before the build.
     #[must_use]
     pub fn blocks(&self) -> Vec<Value> {
-        self.blocks.iter().flatten().map(|(_, fields)| fields.clone()).collect()
+        match &self.blocks {
+            Some(blocks) => blocks.iter().map(|(_, fields)| fields.clone()).collect(),
+            None => self.given.as_ref().map(|given| given.elements().to_vec()).unwrap_or_default(),
+        }
     }
 
     /// Inserts a block at index `at`, or at the end if there are fewer blocks. Its macros are not expanded, and it is
@@ -153,8 +166,10 @@ impl<'a> HookView<'a> {
     }
 
     fn held(&mut self) -> Result<&mut Vec<HeldBlock>, String> {
-        self.changed = true;
-        self.blocks.as_mut().ok_or_else(|| "a hook before the build sees no blocks; use a pass, or a hook behind the build".to_owned())
+        let Some(given) = &self.given else {
+            return Err("a hook before the build sees no blocks; use a pass, or a hook behind the build".to_owned());
+        };
+        Ok(self.blocks.get_or_insert_with(|| given.elements().iter().cloned().enumerate().map(|(n, fields)| (Some(n), fields)).collect()))
     }
 }
 

@@ -325,6 +325,22 @@ impl State {
         items
     }
 
+    /// A list's items as tables.
+    #[must_use]
+    pub fn values(&self, id: usize) -> Vec<Value> {
+        let _ = self.force(id);
+        let list = self.list(id);
+        let _ = work::make(list.items.len().saturating_mul(BYTES_PER_ITEM));
+        list.items.iter().map(|item| item.to_value(&self.rules.fields)).collect()
+    }
+
+    /// Takes a list's items, which are to be replaced.
+    #[must_use]
+    pub fn take(&mut self, id: usize) -> Vec<Item> {
+        let _ = self.force(id);
+        std::mem::take(&mut self.list_mut(id).items)
+    }
+
     /// Replaces a list's items.
     pub fn restore(&mut self, id: usize, items: Vec<Item>) {
         let list = self.list_mut(id);

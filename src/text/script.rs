@@ -7,7 +7,9 @@
 
 mod calls;
 mod error;
+mod literals;
 mod paid;
+mod payments;
 mod place;
 mod shown;
 mod sorting;
@@ -206,8 +208,8 @@ pub enum Argument {
     /// An item of a list by the list's name (empty: of none), or any other value; a table is converted as far as it is
     /// read.
     Item(Arc<str>, Value),
-    /// The items of a list, which the function may give back.
-    Items(Arc<str>, Vec<Value>),
+    /// The items of a list, as a list value, which the function may give back.
+    Items(Arc<str>, Value),
 }
 
 impl Argument {
@@ -224,6 +226,7 @@ impl Argument {
             Self::Scene(value) => Ok(View::scene(value, rights)),
             Self::Item(list, value) => View::of(value, guard(list, false)),
             Self::Items(list, values) => {
+                let values = values.elements();
                 let paid = work::spend((values.len() as u64).saturating_mul(paid::STEPS_PER_VALUE));
                 paid.map_err(|_| paid::terminated(Position::NONE))?;
                 let guard = guard(list, true).and_then(Guard::needed);
@@ -234,8 +237,7 @@ impl Argument {
 
     fn give(&self) {
         match self {
-            Self::Value(value) | Self::Scene(value) | Self::Item(_, value) => paid::give(value),
-            Self::Items(_, values) => paid::give(&Value::list(values.clone())),
+            Self::Value(value) | Self::Scene(value) | Self::Item(_, value) | Self::Items(_, value) => paid::give(value),
         }
     }
 }
@@ -416,6 +418,7 @@ fn log(line: &str) {
 fn harden(limits: ScriptLimits) -> Engine {
     let mut engine = bare(limits);
     paid::register(&mut engine, bare(limits), limits);
+    payments::register(&mut engine, limits);
     sorting::register(&mut engine, limits);
     engine
 }

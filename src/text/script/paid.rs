@@ -9,7 +9,7 @@ use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableStr
 use super::ScriptLimits;
 use super::place::{self, Place};
 use super::shown::View;
-use super::written::{CAUGHT, COPY, MADE};
+use super::written::CAUGHT;
 use crate::model::{Value, Written};
 use crate::text::{work, written};
 
@@ -69,6 +69,11 @@ pub(super) fn give(value: &Value) {
     GIVEN.with_borrow_mut(|given| given.values.push(value.clone()));
 }
 
+/// The elements of the lists that the running call was given, without those of lists inside of them.
+fn elements() -> usize {
+    GIVEN.with_borrow(|given| given.values.iter().filter_map(Value::as_list).map(<[Value]>::len).fold(0, usize::saturating_add))
+}
+
 /// The weight of everything that the running call was given.
 fn given() -> Result<Weight, work::Exceeded> {
     GIVEN.with_borrow_mut(|given| {
@@ -121,20 +126,6 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
     // sizes are checked here: the interpreter would refuse large values that a script is given, too
     engine.set_max_string_size(0).set_max_array_size(0).set_max_map_size(0);
     engine.on_progress(|_| (!count()).then_some(Dynamic::UNIT));
-    engine.register_raw_fn(COPY, [TypeId::of::<Dynamic>()], move |ctx, args| {
-        free();
-        let Some(value) = args.first() else { return Ok(Dynamic::UNIT) };
-        place::note(ctx.call_position(), ctx.call_source());
-        pay(value, &limits, ctx.call_position())?;
-        Ok((**value).clone().flatten())
-    });
-    engine.register_raw_fn(MADE, [TypeId::of::<Dynamic>()], move |ctx, args| {
-        free();
-        let Some(value) = args.first_mut() else { return Ok(Dynamic::UNIT) };
-        place::note(ctx.call_position(), ctx.call_source());
-        pay(value, &limits, ctx.call_position())?;
-        Ok(std::mem::take(*value).flatten())
-    });
     engine.register_raw_fn(CAUGHT, [TypeId::of::<Dynamic>()], |ctx, args| {
         free();
         let race = args
@@ -144,11 +135,11 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
         if race { Err(raced(ctx.call_position())) } else { Ok(Dynamic::UNIT) }
     });
     // what filters ask of most items is not looked up again in the packages
-    engine.register_raw_fn("len", [TypeId::of::<ImmutableString>()], move |ctx, args| {
-        let Some(value) = args.first() else { return Ok(Dynamic::UNIT) };
-        pay(value, &limits, ctx.call_position())?;
-        let length = value.read_lock::<ImmutableString>().map_or(0, |text| text.chars().count());
-        Ok(INT::try_from(length).unwrap_or(INT::MAX).into())
+    // it takes a copy of the text, so that the interpreter does not write the text back to the field that it was read from
+    engine.register_fn("len", move |ctx: NativeCallContext<'_>, text: ImmutableString| -> Outcome<INT> {
+        let length = text.chars().count();
+        pay(&text.into(), &limits, ctx.call_position())?;
+        Ok(INT::try_from(length).unwrap_or(INT::MAX))
     });
     let plain = Arc::new(plain);
     for (names, types, kind) in natives() {
@@ -284,7 +275,10 @@ pub(super) fn pay(value: &Dynamic, limits: &ScriptLimits, at: Position) -> Outco
         Err(Box::new(EvalAltResult::ErrorDataTooLarge(what.into(), at)))
     };
     over("Length of string", weight.text, limits.text, |given| given.text)?;
-    over("Size of array/BLOB", weight.lists, limits.list, |given| given.lists)?;
+    // a list that was given is copied again and again, and to weigh all that was given takes long
+    if limits.list > 0 && weight.lists > limits.list && weight.lists > elements() {
+        over("Size of array/BLOB", weight.lists, limits.list, |given| given.lists)?;
+    }
     over("Size of object map", weight.fields, limits.map, |given| given.fields)
 }
 

@@ -34,12 +34,22 @@ pub(super) fn last() -> Option<Place> {
     LAST.with_borrow(|last| (!last.at.is_none()).then(|| last.clone()))
 }
 
-/// Begins anew for another call; gives the place of the one that is interrupted.
+/// Begins anew for another call; gives the place of the one that is interrupted. The file is kept: the next call is often
+/// one of the same script.
 pub(super) fn begin() -> Place {
-    LAST.take()
+    LAST.with_borrow_mut(|last| {
+        let before = Place { at: last.at, file: if last.at.is_none() { None } else { last.file.clone() } };
+        last.at = Position::NONE;
+        before
+    })
 }
 
 /// Goes on with the call that was interrupted.
 pub(super) fn resume(place: Place) {
-    LAST.replace(place);
+    LAST.with_borrow_mut(|last| {
+        last.at = place.at;
+        if !place.at.is_none() {
+            last.file = place.file;
+        }
+    });
 }

@@ -89,10 +89,19 @@ impl View {
         Ok(Some(Guard { path, ..guard.clone() }))
     }
 
-    fn get(&self, key: &str) -> Outcome<Dynamic> {
+    pub(super) fn get(&self, key: &str) -> Outcome<Dynamic> {
         spent(work::spend(STEPS_PER_READ))?;
         let guard = self.below(key)?;
         self.fields().get(key).map_or(Ok(Dynamic::UNIT), |value| Self::of(value, guard))
+    }
+
+    /// The number of characters of a field that is a text; `None`: it is none.
+    pub(super) fn length(&self, key: &str) -> Outcome<Option<i64>> {
+        let Some(text) = self.fields().get(key).and_then(Value::as_str) else { return Ok(None) };
+        self.below(key)?;
+        // a field that is read, and a text that is read once more
+        spent(work::spend(STEPS_PER_READ + 1).and_then(|()| work::read(text.len())).and_then(|()| work::make(text.len())))?;
+        Ok(Some(i64::try_from(text.chars().count()).unwrap_or(i64::MAX)))
     }
 
     /// The value at a path; numbers are indexes of lists, and negative ones count from the end.

@@ -3,15 +3,19 @@
 //!
 //! Rhai copies a value wherever it is read, and checks sizes at some of the places only, so one cheap step may copy
 //! megabytes. Therefore the text of a script is changed before it is compiled: a chain such as `a`, `a.b[i]` or
-//! `f(x).y` is wrapped in a call that weighs its value (`paid.rs`). What is assigned to is left alone, and so is the first
+//! `f(x).y` is wrapped in what weighs its value (`payments.rs`). What is assigned to is left alone, and so is the first
 //! argument of a native function, which may change it in place. No line moves; the columns of errors are moved back.
 
 use std::ops::Range;
 
-/// The function that pays for the copy of a variable.
+use super::literals::{comment, number, quoted, raw};
+
+/// What pays for the copy of a variable.
 pub(super) const COPY: &str = "__copied";
-/// The function that pays for any other value.
+/// What pays for any other value.
 pub(super) const MADE: &str = "__made";
+/// What counts the characters of a field.
+pub(super) const COUNTED: &str = "__counted";
 
 /// The function that looks at an error that a script catches.
 pub(super) const CAUGHT: &str = "__caught";
@@ -65,6 +69,8 @@ const KEYWORDS: &[&str] = &[
 const LOOKING: &[&str] = &["is_shared", "is_def_var", "is_def_fn", "Fn", "type_of"];
 /// Functions of the language itself that make a text of their argument.
 const PRINTING: &[&str] = &["print", "debug"];
+/// Methods that give a number or a truth value, which needs no payment.
+const COUNTING: &[&str] = &["contains", "ends_with", "index_of", "is_empty", "len", "starts_with"];
 
 impl Written {
     pub(super) fn new(source: &str) -> Result<Self, Unreadable> {
@@ -169,7 +175,7 @@ impl Lexer<'_> {
                 at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax)?;
             } else if c.is_alphabetic() || c == '_' {
                 let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-                if rest.get(..length).is_some_and(|word| [COPY, MADE, CAUGHT, ERROR].contains(&word)) {
+                if rest.get(..length).is_some_and(|word| [COPY, MADE, COUNTED, CAUGHT, ERROR].contains(&word)) {
                     return Err(Unreadable::Name);
                 }
                 self.push(Kind::Word, at..at + length);
@@ -231,69 +237,6 @@ impl Lexer<'_> {
         self.close(at..at)?;
         Ok(at)
     }
-}
-
-/// The length of a comment, which may hold comments.
-fn comment(rest: &str) -> Option<usize> {
-    let bytes = rest.as_bytes();
-    let (mut at, mut depth) = (0, 0_usize);
-    while at < bytes.len() {
-        match (bytes.get(at), bytes.get(at + 1)) {
-            (Some(b'/'), Some(b'*')) => (depth, at) = (depth + 1, at + 2),
-            (Some(b'*'), Some(b'/')) => (depth, at) = (depth - 1, at + 2),
-            _ => at += 1,
-        }
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-    None
-}
-
-fn number(rest: &str) -> usize {
-    let bytes = rest.as_bytes();
-    let digit = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let mut at = 0;
-    loop {
-        let exponent = matches!(bytes.get(at), Some(b'+' | b'-'))
-            && at > 0
-            && matches!(bytes.get(at - 1), Some(b'e' | b'E'))
-            && !rest.starts_with("0x")
-            && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
-        // a point belongs to the number unless a name or another point follows
-        let point = bytes.get(at) == Some(&b'.')
-            && !matches!(bytes.get(at + 1), Some(b'.' | b'_'))
-            && !bytes.get(at + 1).is_some_and(u8::is_ascii_alphabetic);
-        if digit(at) || exponent || point {
-            at += 1;
-        } else {
-            return at;
-        }
-    }
-}
-
-fn quoted(rest: &str, quote: char) -> Option<usize> {
-    let mut chars = rest.char_indices().skip(1).peekable();
-    while let Some((at, c)) = chars.next() {
-        if c == '\\' {
-            chars.next();
-        } else if c == quote {
-            // a doubled quote stands for one
-            if quote == '"' && chars.peek().is_some_and(|(_, next)| *next == quote) {
-                chars.next();
-            } else {
-                return Some(at + 1);
-            }
-        }
-    }
-    None
-}
-
-fn raw(rest: &str) -> Option<usize> {
-    let hashes = rest.bytes().take_while(|b| *b == b'#').count();
-    let close = format!("\"{}", "#".repeat(hashes));
-    let body = rest.get(hashes + 1..)?;
-    body.find(&close).map(|at| hashes + 1 + at + close.len())
 }
 
 struct Reader<'a> {
@@ -406,27 +349,47 @@ impl<'a> Reader<'a> {
     /// Wraps the chain that begins at a name.
     fn chain(&self, start: usize, out: &mut Vec<(usize, usize, &'a str)>) {
         let mut n = start + 1;
+        // the chain so far ends with the call of a method that counts
+        let mut counting = false;
         loop {
-            match self.word(n) {
-                "::" | "." | "?." => n += 2,
+            let word = self.word(n);
+            match word {
+                "::" | "." | "?." => {
+                    counting = word != "::" && self.word(n + 2) == "(" && self.counts(n + 1);
+                    n += 2;
+                }
                 "!" if self.word(n + 1) == "(" => n += 1,
-                "(" | "[" | "?[" => match self.behind(n) {
-                    Some(behind) => n = behind,
-                    None => return,
-                },
+                "(" | "[" | "?[" => {
+                    counting &= word == "(";
+                    match self.behind(n) {
+                        Some(behind) => n = behind,
+                        None => return,
+                    }
+                }
                 _ => break,
             }
         }
         let next = self.word(n);
         let assigned = matches!(next, "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "**=" | "<<=" | ">>=" | "&=" | "|=" | "^=");
-        if assigned || (n == start + 1 && self.is_receiver(start)) {
+        // `a.b.len()`, the commonest of what counts
+        let field = counting && n == start + 7 && self.word(start + 4) == "len" && self.word(start + 1) != "::";
+        if assigned || (n == start + 1 && self.is_receiver(start)) || (counting && !field) {
             return;
         }
         let (Some(first), Some(last)) = (self.tokens.get(start), n.checked_sub(1).and_then(|n| self.tokens.get(n))) else { return };
-        let opening = if n == start + 1 { COPY_OPEN } else { MADE_OPEN };
+        let opening = match n - start {
+            1 => COPY_OPEN,
+            _ if counting => COUNTED_OPEN,
+            _ => MADE_OPEN,
+        };
         // of two calls that begin at one place there are none; of those that end at one place, the later one is inside
         out.push((first.at.start, usize::MAX, opening));
         out.push((last.at.end, usize::MAX / 2 - start, ")"));
+    }
+
+    /// Whether a name is that of a method that counts, and not of a function of the script.
+    fn counts(&self, n: usize) -> bool {
+        COUNTING.contains(&self.word(n)) && !self.functions.contains(&self.word(n))
     }
 
     /// Whether a name is the first argument of a native function, which may change the variable in place.
@@ -454,13 +417,16 @@ const LOOK: &str = " __caught(";
 const LOOKED: &str = "); ";
 const COPY_OPEN: &str = "__copied(";
 const MADE_OPEN: &str = "__made(";
+const COUNTED_OPEN: &str = "__counted(";
 
 #[cfg(test)]
 mod tests {
     use super::Written;
 
     fn changed(source: &str) -> String {
-        Written::new(source).map(|written| written.text.replace("__copied", "C").replace("__made", "M")).unwrap_or_default()
+        Written::new(source)
+            .map(|written| written.text.replace("__copied", "C").replace("__made", "M").replace("__counted", "N"))
+            .unwrap_or_default()
     }
 
     #[test]
@@ -481,6 +447,10 @@ mod tests {
             ("if !a && -b < c { return d; }", "if !C(a) && -C(b) < C(c) { return C(d); }"),
             ("f = f.curry(f)", "f = M(f.curry(C(f)))"),
             ("a.b().c.d(e)", "M(a.b().c.d(C(e)))"),
+            ("a.b.len() + a.len + a.len().b + a.len()[b]", "N(a.b.len()) + M(a.len) + M(a.len().b) + M(a.len()[C(b)])"),
+            ("a.contains(b.c) || a?.is_empty() || len(a)", "a.contains(M(b.c)) || a?.is_empty() || M(len(a))"),
+            ("a.b.c.len() + a.b().len() + a.b.len().c + a::b.len()", "a.b.c.len() + a.b().len() + M(a.b.len().c) + a::b.len()"),
+            ("fn len() { this } a.len()", "fn len() { C(this) } M(a.len())"),
         ] {
             assert_eq!(changed(source), expected, "{source}");
         }

@@ -1,0 +1,96 @@
+//! What pays for the values of a script, as a syntax that `written.rs` puts around them.
+//!
+//! It is a syntax of its own and no function, because the interpreter would search for a function, and pack its arguments,
+//! for nearly every value of a script. The commonest value, a field of a variable, is read here without the interpreter.
+
+use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Expr, Expression, INT, Position, Scope};
+
+use super::ScriptLimits;
+use super::paid::{operation, pay};
+use super::place;
+use super::shown::View;
+use super::written::{COPY, COUNTED, MADE};
+
+type Outcome<T> = Result<T, Box<EvalAltResult>>;
+type Context<'a, 's, 'ps, 'g, 'c, 't> = EvalContext<'a, 's, 'ps, 'g, 'c, 't>;
+
+/// Registers the syntax.
+pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
+    let copied = move |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| {
+        let Some(input) = inputs.first() else { return Ok(Dynamic::UNIT) };
+        let at = input.position();
+        place::note(at, context.source());
+        // a variable is paid before it is copied
+        let named = input.get_string_value().and_then(|name| context.scope().get(name));
+        let Some(value) = named.filter(|value| !value.is_shared()) else { return evaluated(input, at, context, &limits) };
+        pay(value, &limits, at)?;
+        Ok(value.clone())
+    };
+    let made = move |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| {
+        let Some(input) = inputs.first() else { return Ok(Dynamic::UNIT) };
+        let at = input.start_position();
+        match read(input, context.scope()) {
+            Some(value) => {
+                place::note(at, context.source());
+                let value = value?;
+                pay(&value, &limits, at)?;
+                Ok(value)
+            }
+            None => evaluated(input, at, context, &limits),
+        }
+    };
+    let counted = move |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| {
+        let Some(input) = inputs.first() else { return Ok(Dynamic::UNIT) };
+        match length(input, context.scope()) {
+            Some(length) => length.map(Dynamic::from),
+            None => input.eval_with_context(context),
+        }
+    };
+    // if one of these could not be registered, no script would compile
+    let _ = engine.register_custom_syntax([COPY, "(", "$expr$", ")"], false, copied);
+    let _ = engine.register_custom_syntax([MADE, "(", "$expr$", ")"], false, made);
+    let _ = engine.register_custom_syntax([COUNTED, "(", "$expr$", ")"], false, counted);
+}
+
+/// Evaluates a part of a script, and pays for its value.
+fn evaluated(
+    input: &Expression<'_>,
+    at: Position,
+    context: &mut Context<'_, '_, '_, '_, '_, '_>,
+    limits: &ScriptLimits,
+) -> Outcome<Dynamic> {
+    let value = input.eval_with_context(context)?.flatten();
+    place::note(at, context.source());
+    pay(&value, limits, at)?;
+    Ok(value)
+}
+
+/// The field `a.b` of a variable that is a view; `None`: it is something else, which the interpreter evaluates.
+fn read(input: &Expr, scope: &Scope<'_>) -> Option<Outcome<Dynamic>> {
+    let Expr::Dot(parts, ..) = input else { return None };
+    field(&parts.lhs, &parts.rhs, scope, View::get)
+}
+
+/// The number of characters `a.b.len()` of a text that is such a field.
+fn length(input: &Expr, scope: &Scope<'_>) -> Option<Outcome<INT>> {
+    let Expr::Dot(parts, ..) = input else { return None };
+    let Expr::Dot(inner, ..) = &parts.rhs else { return None };
+    let Expr::MethodCall(..) = &inner.rhs else { return None };
+    field(&parts.lhs, &inner.lhs, scope, View::length)?.transpose()
+}
+
+/// What `read` gives for a field of a variable that is a view.
+fn field<T>(variable: &Expr, property: &Expr, scope: &Scope<'_>, read: impl Fn(&View, &str) -> Outcome<T>) -> Option<Outcome<T>> {
+    let (Expr::Variable(name, ..), Expr::Property(property, at)) = (variable, property) else { return None };
+    let value = scope.get(&name.1).filter(|value| name.2.is_empty() && !value.is_shared())?;
+    let view = value.read_lock::<View>()?;
+    // the interpreter would count the variable and the field
+    let counted = operation().and_then(|()| operation());
+    let read = counted.and_then(|()| read(&view, &property.2)).map_err(|mut error| {
+        if error.position().is_none() {
+            error.set_position(*at);
+        }
+        error
+    });
+    Some(read)
+}
