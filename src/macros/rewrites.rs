@@ -4,6 +4,7 @@ use aho_corasick::AhoCorasick;
 
 use crate::diag::Code;
 use crate::model::Value;
+use crate::text::keys::finder;
 use crate::text::pattern::Pattern;
 use crate::text::written::Shown as _;
 
@@ -64,7 +65,7 @@ impl Rewrites {
 
     /// To be called when all have been added.
     pub(super) fn ready(&mut self) {
-        self.any = finder(&self.needs).ok();
+        self.any = finder(&self.needs, true).ok();
     }
 
     /// The text with all of them applied; nothing if none applies.
@@ -80,11 +81,6 @@ impl Rewrites {
         }
         done
     }
-}
-
-/// Finds texts in any letter case.
-fn finder(needs: &[String]) -> Result<AhoCorasick, aho_corasick::BuildError> {
-    AhoCorasick::builder().ascii_case_insensitive(true).build(needs)
 }
 
 /// A row of table `rewrite`, and the text that every match holds.
@@ -107,7 +103,7 @@ pub(super) fn rewrite(cells: &Value) -> Result<(Rewrite, String), Wrong> {
         });
     }
     let needs = needs.to_string();
-    let found = finder(std::slice::from_ref(&needs)).map_err(|e| Wrong {
+    let found = finder(std::slice::from_ref(&needs), true).map_err(|e| Wrong {
         cell: "needs",
         code: Code::SchemaValue,
         message: format!("the text cannot be looked for: {e}"),

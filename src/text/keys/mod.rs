@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::work;
@@ -165,6 +165,20 @@ impl KeySet {
     }
 }
 
+/// The most bytes of texts for which a table of all transitions is built: it takes some 2 kB and 0.1 ms a byte.
+const LONGEST_TABLE: usize = 2_000;
+
+/// Finds texts, in any letter case of ASCII if `any_case` says so.
+///
+/// # Errors
+/// They are too long.
+pub fn finder(texts: &[String], any_case: bool) -> Result<AhoCorasick, BuildError> {
+    let length = texts.iter().map(String::len).fold(0, usize::saturating_add);
+    // otherwise the kind is chosen by the number of texts, however long they are
+    let kind = (length > LONGEST_TABLE).then_some(AhoCorasickKind::ContiguousNFA);
+    AhoCorasick::builder().ascii_case_insensitive(any_case).kind(kind).build(texts)
+}
+
 impl Class {
     fn new(keys: &[Key], case: bool) -> Result<Option<Self>, String> {
         let mut texts = Vec::new();
@@ -176,7 +190,7 @@ impl Class {
         if texts.is_empty() {
             return Ok(None);
         }
-        let automaton = AhoCorasick::new(&texts).map_err(|e| e.to_string())?;
+        let automaton = finder(&texts, false).map_err(|e| e.to_string())?;
         Ok(Some(Self {
             automaton,
             keys: numbers,

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::tree::{Flags, LAST, Node, Set, Tree, without_surrogates, word};
+use super::tree::{Flags, LAST, Node, Set, Tree, caseless_gaps, without_surrogates, word};
 
 /// Who will read it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,10 +21,11 @@ const LINE_END: &str = r"[\n\r\x{2028}\x{2029}]";
 pub(super) fn print(tree: &Tree, flags: Flags, reader: Reader) -> String {
     let mut out = String::new();
     // without `u` the sets hold all letter cases already
-    if flags.ignore_case && flags.unicode && reader != Reader::JavaScript {
-        out.push_str("(?i)");
+    let mut printer = Printer { out: &mut out, flags, reader };
+    if printer.folds() {
+        printer.out.push_str("(?i)");
     }
-    Printer { out: &mut out, flags, reader }.node(&tree.root);
+    printer.node(&tree.root);
     out
 }
 
@@ -151,8 +152,12 @@ impl Printer<'_> {
             self.char(LAST);
             return self.out.push(']');
         }
-        self.out.push_str(if set.negated { "[^" } else { "[" });
-        for (a, b) in ranges {
+        let gaps = if self.folds() && !set.negated && set.props.is_empty() { caseless_gaps(&ranges) } else { None };
+        if gaps.as_ref().is_some_and(Vec::is_empty) {
+            return self.out.push_str("(?s:.)");
+        }
+        self.out.push_str(if set.negated || gaps.is_some() { "[^" } else { "[" });
+        for (a, b) in gaps.unwrap_or(ranges) {
             self.char(a);
             if b > a {
                 self.out.push('-');
@@ -161,6 +166,11 @@ impl Printer<'_> {
         }
         set.props.iter().for_each(|p| self.out.push_str(p));
         self.out.push(']');
+    }
+
+    /// Whether the reader adds the other cases of letters.
+    fn folds(&self) -> bool {
+        self.flags.ignore_case && self.flags.unicode && self.reader != Reader::JavaScript
     }
 
     fn char(&mut self, c: u32) {

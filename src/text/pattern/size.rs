@@ -3,7 +3,7 @@
 
 use super::PatternError;
 use super::check::nullable;
-use super::tree::{Flags, Node, Set, Tree};
+use super::tree::{Flags, Node, Set, Tree, caseless_gaps};
 
 /// Parts of an automaton, whose engine takes linear time.
 const AUTOMATON: u64 = 50_000;
@@ -16,6 +16,11 @@ const PROPERTY: u64 = 700;
 /// From so many written-out sets on, each of several characters, an automaton may come to have as many states as there
 /// are combinations of them.
 const WIDE: u64 = 24;
+
+/// Sets of very many letters, whose other cases an engine looks for: each takes some 10 ms.
+const FOLDED: u64 = 32;
+/// So many characters of a set are very many.
+const MANY: u64 = 0x1_0000;
 
 /// The size of a pattern.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +38,9 @@ pub(super) struct Size {
 pub(super) fn of(tree: &Tree, flags: Flags) -> Result<Size, PatternError> {
     let parts = parts(&tree.root);
     within(parts, AUTOMATON)?;
+    if flags.ignore_case && flags.unicode && folded(&tree.root) > FOLDED {
+        return Err(PatternError::too_costly(0, format!("with the flags i and u, more than {FOLDED} sets hold most letters there are")));
+    }
     Ok(Size { parts, wary: wide(&tree.root, flags.ignore_case) > WIDE })
 }
 
@@ -85,6 +93,19 @@ fn wide(node: &Node, ignore_case: bool) -> u64 {
         Node::Concat(items) | Node::Alt(items) => sum(items),
         Node::Capture(_, node) | Node::Look { node, .. } => wide(node, ignore_case),
         Node::Repeat { node, min, max, .. } => wide(node, ignore_case).saturating_mul(copies(*min, *max)),
+        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 0,
+    }
+}
+
+/// How many sets hold very many characters; counts are not written out before the cases of letters are looked for.
+fn folded(node: &Node) -> u64 {
+    match node {
+        Node::Set(set) => {
+            let many = set.ranges.iter().map(|(first, last)| u64::from(last - first)).fold(0, u64::saturating_add) > MANY;
+            u64::from(many && !(set.props.is_empty() && !set.negated && caseless_gaps(&set.ranges).is_some()))
+        }
+        Node::Concat(items) | Node::Alt(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(folded(item))),
+        Node::Capture(_, node) | Node::Look { node, .. } | Node::Repeat { node, .. } => folded(node),
         Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 0,
     }
 }

@@ -171,6 +171,17 @@ pub(super) fn without_surrogates(ranges: &mut Vec<(u32, u32)>) {
     *ranges = ranges.iter().flat_map(|(a, b)| outside.iter().map(move |(x, y)| (*a.max(x), *b.min(y)))).filter(|(a, b)| a <= b).collect();
 }
 
+/// The characters that a set leaves out, if they are few and no letters: then it has all letters in all cases, and the
+/// reader, which takes long to find the cases of many letters, need not look for them.
+pub(super) fn caseless_gaps(ranges: &[(u32, u32)]) -> Option<Vec<(u32, u32)>> {
+    const MOST: u32 = 64;
+    let mut gaps = complement(&merged(ranges.to_vec()));
+    without_surrogates(&mut gaps);
+    let few = gaps.iter().try_fold(0_u32, |sum, (a, b)| sum.checked_add(b - a + 1).filter(|sum| *sum <= MOST)).is_some();
+    let caseless = |c: u32| char::from_u32(c).is_none_or(|c| !c.is_alphabetic());
+    (few && gaps.iter().all(|(a, b)| (*a..=*b).all(caseless))).then_some(gaps)
+}
+
 /// Whether two lists of ranges share a character.
 pub(super) fn overlap(a: &[(u32, u32)], b: &[(u32, u32)]) -> bool {
     a.iter().any(|(x, y)| b.iter().any(|(p, q)| x <= q && p <= y))
