@@ -21,7 +21,10 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
         let at = input.position();
         place::note(at, context.source());
         // a variable is paid before it is copied
-        let named = input.get_string_value().and_then(|name| context.scope().get(name));
+        let named = match &**input {
+            Expr::ThisPtr(..) => context.this_ptr(),
+            _ => input.get_string_value().and_then(|name| context.scope().get(name)),
+        };
         let Some(value) = named.filter(|value| !value.is_shared()) else { return evaluated(input, at, context, &limits) };
         pay(value, &limits, at)?;
         Ok(value.clone())
@@ -43,7 +46,8 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
         let Some(input) = inputs.first() else { return Ok(Dynamic::UNIT) };
         match length(input, context.scope()) {
             Some(length) => length.map(Dynamic::from),
-            None => input.eval_with_context(context),
+            // the method of a table may be any function that stands in one of its fields
+            None => evaluated(input, input.start_position(), context, &limits),
         }
     };
     // if one of these could not be registered, no script would compile
@@ -59,10 +63,11 @@ fn evaluated(
     context: &mut Context<'_, '_, '_, '_, '_, '_>,
     limits: &ScriptLimits,
 ) -> Outcome<Dynamic> {
-    let value = input.eval_with_context(context)?.flatten();
+    // the value of a variable that closures share is copied after it is paid
+    let value = input.eval_with_context(context)?;
     place::note(at, context.source());
     pay(&value, limits, at)?;
-    Ok(value)
+    Ok(value.flatten())
 }
 
 /// The field `a.b` of a variable that is a view; `None`: it is something else, which the interpreter evaluates.

@@ -14,7 +14,7 @@ use super::literals::{comment, number, quoted, raw};
 pub(super) const COPY: &str = "__copied";
 /// What pays for any other value.
 pub(super) const MADE: &str = "__made";
-/// What counts the characters of a field.
+/// What pays for the value of a method that counts; the characters of a field are counted at once.
 pub(super) const COUNTED: &str = "__counted";
 
 /// The function that looks at an error that a script catches.
@@ -69,7 +69,7 @@ const KEYWORDS: &[&str] = &[
 const LOOKING: &[&str] = &["is_shared", "is_def_var", "is_def_fn", "Fn", "type_of"];
 /// Functions of the language itself that make a text of their argument.
 const PRINTING: &[&str] = &["print", "debug"];
-/// Methods that give a number or a truth value, which needs no payment.
+/// Methods that give a number or a truth value, unless a table has a function of that name.
 const COUNTING: &[&str] = &["contains", "ends_with", "index_of", "is_empty", "len", "starts_with"];
 
 impl Written {
@@ -371,9 +371,7 @@ impl<'a> Reader<'a> {
         }
         let next = self.word(n);
         let assigned = matches!(next, "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "**=" | "<<=" | ">>=" | "&=" | "|=" | "^=");
-        // `a.b.len()`, the commonest of what counts
-        let field = counting && n == start + 7 && self.word(start + 4) == "len" && self.word(start + 1) != "::";
-        if assigned || (n == start + 1 && self.is_receiver(start)) || (counting && !field) {
+        if assigned || (n == start + 1 && self.is_receiver(start)) {
             return;
         }
         let (Some(first), Some(last)) = (self.tokens.get(start), n.checked_sub(1).and_then(|n| self.tokens.get(n))) else { return };
@@ -448,8 +446,8 @@ mod tests {
             ("f = f.curry(f)", "f = M(f.curry(C(f)))"),
             ("a.b().c.d(e)", "M(a.b().c.d(C(e)))"),
             ("a.b.len() + a.len + a.len().b + a.len()[b]", "N(a.b.len()) + M(a.len) + M(a.len().b) + M(a.len()[C(b)])"),
-            ("a.contains(b.c) || a?.is_empty() || len(a)", "a.contains(M(b.c)) || a?.is_empty() || M(len(a))"),
-            ("a.b.c.len() + a.b().len() + a.b.len().c + a::b.len()", "a.b.c.len() + a.b().len() + M(a.b.len().c) + a::b.len()"),
+            ("a.contains(b.c) || a?.is_empty() || len(a)", "N(a.contains(M(b.c))) || N(a?.is_empty()) || M(len(a))"),
+            ("a.b.c.len() + a.b().len() + a.b.len().c + a::b.len()", "N(a.b.c.len()) + N(a.b().len()) + M(a.b.len().c) + N(a::b.len())"),
             ("fn len() { this } a.len()", "fn len() { C(this) } M(a.len())"),
         ] {
             assert_eq!(changed(source), expected, "{source}");
