@@ -80,7 +80,10 @@ fn read(input: &Expr, scope: &Scope<'_>) -> Option<Outcome<Dynamic>> {
 fn length(input: &Expr, scope: &Scope<'_>) -> Option<Outcome<INT>> {
     let Expr::Dot(parts, ..) = input else { return None };
     let Expr::Dot(inner, ..) = &parts.rhs else { return None };
-    let Expr::MethodCall(..) = &inner.rhs else { return None };
+    let Expr::MethodCall(call, _) = &inner.rhs else { return None };
+    if call.name.as_str() != "len" || !call.args.is_empty() {
+        return None;
+    }
     field(&parts.lhs, &inner.lhs, scope, View::length)?.transpose()
 }
 
