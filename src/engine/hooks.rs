@@ -135,13 +135,10 @@ fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], st:
     let before = st.take(list);
     let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
-    let kept = |n: usize, value: &Value| given.get(n).is_some_and(|given| is_untouched(value, given));
     let mut ids = None;
     let mut made = Vec::with_capacity(items.len());
-    for (n, (was, value)) in items.into_iter().enumerate() {
-        // most items stay where they are
-        let place = if kept(n, &value) { Some(n) } else { address(&value).and_then(|at| places.get(&at)).copied() };
-        if let Some(kept) = place.and_then(|n| before.get(n)) {
+    for (was, value) in items {
+        if let Some(kept) = address(&value).and_then(|at| places.get(&at)).and_then(|n| before.get(*n)) {
             made.push(kept.clone());
             continue;
         }

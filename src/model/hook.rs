@@ -77,9 +77,7 @@ impl<'a> HookView<'a> {
 
     /// Replaces all blocks.
     pub(crate) fn set_blocks(&mut self, blocks: Vec<Value>) -> Result<(), String> {
-        if self.given.is_none() {
-            self.held()?;
-        }
+        self.finished()?;
         self.blocks = Some(blocks.into_iter().map(|fields| (None, fields)).collect());
         Ok(())
     }
@@ -165,10 +163,13 @@ impl<'a> HookView<'a> {
         Ok(())
     }
 
+    /// The blocks as the hook was given them.
+    fn finished(&self) -> Result<&Value, String> {
+        self.given.as_ref().ok_or_else(|| "a hook before the build sees no blocks; use a pass, or a hook behind the build".to_owned())
+    }
+
     fn held(&mut self) -> Result<&mut Vec<HeldBlock>, String> {
-        let Some(given) = &self.given else {
-            return Err("a hook before the build sees no blocks; use a pass, or a hook behind the build".to_owned());
-        };
+        let given = self.finished()?.clone();
         Ok(self.blocks.get_or_insert_with(|| given.elements().iter().cloned().enumerate().map(|(n, fields)| (Some(n), fields)).collect()))
     }
 }

@@ -119,6 +119,14 @@ fn views_behave_like_tables() {
             json!(["true 1 2", "a", "ccc"]),
         ),
         (
+            "let i = items[2]; let t = i.text; \
+             items[0].text = `${i.text.len()} ${i.text.contains(\"c\")} ${i.text.is_empty()} ${i.text.starts_with(\"b\")} \
+             ${i.text.ends_with(\"c\")} ${i.text.index_of(\"c\")} ${t.len()} ${i?.text.len()} ${i.len()}`; items",
+            json!(["3 true false false true 0 3 3 3", "a", "ccc"]),
+        ),
+        ("let i = items[2]; i.own = [1, 2]; items[0].text = `${i.own.len()} ${i.own.contains(2)}`; items", json!(["2 true", "a", "ccc"])),
+        ("let i = items[2]; items[0].text = `${i.text.len()}`; items }\nfn len() { 7", json!(["7", "a", "ccc"])),
+        (
             "items[0].meta = #{ deep: #{ x: 1 } }; items[0].meta.deep.x += 1; items[0].text = items[0].meta.deep.x.to_string(); items",
             json!(["2", "a", "ccc"]),
         ),

@@ -121,7 +121,7 @@ pub(super) fn stopped() -> String {
     if OPERATIONS.get() == Some(0) { "the script takes too many steps".into() } else { work::told() }
 }
 
-/// Counts operations, and registers the functions that pay. `plain` has the functions of the packages.
+/// Counts operations, and registers the functions that pay for what they read. `plain` has the functions of the packages.
 pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits) {
     // sizes are checked here: the interpreter would refuse large values that a script is given, too
     engine.set_max_string_size(0).set_max_array_size(0).set_max_map_size(0);
@@ -188,7 +188,7 @@ pub(super) fn operation() -> Outcome<()> {
     if count() { Ok(()) } else { Err(terminated(Position::NONE)) }
 }
 
-/// The functions that pay are no operations of the script.
+/// What the engine has put into the script is no operation of it.
 fn free() {
     OPERATIONS.set(OPERATIONS.get().map(|left| left.saturating_add(1)));
 }

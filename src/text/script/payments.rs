@@ -9,7 +9,7 @@ use super::ScriptLimits;
 use super::paid::{operation, pay};
 use super::place;
 use super::shown::View;
-use super::written::{COPY, COUNTED, MADE};
+use super::written::{COPY, LENGTH, MADE};
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
 type Context<'a, 's, 'ps, 'g, 'c, 't> = EvalContext<'a, 's, 'ps, 'g, 'c, 't>;
@@ -42,7 +42,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
             None => evaluated(input, at, context, &limits),
         }
     };
-    let counted = move |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| {
+    let long = move |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| {
         let Some(input) = inputs.first() else { return Ok(Dynamic::UNIT) };
         match length(input, context.scope()) {
             Some(length) => length.map(Dynamic::from),
@@ -53,7 +53,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     // if one of these could not be registered, no script would compile
     let _ = engine.register_custom_syntax([COPY, "(", "$expr$", ")"], false, copied);
     let _ = engine.register_custom_syntax([MADE, "(", "$expr$", ")"], false, made);
-    let _ = engine.register_custom_syntax([COUNTED, "(", "$expr$", ")"], false, counted);
+    let _ = engine.register_custom_syntax([LENGTH, "(", "$expr$", ")"], false, long);
 }
 
 /// Evaluates a part of a script, and pays for its value.

@@ -1,7 +1,7 @@
 //! Where a script is: the place of the value that it used last.
 //!
 //! The interpreter gives an error that ends a whole call, such as one of a limit, the place of the outermost call, and that
-//! one has none. The functions that pay know where each value stands.
+//! one has none. What pays for a value knows where it stands.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -14,8 +14,8 @@ use super::literals::{comment, number, quoted, raw};
 pub(super) const COPY: &str = "__copied";
 /// What pays for any other value.
 pub(super) const MADE: &str = "__made";
-/// What pays for the value of a method that counts; the characters of a field are counted at once.
-pub(super) const COUNTED: &str = "__counted";
+/// What pays for `a.b.len()`.
+pub(super) const LENGTH: &str = "__length";
 
 /// The function that looks at an error that a script catches.
 pub(super) const CAUGHT: &str = "__caught";
@@ -37,7 +37,7 @@ pub(super) struct Written {
 pub(super) enum Unreadable {
     /// A text, a comment or a bracket is not closed; the interpreter says where.
     Syntax,
-    /// It uses a name of the functions that pay.
+    /// It uses a name of the engine.
     Name,
     /// Brackets are nested too deeply.
     Deep,
@@ -69,8 +69,6 @@ const KEYWORDS: &[&str] = &[
 const LOOKING: &[&str] = &["is_shared", "is_def_var", "is_def_fn", "Fn", "type_of"];
 /// Functions of the language itself that make a text of their argument.
 const PRINTING: &[&str] = &["print", "debug"];
-/// Methods that give a number or a truth value, unless a table has a function of that name.
-const COUNTING: &[&str] = &["contains", "ends_with", "index_of", "is_empty", "len", "starts_with"];
 
 impl Written {
     pub(super) fn new(source: &str) -> Result<Self, Unreadable> {
@@ -175,7 +173,7 @@ impl Lexer<'_> {
                 at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax)?;
             } else if c.is_alphabetic() || c == '_' {
                 let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-                if rest.get(..length).is_some_and(|word| [COPY, MADE, COUNTED, CAUGHT, ERROR].contains(&word)) {
+                if rest.get(..length).is_some_and(|word| [COPY, MADE, LENGTH, CAUGHT, ERROR].contains(&word)) {
                     return Err(Unreadable::Name);
                 }
                 self.push(Kind::Word, at..at + length);
@@ -349,23 +347,14 @@ impl<'a> Reader<'a> {
     /// Wraps the chain that begins at a name.
     fn chain(&self, start: usize, out: &mut Vec<(usize, usize, &'a str)>) {
         let mut n = start + 1;
-        // the chain so far ends with the call of a method that counts
-        let mut counting = false;
         loop {
-            let word = self.word(n);
-            match word {
-                "::" | "." | "?." => {
-                    counting = word != "::" && self.word(n + 2) == "(" && self.counts(n + 1);
-                    n += 2;
-                }
+            match self.word(n) {
+                "::" | "." | "?." => n += 2,
                 "!" if self.word(n + 1) == "(" => n += 1,
-                "(" | "[" | "?[" => {
-                    counting &= word == "(";
-                    match self.behind(n) {
-                        Some(behind) => n = behind,
-                        None => return,
-                    }
-                }
+                "(" | "[" | "?[" => match self.behind(n) {
+                    Some(behind) => n = behind,
+                    None => return,
+                },
                 _ => break,
             }
         }
@@ -377,7 +366,7 @@ impl<'a> Reader<'a> {
         let (Some(first), Some(last)) = (self.tokens.get(start), n.checked_sub(1).and_then(|n| self.tokens.get(n))) else { return };
         let opening = match n - start {
             1 => COPY_OPEN,
-            _ if counting => COUNTED_OPEN,
+            7 if self.is_length(start) => LENGTH_OPEN,
             _ => MADE_OPEN,
         };
         // of two calls that begin at one place there are none; of those that end at one place, the later one is inside
@@ -385,9 +374,11 @@ impl<'a> Reader<'a> {
         out.push((last.at.end, usize::MAX / 2 - start, ")"));
     }
 
-    /// Whether a name is that of a method that counts, and not of a function of the script.
-    fn counts(&self, n: usize) -> bool {
-        COUNTING.contains(&self.word(n)) && !self.functions.contains(&self.word(n))
+    /// Whether a chain of seven tokens is `a.b.len()`, and `len` not a function of the script.
+    fn is_length(&self, start: usize) -> bool {
+        let words = [".", "len", "(", ")"];
+        let is_called = words.iter().zip(start + 3..).all(|(word, n)| self.word(n) == *word);
+        self.word(start + 1) == "." && is_called && !self.functions.contains(&"len")
     }
 
     /// Whether a name is the first argument of a native function, which may change the variable in place.
@@ -415,7 +406,7 @@ const LOOK: &str = " __caught(";
 const LOOKED: &str = "); ";
 const COPY_OPEN: &str = "__copied(";
 const MADE_OPEN: &str = "__made(";
-const COUNTED_OPEN: &str = "__counted(";
+const LENGTH_OPEN: &str = "__length(";
 
 #[cfg(test)]
 mod tests {
@@ -423,7 +414,7 @@ mod tests {
 
     fn changed(source: &str) -> String {
         Written::new(source)
-            .map(|written| written.text.replace("__copied", "C").replace("__made", "M").replace("__counted", "N"))
+            .map(|written| written.text.replace("__copied", "C").replace("__made", "M").replace("__length", "L"))
             .unwrap_or_default()
     }
 
@@ -445,10 +436,9 @@ mod tests {
             ("if !a && -b < c { return d; }", "if !C(a) && -C(b) < C(c) { return C(d); }"),
             ("f = f.curry(f)", "f = M(f.curry(C(f)))"),
             ("a.b().c.d(e)", "M(a.b().c.d(C(e)))"),
-            ("a.b.len() + a.len + a.len().b + a.len()[b]", "N(a.b.len()) + M(a.len) + M(a.len().b) + M(a.len()[C(b)])"),
-            ("a.contains(b.c) || a?.is_empty() || len(a)", "N(a.contains(M(b.c))) || N(a?.is_empty()) || M(len(a))"),
-            ("a.b.c.len() + a.b().len() + a.b.len().c + a::b.len()", "N(a.b.c.len()) + N(a.b().len()) + M(a.b.len().c) + N(a::b.len())"),
-            ("fn len() { this } a.len()", "fn len() { C(this) } M(a.len())"),
+            ("a.b.len() + a.len + a.len().b + a.b.len()[c]", "L(a.b.len()) + M(a.len) + M(a.len().b) + M(a.b.len()[C(c)])"),
+            ("a.b.len(c) + a::b.len() + a.b.c.len() + a.b().len()", "M(a.b.len(C(c))) + M(a::b.len()) + M(a.b.c.len()) + M(a.b().len())"),
+            ("fn len() { this } a.b.len()", "fn len() { C(this) } M(a.b.len())"),
         ] {
             assert_eq!(changed(source), expected, "{source}");
         }

@@ -49,6 +49,24 @@ fn counts_in_counts_are_refused() {
     refused("(?:[a-z]{999}){999}b(?=c)", "");
 }
 
+/// The engine looks for the other cases of all letters of a set with the flags `i` and `u`, which takes long for most letters
+/// there are; a set that leaves out no letter has them already.
+#[test]
+fn sets_of_most_letters_are_bounded_where_case_is_ignored() {
+    assert!(refused(&r"[a-\u{10ffff}]".repeat(33), "iu").contains("most letters"));
+    assert!(Pattern::new(&r"[a-\u{10ffff}]".repeat(33), "u").is_ok());
+    for all in [".", r"\S", r"\D", "[^]", r"[\0-\u{10ffff}]", r"[^\d\s]"] {
+        let pattern = Pattern::new(&format!("^{}k$", all.repeat(200)), "iu").unwrap();
+        assert_eq!(pattern.is_match(&format!("{}\u{212a}", "xKé😀".repeat(50))), Ok(true), "{all}");
+        assert_eq!(pattern.is_match(&format!("{}x", "xKé😀".repeat(50))), Ok(false), "{all}");
+    }
+    for (set, left_out) in [(".", "\n"), (r"\S", " "), (r"\D", "7"), (r"[\0-`b-\u{10ffff}]", "")] {
+        let pattern = Pattern::new(&format!("^{set}$"), "iu").unwrap();
+        assert_eq!(pattern.is_match(left_out), Ok(false), "{set}");
+        assert_eq!(pattern.is_match("a"), Ok(true), "{set}: the other case of a letter is in the set");
+    }
+}
+
 /// A text of two letters in which no part is like another one.
 fn noise(length: usize) -> String {
     let mut state = 1_u32;
