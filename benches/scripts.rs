@@ -83,25 +83,30 @@ fn open(overlays: &[(&str, &str)]) -> Ruleset {
     Ruleset::open_with("sillytavern", overlays).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The median of several builds, after one that is not counted.
+/// The time of one build.
 fn time(rules: &Ruleset, scene: &Scene) -> Duration {
-    let mut times: Vec<Duration> = (0..22)
-        .map(|_| {
-            let begun = Instant::now();
-            let plan = build(rules, black_box(scene)).unwrap_or_else(|e| panic!("{e}"));
-            assert!(plan.messages().len() > BLOCKS, "{} messages", plan.messages().len());
-            begun.elapsed()
-        })
-        .skip(1)
-        .collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
+    let begun = Instant::now();
+    let plan = build(rules, black_box(scene)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(plan.messages().len() > BLOCKS, "{} messages", plan.messages().len());
+    begun.elapsed()
+}
+
+/// The medians of 51 builds of each kind, after three that are not counted. They take turns, so that a change in the speed of
+/// the machine meets both.
+fn medians(without: &Ruleset, with: &Ruleset, scene: &Scene) -> (Duration, Duration) {
+    let pairs = (0..54).map(|_| (time(without, scene), time(with, scene))).skip(3);
+    let (mut plain, mut scripted): (Vec<Duration>, Vec<Duration>) = pairs.unzip();
+    let median = |times: &mut Vec<Duration>| {
+        times.sort_unstable();
+        times.get(times.len() / 2).copied().unwrap_or_default()
+    };
+    (median(&mut plain), median(&mut scripted))
 }
 
 fn scripts(c: &mut Criterion) {
     let scene = scene();
     let (without, with) = (open(&[]), open(&[("scripts.toml", SCRIPTS)]));
-    let (plain, scripted) = (time(&without, &scene), time(&with, &scene));
+    let (plain, scripted) = medians(&without, &with, &scene);
     let ratio = scripted.as_secs_f64() / plain.as_secs_f64();
     println!("three hooks and a filter over {BLOCKS} blocks: {scripted:?} against {plain:?}, {ratio:.2} times");
     let mut group = c.benchmark_group("scripts");

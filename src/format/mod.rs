@@ -23,6 +23,8 @@ use crate::diag::{Code, Diagnostic, SourceId, Span};
 
 /// Deepest nesting of tables and lists, counting the parts of dotted keys.
 const MAX_DEPTH: usize = 64;
+/// Most times that a text with lines that stay too long is laid out.
+const MAX_ROUNDS: usize = 8;
 
 /// How a file is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,10 +76,19 @@ pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted,
         return Err(Refusal::Syntax(Box::new(complaint)));
     }
     let before: toml::Table = toml::from_str(text).map_err(|error| syntax(source, text, &error))?;
-    let mut document = read::read(text).ok_or_else(|| loss(source, "it cannot be read in parts"))?;
-    arrange::arrange(&mut document, layout.width);
     let newline = if text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) { "\r\n" } else { "\n" };
-    let formatted = write::write(&document, layout.width, newline);
+    let mut formatted = lay_out(source, text, layout, newline)?;
+    // a row that is still too long after one of its texts was broken has another one broken the next time
+    for _ in 1..MAX_ROUNDS {
+        if long_lines(&formatted, layout.width).is_empty() {
+            break;
+        }
+        let again = lay_out(source, &formatted, layout, newline)?;
+        if again == formatted {
+            break;
+        }
+        formatted = again;
+    }
     let after: toml::Table = toml::from_str(&formatted).map_err(|_| loss(source, "the result would not be TOML"))?;
     if !same::is_same(&before, &after) {
         return Err(loss(source, "its meaning would change"));
@@ -87,6 +98,12 @@ pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted,
     }
     let long = long_lines(&formatted, layout.width);
     Ok(Formatted { text: formatted, long })
+}
+
+fn lay_out(source: SourceId, text: &str, layout: Layout, newline: &str) -> Result<String, Refusal> {
+    let mut document = read::read(text).ok_or_else(|| loss(source, "it cannot be read in parts"))?;
+    arrange::arrange(&mut document, layout.width);
+    Ok(write::write(&document, layout.width, newline))
 }
 
 fn syntax(source: SourceId, text: &str, error: &toml::de::Error) -> Refusal {
