@@ -137,8 +137,12 @@ fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], st:
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
     let mut ids = None;
     let mut made = Vec::with_capacity(items.len());
-    for (was, value) in items {
-        if let Some(kept) = address(&value).and_then(|at| places.get(&at)).and_then(|n| before.get(*n)) {
+    for (n, (was, value)) in items.into_iter().enumerate() {
+        let at = address(&value);
+        // several items may have one table: it is first looked for where it was
+        let here = was.into_iter().chain([n]).find(|n| given.get(*n).is_some_and(|given| is_untouched(&value, given)));
+        let place = here.or_else(|| at.and_then(|at| places.get(&at).copied()));
+        if let Some(kept) = place.and_then(|n| before.get(n)) {
             made.push(kept.clone());
             continue;
         }

@@ -78,23 +78,17 @@ pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted,
     let before: toml::Table = toml::from_str(text).map_err(|error| syntax(source, text, &error))?;
     let newline = if text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) { "\r\n" } else { "\n" };
     let mut formatted = lay_out(source, text, layout, newline)?;
+    let words = words_of_comments(text);
+    keeps(source, &before, &words, &formatted)?;
     // a row that is still too long after one of its texts was broken has another one broken the next time
     for _ in 1..MAX_ROUNDS {
         if long_lines(&formatted, layout.width).is_empty() {
             break;
         }
-        let again = lay_out(source, &formatted, layout, newline)?;
-        if again == formatted {
-            break;
+        match lay_out(source, &formatted, layout, newline) {
+            Ok(again) if again != formatted && keeps(source, &before, &words, &again).is_ok() => formatted = again,
+            _ => break,
         }
-        formatted = again;
-    }
-    let after: toml::Table = toml::from_str(&formatted).map_err(|_| loss(source, "the result would not be TOML"))?;
-    if !same::is_same(&before, &after) {
-        return Err(loss(source, "its meaning would change"));
-    }
-    if words_of_comments(text) != words_of_comments(&formatted) {
-        return Err(loss(source, "a comment would be lost"));
     }
     let long = long_lines(&formatted, layout.width);
     Ok(Formatted { text: formatted, long })
@@ -104,6 +98,18 @@ fn lay_out(source: SourceId, text: &str, layout: Layout, newline: &str) -> Resul
     let mut document = read::read(text).ok_or_else(|| loss(source, "it cannot be read in parts"))?;
     arrange::arrange(&mut document, layout.width);
     Ok(write::write(&document, layout.width, newline))
+}
+
+/// Whether a text has the meaning and the comments of the text before it.
+fn keeps(source: SourceId, before: &toml::Table, words: &[&str], formatted: &str) -> Result<(), Refusal> {
+    let after: toml::Table = toml::from_str(formatted).map_err(|_| loss(source, "the result would not be TOML"))?;
+    if !same::is_same(before, &after) {
+        return Err(loss(source, "its meaning would change"));
+    }
+    if words_of_comments(formatted) != words {
+        return Err(loss(source, "a comment would be lost"));
+    }
+    Ok(())
 }
 
 fn syntax(source: SourceId, text: &str, error: &toml::de::Error) -> Refusal {

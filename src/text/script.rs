@@ -155,13 +155,21 @@ fn compiled(engine: &Engine, source: &str, file: &Arc<str>) -> Result<(AST, Writ
     };
     let written = match Written::new(source) {
         Ok(written) => written,
+        Err(Unreadable::Copying(at)) => {
+            let before = source.get(..at).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            let short = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+            let message = "`curry` and `is_shared` are reserved words; a closure such as `|x| f(a, x)` holds values";
+            return Err(ScriptError::new(message, Position::new(short(line), short(column))).within(file));
+        }
         Err(why) => {
             // the interpreter says what is wrong, and where
             compile(source)?;
             let message = match why {
                 Unreadable::Name => "names that begin with `__` belong to the engine",
                 Unreadable::Deep => "brackets are nested too deeply",
-                Unreadable::Syntax => "a text, a comment or a bracket is not closed",
+                Unreadable::Syntax | Unreadable::Copying(_) => "a text, a comment or a bracket is not closed",
             };
             return Err(ScriptError::new(message, Position::NONE).within(file));
         }
@@ -436,6 +444,9 @@ fn bare(limits: ScriptLimits) -> Engine {
     MoreStringPackage::new().register_into_engine(&mut engine);
     view::register(&mut engine);
     engine.disable_symbol("eval");
+    written::RESERVED.iter().for_each(|word| {
+        engine.disable_symbol(*word);
+    });
     // the core package has `sleep`, which no limit on steps stops
     engine.register_fn("sleep", |_: i64| no_waiting());
     engine.register_fn("sleep", |_: f64| no_waiting());

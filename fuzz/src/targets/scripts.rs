@@ -23,7 +23,7 @@ pub(super) const SCRIPT: Target = Target {
         "a.pad(900, 0); ",
         "a.map(|x| f(x))",
         "a.filter(|x| true)",
-        "f.curry(f)",
+        "let k = || f;",
         "Fn(\"f\")",
         "call(",
         ".call(",

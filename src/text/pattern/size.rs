@@ -17,10 +17,10 @@ const PROPERTY: u64 = 700;
 /// are combinations of them.
 const WIDE: u64 = 24;
 
-/// Sets of very many letters, whose other cases an engine looks for: each takes some 10 ms.
-const FOLDED: u64 = 32;
-/// So many characters of a set are very many.
-const MANY: u64 = 0x1_0000;
+/// Characters of sets, whose other cases an engine looks for: a set of all of them takes some 10 ms.
+const FOLDED: u64 = 35_000_000;
+/// The characters of a set of all letters.
+const ALL: u64 = 0x11_0000;
 
 /// The size of a pattern.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ pub(super) fn of(tree: &Tree, flags: Flags) -> Result<Size, PatternError> {
     let parts = parts(&tree.root);
     within(parts, AUTOMATON)?;
     if flags.ignore_case && flags.unicode && folded(&tree.root) > FOLDED {
-        return Err(PatternError::too_costly(0, format!("with the flags i and u, more than {FOLDED} sets hold most letters there are")));
+        return Err(PatternError::too_costly(0, format!("with the flags i and u, its sets hold more than {FOLDED} characters")));
     }
     Ok(Size { parts, wary: wide(&tree.root, flags.ignore_case) > WIDE })
 }
@@ -97,12 +97,14 @@ fn wide(node: &Node, ignore_case: bool) -> u64 {
     }
 }
 
-/// How many sets hold very many characters; counts are not written out before the cases of letters are looked for.
+/// The characters of the sets whose other cases are looked for, which happens before counts are written out.
 fn folded(node: &Node) -> u64 {
     match node {
+        Node::Set(set) if set.props.is_empty() && !set.negated && caseless_gaps(&set.ranges).is_some() => 0,
         Node::Set(set) => {
-            let many = set.ranges.iter().map(|(first, last)| u64::from(last - first)).fold(0, u64::saturating_add) > MANY;
-            u64::from(many && !(set.props.is_empty() && !set.negated && caseless_gaps(&set.ranges).is_some()))
+            let own = set.ranges.iter().map(|(first, last)| u64::from(last - first) + 1).fold(0, u64::saturating_add);
+            // a property may hold all characters
+            u64::try_from(set.props.len()).unwrap_or(u64::MAX).saturating_mul(ALL).saturating_add(own)
         }
         Node::Concat(items) | Node::Alt(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(folded(item))),
         Node::Capture(_, node) | Node::Look { node, .. } | Node::Repeat { node, .. } => folded(node),

@@ -63,11 +63,27 @@ fn evaluated(
     context: &mut Context<'_, '_, '_, '_, '_, '_>,
     limits: &ScriptLimits,
 ) -> Outcome<Dynamic> {
+    receiver(input, at, context, limits)?;
     // the value of a variable that closures share is copied after it is paid
     let value = input.eval_with_context(context)?;
     place::note(at, context.source());
     pay(&value, limits, at)?;
     Ok(value.flatten())
+}
+
+/// Pays for the first argument of a native function. It is not copied, but for a constant and for what closures share.
+fn receiver(input: &Expr, at: Position, context: &mut Context<'_, '_, '_, '_, '_, '_>, limits: &ScriptLimits) -> Outcome<()> {
+    let mut call = input;
+    while let Expr::Dot(parts, ..) | Expr::Index(parts, ..) = call {
+        call = &parts.lhs;
+    }
+    let Expr::FnCall(call, _) = call else { return Ok(()) };
+    let value = match call.args.first() {
+        Some(Expr::ThisPtr(..)) => context.this_ptr().map(|value| &*value),
+        Some(Expr::Variable(name, ..)) => context.scope().get(&name.1),
+        _ => None,
+    };
+    value.filter(|value| value.is_shared() || value.is_read_only()).map_or(Ok(()), |value| pay(value, limits, at))
 }
 
 /// The field `a.b` of a variable that is a view; `None`: it is something else, which the interpreter evaluates.

@@ -39,6 +39,8 @@ pub(super) enum Unreadable {
     Syntax,
     /// It uses a name of the engine.
     Name,
+    /// It uses a word that copies a value in each call. Where the word begins.
+    Copying(usize),
     /// Brackets are nested too deeply.
     Deep,
 }
@@ -65,8 +67,11 @@ const KEYWORDS: &[&str] = &[
     "true", "false", "let", "const", "if", "else", "switch", "do", "while", "until", "loop", "for", "in", "continue", "break", "return",
     "throw", "try", "catch", "import", "export", "as", "fn", "private", "global", "_",
 ];
-/// Functions of the language itself, whose arguments are looked at and not copied.
-const LOOKING: &[&str] = &["is_shared", "is_def_var", "is_def_fn", "Fn", "type_of"];
+/// Words of the language that no script may use: a curried value is copied in each call, and `is_shared` copies what it is
+/// given. A closure shares what it holds.
+pub(super) const RESERVED: &[&str] = &["curry", "is_shared"];
+/// Functions of the language itself that copy their arguments.
+const COPYING: &[&str] = &["is_def_var", "is_def_fn", "Fn", "call"];
 /// Functions of the language itself that make a text of their argument.
 const PRINTING: &[&str] = &["print", "debug"];
 
@@ -168,13 +173,17 @@ impl Lexer<'_> {
             if c.is_whitespace() {
                 at += width;
             } else if rest.starts_with("//") {
-                at += rest.find('\n').unwrap_or(rest.len());
+                // a carriage return ends it, too
+                at += rest.find(['\r', '\n']).unwrap_or(rest.len());
             } else if rest.starts_with("/*") {
                 at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax)?;
             } else if c.is_alphabetic() || c == '_' {
                 let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
                 if rest.get(..length).is_some_and(|word| [COPY, MADE, LENGTH, CAUGHT, ERROR].contains(&word)) {
                     return Err(Unreadable::Name);
+                }
+                if rest.get(..length).is_some_and(|word| RESERVED.contains(&word)) {
+                    return Err(Unreadable::Copying(at));
                 }
                 self.push(Kind::Word, at..at + length);
                 at += length;
@@ -221,8 +230,9 @@ impl Lexer<'_> {
             } else if c == '`' {
                 at += 1;
                 break;
-            } else if c == '\\' {
-                at += 1 + rest.chars().nth(1).map_or(0, char::len_utf8);
+            } else if rest.starts_with("\\${") {
+                // the only use of a backslash here
+                at += 3;
             } else if rest.starts_with("${") {
                 self.open(at..at + 2)?;
                 at = self.code(at + 2, end, depth + 1)?;
@@ -266,7 +276,9 @@ impl<'a> Reader<'a> {
     }
 
     fn insertions(mut self) -> Result<Vec<(usize, usize, &'a str)>, Unreadable> {
-        self.functions = (0..self.tokens.len()).filter(|n| self.word(*n) == "fn").map(|n| self.word(n + 1)).collect();
+        // `fn name(…)`, or `fn type.name(…)`
+        let name = |n: usize| self.word(if self.word(n + 2) == "." { n + 3 } else { n + 1 });
+        self.functions = (0..self.tokens.len()).filter(|n| self.word(*n) == "fn").map(name).collect();
         let mut out = Vec::new();
         let mut n = 0;
         // brackets of tables, in which a name before a colon is a key
@@ -390,11 +402,8 @@ impl<'a> Reader<'a> {
             return false;
         };
         let (name, before) = (self.word(called), self.before(called));
-        if LOOKING.contains(&name) {
-            return true;
-        }
         let is_call = self.is_name(called) && !matches!(before, "." | "?." | "::");
-        is_call && !self.functions.contains(&name) && !PRINTING.contains(&name)
+        is_call && !self.functions.contains(&name) && !PRINTING.contains(&name) && !COPYING.contains(&name)
     }
 }
 
@@ -434,10 +443,16 @@ mod tests {
             ("1..n; 1.5 + 2.len(); x?.y?[z]", "1..C(n); 1.5 + 2.len(); M(x?.y?[C(z)])"),
             ("/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#", "/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#"),
             ("if !a && -b < c { return d; }", "if !C(a) && -C(b) < C(c) { return C(d); }"),
-            ("f = f.curry(f)", "f = M(f.curry(C(f)))"),
+            ("f = f.own(f)", "f = M(f.own(C(f)))"),
             ("a.b().c.d(e)", "M(a.b().c.d(C(e)))"),
             ("a.b.len() + a.len + a.len().b + a.b.len()[c]", "L(a.b.len()) + M(a.len) + M(a.len().b) + M(a.b.len()[C(c)])"),
             ("a.b.len(c) + a::b.len() + a.b.c.len() + a.b().len()", "M(a.b.len(C(c))) + M(a::b.len()) + M(a.b.c.len()) + M(a.b().len())"),
+            ("fn string.len() { 1 } a.b.len()", "fn string.len() { 1 } M(a.b.len())"),
+            // a backslash of a text in back-ticks stands for itself, but in front of an expression
+            ("`\\` + a + `\\\\` + `\\${a}` + `\\\\${a}`", "`\\` + C(a) + `\\\\` + `\\${a}` + `\\\\${a}`"),
+            ("`\\$${a}`", "`\\$${C(a)}`"),
+            ("// b\r a", "// b\r C(a)"),
+            ("is_empty(a) + Fn(a) + is_def_var(a) + type_of(a)", "M(is_empty(a)) + M(Fn(C(a))) + M(is_def_var(C(a))) + M(type_of(a))"),
             ("fn len() { this } a.b.len()", "fn len() { C(this) } M(a.b.len())"),
         ] {
             assert_eq!(changed(source), expected, "{source}");

@@ -53,7 +53,7 @@ fn counts_in_counts_are_refused() {
 /// there are; a set that leaves out no letter has them already.
 #[test]
 fn sets_of_most_letters_are_bounded_where_case_is_ignored() {
-    assert!(refused(&r"[a-\u{10ffff}]".repeat(33), "iu").contains("most letters"));
+    assert!(refused(&r"[a-\u{10ffff}]".repeat(33), "iu").contains("its sets hold more than"));
     assert!(Pattern::new(&r"[a-\u{10ffff}]".repeat(33), "u").is_ok());
     for all in [".", r"\S", r"\D", "[^]", r"[\0-\u{10ffff}]", r"[^\d\s]"] {
         let pattern = Pattern::new(&format!("^{}k$", all.repeat(200)), "iu").unwrap();

@@ -21,9 +21,8 @@ fn refused(source: &str, limits: ScriptLimits) -> (String, u64) {
 const ENDLESS: &[(&str, &str)] = &[
     ("callbacks inside callbacks", "fn l(n) { let a = []; a.pad(900, 0); if n > 0 { a.map(|x| l(n - 1)); } 0 } fn run() { l(7) }"),
     ("filters inside filters", "fn l(n) { let a = []; a.pad(900, 0); a.filter(|x| { if n > 0 { l(n - 1); } true }); 0 } fn run() { l(9) }"),
-    ("a function that is curried with itself", "fn g() { 0 } fn run() { let f = Fn(\"g\"); loop { f = f.curry(f); } }"),
-    ("a function that is curried with itself as a call", "fn g() { 0 } fn run() { let f = Fn(\"g\"); loop { f = curry(f, f); } }"),
-    ("a chain of curried functions", "fn g() { 0 } fn run() { let f = Fn(\"g\"); let h = Fn(\"g\"); loop { h = f.curry(h); } }"),
+    ("a text in back-ticks that ends with a backslash", "fn run() { let s = `\\`; let t = \"xxxxxxxx\"; loop { t += t; } // `\n }"),
+    ("a comment that ends with a carriage return", "fn run() { //\r let t = \"xxxxxxxx\"; loop { t += t; }\n }"),
     ("closures that hold closures", "fn run() { let f = || 0; loop { let g = f; f = || g.call(); } }"),
     (
         "lists of lists",
@@ -90,7 +89,10 @@ fn scripts_mean_what_they_mean() {
         ("let m = #{ a: #{ b: [1] } }; m.a.b.push(2); m.a.b[0] += 5; m", json!({ "a": { "b": [6, 2] } })),
         ("let n = 1; let f = || { n += 1; n }; f.call(); f.call(); n", json!(3)),
         ("let f = |x, y| x * y; [1, 2, 3].map(|x| f.call(x, 2))", json!([2, 4, 6])),
-        ("let f = Fn(\"g\").curry(40); fn g(a, b) { a + b } f.call(2)", json!(42)),
+        ("let a = 40; let f = |b| g(a, b); fn g(a, b) { a + b } f.call(2)", json!(42)),
+        ("fn string.len() { 42 } let m = #{ t: \"abc\" }; m.t.len()", json!(42)),
+        ("let a = 1; `\\` + `\\\\` + `\\${a}` + `\\\\${a}` + `\\$${a}` + `${\"x\"}\\`", json!(r"\\\${a}\${a}\$1x\")),
+        ("let a = 1; // a\r a += 1;\n a", json!(2)),
         ("let s = \"abc\"; s.replace(\"b\", \"xx\"); s + s.len()", json!("axxc4")),
         ("let s = \"\"; for (c, i) in \"abc\" { s += `${c}${i + `${s.len()}`}`; } s", json!("a00b13c26")),
         ("let x = 5; switch x { 1 | 2 => \"low\", 5 if x > 4 => \"five\", _ => \"other\" }", json!("five")),
@@ -155,6 +157,31 @@ fn a_pack_can_lower_the_bound_and_not_raise_it() {
     let more = format!("[limits]\nwork_steps = {}\n", most.steps + 1);
     let refused = own::pack(&more, &[]).err().unwrap().to_string();
     assert!(refused.contains("work_steps") && refused.contains("schema.value"), "{refused}");
+}
+
+/// A native function is given its first argument as it is, but for a constant and a variable of closures, which are copied.
+#[test]
+fn arguments_that_a_native_function_copies_are_paid() {
+    let spent = |body: &str| {
+        let source = format!("fn run() {{ let a = []; a.pad(900, 0); {body} 0 }}");
+        let script = Script::compile(&source).unwrap_or_else(|e| panic!("{e}: {body}"));
+        let door = Door::join();
+        let result = script.call("run", &[]).map(|value| value.to_json()).map_err(|e| e.to_string());
+        assert_eq!(result, Ok(json!(0)), "{body}");
+        door.spent().0
+    };
+    let seen = spent("for i in 0..100 { is_empty(a); type_of(a); }");
+    assert!(seen < 90_000, "nothing is copied: {seen}");
+    for body in [
+        "const B = a; for i in 0..100 { is_empty(B); }",
+        "const B = a; for i in 0..100 { len(B).to_string(); }",
+        "let k = || a; for i in 0..100 { is_empty(a); }",
+        "for i in 0..100 { try { Fn(a); } catch { } }",
+        "for i in 0..100 { try { is_def_var(a); } catch { } }",
+    ] {
+        let copied = spent(body);
+        assert!(copied > 90_000, "{body}: {copied}");
+    }
 }
 
 /// A script is given a large scene: what it copies of it is paid, and reading single fields is cheap.
