@@ -79,7 +79,7 @@ fn receiver(input: &Expr, at: Position, context: &mut Context<'_, '_, '_, '_, '_
     }
     let Expr::FnCall(call, _) = call else { return Ok(()) };
     let value = match call.args.first() {
-        Some(Expr::ThisPtr(..)) => context.this_ptr().map(|value| &*value),
+        Some(Expr::ThisPtr(..)) => context.this_ptr().map(|value| value as &Dynamic),
         Some(Expr::Variable(name, ..)) => context.scope().get(&name.1),
         _ => None,
     };
