@@ -110,7 +110,7 @@ impl Corpus {
     fn pick(&self, dice: &mut Dice) -> &[u8] {
         match dice.below(40) {
             0 if !self.costly.is_empty() => &dice.pick(&self.costly).1,
-            1..=13 if !self.taken.is_empty() => short(&self.taken, dice),
+            1..=24 if !self.taken.is_empty() => short(&self.taken, dice),
             _ if self.seeds.is_empty() => &[],
             _ => short(&self.seeds, dice),
         }

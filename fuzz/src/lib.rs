@@ -13,6 +13,8 @@ pub mod clock;
 pub mod determinism;
 pub mod dice;
 #[cfg(feature = "whole")]
+pub mod ledger;
+#[cfg(feature = "whole")]
 pub mod memory;
 pub mod mutate;
 #[cfg(feature = "whole")]

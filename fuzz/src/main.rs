@@ -1,5 +1,6 @@
-//! `tapster-fuzz TARGET… [--seconds N | --executions N | --fixed] [--seed S] [--replay FILE] [--json FILE]`; `all` stands
-//! for all targets, and without arguments the targets are listed. `tapster-fuzz determinism` compares a thousand builds.
+//! `tapster-fuzz TARGET… [--seconds N | --executions N | --fixed] [--seed S] [--replay FILE] [--json FILE] [--ledger FILE]`;
+//! `all` stands for all targets, and without arguments the targets are listed. `tapster-fuzz determinism` compares a
+//! thousand builds, and `tapster-fuzz table FILE` prints a ledger.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -8,7 +9,7 @@ use serde_json::Value as Json;
 use tapster_fuzz::campaign::{self, Limits, Settings};
 use tapster_fuzz::memory::{self, Counting};
 use tapster_fuzz::report::{HEAD, Tally};
-use tapster_fuzz::{TARGETS, Target, determinism, find, parent};
+use tapster_fuzz::{TARGETS, Target, determinism, find, ledger, parent};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -29,6 +30,7 @@ struct Args {
     worker: Option<PathBuf>,
     out: Option<PathBuf>,
     json: Option<PathBuf>,
+    ledger: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -37,6 +39,13 @@ fn main() -> ExitCode {
         Some("digest") => {
             println!("digest {}", determinism::digest());
             return ExitCode::SUCCESS;
+        }
+        Some("table") => {
+            let Some(file) = std::env::args_os().nth(2) else {
+                eprintln!("tapster-fuzz: `table` needs the file of a ledger");
+                return ExitCode::from(2);
+            };
+            return table(Path::new(&file));
         }
         _ => {}
     }
@@ -61,6 +70,7 @@ fn read(mut given: impl Iterator<Item = String>) -> Result<Args, String> {
             "--worker" => args.worker = Some(value()?.into()),
             "--out" => args.out = Some(value()?.into()),
             "--json" => args.json = Some(value()?.into()),
+            "--ledger" => args.ledger = Some(value()?.into()),
             "all" | "--all" => args.targets.extend(TARGETS),
             name => args.targets.push(find(name).ok_or_else(|| format!("there is no target `{name}`; without arguments they are listed"))?),
         }
@@ -96,6 +106,9 @@ fn go(args: &Args) -> Result<ExitCode, String> {
         let tally = parent::campaign(target, &Settings { executions, ..settings.clone() }, &scratch).map_err(told)?;
         println!("{}", tally.row());
         tell(&tally);
+        if let Some(path) = &args.ledger {
+            ledger::add(path, &tally).map_err(told)?;
+        }
         all.push(tally);
     }
     let _ = std::fs::remove_dir_all(&scratch);
@@ -104,6 +117,22 @@ fn go(args: &Args) -> Result<ExitCode, String> {
         std::fs::write(path, format!("{json:#}\n")).map_err(told)?;
     }
     Ok(if all.iter().all(|tally| tally.findings.is_empty()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The rows of a ledger, in the order of the targets.
+fn table(file: &Path) -> ExitCode {
+    match ledger::read(file) {
+        Ok(all) => {
+            println!("{HEAD}");
+            let known = TARGETS.iter().filter_map(|target| all.iter().find(|tally| tally.target == target.name));
+            known.for_each(|tally| println!("{}", tally.row()));
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("tapster-fuzz: {}: {why}", file.display());
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// A thousand builds and more, in processes and threads: one digest.

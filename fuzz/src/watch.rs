@@ -9,11 +9,17 @@ use std::time::Duration;
 
 use crate::{clock, memory};
 
-/// What the processor's clock of this process said when the current input began; 0 between inputs.
-static BEGAN: AtomicU64 = AtomicU64::new(0);
+/// The number of the current input; 0 between inputs. The watchdog looks at its clock when it first sees a number, so that an
+/// input costs no look at a clock.
+static CURRENT: AtomicU64 = AtomicU64::new(0);
+/// The number of the last input.
+static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// The input that is tried, on file. Its length stands in front of it.
-pub struct BlackBox(File);
+pub struct BlackBox {
+    file: File,
+    whole: Vec<u8>,
+}
 
 impl BlackBox {
     /// Makes the file.
@@ -21,7 +27,7 @@ impl BlackBox {
     /// # Errors
     /// It cannot be made.
     pub fn create(path: &Path) -> io::Result<Self> {
-        File::create(path).map(Self)
+        Ok(Self { file: File::create(path)?, whole: Vec::new() })
     }
 
     /// Writes the next input down.
@@ -29,10 +35,11 @@ impl BlackBox {
     /// # Errors
     /// The disk is full.
     pub fn note(&mut self, input: &[u8]) -> io::Result<()> {
-        self.0.seek(SeekFrom::Start(8))?;
-        self.0.write_all(input)?;
-        self.0.seek(SeekFrom::Start(0))?;
-        self.0.write_all(&(input.len() as u64).to_le_bytes())
+        self.whole.clear();
+        self.whole.extend_from_slice(&(input.len() as u64).to_le_bytes());
+        self.whole.extend_from_slice(input);
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(&self.whole)
     }
 
     /// The last input.
@@ -52,14 +59,17 @@ impl BlackBox {
 /// Starts the watchdog of this process. Before it ends the process, it writes the reason to `reason`.
 pub fn start(most_time: u64, reason: PathBuf) {
     std::thread::spawn(move || {
+        let mut seen = (0, 0);
         loop {
             std::thread::sleep(Duration::from_millis(20));
-            let began = BEGAN.load(Relaxed);
-            let spent = clock::of_process().saturating_sub(began);
-            let why = match (began, memory::is_over()) {
+            let (current, now) = (CURRENT.load(Relaxed), clock::of_process());
+            if current != seen.0 {
+                seen = (current, now);
+            }
+            let why = match (current, memory::is_over()) {
                 (_, true) => "exhausted",
                 (0, false) => continue,
-                (_, false) if spent > most_time => "hang",
+                (_, false) if now.saturating_sub(seen.1) > most_time => "hang",
                 _ => continue,
             };
             // the exit code says enough if this fails
@@ -71,10 +81,10 @@ pub fn start(most_time: u64, reason: PathBuf) {
 
 /// Tells the watchdog that an input begins.
 pub fn begin() {
-    BEGAN.store(clock::of_process().max(1), Relaxed);
+    CURRENT.store(LAST.fetch_add(1, Relaxed) + 1, Relaxed);
 }
 
 /// Tells the watchdog that it has ended.
 pub fn end() {
-    BEGAN.store(0, Relaxed);
+    CURRENT.store(0, Relaxed);
 }

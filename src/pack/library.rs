@@ -113,21 +113,23 @@ pub fn shipped_names() -> Vec<String> {
 /// The names of the shipped packs that say how files of other programs are read, those with most formats first; packs
 /// that extend them can read the same files.
 #[must_use]
-pub fn shipped_readers() -> Vec<String> {
+pub fn shipped_readers() -> &'static [String] {
+    // the help of every verb names them, and is made each time the program starts
+    static READERS: OnceLock<Vec<String>> = OnceLock::new();
     // a format that makes another one is a conversion, and reads nothing into a scene
-    let formats = |name: &String| {
-        let files = shipped(name).map(|pack| pack.files).unwrap_or_default();
-        let count = |file: &RuleFile| {
-            let text = String::from_utf8_lossy(&file.bytes);
-            let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+    let formats = |name: &str| -> usize {
+        let count = |bytes: &[u8]| {
+            let lines = |start: &str| bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(start.as_bytes())).count();
             lines("[[format]]").saturating_sub(lines("makes ="))
         };
-        files.iter().map(count).sum::<usize>()
+        files_of_shipped(name).filter(|(path, _)| path.ends_with(".toml")).map(|(_, bytes)| count(bytes)).sum()
     };
-    let mut readers: Vec<(usize, String)> = shipped_names().into_iter().map(|name| (formats(&name), name)).collect();
-    readers.retain(|(count, _)| *count > 0);
-    readers.sort_by(|(a, _), (b, _)| b.cmp(a));
-    readers.into_iter().map(|(_, name)| name).collect()
+    READERS.get_or_init(|| {
+        let mut readers: Vec<(usize, String)> = shipped_names().into_iter().map(|name| (formats(&name), name)).collect();
+        readers.retain(|(count, _)| *count > 0);
+        readers.sort_by(|(a, _), (b, _)| b.cmp(a));
+        readers.into_iter().map(|(_, name)| name).collect()
+    })
 }
 
 /// Whether a shipped pack says this of where the key of a dialect goes. A pack of the library may have the name of a

@@ -80,6 +80,20 @@ const PAIRS: &[(&str, &str)] = &[
     ("{{reverse::", "}}"),
 ];
 
+/// Leaves some lines of a long input: as many as have a few hundred bytes, or one line.
+pub(super) fn shorten(input: &mut Vec<u8>, dice: &mut Dice) {
+    let most = *dice.pick(&[32, 128, 512]);
+    if input.len() <= most {
+        return;
+    }
+    let line = |from: usize| input[from..].iter().position(|byte| *byte == b'\n').map(|n| from + n + 1);
+    let at = dice.below(input.len());
+    let from = line(at).filter(|from| *from < input.len()).unwrap_or(at);
+    let end = line((from + most).min(input.len())).unwrap_or(input.len()).min(from + 4 * most);
+    input.truncate(end);
+    input.drain(..from);
+}
+
 /// Makes one change.
 pub(super) fn change(input: &mut Vec<u8>, stock: &Stock<'_>, dice: &mut Dice) {
     let at = dice.below(input.len() + 1);

@@ -16,7 +16,8 @@ pub struct Stock<'a> {
     pub longest: usize,
 }
 
-/// Changes an input in one to eight places.
+/// Changes an input in one to eight places. Most inputs are made short before that: more of them are tried in the same time,
+/// and a change is more likely to meet what matters.
 pub fn mutate(input: &mut Vec<u8>, shape: Shape, stock: &Stock<'_>, dice: &mut Dice) {
     let times = 1 + dice.below(8).min(dice.below(8));
     let done = match shape {
@@ -25,6 +26,9 @@ pub fn mutate(input: &mut Vec<u8>, shape: Shape, stock: &Stock<'_>, dice: &mut D
         _ => false,
     };
     if !done {
+        if !dice.once_in(4) {
+            bytes::shorten(input, dice);
+        }
         (0..times).for_each(|_| bytes::change(input, stock, dice));
     }
     input.truncate(stock.longest);

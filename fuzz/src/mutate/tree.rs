@@ -9,6 +9,7 @@ use crate::dice::Dice;
 pub(super) fn json(input: &mut Vec<u8>, stock: &Stock<'_>, times: usize, dice: &mut Dice) -> bool {
     let Ok(mut tree) = serde_json::from_slice::<Json>(input) else { return false };
     let other = serde_json::from_slice::<Json>(stock.other).unwrap_or_default();
+    thin(&mut tree, dice);
     (0..times).for_each(|_| change(&mut tree, &other, stock, dice));
     take(input, serde_json::to_vec(&tree).ok(), stock)
 }
@@ -18,6 +19,7 @@ pub(super) fn toml(input: &mut Vec<u8>, stock: &Stock<'_>, times: usize, dice: &
     let read = |bytes: &[u8]| std::str::from_utf8(bytes).ok().and_then(|text| toml::from_str::<Json>(text).ok());
     let Some(mut tree) = read(input) else { return false };
     let other = read(stock.other).unwrap_or_default();
+    thin(&mut tree, dice);
     (0..times).for_each(|_| change(&mut tree, &other, stock, dice));
     without_null(&mut tree);
     take(input, toml::to_string(&tree).ok().map(String::into_bytes), stock)
@@ -30,6 +32,27 @@ fn take(input: &mut Vec<u8>, made: Option<Vec<u8>>, stock: &Stock<'_>) -> bool {
             true
         }
         None => false,
+    }
+}
+
+/// Leaves a few elements of each list, mostly.
+fn thin(tree: &mut Json, dice: &mut Dice) {
+    if !dice.once_in(4) {
+        fewer(tree, dice);
+    }
+}
+
+fn fewer(tree: &mut Json, dice: &mut Dice) {
+    match tree {
+        Json::Array(list) => {
+            let (all, left) = (list.len(), 1 + dice.below(4));
+            if all > left {
+                list.retain(|_| dice.below(all) < left);
+            }
+            list.iter_mut().for_each(|value| fewer(value, dice));
+        }
+        Json::Object(map) => map.values_mut().for_each(|value| fewer(value, dice)),
+        _ => {}
     }
 }
 
