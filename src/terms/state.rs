@@ -35,7 +35,7 @@ pub(super) use super::trees::walk;
 use super::trees::{decides, is_place};
 
 /// The bytes that an item takes as a value, without its texts, which are shared.
-pub(super) const BYTES_PER_ITEM: usize = 512;
+pub(crate) const BYTES_PER_ITEM: usize = 512;
 
 /// Whether a warning is accepted.
 pub type Accepts = Rc<dyn Fn(&Diagnostic) -> bool>;

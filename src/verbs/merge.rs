@@ -12,6 +12,10 @@ use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::text::work;
+
+/// What it takes to ask whether an item accepts another one, besides the condition, in steps of the work of a build.
+const STEPS_PER_TAKER: u64 = 8;
 
 /// `merge` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -104,10 +108,10 @@ impl Merge {
                 env.st.note(item, "merged");
                 continue;
             }
-            self.close(&mut out, &mut run, join);
+            self.close(&mut out, &mut run, join, env)?;
             out.push((item.clone(), chosen));
         }
-        self.close(&mut out, &mut run, join);
+        self.close(&mut out, &mut run, join, env)?;
         Ok(out.into_iter().map(|(item, _)| item).collect())
     }
 
@@ -123,11 +127,10 @@ impl Merge {
                 continue;
             };
             let run = [head.get(self.field).cloned().unwrap_or_default(), item.get(self.field).cloned().unwrap_or_default()];
-            head.set(self.field, joined(&run, join));
+            head.set(self.field, joined(&run, join, env)?);
             for (field, how) in &self.fold {
                 fold(head, item, *field, *how);
             }
-            env.st.small_enough(head.text().len())?;
             env.st.note(item, "merged");
         }
         Ok(out.into_iter().map(|(_, item)| item).collect())
@@ -136,6 +139,7 @@ impl Merge {
     fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
         let from = env.inner(Current::Item(item, n));
         for (at, (place, head)) in out.iter().enumerate().rev() {
+            work::spend(STEPS_PER_TAKER)?;
             let there = from.inner(Current::Item(head, *place));
             if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
                 return Ok(Some(at));
@@ -144,15 +148,16 @@ impl Merge {
         Ok(None)
     }
 
-    fn close(&self, out: &mut [(Item, bool)], run: &mut Vec<Value>, join: &str) {
+    fn close(&self, out: &mut [(Item, bool)], run: &mut Vec<Value>, join: &str, env: &Env<'_>) -> Result<(), Fault> {
         if run.is_empty() {
-            return;
+            return Ok(());
         }
-        let joined = joined(run, join);
+        let joined = joined(run, join, env)?;
         run.clear();
         if let Some((head, _)) = out.last_mut() {
             head.set(self.field, joined);
         }
+        Ok(())
     }
 
     fn fits(&self, head: &Item, item: &Item, n: usize, env: &Env<'_>) -> Result<bool, Fault> {
@@ -206,17 +211,22 @@ impl Verb for Merge {
     }
 }
 
-/// Combines values: lists are concatenated, texts are joined with `join`.
-fn joined(run: &[Value], join: &str) -> Value {
+/// Combines values: lists are concatenated, texts are joined with `join`. What is made is paid before it is made.
+fn joined(run: &[Value], join: &str, env: &Env<'_>) -> Result<Value, Fault> {
     if run.iter().any(|v| matches!(v, Value::List(_))) {
+        let elements = run.iter().map(|v| v.as_list().map_or(1, <[Value]>::len)).sum::<usize>();
+        work::make(elements.saturating_mul(size_of::<Value>()))?;
         let parts = run.iter().flat_map(|v| match v {
             Value::List(l) => l.to_vec(),
             Value::Null => Vec::new(),
             other => vec![other.clone()],
         });
-        return Value::list(parts.collect());
+        return Ok(Value::list(parts.collect()));
     }
-    Value::text(run.iter().map(Value::shown).collect::<Vec<_>>().join(join))
+    let texts: Vec<Arc<str>> = run.iter().map(Value::shown).collect();
+    let joins = join.len().saturating_mul(texts.len().saturating_sub(1));
+    env.st.small_enough(texts.iter().fold(joins, |sum, text| sum.saturating_add(text.len())))?;
+    Ok(Value::text(texts.join(join)))
 }
 
 fn fold(head: &mut Item, item: &Item, field: FieldId, how: Fold) {

@@ -8,10 +8,14 @@ use crate::syntax::CompileContext;
 use crate::syntax::context::Scope;
 use crate::terms::select::in_list_order;
 use crate::terms::{Memo, State};
+use crate::text::work;
 
 use super::misuse::refuse;
 use super::parts::Parts;
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+
+/// Moving an item within its list, in steps of the work of a build.
+const STEPS_PER_MOVE: u64 = 4;
 
 /// `place` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -81,6 +85,8 @@ impl Verb for Place {
         }
         if self.now {
             for item in moved {
+                // each of them moves the whole list
+                work::spend((st.list(to).items.len() as u64).saturating_mul(STEPS_PER_MOVE))?;
                 super::add::insert(st, to, &self.at, vec![item], memo)?;
             }
         } else {

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
@@ -14,9 +16,11 @@ use crate::syntax::context::Scope;
 use crate::terms::names::is_form;
 use crate::terms::place::Gap;
 use crate::terms::select::{in_list_order, pass_env};
+use crate::terms::state::BYTES_PER_ITEM;
 use crate::terms::{Expr, Fault, Memo, State};
 use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
+use crate::text::work;
 use crate::text::written::Shown as _;
 
 /// `split` as the table of verbs knows it.
@@ -44,8 +48,8 @@ pub struct Split {
 /// One head as written: its word and its fields.
 type HeadRule = (Expr, Vec<(FieldId, Expr)>);
 
-/// One head, filled in: its word and its fields.
-type Head = (Arc<str>, Vec<(FieldId, Value)>);
+/// The fields of each head, by its word: of two heads with one word, the first.
+type Heads = FxHashMap<Arc<str>, Arc<[(FieldId, Value)]>>;
 
 impl Split {
     /// Reads the terms.
@@ -77,21 +81,30 @@ impl Split {
         Some(Self { cut, heads, lead, number, to, field, names, source })
     }
 
-    fn heads(&self, st: &State, memo: &Memo) -> Result<Option<Vec<Head>>, Fault> {
+    fn heads(&self, st: &State, memo: &Memo) -> Result<Option<Heads>, Fault> {
         let Some(heads) = &self.heads else { return Ok(None) };
         let env = pass_env(st, memo);
-        let mut out = Vec::new();
+        let mut out = Heads::default();
         for (word, set) in heads {
-            let fields: Vec<_> = set.iter().map(|(id, e)| Ok((*id, env.eval(e)?))).collect::<Result<_, Fault>>()?;
+            let fields: Arc<[_]> = set.iter().map(|(id, e)| Ok((*id, env.eval(e)?))).collect::<Result<_, Fault>>()?;
             // a list of words: each of them is a head
-            let words = env.eval(word)?;
-            out.extend(words.elements().iter().map(|word| (word.shown(), fields.clone())));
+            for word in env.eval(word)?.elements() {
+                let word = word.shown();
+                work::read(word.len())?;
+                // a text that is matched by units has its characters beyond U+FFFF in halves
+                let apart: Arc<str> = halves::apart(&word).into();
+                for word in [word, apart] {
+                    if !word.is_empty() {
+                        out.entry(word).or_insert_with(|| fields.clone());
+                    }
+                }
+            }
         }
         Ok(Some(out))
     }
 
     /// The pieces of one item. With `lead` the last is what is left of the item.
-    fn cut(&self, item: &Item, heads: Option<&[Head]>) -> Result<Vec<Item>, Fault> {
+    fn cut(&self, item: &Item, heads: Option<&Heads>) -> Result<Vec<Item>, Fault> {
         let text = item.get(self.field).map(Value::shown).unwrap_or_default();
         match self.cut.by_units(&text) {
             None => self.cut_by(&self.cut, item, &text, heads),
@@ -109,7 +122,7 @@ impl Split {
         }
     }
 
-    fn cut_by(&self, cut: &Pattern, item: &Item, text: &str, heads: Option<&[Head]>) -> Result<Vec<Item>, Fault> {
+    fn cut_by(&self, cut: &Pattern, item: &Item, text: &str, heads: Option<&Heads>) -> Result<Vec<Item>, Fault> {
         let found = cut.captures_all(text, 100_000).map_err(|b| Fault::bound(b.to_string()))?;
         let mut made: Vec<Item> = Vec::new();
         let mut at = 0;
@@ -127,11 +140,11 @@ impl Split {
                 piece.set(self.field, Value::text(before));
                 made.push(piece);
             } else if !self.lead && !before.is_empty() {
-                made.push(self.piece(item, before));
+                made.push(self.piece(item, before)?);
             }
-            let mut next = self.piece(item, "");
+            let mut next = self.piece(item, "")?;
             self.capture(&mut next, captures, text);
-            for (id, value) in head.flatten().map(|h| h.1.as_slice()).unwrap_or(&[]) {
+            for (id, value) in head.flatten().map(AsRef::as_ref).unwrap_or(&[]) {
                 next.set(*id, value.clone());
             }
             at = captures.whole.end;
@@ -150,7 +163,7 @@ impl Split {
             piece.set(self.field, Value::text(rest));
             made.push(piece);
         } else if !rest.is_empty() || found.is_empty() {
-            made.push(self.piece(item, rest));
+            made.push(self.piece(item, rest)?);
         }
         if let (Some(number), false) = (self.number, self.lead) {
             for (n, piece) in made.iter_mut().enumerate() {
@@ -160,13 +173,14 @@ impl Split {
         Ok(made)
     }
 
-    fn piece(&self, item: &Item, text: &str) -> Item {
+    fn piece(&self, item: &Item, text: &str) -> Result<Item, Fault> {
+        work::make(BYTES_PER_ITEM.saturating_add(text.len()))?;
         let mut piece = item.clone();
         if self.to.is_some() {
             piece.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
         }
         piece.set(self.field, Value::text(text));
-        piece
+        Ok(piece)
     }
 
     fn capture(&self, piece: &mut Item, captures: &Captures, text: &str) {
@@ -191,7 +205,7 @@ impl Verb for Split {
             let items = st.list(list);
             for n in &chosen {
                 if let Some(item) = items.items.get(*n) {
-                    pieces.push((*n, self.cut(item, heads.as_deref())?));
+                    pieces.push((*n, self.cut(item, heads.as_ref())?));
                 }
             }
         }
@@ -257,7 +271,6 @@ fn every(pattern: &Arc<Pattern>) -> Arc<Pattern> {
     }
 }
 
-fn find_head<'h>(captures: &Captures, text: &str, heads: &'h [Head]) -> Option<&'h Head> {
-    let word = captures.groups.first().copied().flatten()?.of(text);
-    heads.iter().find(|(head, _)| !head.is_empty() && (head.as_ref() == word || halves::apart(head) == word))
+fn find_head<'h>(captures: &Captures, text: &str, heads: &'h Heads) -> Option<&'h Arc<[(FieldId, Value)]>> {
+    heads.get(captures.groups.first().copied().flatten()?.of(text))
 }

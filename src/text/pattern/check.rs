@@ -58,7 +58,7 @@ fn look_over(node: &Node, in_loop: bool, facts: &mut Facts) {
     }
 }
 
-fn children(node: &Node) -> &[Node] {
+pub(super) fn children(node: &Node) -> &[Node] {
     match node {
         Node::Concat(items) | Node::Alt(items) => items,
         Node::Capture(_, node) | Node::Repeat { node, .. } | Node::Look { node, .. } => std::slice::from_ref(node),
@@ -66,7 +66,7 @@ fn children(node: &Node) -> &[Node] {
     }
 }
 
-fn has(node: &Node, test: &dyn Fn(&Node) -> bool) -> bool {
+pub(super) fn has(node: &Node, test: &dyn Fn(&Node) -> bool) -> bool {
     test(node) || children(node).iter().any(|n| has(n, test))
 }
 
@@ -222,7 +222,7 @@ fn degree(node: &Node) -> Degree {
 }
 
 /// All characters that may occur in a match of the node.
-fn anywhere(node: &Node) -> Vec<(u32, u32)> {
+pub(super) fn anywhere(node: &Node) -> Vec<(u32, u32)> {
     match node {
         Node::Set(set) => set.characters().unwrap_or_else(|| vec![(0, LAST)]),
         Node::Backref(_) => vec![(0, LAST)],
@@ -231,7 +231,7 @@ fn anywhere(node: &Node) -> Vec<(u32, u32)> {
 }
 
 /// The characters that a match of the node may begin with.
-fn first(node: &Node) -> Vec<(u32, u32)> {
+pub(super) fn first(node: &Node) -> Vec<(u32, u32)> {
     match node {
         Node::Set(_) | Node::Backref(_) => anywhere(node),
         Node::Concat(items) => first_of(items),
@@ -240,7 +240,7 @@ fn first(node: &Node) -> Vec<(u32, u32)> {
     }
 }
 
-fn first_of(items: &[Node]) -> Vec<(u32, u32)> {
+pub(super) fn first_of(items: &[Node]) -> Vec<(u32, u32)> {
     let mut out = Vec::new();
     for item in items {
         out.extend(first(item));

@@ -9,6 +9,7 @@
 
 mod check;
 mod engine;
+mod far;
 mod pattern_parser;
 mod print;
 mod size;
@@ -278,6 +279,7 @@ impl Pattern {
     pub fn find_all(&self, text: &str, limit: usize) -> Result<Vec<Match>, Bound> {
         let mut found = Vec::new();
         self.each(text, limit, 0, |hit| {
+            work::make(size_of::<Match>()).map_err(|_| Bound::Steps)?;
             found.push(hit.whole);
             Ok(())
         })?;
@@ -291,6 +293,7 @@ impl Pattern {
     pub fn captures_all(&self, text: &str, limit: usize) -> Result<Vec<Captures>, Bound> {
         let mut found = Vec::new();
         self.each(text, limit, self.0.names.len(), |hit| {
+            work::make(size_of::<Captures>() + hit.groups.len() * size_of::<Option<Match>>()).map_err(|_| Bound::Steps)?;
             found.push(hit);
             Ok(())
         })?;

@@ -18,6 +18,8 @@ const MOST_STEPS: u64 = 20_000_000;
 const STEPS_OF_WORK: u64 = 4;
 /// The same where a match is only read again to find its start and groups.
 const STEPS_OF_MATCH: u64 = 64;
+/// Making the automaton's memory empty, in steps of the work of a build.
+const STEPS_OF_RESET: u64 = 100;
 /// Memory of the automaton's states, in bytes, and how often it may be emptied.
 const MEMORY: usize = 2 << 20;
 const CLEARED: usize = 3;
@@ -67,6 +69,7 @@ impl Wary {
             self.pay(text.len().saturating_sub(at), STEPS_OF_WORK)?;
             return Ok(true);
         };
+        work::spend(STEPS_OF_RESET).map_err(|_| Bound::Steps)?;
         let mut cache = pool.get();
         // from the beginning, so that a search takes the same work whatever was searched before
         cache.reset(dfa);

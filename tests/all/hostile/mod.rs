@@ -14,6 +14,7 @@ mod patterns;
 mod presets;
 mod scripts;
 mod sharing;
+mod verbs;
 mod wire;
 mod work;
 

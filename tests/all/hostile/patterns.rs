@@ -111,3 +111,73 @@ fn large_patterns_of_many_entries_are_bounded_together() {
     let refused = plan.warnings.iter().filter(|w| w.message.contains("the patterns of this build")).count();
     assert!(refused > 1_500, "{refused} of {}", plan.warnings.len());
 }
+
+/// What an engine has read beyond a match is read again for the next one: `[ab]*x|a` reads the whole text for each letter.
+#[test]
+fn a_text_that_each_match_reads_to_its_end_is_given_up() {
+    let text = "a".repeat(100_000);
+    let branches = |n: usize| (0..n).map(|n| format!("(?=[ab]*x){n}|")).collect::<String>();
+    let many = format!("{}a", branches(100));
+    for (source, flags, length) in [
+        ("[ab]*x|a", "g", 100_000),
+        ("[AB]*X|a", "gi", 100_000),
+        ("[AB]*X|a", "giu", 100_000),
+        ("(?:[ab]*x)?", "g", 100_000),
+        ("(?:(?:a|b)+?x|c|a)", "g", 100_000),
+        ("(?:[ab]*x[ab]{30}|a)", "g", 100_000),
+        ("[ab]*$|a", "gm", 100_000),
+        ("(?:a{900}x)?", "g", 100_000),
+        // engines that begin anew at each place
+        ("(?:[ab]*x|a)(?=a)", "g", 100_000),
+        (r"(?:[ab]*x|a)\B", "g", 100_000),
+        (r"(?:[ab]*x|(a))\1", "g", 100_000),
+        ("(?=[ab]*x)1|a", "g", 19_900),
+        (&many, "g", 19_900),
+        ("(?<=a)[ab]*x|a(?=a)", "g", 100_000),
+        ("a[ab]*x(?!y)|a(?=a)", "g", 100_000),
+    ] {
+        let pattern = Pattern::new(source, flags).unwrap_or_else(|e| panic!("{source}: {e}"));
+        let door = Door::join();
+        let found = pattern.find_all(&text[..length], usize::MAX);
+        let (steps, _) = door.spent();
+        // either the pattern is passed over, or what it takes is paid
+        let paid = steps > (length * length) as u64 / 40;
+        assert!(matches!(found, Err(Bound::Steps)) || paid, "{source}: {steps} steps for {:?} matches", found.map(|found| found.len()));
+    }
+}
+
+/// Patterns of presets over a chat's text are none of these.
+#[test]
+fn ordinary_patterns_take_little() {
+    let line = "She said \"I will go, *perhaps*\" and <think>went on</think> about the lamp's oil, (slowly) \u{201c}as ever\u{201d}.\n";
+    let text = line.repeat(200);
+    for source in [
+        r#""[^"]*""#,
+        r"\*.*?\*",
+        r#"(?<=")[^"]*(?=")"#,
+        r"<think>([\s\S]*?)</think>",
+        r"(?<=<think>)[\s\S]*?(?=</think>)",
+        r#"(?<!\w)"[^"]*"(?!\w)"#,
+        r"^(?![\s\S]*nowhere)",
+        r"(\w+)(\s+\w+)*",
+        r"(?:\s*\n)+",
+        r"\b(?:lamp|oil)(?:'s)?\b",
+        r"[^\S\n]+(?=\n|$)",
+        r"(?<=[.!?])\s+(?=[A-Z])",
+        r"\((?:[^()]|\([^()]*\))*\)",
+    ] {
+        let pattern = Pattern::new(source, "g").unwrap_or_else(|e| panic!("{source}: {e}"));
+        let door = Door::join();
+        let found = pattern.captures_all(&text, usize::MAX).unwrap_or_else(|e| panic!("{source}: {e}"));
+        let (steps, _) = door.spent();
+        assert!(steps < 3_000_000 && !found.is_empty(), "{source}: {steps} steps for {} matches", found.len());
+    }
+}
+
+#[test]
+fn the_groups_of_each_match_are_paid() {
+    let pattern = Pattern::new(&format!("{}a", "()".repeat(1_000)), "g").unwrap();
+    let text = "a".repeat(300_000);
+    let _door = Door::join();
+    assert_eq!(pattern.captures_all(&text, usize::MAX), Err(Bound::Steps));
+}
