@@ -4,11 +4,13 @@
 //! Rhai copies a value wherever it is read, and checks sizes at some of the places only, so one cheap step may copy
 //! megabytes. Therefore the text of a script is changed before it is compiled: a chain such as `a`, `a.b[i]` or
 //! `f(x).y` is wrapped in what weighs its value (`payments.rs`). What is assigned to is left alone, and so is the first
-//! argument of a native function, which may change it in place. No line moves; the columns of errors are moved back.
+//! argument of a native function, which may change it in place. No line moves; the columns of errors are moved back
+//! (`moved.rs`).
 
 use std::ops::Range;
 
 use super::literals::{comment, number, quoted, raw};
+use super::moved::Moved;
 
 /// What pays for the copy of a variable.
 pub(super) const COPY: &str = "__copied";
@@ -28,8 +30,7 @@ const DEEPEST: usize = 256;
 pub(super) struct Written {
     /// The text to compile.
     pub(super) text: String,
-    /// By line, from 1: the columns at which something was inserted, in the changed text, and how many characters.
-    moved: Vec<Vec<(usize, usize)>>,
+    moved: Moved,
 }
 
 /// Why a script cannot be changed: the interpreter is given it as it is, and refuses it too.
@@ -76,44 +77,30 @@ const COPYING: &[&str] = &["is_def_var", "is_def_fn", "Fn", "call"];
 const PRINTING: &[&str] = &["print", "debug"];
 
 impl Written {
-    pub(super) fn new(source: &str) -> Result<Self, Unreadable> {
-        let mut lexer = Lexer { source, tokens: Vec::new(), open: Vec::new() };
-        lexer.code(0, source.len(), 0)?;
-        if !lexer.open.is_empty() {
-            return Err(Unreadable::Syntax);
-        }
+    /// Changes a script.
+    ///
+    /// # Errors
+    /// Why it cannot be changed, and the script as it is.
+    pub(super) fn new(source: &str) -> Result<Self, (Unreadable, Self)> {
+        let mut lexer = Lexer { source, tokens: Vec::new(), open: Vec::new(), breaks: Vec::new() };
+        let read = lexer.code(0, source.len(), 0).and_then(|_| if lexer.open.is_empty() { Ok(()) } else { Err(Unreadable::Syntax) });
         let reader = Reader { source, tokens: &lexer.tokens, functions: Vec::new() };
-        let insertions = reader.insertions()?;
-        Ok(Self::with(source, insertions))
+        match read.and_then(|()| reader.insertions()) {
+            Ok(insertions) => Ok(Self::with(source, insertions, &lexer.breaks)),
+            Err(why) => Err((why, Self::with(source, Vec::new(), &lexer.breaks))),
+        }
     }
 
-    fn with(source: &str, mut insertions: Vec<(usize, usize, &str)>) -> Self {
+    fn with(source: &str, mut insertions: Vec<(usize, usize, &str)>, breaks: &[usize]) -> Self {
         // at one place, what closes comes before what opens, and inner calls close first
         insertions.sort_by_key(|(at, order, _)| (*at, *order));
-        let mut out = Self { text: String::with_capacity(source.len() * 2), moved: vec![Vec::new(); source.lines().count() + 2] };
-        let (mut done, mut line, mut column) = (0, 1, 1);
-        for (at, _, what) in insertions {
-            let piece = source.get(done..at).unwrap_or_default();
-            for c in piece.chars() {
-                (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
-            }
-            out.text.push_str(piece);
-            out.text.push_str(what);
-            if let Some(moved) = out.moved.get_mut(line) {
-                moved.push((column, what.len()));
-            }
-            column += what.len();
-            done = at;
-        }
-        out.text.push_str(source.get(done..).unwrap_or_default());
-        out
+        let (text, moved) = Moved::new(source, insertions.into_iter().map(|(at, _, what)| (at, what)), breaks);
+        Self { text, moved }
     }
 
-    /// The column of the script as it was written.
-    pub(super) fn column(&self, line: usize, column: usize) -> usize {
-        let moved = self.moved.get(line).map_or(&[][..], Vec::as_slice);
-        let before = moved.iter().take_while(|(at, _)| *at < column);
-        before.fold(column, |left, (at, length)| left - (*length).min(column - at))
+    /// The line and column of the script as it was written.
+    pub(super) fn place(&self, line: usize, column: usize) -> (usize, usize) {
+        self.moved.place(line, column)
     }
 }
 
@@ -122,6 +109,8 @@ struct Lexer<'a> {
     tokens: Vec<Token>,
     /// The numbers of the brackets that are open.
     open: Vec<usize>,
+    /// Where a carriage return ends a line for the interpreter.
+    breaks: Vec<usize>,
 }
 
 const MARKS: &[&str] = &[
@@ -132,6 +121,13 @@ const MARKS: &[&str] = &[
 impl Lexer<'_> {
     fn rest(&self, at: usize, end: usize) -> &str {
         self.source.get(at..end).unwrap_or_default()
+    }
+
+    /// Notes a place at which the interpreter takes a carriage return for the end of a line.
+    fn ends_line(&mut self, at: usize) {
+        if self.source.get(at..).is_some_and(|rest| rest.starts_with('\r') && !rest.starts_with("\r\n")) {
+            self.breaks.push(at);
+        }
     }
 
     fn push(&mut self, kind: Kind, at: Range<usize>) {
@@ -175,6 +171,7 @@ impl Lexer<'_> {
             } else if rest.starts_with("//") {
                 // a carriage return ends it, too
                 at += rest.find(['\r', '\n']).unwrap_or(rest.len());
+                self.ends_line(at);
             } else if rest.starts_with("/*") {
                 at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax)?;
             } else if c.is_alphabetic() || c == '_' {
@@ -220,6 +217,7 @@ impl Lexer<'_> {
     /// Reads a text that holds expressions: the whole is one literal, with the tokens of the expressions before it.
     fn interpolated(&mut self, start: usize, end: usize, depth: usize) -> Result<usize, Unreadable> {
         let mut at = start + 1;
+        self.ends_line(at);
         // the expressions are in brackets of their own, so that nothing of them joins what stands around the text
         self.open(start..start)?;
         loop {
@@ -466,7 +464,7 @@ mod tests {
         let line = written.text.lines().nth(1).unwrap_or_default();
         let column = line.find("oops").map_or(0, |at| at + 1);
         assert!(column > 13, "{line}");
-        assert_eq!(written.column(2, column), 13);
-        assert_eq!(written.column(2, 5), 5);
+        assert_eq!(written.place(2, column), (2, 13));
+        assert_eq!(written.place(2, 5), (2, 5));
     }
 }
