@@ -1,4 +1,4 @@
-//! One digest of what the command line prints for the examples: the same in every process, folder, language, time zone and
+//! One digest of what the command line prints for the examples, and of what builds of strange scenes give: the same in every process, folder, language, time zone and
 //! thread.
 
 use std::ffi::OsString;
@@ -8,15 +8,15 @@ use std::process::Command;
 use tapster::{Value, fingerprint};
 
 use crate::dice::Dice;
-use crate::seeds;
+use crate::{seeds, strangers};
 
 /// Scenes with all that they need in their folders.
 const EXAMPLES: &[&str] = &["hello", "hybrid", "cache-friendly", "storyforge", "new-provider", "template-in-pack"];
 
 /// How many builds stand behind one digest.
-pub const BUILDS: usize = EXAMPLES.len();
+pub const BUILDS: usize = EXAMPLES.len() + strangers::BUILDS;
 
-/// The digest of what is printed for all examples: payloads, warnings, exit codes.
+/// The digest of what is printed for all examples (payloads, warnings, exit codes), and of the strange scenes.
 #[must_use]
 pub fn digest() -> String {
     let mut all = Vec::new();
@@ -29,6 +29,7 @@ pub fn digest() -> String {
         let exit = tapster::cli::run(args, &mut io).code();
         all.push(format!("{example} {exit}\n{}\n{}", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err)));
     }
+    all.extend(strangers::said());
     fingerprint(&Value::text(all.join("\n")))
 }
 

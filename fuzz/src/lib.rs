@@ -24,6 +24,8 @@ pub mod report;
 pub mod seeds;
 #[cfg(feature = "whole")]
 pub mod shrink;
+#[cfg(feature = "whole")]
+pub mod strangers;
 pub mod targets;
 pub mod trial;
 #[cfg(feature = "whole")]

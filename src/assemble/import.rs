@@ -11,6 +11,10 @@ use crate::engine::{BuildError, door, state};
 /// because most of what is made is kept, beside the document itself.
 const MOST_MADE: u64 = 256 << 20;
 
+/// What to do about a document that takes more work.
+const REMEDY: &str = "nothing can raise this bound for a file of another program: split the file into smaller ones, or take out of it what \
+                      is largest";
+
 /// Converts a JSON document of another program, such as one that [`import::read`](crate::import::read) found, to scene
 /// data; a document may be given as a [`Value`] or as `&serde_json::Value`. `format` is the name of a format of the pack; `None` recognises it by the content.
 ///
@@ -21,7 +25,7 @@ pub fn import_document(rules: &Ruleset, format: Option<&str>, document: impl Int
 }
 
 fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
-    let _door = door(rules, &work(document));
+    let _door = door(rules, &work(document)).with_remedy(REMEDY);
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
     let reads = |f: &&Format| f.makes.is_none();
@@ -46,7 +50,7 @@ pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: impl Into<V
 }
 
 fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
-    let _door = door(rules, &work(document));
+    let _door = door(rules, &work(document)).with_remedy(REMEDY);
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
     let wanted = |f: &&Format| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));

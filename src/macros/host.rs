@@ -375,7 +375,7 @@ impl Macros<'_> {
 
 impl MacroHost for Macros<'_> {
     fn call(&self, called: &Called<'_>) -> MacroResult {
-        if self.st.nesting.is_spent() {
+        if self.is_spent() {
             return MacroResult::Unknown;
         }
         let result = self.changed(self.answer(called));

@@ -27,7 +27,7 @@ mod stores;
 
 use std::sync::Arc;
 
-use crate::diag::Code;
+use crate::diag::{Code, short};
 use crate::terms::nesting::Begun;
 use crate::text::Limits;
 use crate::text::macros::expand;
@@ -72,10 +72,28 @@ impl Macros<'_> {
     /// outermost text.
     fn stays(&self, first: bool) -> Arc<str> {
         if first {
-            let why =
-                "texts are expanded inside texts too deeply or too often, or give too much; macros of the inner texts stay as written";
-            self.st.warn(Code::MacroFailed, why);
+            self.tell_bound();
         }
         self.given.clone()
+    }
+
+    /// Whether the macros of this text stay as they are written, because a bound of texts inside texts has been reached;
+    /// that is told, too.
+    fn is_spent(&self) -> bool {
+        let spent = self.st.nesting.is_spent();
+        if spent && self.st.nesting.refuse() {
+            self.tell_bound();
+        }
+        spent
+    }
+
+    fn tell_bound(&self) {
+        let why = format!(
+            "texts are expanded inside texts too deeply or too often, or give too much; macros of the inner texts stay as written, from \
+             `{}` on",
+            short::word(&self.given)
+        );
+        let help = "let texts and macros refer to fewer others, or to shorter ones (docs/reference/limits.md)";
+        self.st.warn_with(Code::MacroFailed, why, Some(help.to_owned()), None);
     }
 }

@@ -197,7 +197,7 @@ impl StackHost for Macros<'_> {
     }
 
     fn begin(&self, tag: &str) -> Option<Opened<Open>> {
-        let block = self.table.blocks.find(tag).filter(|_| !self.st.nesting.is_spent())?;
+        let block = self.table.blocks.find(tag).filter(|_| !self.is_spent())?;
         let row = self.table.blocks.get(block)?;
         match self.begun(block, &row.name, tag) {
             Ok(open) => open.map(|open| {
@@ -228,7 +228,7 @@ impl StackHost for Macros<'_> {
     fn inline(&self, tag: &str) -> Option<Closed> {
         let (line, body) = tag.split_once('\n')?;
         let name = line.split(' ').next().unwrap_or_default();
-        let block = self.table.blocks.inline(name).filter(|_| !self.st.nesting.is_spent())?;
+        let block = self.table.blocks.inline(name).filter(|_| !self.is_spent())?;
         match self.begun(block, name, line) {
             Ok(open) => Some(self.closed(&open?, body)),
             Err(why) => Some(Closed::Failed(why)),

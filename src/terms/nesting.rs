@@ -76,7 +76,7 @@ impl Nesting {
         let (all, inner) = self.texts.get();
         let many = all >= MOST_TEXTS || inner >= MOST_INNER_TEXTS;
         if !paid || many || (open > 0 && !self.spend(bytes)) || !self.deeper() {
-            return Begun::Refused(!self.refused.replace(true));
+            return Begun::Refused(self.refuse());
         }
         self.texts.set((all + u32::from(open > 0), inner + u32::from(open > 1)));
         self.open.set(open + 1);
@@ -103,6 +103,11 @@ impl Nesting {
         self.open.get() > 1 && (text > MOST_BYTES || build > MOST_BYTES_OF_BUILD || all >= MOST_TEXTS || inner >= MOST_INNER_TEXTS)
     }
 
+    /// Notes that a text inside the outermost one, or its macros, stay as they are; whether it is the first such text.
+    pub(crate) fn refuse(&self) -> bool {
+        !self.refused.replace(true)
+    }
+
     /// Whether a text inside the outermost one has been refused, which has been told.
     pub(crate) fn has_refused(&self) -> bool {
         self.refused.get()
@@ -115,7 +120,7 @@ impl Nesting {
         self.open.set(open);
         self.shallower();
         let _ = work::make(bytes);
-        if open == 0 || self.spend(bytes) { Ok(()) } else { Err(!self.refused.replace(true)) }
+        if open == 0 || self.spend(bytes) { Ok(()) } else { Err(self.refuse()) }
     }
 
     /// Counts steps of a function, for the text that is being expanded.

@@ -5,9 +5,11 @@
 //! A script that exceeds a limit or throws gives an error with its line; its output is written to a log. Tables come
 //! back with their keys sorted, since that is how Rhai keeps them.
 
+mod callbacks;
 mod calls;
 mod error;
 mod literals;
+mod moved;
 mod paid;
 mod payments;
 mod place;
@@ -155,7 +157,7 @@ fn compiled(engine: &Engine, source: &str, file: &Arc<str>) -> Result<(AST, Writ
     };
     let written = match Written::new(source) {
         Ok(written) => written,
-        Err(Unreadable::Copying(at)) => {
+        Err((Unreadable::Copying(at), _)) => {
             let before = source.get(..at).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
@@ -163,9 +165,9 @@ fn compiled(engine: &Engine, source: &str, file: &Arc<str>) -> Result<(AST, Writ
             let message = "`curry` and `is_shared` are reserved words; a closure such as `|x| f(a, x)` holds values";
             return Err(ScriptError::new(message, Position::new(short(line), short(column))).within(file));
         }
-        Err(why) => {
+        Err((why, plain)) => {
             // the interpreter says what is wrong, and where
-            compile(source)?;
+            compile(source).map_err(|error| error.of(&plain))?;
             let message = match why {
                 Unreadable::Name => "names that begin with `__` belong to the engine",
                 Unreadable::Deep => "brackets are nested too deeply",
@@ -428,6 +430,7 @@ fn harden(limits: ScriptLimits) -> Engine {
     paid::register(&mut engine, bare(limits), limits);
     payments::register(&mut engine, limits);
     sorting::register(&mut engine, limits);
+    callbacks::register(&mut engine, limits);
     engine
 }
 

@@ -83,6 +83,8 @@ struct Ledger {
     given: Option<Value>,
     /// The parts of that data, once they have been added.
     parts: Option<usize>,
+    /// What to do about a bound that is reached, if the caller cannot set it.
+    remedy: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -174,6 +176,14 @@ impl Door {
             LEDGER.with_borrow_mut(|ledger| ledger.given = Some(data.clone()));
         }
         door
+    }
+
+    /// Says what to do when its bounds are reached, where nobody can set them.
+    pub(crate) fn with_remedy(self, remedy: &'static str) -> Self {
+        if self.outer.is_none() {
+            LEDGER.with_borrow_mut(|ledger| ledger.remedy = Some(remedy));
+        }
+        self
     }
 
     /// A counter with the default bounds, unless one is open already.
@@ -461,6 +471,7 @@ pub fn told() -> String {
             None => asked.map(|asked| format!("; one piece of work{asked}")).unwrap_or_default(),
         };
         let largest = ledger.largest.as_ref().map(|what| format!("; the largest single piece was {what}")).unwrap_or_default();
-        format!("this {bound}{most}{largest}; let it do less, or let the embedding program allow more (`Scene::work`)")
+        let remedy = ledger.remedy.unwrap_or("let it do less, or let the embedding program allow more (`Scene::work`)");
+        format!("this {bound}{most}{largest}; {remedy}")
     })
 }

@@ -176,7 +176,9 @@ pub fn finder(texts: &[String], any_case: bool) -> Result<AhoCorasick, BuildErro
     let length = texts.iter().map(String::len).fold(0, usize::saturating_add);
     // otherwise the kind is chosen by the number of texts, however long they are
     let kind = (length > LONGEST_TABLE).then_some(AhoCorasickKind::ContiguousNFA);
-    AhoCorasick::builder().ascii_case_insensitive(any_case).kind(kind).build(texts)
+    let build = |kind| AhoCorasick::builder().ascii_case_insensitive(any_case).kind(kind).build(texts);
+    // the numbers of its states run out later
+    build(kind).or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA)))
 }
 
 impl Class {

@@ -48,7 +48,8 @@ impl ScriptError {
 
     /// The same error at its place in the script as it was written.
     pub(super) fn of(self, written: &Written) -> Self {
-        Self { column: written.column(self.line, self.column), ..self }
+        let (line, column) = written.place(self.line, self.column);
+        Self { line, column, ..self }
     }
 
     /// What the interpreter says about a run of the script in `file`.

@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
@@ -147,8 +148,13 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
             let plain = plain.clone();
             engine.register_raw_fn(*name, &types, move |ctx: NativeCallContext<'_>, args: &mut [&mut Dynamic]| {
                 let at = ctx.call_position();
-                if kind == Kind::Reads {
+                if kind == Kind::Walks {
+                    walked(args.first().map(|value| &**value), at)?;
+                } else if kind != Kind::Grows {
                     args.iter().try_for_each(|value| pay(value, &limits, at))?;
+                }
+                if kind == Kind::Repeats {
+                    repeated(args, *name == "pad", &limits, at)?;
                 }
                 if *name == "replace" {
                     replacing(args, limits.text, at)?;
@@ -173,6 +179,42 @@ fn raced(at: Position) -> Box<EvalAltResult> {
 pub(super) fn wait() {
     let _ = work::spend(STEPS_PER_RACE);
 }
+
+/// Pays for a place of a text that is read or changed: the text is walked to it, and written anew if the letter is changed.
+/// `variable` is what the chain begins with.
+pub(super) fn indexed(variable: Option<&Dynamic>, place: &Dynamic, limits: &ScriptLimits, at: Position) -> Outcome<()> {
+    // the field of a table is found by its name
+    if place.is_string() {
+        return Ok(());
+    }
+    let root = variable.and_then(|value| value.read_lock::<ImmutableString>()).map(|text| text.len());
+    let steps = match root {
+        Some(length) => length / BYTES_PER_STEP_TO_PLACE,
+        None if variable.is_some_and(|value| value.is_array() || value.is_blob()) && given_text() <= limits.text => 0,
+        // a text inside of something else; it is not looked for, because it is rarely there
+        None => limits.text.max(given_text()) / BYTES_PER_STEP_TO_INNER_PLACE,
+    };
+    work::spend(steps as u64).map_err(|_| terminated(at))
+}
+
+/// Pays for a walk over a text or list.
+fn walked(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
+    let text = || value.and_then(|value| value.read_lock::<ImmutableString>()).map(|text| text.len());
+    let list = || value.and_then(|value| value.read_lock::<Array>()).map(|list| list.len());
+    let bytes = || value.and_then(|value| value.read_lock::<Blob>()).map(|bytes| bytes.len());
+    let length = text().or_else(list).or_else(bytes).unwrap_or(0);
+    work::spend((length / BYTES_PER_STEP_TO_PLACE) as u64).map_err(|_| terminated(at))
+}
+
+/// The bytes of the texts that the running call was given.
+fn given_text() -> usize {
+    given().map_or(0, |weight| weight.text)
+}
+
+/// Bytes of a text that are walked, and perhaps written, within a step.
+const BYTES_PER_STEP_TO_PLACE: usize = 16;
+/// The same for the longest text that may be meant.
+const BYTES_PER_STEP_TO_INNER_PLACE: usize = 128;
 
 /// Counts and pays one operation; false if the call may do no more.
 fn count() -> bool {
@@ -200,20 +242,43 @@ enum Kind {
     Reads,
     /// It makes a list or text longer, up to the limit; what is added has been paid.
     Grows,
+    /// It reads all that it is given, and copies its last value again and again.
+    Repeats,
+    /// It walks over the text or list that it is given, or moves what is in it, and copies nothing but its result, which is
+    /// paid where it is used.
+    Walks,
 }
 
 /// Functions that read or make large values without calling back, by the types of their arguments. They run with the
 /// limits of sizes.
 fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
-    use Kind::{Grows, Reads};
+    use Kind::{Grows, Reads, Repeats, Walks};
     let (list, text, table) = (TypeId::of::<Array>(), TypeId::of::<ImmutableString>(), TypeId::of::<Map>());
     let (bytes, any, int, letter) = (TypeId::of::<Blob>(), TypeId::of::<Dynamic>(), TypeId::of::<INT>(), TypeId::of::<char>());
+    let (range, inclusive) = (TypeId::of::<Range<INT>>(), TypeId::of::<RangeInclusive<INT>>());
     vec![
-        (&["index_of", "contains"], vec![list, any], Reads),
-        (&["index_of"], vec![list, any, int], Reads),
+        (&["index_of", "contains"], vec![list, any], Repeats),
+        (&["index_of"], vec![list, any, int], Repeats),
+        // the text may name a function, which is given the elements
+        (&["index_of"], vec![list, text], Reads),
+        (&["index_of"], vec![list, text, int], Reads),
+        (&["extract"], vec![list, int], Reads),
+        (&["extract"], vec![list, int, int], Reads),
+        (&["extract"], vec![list, range], Reads),
+        (&["extract"], vec![list, inclusive], Reads),
+        (&["shift"], vec![list], Walks),
+        (&["remove", "chop", "split"], vec![list, int], Walks),
+        (&["drain", "retain"], vec![list, int, int], Walks),
+        (&["drain", "retain"], vec![list, range], Walks),
+        (&["drain", "retain"], vec![list, inclusive], Walks),
+        (&["splice"], vec![list, range, list], Walks),
+        (&["splice"], vec![list, inclusive, list], Walks),
+        (&["splice"], vec![list, int, int, list], Walks),
+        (&["shift"], vec![bytes], Walks),
+        (&["remove", "chop", "split"], vec![bytes, int], Walks),
         (&["dedup", "sort", "sort_desc", "order", "order_desc", "reverse", "to_string", "to_debug"], vec![list], Reads),
         (&["==", "!="], vec![list, list], Reads),
-        (&["pad"], vec![list, int, any], Reads),
+        (&["pad"], vec![list, int, any], Repeats),
         (&["push"], vec![list, any], Grows),
         (&["append"], vec![list, list], Grows),
         (&["insert"], vec![list, int, any], Grows),
@@ -225,10 +290,16 @@ fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
         (&["contains"], vec![bytes, int], Reads),
         (&["pad"], vec![bytes, int, int], Reads),
         (&["to_array", "reverse", "as_string"], vec![bytes], Reads),
-        (&["index_of", "contains", "starts_with", "ends_with", "split", "rsplit", "remove"], vec![text, text], Reads),
-        (&["index_of", "contains", "split", "rsplit", "remove"], vec![text, letter], Reads),
+        (&["index_of", "contains", "starts_with", "ends_with", "split", "split_rev", "remove"], vec![text, text], Reads),
+        (&["index_of", "contains", "split", "split_rev", "remove"], vec![text, letter], Reads),
         (&["index_of"], vec![text, text, int], Reads),
         (&["index_of"], vec![text, letter, int], Reads),
+        (&["crop", "sub_string", "get", "pop", "truncate", "parse_int"], vec![text, int], Walks),
+        (&["crop", "sub_string"], vec![text, int, int], Walks),
+        (&["crop", "sub_string"], vec![text, range], Walks),
+        (&["crop", "sub_string"], vec![text, inclusive], Walks),
+        (&["set"], vec![text, int, letter], Walks),
+        (&["parse_int", "parse_float", "pop"], vec![text], Walks),
         (&["make_upper", "make_lower", "to_upper", "to_lower", "to_chars", "chars", "split", "trim", "to_blob"], vec![text], Reads),
         (&["pad"], vec![text, int, letter], Reads),
         (&["pad"], vec![text, int, text], Reads),
@@ -237,6 +308,29 @@ fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
         (&["replace"], vec![text, letter, text], Reads),
         (&["replace"], vec![text, letter, letter], Reads),
     ]
+}
+
+/// Pays for the copies that a function makes of one value: as many as a list that is padded gets, or one for each element that
+/// it is compared with.
+fn repeated(args: &[&mut Dynamic], pads: bool, limits: &ScriptLimits, at: Position) -> Outcome<()> {
+    let length = args.first().and_then(|list| list.as_array_ref().ok().map(|list| list.len())).unwrap_or(0);
+    let padded = || args.get(1).and_then(|length| length.as_int().ok()).and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+    let (value, times) = if pads { (args.get(2), padded().saturating_sub(length)) } else { (args.get(1), length) };
+    let Some(value) = value.filter(|value| pads || !(is_plain(value) || value.is_string() || value.is::<View>())) else { return Ok(()) };
+    if pads && limits.list > 0 && times > limits.list {
+        // it is refused before anything is copied
+        return Ok(());
+    }
+    let mut weight = Weight::default();
+    weight.add(value, 0);
+    let bytes = weight.nodes().saturating_mul(BYTES_PER_NODE).saturating_add(weight.text);
+    let steps = (weight.nodes() as u64).saturating_mul(times as u64);
+    work::spend(steps).and_then(|()| work::make(bytes.saturating_mul(times))).map_err(|_| terminated(at))
+}
+
+/// Whether a value is copied like a number.
+fn is_plain(value: &Dynamic) -> bool {
+    value.is_int() || value.is_bool() || value.is_unit() || value.is_float() || value.is_char()
 }
 
 /// Refuses a replacement that would make a text beyond the limit, before it is made.
@@ -253,7 +347,7 @@ fn replacing(args: &[&mut Dynamic], longest: usize, at: Position) -> Outcome<()>
 
 /// Pays for a value as if it were made now, unless it is larger than what a script may make or was given.
 pub(super) fn pay(value: &Dynamic, limits: &ScriptLimits, at: Position) -> Outcome<()> {
-    if value.is_int() || value.is_bool() || value.is_unit() || value.is_float() || value.is_char() {
+    if is_plain(value) {
         return Ok(());
     }
     if value.is::<View>() {
@@ -262,6 +356,8 @@ pub(super) fn pay(value: &Dynamic, limits: &ScriptLimits, at: Position) -> Outco
     }
     let mut weight = Weight::default();
     if !weight.add(value, 0) {
+        // a script may catch the error, and try again
+        work::spend(weight.nodes() as u64).map_err(|_| terminated(at))?;
         return Err(Box::new(EvalAltResult::ErrorRuntime(format!("a value is nested deeper than {DEEPEST}").into(), at)));
     }
     let nodes = weight.nodes();

@@ -6,10 +6,10 @@
 use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Expr, Expression, INT, Position, Scope};
 
 use super::ScriptLimits;
-use super::paid::{operation, pay};
+use super::paid::{indexed, operation, pay};
 use super::place;
 use super::shown::View;
-use super::written::{COPY, LENGTH, MADE};
+use super::written::{COPY, LENGTH, MADE, PLACE};
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
 type Context<'a, 's, 'ps, 'g, 'c, 't> = EvalContext<'a, 's, 'ps, 'g, 'c, 't>;
@@ -50,10 +50,21 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
             None => evaluated(input, input.start_position(), context, &limits),
         }
     };
+    let place = move |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| {
+        let [index, root] = inputs else { return Ok(Dynamic::UNIT) };
+        let value = index.eval_with_context(context)?;
+        let variable = match &**root {
+            Expr::ThisPtr(..) => context.this_ptr().map(|value| &*value),
+            _ => root.get_string_value().and_then(|name| context.scope().get(name)),
+        };
+        indexed(variable, &value, &limits, index.start_position())?;
+        Ok(value)
+    };
     // if one of these could not be registered, no script would compile
     let _ = engine.register_custom_syntax([COPY, "(", "$expr$", ")"], false, copied);
     let _ = engine.register_custom_syntax([MADE, "(", "$expr$", ")"], false, made);
     let _ = engine.register_custom_syntax([LENGTH, "(", "$expr$", ")"], false, long);
+    let _ = engine.register_custom_syntax([PLACE, "(", "$expr$", ",", "$expr$", ")"], false, place);
 }
 
 /// Evaluates a part of a script, and pays for its value.

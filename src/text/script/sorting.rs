@@ -1,21 +1,31 @@
-//! `sort` with a function of the script. The interpreter's own one ignores errors of the function, waits for locked
-//! variables at each comparison, and does not say what it copies.
+//! `sort` and `order` with a function of the script. The interpreter's own ones ignore errors of the function, wait for locked
+//! variables at each comparison, and do not say what they copy.
 
 use std::any::TypeId;
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
 
+use super::callbacks::called;
 use super::{ScriptLimits, paid};
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
 
-/// Registers `sort`, for closures and for functions by their names.
+/// Registers `sort`, for closures and for functions by their names, and `order`, which makes a list.
 pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
-    for (by, is_name) in [(TypeId::of::<FnPtr>(), false), (TypeId::of::<ImmutableString>(), true)] {
+    for name in ["order", "order_by"] {
+        engine.register_raw_fn(name, [TypeId::of::<Array>(), TypeId::of::<FnPtr>()], move |ctx, args| {
+            let by = called(args.get(1))?;
+            let Some(list) = args.first() else { return Ok(Dynamic::UNIT) };
+            paid::pay(list, &limits, ctx.call_position())?;
+            let items = list.read_lock::<Array>().map(|list| list.clone()).unwrap_or_default();
+            let order = sorted(&items, &mut |a, b| goes_behind(&by, &ctx, a, b, &limits))?;
+            Ok(Dynamic::from_array(in_order(items, &order)))
+        });
+    }
+    for by in [TypeId::of::<FnPtr>(), TypeId::of::<ImmutableString>()] {
         for name in ["sort", "sort_by"] {
             engine.register_raw_fn(name, [TypeId::of::<Array>(), by], move |ctx, args| {
-                let by = args.get(1).map(|by| (**by).clone()).unwrap_or_default();
-                let by = if is_name { FnPtr::new(by.to_string())? } else { by.try_cast::<FnPtr>().unwrap_or(FnPtr::new("sort")?) };
+                let by = called(args.get(1))?;
                 // the list is not locked while the function runs, which may read it
                 let taken = args.first_mut().and_then(|list| list.write_lock::<Array>().map(|mut list| std::mem::take(&mut *list)));
                 let Some(items) = taken else { return Ok(Dynamic::UNIT) };

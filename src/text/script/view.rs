@@ -138,7 +138,11 @@ impl View {
         }
         // what is handed back to a field that the script has only read is not changed
         let new = from_dynamic(value, 0, false).map_err(failed)?;
-        let parts = new.nodes_within(MAX_DEPTH - 1, MOST_PARTS).ok_or_else(|| failed("a value is too large or nested too deeply"))?;
+        let Some(parts) = new.nodes_within(MAX_DEPTH - 1, MOST_PARTS) else {
+            // a script may catch the error, and try again
+            spent(work::spend(MOST_PARTS as u64))?;
+            return Err(failed("a value is too large or nested too deeply"));
+        };
         let fields = self.fields().len();
         spent(work::spend(parts as u64).and_then(|()| work::make(new.as_str().map_or(0, str::len))))?;
         if self.fields().get(key).map_or(new.is_null(), |old| old.is_same(&new)) {

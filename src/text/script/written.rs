@@ -4,11 +4,13 @@
 //! Rhai copies a value wherever it is read, and checks sizes at some of the places only, so one cheap step may copy
 //! megabytes. Therefore the text of a script is changed before it is compiled: a chain such as `a`, `a.b[i]` or
 //! `f(x).y` is wrapped in what weighs its value (`payments.rs`). What is assigned to is left alone, and so is the first
-//! argument of a native function, which may change it in place. No line moves; the columns of errors are moved back.
+//! argument of a native function, which may change it in place. No line moves; the columns of errors are moved back
+//! (`moved.rs`).
 
 use std::ops::Range;
 
 use super::literals::{comment, number, quoted, raw};
+use super::moved::Moved;
 
 /// What pays for the copy of a variable.
 pub(super) const COPY: &str = "__copied";
@@ -16,6 +18,9 @@ pub(super) const COPY: &str = "__copied";
 pub(super) const MADE: &str = "__made";
 /// What pays for `a.b.len()`.
 pub(super) const LENGTH: &str = "__length";
+/// What pays for the place `i` of `a[i]`, which may be that of a letter: a text is walked to it, and written anew if the
+/// letter is changed.
+pub(super) const PLACE: &str = "__place";
 
 /// The function that looks at an error that a script catches.
 pub(super) const CAUGHT: &str = "__caught";
@@ -28,8 +33,7 @@ const DEEPEST: usize = 256;
 pub(super) struct Written {
     /// The text to compile.
     pub(super) text: String,
-    /// By line, from 1: the columns at which something was inserted, in the changed text, and how many characters.
-    moved: Vec<Vec<(usize, usize)>>,
+    moved: Moved,
 }
 
 /// Why a script cannot be changed: the interpreter is given it as it is, and refuses it too.
@@ -76,44 +80,30 @@ const COPYING: &[&str] = &["is_def_var", "is_def_fn", "Fn", "call"];
 const PRINTING: &[&str] = &["print", "debug"];
 
 impl Written {
-    pub(super) fn new(source: &str) -> Result<Self, Unreadable> {
-        let mut lexer = Lexer { source, tokens: Vec::new(), open: Vec::new() };
-        lexer.code(0, source.len(), 0)?;
-        if !lexer.open.is_empty() {
-            return Err(Unreadable::Syntax);
-        }
+    /// Changes a script.
+    ///
+    /// # Errors
+    /// Why it cannot be changed, and the script as it is.
+    pub(super) fn new(source: &str) -> Result<Self, (Unreadable, Self)> {
+        let mut lexer = Lexer { source, tokens: Vec::new(), open: Vec::new(), breaks: Vec::new() };
+        let read = lexer.code(0, source.len(), 0).and_then(|_| if lexer.open.is_empty() { Ok(()) } else { Err(Unreadable::Syntax) });
         let reader = Reader { source, tokens: &lexer.tokens, functions: Vec::new() };
-        let insertions = reader.insertions()?;
-        Ok(Self::with(source, insertions))
+        match read.and_then(|()| reader.insertions()) {
+            Ok(insertions) => Ok(Self::with(source, insertions, &lexer.breaks)),
+            Err(why) => Err((why, Self::with(source, Vec::new(), &lexer.breaks))),
+        }
     }
 
-    fn with(source: &str, mut insertions: Vec<(usize, usize, &str)>) -> Self {
+    fn with(source: &str, mut insertions: Vec<(usize, usize, &str)>, breaks: &[usize]) -> Self {
         // at one place, what closes comes before what opens, and inner calls close first
         insertions.sort_by_key(|(at, order, _)| (*at, *order));
-        let mut out = Self { text: String::with_capacity(source.len() * 2), moved: vec![Vec::new(); source.lines().count() + 2] };
-        let (mut done, mut line, mut column) = (0, 1, 1);
-        for (at, _, what) in insertions {
-            let piece = source.get(done..at).unwrap_or_default();
-            for c in piece.chars() {
-                (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
-            }
-            out.text.push_str(piece);
-            out.text.push_str(what);
-            if let Some(moved) = out.moved.get_mut(line) {
-                moved.push((column, what.len()));
-            }
-            column += what.len();
-            done = at;
-        }
-        out.text.push_str(source.get(done..).unwrap_or_default());
-        out
+        let (text, moved) = Moved::new(source, insertions.into_iter().map(|(at, _, what)| (at, what)), breaks);
+        Self { text, moved }
     }
 
-    /// The column of the script as it was written.
-    pub(super) fn column(&self, line: usize, column: usize) -> usize {
-        let moved = self.moved.get(line).map_or(&[][..], Vec::as_slice);
-        let before = moved.iter().take_while(|(at, _)| *at < column);
-        before.fold(column, |left, (at, length)| left - (*length).min(column - at))
+    /// The line and column of the script as it was written.
+    pub(super) fn place(&self, line: usize, column: usize) -> (usize, usize) {
+        self.moved.place(line, column)
     }
 }
 
@@ -122,6 +112,8 @@ struct Lexer<'a> {
     tokens: Vec<Token>,
     /// The numbers of the brackets that are open.
     open: Vec<usize>,
+    /// Where a carriage return ends a line for the interpreter.
+    breaks: Vec<usize>,
 }
 
 const MARKS: &[&str] = &[
@@ -132,6 +124,13 @@ const MARKS: &[&str] = &[
 impl Lexer<'_> {
     fn rest(&self, at: usize, end: usize) -> &str {
         self.source.get(at..end).unwrap_or_default()
+    }
+
+    /// Notes a place at which the interpreter takes a carriage return for the end of a line.
+    fn ends_line(&mut self, at: usize) {
+        if self.source.get(at..).is_some_and(|rest| rest.starts_with('\r') && !rest.starts_with("\r\n")) {
+            self.breaks.push(at);
+        }
     }
 
     fn push(&mut self, kind: Kind, at: Range<usize>) {
@@ -175,11 +174,12 @@ impl Lexer<'_> {
             } else if rest.starts_with("//") {
                 // a carriage return ends it, too
                 at += rest.find(['\r', '\n']).unwrap_or(rest.len());
+                self.ends_line(at);
             } else if rest.starts_with("/*") {
                 at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax)?;
             } else if c.is_alphabetic() || c == '_' {
                 let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-                if rest.get(..length).is_some_and(|word| [COPY, MADE, LENGTH, CAUGHT, ERROR].contains(&word)) {
+                if rest.get(..length).is_some_and(|word| [COPY, MADE, LENGTH, PLACE, CAUGHT, ERROR].contains(&word)) {
                     return Err(Unreadable::Name);
                 }
                 if rest.get(..length).is_some_and(|word| RESERVED.contains(&word)) {
@@ -220,6 +220,7 @@ impl Lexer<'_> {
     /// Reads a text that holds expressions: the whole is one literal, with the tokens of the expressions before it.
     fn interpolated(&mut self, start: usize, end: usize, depth: usize) -> Result<usize, Unreadable> {
         let mut at = start + 1;
+        self.ends_line(at);
         // the expressions are in brackets of their own, so that nothing of them joins what stands around the text
         self.open(start..start)?;
         loop {
@@ -359,17 +360,24 @@ impl<'a> Reader<'a> {
     /// Wraps the chain that begins at a name.
     fn chain(&self, start: usize, out: &mut Vec<(usize, usize, &'a str)>) {
         let mut n = start + 1;
+        let mut places = Vec::new();
         loop {
             match self.word(n) {
                 "::" | "." | "?." => n += 2,
                 "!" if self.word(n + 1) == "(" => n += 1,
-                "(" | "[" | "?[" => match self.behind(n) {
-                    Some(behind) => n = behind,
+                open @ ("(" | "[" | "?[") => match self.behind(n) {
+                    Some(behind) => {
+                        if open != "(" {
+                            places.push((n, behind - 1));
+                        }
+                        n = behind;
+                    }
                     None => return,
                 },
                 _ => break,
             }
         }
+        self.places(start, &places, out);
         let next = self.word(n);
         let assigned = matches!(next, "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "**=" | "<<=" | ">>=" | "&=" | "|=" | "^=");
         if assigned || (n == start + 1 && self.is_receiver(start)) {
@@ -384,6 +392,17 @@ impl<'a> Reader<'a> {
         // of two calls that begin at one place there are none; of those that end at one place, the later one is inside
         out.push((first.at.start, usize::MAX, opening));
         out.push((last.at.end, usize::MAX / 2 - start, ")"));
+    }
+
+    /// Wraps what stands in the brackets of a chain, and names the variable that the chain begins with.
+    fn places(&self, start: usize, brackets: &[(usize, usize)], out: &mut Vec<(usize, usize, &'a str)>) {
+        let root = if matches!(self.word(start + 1), "(" | "::" | "!") { NO_VARIABLE } else { self.word(start) };
+        for (open, close) in brackets {
+            let (Some(open), Some(close)) = (self.tokens.get(*open), self.tokens.get(*close)) else { continue };
+            out.push((open.at.end, usize::MAX - 1, PLACE_OPEN));
+            // behind what closes inside of the brackets
+            out.extend([", ", root, ")"].map(|what| (close.at.start, usize::MAX / 2 - start, what)));
+        }
     }
 
     /// Whether a chain of seven tokens is `a.b.len()`, and `len` not a function of the script.
@@ -416,6 +435,9 @@ const LOOKED: &str = "); ";
 const COPY_OPEN: &str = "__copied(";
 const MADE_OPEN: &str = "__made(";
 const LENGTH_OPEN: &str = "__length(";
+const PLACE_OPEN: &str = "__place(";
+/// Stands for a variable where a chain begins with a call.
+const NO_VARIABLE: &str = "()";
 
 #[cfg(test)]
 mod tests {
@@ -423,7 +445,7 @@ mod tests {
 
     fn changed(source: &str) -> String {
         Written::new(source)
-            .map(|written| written.text.replace("__copied", "C").replace("__made", "M").replace("__length", "L"))
+            .map(|written| written.text.replace("__copied", "C").replace("__made", "M").replace("__length", "L").replace("__place", "P"))
             .unwrap_or_default()
     }
 
@@ -431,7 +453,7 @@ mod tests {
     fn values_are_wrapped_and_places_are_not() {
         for (source, expected) in [
             ("let a = b;", "let a = C(b);"),
-            ("a = b; a.x[i] += c.d;", "a = C(b); a.x[C(i)] += M(c.d);"),
+            ("a = b; a.x[i] += c.d;", "a = C(b); a.x[P(C(i), a)] += M(c.d);"),
             ("a.push(b); push(a, b); mine(a); fn mine(a) { a }", "M(a.push(C(b))); M(push(a, C(b))); M(mine(C(a))); fn mine(a) { C(a) }"),
             ("a.map(|x, y| x + y) || b", "M(a.map(|x, y| C(x) + C(y))) || C(b)"),
             ("for (x, i) in a { i }", "for (x, i) in C(a) { C(i) }"),
@@ -440,12 +462,12 @@ mod tests {
             ("try { a } catch (e) { throw e; }", "try { C(a) } catch (e) { __caught(e);  throw C(e); }"),
             ("switch a { 1 => b, 2 | 3 => d, _ if e > f => () }", "switch C(a) { 1 => C(b), 2 | 3 => C(d), _ if C(e) > C(f) => () }"),
             ("import \"m\" as m; m::f(a).b ?? this.c", "import \"m\" as m; M(m::f(C(a)).b) ?? M(this.c)"),
-            ("1..n; 1.5 + 2.len(); x?.y?[z]", "1..C(n); 1.5 + 2.len(); M(x?.y?[C(z)])"),
+            ("1..n; 1.5 + 2.len(); x?.y?[z]", "1..C(n); 1.5 + 2.len(); M(x?.y?[P(C(z), x)])"),
             ("/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#", "/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#"),
             ("if !a && -b < c { return d; }", "if !C(a) && -C(b) < C(c) { return C(d); }"),
             ("f = f.own(f)", "f = M(f.own(C(f)))"),
             ("a.b().c.d(e)", "M(a.b().c.d(C(e)))"),
-            ("a.b.len() + a.len + a.len().b + a.b.len()[c]", "L(a.b.len()) + M(a.len) + M(a.len().b) + M(a.b.len()[C(c)])"),
+            ("a.b.len() + a.len + a.len().b + a.b.len()[c]", "L(a.b.len()) + M(a.len) + M(a.len().b) + M(a.b.len()[P(C(c), a)])"),
             ("a.b.len(c) + a::b.len() + a.b.c.len() + a.b().len()", "M(a.b.len(C(c))) + M(a::b.len()) + M(a.b.c.len()) + M(a.b().len())"),
             ("fn string.len() { 1 } a.b.len()", "fn string.len() { 1 } M(a.b.len())"),
             // a backslash of a text in back-ticks stands for itself, but in front of an expression
@@ -453,6 +475,8 @@ mod tests {
             ("`\\$${a}`", "`\\$${C(a)}`"),
             ("// b\r a", "// b\r C(a)"),
             ("is_empty(a) + Fn(a) + is_def_var(a) + type_of(a)", "M(is_empty(a)) + M(Fn(C(a))) + M(is_def_var(C(a))) + M(type_of(a))"),
+            ("a[b[c]][0] = d[1..e]; this[f]", "a[P(M(b[P(C(c), b)]), a)][P(0, a)] = M(d[P(1..C(e), d)]); M(this[P(C(f), this)])"),
+            ("f(a)[b]", "M(f(C(a))[P(C(b), ())])"),
             ("fn len() { this } a.b.len()", "fn len() { C(this) } M(a.b.len())"),
         ] {
             assert_eq!(changed(source), expected, "{source}");
@@ -466,7 +490,7 @@ mod tests {
         let line = written.text.lines().nth(1).unwrap_or_default();
         let column = line.find("oops").map_or(0, |at| at + 1);
         assert!(column > 13, "{line}");
-        assert_eq!(written.column(2, column), 13);
-        assert_eq!(written.column(2, 5), 5);
+        assert_eq!(written.place(2, column), (2, 13));
+        assert_eq!(written.place(2, 5), (2, 5));
     }
 }

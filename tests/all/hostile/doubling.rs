@@ -182,11 +182,15 @@ fn macros_that_hold_the_next_one_twice_are_bounded() {
     let made = |text: &str| tapster::expand_texts(&rules, &Scene::new(&json!({})), &[(text, tapster::Value::Null)]);
     let small = made("{{m33}}").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(small.texts[0].len(), 1 << 7, "{:?}", small.warnings);
+    assert!(small.warnings.is_empty(), "{:?}", small.warnings);
     match made("{{m0}}") {
         Ok(all) => {
             let length = all.texts[0].len();
             assert!((1_000..9_000_000).contains(&length), "{length} bytes");
             assert!(all.texts[0].contains("{{m"), "further macros stay as written");
+            let [told] = &all.warnings[..] else { panic!("it is told once: {:?}", all.warnings) };
+            assert!(told.message.contains("stay as written, from `{{m"), "it names the text: {told:?}");
+            assert!(told.help.is_some(), "{told:?}");
         }
         Err(error) => assert_eq!(*error.kind(), ErrorKind::Bound, "{error}"),
     }

@@ -101,4 +101,5 @@ fn an_import_that_makes_too_much_names_its_format() {
     let error = import_document(&SILLYTAVERN, None, read.whole([])).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
     assert!(error.message.contains("rule `st_lorebook` spent most"), "{error}");
+    assert!(error.message.contains("split the file") && !error.message.contains("Scene::work"), "it says what its user can do: {error}");
 }
