@@ -148,10 +148,10 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
             let plain = plain.clone();
             engine.register_raw_fn(*name, &types, move |ctx: NativeCallContext<'_>, args: &mut [&mut Dynamic]| {
                 let at = ctx.call_position();
-                if kind == Kind::Walks {
-                    walked(args.first().map(|value| &**value), at)?;
-                } else if kind != Kind::Grows {
-                    args.iter().try_for_each(|value| pay(value, &limits, at))?;
+                match kind {
+                    Kind::Walks => walked(args.first().map(|value| &**value), at)?,
+                    Kind::Reads | Kind::Repeats => args.iter().try_for_each(|value| pay(value, &limits, at))?,
+                    Kind::Grows => {}
                 }
                 if kind == Kind::Repeats {
                     repeated(args, *name == "pad", &limits, at)?;
@@ -281,7 +281,7 @@ fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
         (&["pad"], vec![list, int, any], Repeats),
         (&["push"], vec![list, any], Grows),
         (&["append"], vec![list, list], Grows),
-        (&["insert"], vec![list, int, any], Grows),
+        (&["insert"], vec![list, int, any], Walks),
         (&["keys", "values", "to_json", "to_string", "to_debug"], vec![table], Reads),
         (&["==", "!="], vec![table, table], Reads),
         (&["mixin", "fill_with"], vec![table, table], Grows),
