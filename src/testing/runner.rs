@@ -21,6 +21,8 @@ use super::turns::turns;
 
 /// The stack of a thread that runs cases.
 const STACK: usize = 16 << 20;
+/// Why a file is not updated.
+const NOT_TOML: &str = "only case files in TOML can be updated";
 
 /// What is wrong with a case.
 #[derive(Debug, Clone)]
@@ -139,7 +141,7 @@ impl Runner<'_> {
             match snapshot::apply(&text, &edits) {
                 Some(new) => out.updated = Some(new),
                 None if file.is_toml() => out.kept.push("the changed file would not be TOML".to_owned()),
-                None => out.kept.push("only case files in TOML can be updated".to_owned()),
+                None => out.kept.push(NOT_TOML.to_owned()),
             }
         }
         out
@@ -392,6 +394,7 @@ impl Judged<'_> {
             Some(Step::Key(key)) if key == "draws_left" && expect.get(key).is_none() => {
                 Some(Err(format!("{} scripted draws are left; take them out", difference.got)))
             }
+            _ if !file.is_toml() => Some(Err(NOT_TOML.to_owned())),
             _ => Some(match snapshot::of_difference(difference, expect, &file.sources) {
                 Ok(_) if !self.turn.snapshot && update != Update::All => {
                     Err(format!("`{}` is written by hand; `tapster test --update=all` replaces it", difference.place()))

@@ -87,7 +87,11 @@ fn who_signed_a_pack_is_said_and_can_be_required() {
     folder.run(&["keys", "trust", &folder.at("eve.pub"), "--name", "Eve"]).done();
     folder.pack("noir", "1.1.0", BASE);
     folder.run(&["pack", &source, "--out", &archive, "--sign", &folder.at("eve.key")]).done();
-    folder.run(&["update", "noir"]).refused(1, "share.signature", &["with which `noir` 1.1.0 is not signed, and by Eve"]);
+    folder.run(&["update", "noir"]).refused(
+        1,
+        "share.signature",
+        &["`noir` 1.1.0 is signed by Eve", "but the installed release is signed by key"],
+    );
     folder.run(&["keys", "distrust", "Eve"]).done();
     folder.run(&["keys", "distrust", "Eve"]).refused(2, "share.signature", &["Eve"]);
 }
@@ -110,11 +114,11 @@ fn a_signed_pack_is_replaced_by_another_signer_only_on_demand() {
     };
     // nobody has signed the folder
     folder.pack("noir", "2.0.0", BASE);
-    refused(&["install", &source, "--replace"], "not by a trusted key");
+    refused(&["install", &source, "--replace"], "is not signed by a trusted key");
     // another trusted key has signed the archive
     let second = folder.at("noir-2.0.0.tapster");
     folder.run(&["pack", &source, "--out", &second, "--sign", &folder.at("eve.key")]).done();
-    refused(&["install", &second, "--replace"], "and by eve");
+    refused(&["install", &second, "--replace"], "is signed by eve");
     // a folder that was lost does not open the door
     std::fs::rename(folder.path("home/noir"), folder.path("lost")).unwrap();
     folder.run(&["install", &second]).refused(1, "share.signature", &["--allow-other-signer"]);

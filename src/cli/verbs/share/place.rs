@@ -92,12 +92,9 @@ pub(super) fn same_signer(home: &Home, pack: &Brought) -> Result<(), Stop> {
     if pack.locked.signed_by.as_ref() == Some(before) {
         return Ok(());
     }
-    let by = pack.signer.as_ref().map_or_else(|| "and not by a trusted key".to_owned(), |who| format!("and by {who}"));
-    let message = format!(
-        "the installed release of `{name}` is signed by key {}, with which `{name}` {} is not signed, {by}",
-        signature::key_id(before),
-        pack.manifest.release
-    );
+    let by = pack.signer.as_ref().map_or_else(|| "not signed by a trusted key".to_owned(), |who| format!("signed by {who}"));
+    let (release, key) = (&pack.manifest.release, signature::key_id(before));
+    let message = format!("`{name}` {release} is {by}, but the installed release is signed by key {key}");
     let help = "ask whoever made the pack; if it is right, install it with `tapster install --replace --allow-other-signer`";
     Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
 }
