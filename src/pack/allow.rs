@@ -1,5 +1,5 @@
-//! `[[allow]]`: warnings that a rule file accepts, each with a reason. An error cannot be allowed, and an `allow` that
-//! matches nothing is a warning itself.
+//! `[[allow]]`: warnings that a rule file accepts, each with a reason. An error cannot be allowed, and an `allow` of the
+//! uppermost layer that matches nothing is a warning itself.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,18 +19,25 @@ pub(crate) struct Allow {
     within: Option<Arc<str>>,
     /// Where its code is written.
     span: Span,
+    /// It stands in the uppermost pack, or in an overlay where there are any. The rows of packs below are right for these
+    /// packs alone: what they accept may be gone in a pack above them, whose author cannot change them.
+    own: bool,
 }
 
 /// The `allow` rows of all layers. A row without a code or reason has been reported by the schema.
 pub(super) fn collect(layers: &[LayerDocs], report: &mut Report) -> Vec<Allow> {
-    let lists = layers.iter().flat_map(|layer| &layer.docs).filter_map(|doc| doc.root.get("allow")?.as_list());
-    let row = |node: &Node| {
+    let top = layers.last();
+    let is_own = |layer: &LayerDocs| top.is_some_and(|top| if top.overlay { layer.overlay } else { std::ptr::eq(layer, top) });
+    let docs = layers.iter().flat_map(|layer| layer.docs.iter().map(move |doc| (is_own(layer), doc)));
+    let lists = docs.filter_map(|(own, doc)| Some((own, doc.root.get("allow")?.as_list()?)));
+    let row = |(own, node): (bool, &Node)| {
         let code = node.get("code")?;
-        Some(Allow { code: code.as_text()?.into(), within: node.get("in").and_then(Node::as_text).map(Arc::from), span: code.span })
+        let within = node.get("in").and_then(Node::as_text).map(Arc::from);
+        Some(Allow { code: code.as_text()?.into(), within, span: code.span, own })
     };
-    let mut rows = lists.flatten();
+    let mut rows = lists.flat_map(|(own, list)| list.iter().map(move |node| (own, node)));
     let allowed = rows.by_ref().take(MAX_ROWS).filter_map(row).collect();
-    if let Some(more) = rows.next() {
+    if let Some((_, more)) = rows.next() {
         let message = format!("a pack has at most {MAX_ROWS} rows `allow`; this row and those after it do not count");
         report.push(
             Diagnostic::new(Code::BoundExceeded, message).at(more.span).help("leave out `in`, so that one row accepts a code everywhere"),
@@ -71,7 +78,7 @@ const OF_SUSPICIONS: Code = Code::NameNearly;
 
 /// Removes what is allowed from a report of suspicions, and adds a warning for each row that has accepted nothing.
 pub(super) fn apply_to_suspicions(unsettled: &[Allow], pack: &Pack, report: &mut Report) {
-    for allow in remove(unsettled, pack, report) {
+    for allow in remove(unsettled, pack, report).filter(|allow| allow.own) {
         report.push(allow.unused("accepts no warning", "take the row away, or correct its `in`".to_owned()));
     }
 }
@@ -90,6 +97,7 @@ pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) -> Vec<
                 continue;
             }
             Some(Raised::Build | Raised::Either) => continue,
+            _ if !allow.own => continue,
             None if own.contains(&*allow.code) => continue,
             Some(Raised::Elsewhere) => "it is not about rules, so no rule file can accept it; take the row away".to_owned(),
             Some(Raised::Load) if is_error => "an error cannot be allowed; correct it".to_owned(),

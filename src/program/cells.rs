@@ -12,13 +12,16 @@ use crate::terms::Expr;
 use crate::terms::names;
 use crate::terms::names::{is_form, is_reference};
 
-/// A table of fields as a value. `conditions`: `when`, `where` and `that` hold conditions.
-pub fn table(cx: &mut CompileContext<'_>, fields: &Table, conditions: bool) -> Map {
-    fields.iter().map(|(key, field)| (key.clone(), cell(cx, key, field, conditions))).collect()
+/// A table of values. Each of them is read by its path.
+pub fn table(cx: &mut CompileContext<'_>, fields: &Table) -> Map {
+    fields.iter().map(|(key, field)| (key.clone(), value(cx, &field.node))).collect()
 }
 
 /// Cells, by table, whose words belong to another language: whatever stands there is data.
 const DATA: &[(&str, &str)] = &[("directive", "payload"), ("tool", "parameters")];
+
+/// Cells, by table, that hold arguments: each of them is read by itself.
+const ARGUMENTS: &[(&str, &str)] = &[("macro", "with"), ("macro_pass", "with")];
 
 /// The cells of a row.
 pub fn row(cx: &mut CompileContext<'_>, table: &str, fields: &Table) -> Map {
@@ -28,7 +31,14 @@ pub fn row(cx: &mut CompileContext<'_>, table: &str, fields: &Table) -> Map {
             // the rows become items with this field
             cx.check_words(key, &field.node);
         }
-        (key.clone(), if data { Value::from(&field.node) } else { cell(cx, key, field, true) })
+        let made = if data {
+            Value::from(&field.node)
+        } else if ARGUMENTS.contains(&(table, key.as_ref())) {
+            value(cx, &field.node)
+        } else {
+            cell(cx, key, field)
+        };
+        (key.clone(), made)
     };
     fields.iter().map(made).collect()
 }
@@ -38,24 +48,34 @@ pub fn with_arguments(cx: &mut CompileContext<'_>, fields: &Table) -> Map {
     let args = fields.get("args").and_then(|f| f.node.as_table()).into_iter().flatten().map(|(name, _)| name.clone());
     let args = Scope::Args(args.collect());
     let cell = |(key, field): (&std::sync::Arc<str>, &Field)| {
-        let made = if key.as_ref() == "value" { value_in(cx, &field.node, &args) } else { cell(cx, key, field, true) };
+        let made = if key.as_ref() == "value" { whole_in(cx, &field.node, &args) } else { cell(cx, key, field) };
         (key.clone(), made)
     };
     fields.iter().map(cell).collect()
 }
 
-fn cell(cx: &mut CompileContext<'_>, key: &str, field: &Field, conditions: bool) -> Value {
+fn cell(cx: &mut CompileContext<'_>, key: &str, field: &Field) -> Value {
     let node = &field.node;
-    if conditions && matches!(key, "when" | "where" | "that") && node.as_table().is_some() {
+    if matches!(key, "when" | "where" | "that") && node.as_table().is_some() {
         let mode = if key == "where" { Mode::Item } else { Mode::Scene };
         let cond = cx.within(Scope::Open, |cx| cx.cond(node, mode));
         cx.conds.push(cond);
         return Value::Rule(RuleRef::Cond(u32::try_from(cx.conds.len() - 1).unwrap_or(u32::MAX)));
     }
-    value(cx, node)
+    whole(cx, node)
 }
 
-/// One value, compiled where it refers to something.
+/// The value of a cell, which is read as a whole: a table or list that refers to something inside is one expression.
+pub fn whole(cx: &mut CompileContext<'_>, node: &Node) -> Value {
+    whole_in(cx, node, &Scope::Open)
+}
+
+fn whole_in(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Value {
+    if refers_inside(node) { expression(cx, node, scope) } else { value_in(cx, node, scope) }
+}
+
+/// One value, compiled where it refers to something. The values of a table are compiled one by one, because each of them has
+/// a path of its own.
 pub fn value(cx: &mut CompileContext<'_>, node: &Node) -> Value {
     value_in(cx, node, &Scope::Open)
 }
@@ -70,6 +90,10 @@ fn value_in(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Value {
             _ => Value::from(node),
         };
     }
+    expression(cx, node, scope)
+}
+
+fn expression(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Value {
     let expr = cx.within(scope.clone(), |cx| cx.expr(node));
     if let Expr::Const(v) = expr {
         return v;
@@ -86,6 +110,16 @@ fn refers(node: &Node) -> bool {
         Data::List(l) => l.iter().any(refers),
         _ => false,
     }
+}
+
+/// Whether a value or anything in it is an expression.
+fn refers_inside(node: &Node) -> bool {
+    refers(node)
+        || match &node.data {
+            Data::Table(t) => t.values().any(|field| refers_inside(&field.node)),
+            Data::List(l) => l.iter().any(refers_inside),
+            _ => false,
+        }
 }
 
 /// A literal must be of the type that its path is declared with; references and expressions are of any.

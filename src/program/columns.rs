@@ -27,7 +27,7 @@ pub(super) fn defaults(cx: &mut CompileContext<'_>) -> FxHashMap<Arc<str>, Vec<(
         let of_table = all.entry(table.into()).or_default();
         if of_table.len() < MAX_COLUMNS {
             cx.rule = format!("column {}", column.name);
-            of_table.push((key.into(), cells::value(cx, &default.node)));
+            of_table.push((key.into(), cells::whole(cx, &default.node)));
         }
     }
     all

@@ -124,7 +124,7 @@ fn values(cx: &mut CompileContext<'_>) -> Value {
     cx.rule = "values".into();
     let pack = cx.pack;
     cells::check_types(cx, "", &pack.values, 0);
-    let own = Value::map(cells::table(cx, &pack.values, false));
+    let own = Value::map(cells::table(cx, &pack.values));
     let mut defaults = Value::map(Map::default());
     for (name, row) in pack.tables.get("path").into_iter().flatten() {
         if let Some(default) = row.fields.get("default") {

@@ -139,7 +139,8 @@ impl<'a> Env<'a> {
     fn walk(&self, mut value: Value, segs: &[Seg]) -> Result<Value, Fault> {
         for seg in segs {
             let name = self.seg(seg)?;
-            value = step(&value, &name);
+            // a cell that refers to something inside is one expression
+            value = step(&self.settle(value)?, &name);
             if value.is_null() {
                 break;
             }

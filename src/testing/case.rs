@@ -57,6 +57,8 @@ pub struct Turn {
     pub given: Given,
     /// What is expected of it, as it is written.
     pub expect: Option<Node>,
+    /// What is expected is what once came out, and `--update` writes it anew.
+    pub snapshot: bool,
     /// The turn, or the case, as it is written.
     pub node: Node,
 }
@@ -117,23 +119,31 @@ pub fn read(node: &Node, shared: Option<&Node>) -> Result<Case, Unsound> {
             let message = format!("case `{name}` does not say what this turn runs");
             return Err(wrong(turn, message, "add `run = \"program\"`, `build = true`, `dialect = \"…\"`, `expand` or `import`"));
         };
-        all.push(Turn { action, given: given(turn, &base), expect: turn.get("expect").cloned(), node: turn.clone() });
+        let expect = turn.get("expect").cloned();
+        all.push(Turn { action, given: given(turn, &base), expect, snapshot: is_snapshot(turn), node: turn.clone() });
     }
     if turns.is_empty() {
         let Some(action) = own else {
             let message = format!("case `{name}` does not say what runs");
             return Err(wrong(node, message, "add `run = \"program\"`, `build = true`, `dialect = \"…\"`, `expand` or `import`"));
         };
-        all.push(Turn { action, given: base, expect, node: node.clone() });
+        all.push(Turn { action, given: base, expect, snapshot: is_snapshot(node), node: node.clone() });
     } else if let Some(expect) = &expect {
         let message = format!("case `{name}` has turns and an `expect` of its own");
         return Err(wrong(expect, message, "write `expect` into the turns"));
+    } else if let Some(snapshot) = node.get("snapshot") {
+        let message = format!("case `{name}` has turns and a `snapshot` of its own");
+        return Err(wrong(snapshot, message, "write `snapshot` into the turns, beside their `expect`"));
     }
     let own = |key: &str| node.get(key).or_else(|| shared.and_then(|shared| shared.get(key)));
     let show = own("show").map(json_of).unwrap_or_default();
     let show = show.as_object().into_iter().flatten().filter_map(|(list, line)| Some((list.clone(), line.as_str()?.to_owned()))).collect();
     let budget = own("budget").and_then(|budget| json_of(budget).as_object().cloned());
     Ok(Case { name, node: node.clone(), overlays: texts(node.get("overlays")), budget, show, turns: all })
+}
+
+fn is_snapshot(node: &Node) -> bool {
+    node.get("snapshot").and_then(Node::as_bool).unwrap_or_default()
 }
 
 /// The keys that say what runs, where a table has more than one of them.

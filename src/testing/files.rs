@@ -28,6 +28,8 @@ pub struct CaseFile {
     pub pack: Start,
     /// Rule files that are laid over the pack, the last on top; the rows of the file itself are among them.
     pub overlays: Vec<Overlay>,
+    /// What the file gives to all of them, as it is written.
+    pub given: Option<Node>,
     /// The cases, in order.
     pub cases: Vec<Case>,
     /// The text of the file.
@@ -191,7 +193,8 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
     let files = doc.root.get("overlays").and_then(Node::as_list).unwrap_or_default();
     let mut overlays: Vec<Overlay> = files.iter().filter_map(Node::as_text).map(|file| Overlay::Path(base.join(file))).collect();
     overlays.extend(own_rows(&doc.root, &shown));
-    Ok(CaseFile { shown, base, pack, overlays, cases, sources })
+    let given = shared.cloned();
+    Ok(CaseFile { shown, base, pack, overlays, given, cases, sources })
 }
 
 /// The pack that a case file names: a folder from the file, or a name.

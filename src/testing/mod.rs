@@ -1,7 +1,7 @@
 //! Rule tests: the rows `[[case]]` of case files are run, and what comes out is held against what they expect.
 //!
 //! [`files`] finds and reads case files, [`case`] reads their rows, [`play`] runs one turn and [`turns`] all of them.
-//! [`compare`] finds the differences and [`blame`] the rule behind each. [`runner`] does this for many files at once.
+//! [`dialects`] checks what cases name without running them. [`compare`] finds the differences and [`blame`] the rule behind each. [`runner`] does this for many files at once.
 //! [`snapshot`] writes what came out into the file, [`coverage`] says what no case exercised, and [`mutate`] breaks each pass
 //! to see whether a case notices.
 
@@ -9,6 +9,7 @@ pub mod blame;
 pub mod case;
 pub mod compare;
 pub mod coverage;
+pub mod dialects;
 pub mod files;
 pub mod mutate;
 pub mod play;
@@ -19,4 +20,4 @@ pub mod toml_text;
 pub mod turns;
 
 pub use files::{CaseFile, Unreadable};
-pub use runner::{Runner, Tested};
+pub use runner::{Runner, Tested, Update};

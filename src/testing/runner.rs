@@ -21,6 +21,8 @@ use super::turns::turns;
 
 /// The stack of a thread that runs cases.
 const STACK: usize = 16 << 20;
+/// Why a file is not updated.
+const NOT_TOML: &str = "only case files in TOML can be updated";
 
 /// What is wrong with a case.
 #[derive(Debug, Clone)]
@@ -65,6 +67,18 @@ pub struct Tested {
     pub kept: Vec<String>,
 }
 
+/// Which expectations are written anew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Update {
+    /// None.
+    #[default]
+    None,
+    /// Snapshots: cases that say so, payload files, and cases that expect nothing yet.
+    Snapshots,
+    /// Those written by hand too, but no tests such as `{ includes = […] }`.
+    All,
+}
+
 /// How cases are run.
 pub struct Runner<'r> {
     /// Where packs are found.
@@ -75,8 +89,8 @@ pub struct Runner<'r> {
     pub filter: &'r str,
     /// Files that are run at the same time.
     pub jobs: usize,
-    /// Whether the file is to be rewritten.
-    pub update: bool,
+    /// Which expectations are written anew.
+    pub update: Update,
     /// Whether coverage is recorded.
     pub coverage: bool,
 }
@@ -121,13 +135,13 @@ impl Runner<'_> {
                 }
             }
         }
-        if self.update && !edits.is_empty() {
+        if !edits.is_empty() {
             let text =
                 file.cases.first().and_then(|case| file.sources.get(case.node.span.source)).map(|s| s.text.clone()).unwrap_or_default();
             match snapshot::apply(&text, &edits) {
                 Some(new) => out.updated = Some(new),
                 None if file.is_toml() => out.kept.push("the changed file would not be TOML".to_owned()),
-                None => out.kept.push("only case files in TOML can be updated".to_owned()),
+                None => out.kept.push(NOT_TOML.to_owned()),
             }
         }
         out
@@ -157,18 +171,21 @@ impl Runner<'_> {
             (check(), None)
         };
         ran.covered = seen.map(|seen| Covered::of(&seen, rules));
-        if judged.iter().any(|turn| !turn.differences.is_empty()) && !self.update {
+        let changes = |turn: &Judged<'_>| if self.update == Update::None { Vec::new() } else { turn.edits(file, self.update) };
+        let changes: Vec<_> = judged.iter().map(changes).collect();
+        let is_fixed = |turn: &Judged<'_>, own: &[Result<Change, String>]| {
+            self.update != Update::None && turn.failed.is_none() && file.is_toml() && own.iter().all(Result::is_ok)
+        };
+        if judged.iter().zip(&changes).any(|(turn, own)| !turn.differences.is_empty() && !is_fixed(turn, own)) {
             // once more, to see which rules did it
             let (traced, seen) = recording(|| judge(file, case, rules, self.scenes, true));
             for (turn, traced) in judged.iter_mut().zip(&traced) {
                 turn.blame(traced, &seen, rules);
             }
         }
-        for (n, turn) in judged.into_iter().enumerate() {
-            let own = if self.update { turn.edits(file) } else { Vec::new() };
+        for (n, (turn, own)) in judged.into_iter().zip(changes).enumerate() {
             let number = (case.turns.len() > 1).then_some(n + 1);
-            let fixed = self.update && turn.failed.is_none() && file.is_toml() && own.iter().all(Result::is_ok);
-            if !fixed {
+            if !is_fixed(&turn, &own) {
                 ran.complaints.extend(turn.complaints(number));
             }
             edits.extend(own);
@@ -363,7 +380,7 @@ impl Judged<'_> {
     }
 
     /// What has to change in the file so that the turn is as expected.
-    fn edits(&self, file: &CaseFile) -> Vec<Result<Change, String>> {
+    fn edits(&self, file: &CaseFile, update: Update) -> Vec<Result<Change, String>> {
         if let Some(fresh) = &self.fresh {
             return vec![snapshot::new_expect(&self.turn.node, fresh, &file.sources, self.turn.node.span).map(Change::Text)];
         }
@@ -377,7 +394,13 @@ impl Judged<'_> {
             Some(Step::Key(key)) if key == "draws_left" && expect.get(key).is_none() => {
                 Some(Err(format!("{} scripted draws are left; take them out", difference.got)))
             }
-            _ => Some(snapshot::of_difference(difference, expect, &file.sources).map(Change::Text)),
+            _ if !file.is_toml() => Some(Err(NOT_TOML.to_owned())),
+            _ => Some(match snapshot::of_difference(difference, expect, &file.sources) {
+                Ok(_) if !self.turn.snapshot && update != Update::All => {
+                    Err(format!("`{}` is written by hand; `tapster test --update=all` replaces it", difference.place()))
+                }
+                edit => edit.map(Change::Text),
+            }),
         };
         self.differences.iter().filter_map(edit).collect()
     }

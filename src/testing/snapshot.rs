@@ -1,5 +1,5 @@
 //! `--update`: writes what came out into the case file, in the place of what was expected. Only the values that differ are
-//! replaced, so comments and the layout of everything else stay.
+//! replaced, so comments and the layout of everything else stay. What it has written itself is marked `snapshot = true`.
 
 use std::path::PathBuf;
 
@@ -51,13 +51,16 @@ pub fn of_difference(difference: &Difference, expect: &Node, sources: &Sources) 
         return Err(format!("`{}` is a test, which only its author can change", difference.place()));
     }
     let text = toml_text::value(&pruned(&difference.wanted, &difference.got));
+    if test.is_none() && holds_test(&difference.wanted) {
+        return Err(format!("`{}` holds tests, which only its author can change", difference.place()));
+    }
     if !is_value(sources.snippet(node.span)) {
         return Err(format!("`{}` is not written as one value; write it in the line of its key", difference.place()));
     }
     Ok(Edit { start: node.span.start as usize, end: node.span.end as usize, text })
 }
 
-/// The line for a case or turn that expects nothing yet.
+/// The lines for a case or turn that expects nothing yet.
 ///
 /// # Errors
 /// There is no key of the case in whose next line it can stand.
@@ -69,7 +72,7 @@ pub fn new_expect(case: &Node, expect: &Map<String, Json>, sources: &Sources, so
         let end = case.span.end.saturating_sub(1) as usize;
         let before = text.get(..end).unwrap_or_default().trim_end();
         let comma = if before.ends_with('{') || before.ends_with(',') { " " } else { ", " };
-        return Ok(Edit { start: before.len(), end, text: format!("{comma}expect = {written} ") });
+        return Ok(Edit { start: before.len(), end, text: format!("{comma}expect = {written}, snapshot = true ") });
     }
     let fields = case.as_table().into_iter().flatten();
     let line_of = |at: u32| text.get(..at as usize).and_then(|before| before.rfind('\n')).map_or(0, |n| n + 1);
@@ -77,7 +80,7 @@ pub fn new_expect(case: &Node, expect: &Map<String, Json>, sources: &Sources, so
     let last = fields.filter(|(_, field)| is_simple(field.key)).map(|(_, field)| field.node.span.end).max();
     let Some(end) = last else { return Err("the case has no key in a line of its own".to_owned()) };
     let at = text.get(end as usize..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| end as usize + n);
-    Ok(Edit { start: at, end: at, text: format!("\nexpect = {written}") })
+    Ok(Edit { start: at, end: at, text: format!("\nexpect = {written}\nsnapshot = true") })
 }
 
 /// Lays replacements over a text. Of two that overlap, the first is taken. `None` if the result is not TOML.
@@ -96,6 +99,15 @@ pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
     }
     out.push_str(text.get(at..)?);
     is_document(&out).then_some(out)
+}
+
+/// Whether there is a test in what is written. What is not there is a value like any other.
+fn holds_test(wanted: &Json) -> bool {
+    match wanted {
+        Json::Object(table) => matcher(table, &Json::Null).is_some_and(|(word, _)| word != "missing") || table.values().any(holds_test),
+        Json::Array(list) => list.iter().any(holds_test),
+        _ => false,
+    }
 }
 
 /// What came out, with no more keys than are written. The rows of a list of another length have the keys of the rows that

@@ -40,6 +40,9 @@ struct Case {
     /// Pieces that neither holds.
     #[serde(default)]
     never: Vec<String>,
+    /// What files hold afterwards, in full.
+    #[serde(default)]
+    written: std::collections::BTreeMap<String, String>,
     /// JSON pointer into standard output = what is there.
     json: Option<std::collections::BTreeMap<String, Json>>,
 }
@@ -109,6 +112,12 @@ fn check(case: &Case) -> Vec<String> {
     holds(&ran.err, "standard error", case.err.as_ref(), &put, &mut wrong);
     for piece in case.never.iter().filter(|p| ran.out.contains(*p) || ran.err.contains(*p)) {
         wrong.push(format!("`{}` is written:\n{}\n{}", piece.escape_debug(), ran.out, ran.err));
+    }
+    for (name, text) in &case.written {
+        let found = std::fs::read_to_string(folder.0.join(name)).unwrap_or_default();
+        if found != *text {
+            wrong.push(format!("`{name}` holds:\n{found}"));
+        }
     }
     if let Some(expected) = &case.json {
         match serde_json::from_str::<Json>(&ran.out) {

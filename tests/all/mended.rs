@@ -167,7 +167,8 @@ fn files_elsewhere_are_never_written() {
     assert!(!folder.read("below/slots.toml").contains("rolle"));
 }
 
-/// A SARIF document has what the schema requires, with the places of files.
+/// A SARIF document meets its schema, with the places of files: for errors, warnings and a change, for a run without
+/// findings, and for one that cannot begin.
 #[test]
 fn a_run_is_one_sarif_document() {
     let folder = Folder::new("sarif");
@@ -178,108 +179,73 @@ fn a_run_is_one_sarif_document() {
     );
     folder
         .write("mine.toml", "kind = \"overlay\"\nversion = 1\nextends = \"base\"\n[[slot]]\nname = \"own\"\nafter = \"nowhere_at_all\"\n");
-    let (exit, out, err) = folder.run(&["check", &folder.at("my pack"), &folder.at("mine.toml"), "--error-format", "sarif"]);
-    assert_eq!((exit, out.as_str()), (1, "3 errors, 0 warnings\n"), "{err}");
-    let document: Json = serde_json::from_str(&err).unwrap();
-    assert_eq!(mistakes(&document), Vec::<String>::new());
+    folder.write(
+        "warned.toml",
+        "kind = \"overlay\"\nversion = 1\nextends = \"base\"\n[[allow]]\ncode = \"layer.stale\"\nreason = \"none\"\n[[slot]]\nname = \"own\"\n",
+    );
+    let sarif = |args: &[&str]| -> (u8, String, Json) {
+        let (exit, out, err) = folder.run(&[args, &["--error-format", "sarif"]].concat());
+        let document: Json = serde_json::from_str(&err).unwrap_or_else(|error| panic!("{args:?}: {error}\n{err}"));
+        assert_eq!(mistakes(&document), Vec::<String>::new(), "{args:?}");
+        (exit, out, document)
+    };
+    let (exit, out, document) = sarif(&["check", &folder.at("my pack"), &folder.at("mine.toml"), &folder.at("warned.toml")]);
+    assert_eq!((exit, out.as_str()), (1, "3 errors, 1 warning\n"));
     let results = document["runs"][0]["results"].as_array().unwrap();
-    assert_eq!(results.len(), 3, "{document}");
+    let levels: Vec<&str> = results.iter().map(|r| r["level"].as_str().unwrap()).collect();
+    assert_eq!(levels, ["error", "error", "error", "warning"], "{document}");
     let slip = results.iter().find(|r| r["ruleId"] == "schema.unknown_key").unwrap();
     let place = &slip["locations"][0]["physicalLocation"];
     assert!(place["artifactLocation"]["uri"].as_str().unwrap().ends_with("/my%20pack/slots.toml"), "{place}");
     assert_eq!(place["region"], serde_json::json!({ "startLine": 6, "startColumn": 1, "endLine": 6, "endColumn": 6 }));
     assert_eq!(slip["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"], "role");
     // without a mistake, and where the program cannot run, there is a document too
-    for (args, results) in [(["check", "base", "--error-format", "sarif"], 0), (["build", "nowhere", "--error-format", "sarif"], 1)] {
-        let (_, _, err) = folder.run(&args);
-        let document: Json = serde_json::from_str(&err).unwrap();
-        assert_eq!(mistakes(&document), Vec::<String>::new(), "{args:?}");
-        assert_eq!(document["runs"][0]["results"].as_array().unwrap().len(), results, "{args:?}");
+    for (args, levels) in [(&["check", "base"][..], &[][..]), (&["build", "nowhere"], &["error"])] {
+        let (_, _, document) = sarif(args);
+        let found = document["runs"][0]["results"].as_array().unwrap().iter().map(|r| r["level"].as_str().unwrap());
+        assert_eq!(found.collect::<Vec<_>>(), levels, "{args:?}");
+    }
+    // the check itself finds what is wrong
+    let spoiled: [(&str, fn(&mut Json)); 8] = [
+        ("a level", |result| result["level"] = "fatal".into()),
+        ("no message", |result| drop(result.as_object_mut().unwrap().remove("message"))),
+        ("no code", |result| drop(result.as_object_mut().unwrap().remove("ruleId"))),
+        ("another code", |result| result["ruleId"] = "name.unknown".into()),
+        ("no such code", |result| result["ruleIndex"] = 99.into()),
+        ("line 0", |result| result["locations"][0]["physicalLocation"]["region"]["startLine"] = 0.into()),
+        ("a region that ends before it begins", |result| {
+            result["locations"][0]["physicalLocation"]["region"]["endLine"] = 1.into();
+        }),
+        ("a change of nothing", |result| result["fixes"][0]["artifactChanges"][0]["replacements"] = serde_json::json!([])),
+    ];
+    let at = results.iter().position(|r| r["ruleId"] == "schema.unknown_key").unwrap();
+    for (what, spoil) in spoiled {
+        let mut document = document.clone();
+        spoil(&mut document["runs"][0]["results"][at]);
+        assert!(!mistakes(&document).is_empty(), "{what} is not noticed");
     }
 }
 
-/// What the schema of SARIF 2.1.0 requires of the parts that are written, in its own words.
+/// What is wrong with a SARIF document by `tests/sarif/written.json`, and by what a schema cannot say.
 fn mistakes(document: &Json) -> Vec<String> {
-    let region = serde_json::json!({
-        "type": "object", "additionalProperties": false,
-        "properties": {
-            "startLine": { "type": "integer", "minimum": 1 }, "startColumn": { "type": "integer", "minimum": 1 },
-            "endLine": { "type": "integer", "minimum": 1 }, "endColumn": { "type": "integer", "minimum": 1 },
-        },
-    });
-    let message = serde_json::json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string" } } });
-    let artifact = serde_json::json!({
-        "type": "object", "additionalProperties": false, "properties": { "uri": { "type": "string", "pattern": "^[A-Za-z0-9_.~/:%-]+$" } },
-    });
-    let physical = serde_json::json!({
-        "type": "object", "additionalProperties": false, "required": ["artifactLocation"],
-        "properties": { "artifactLocation": artifact, "region": region },
-    });
-    let location = serde_json::json!({
-        "type": "object", "additionalProperties": false,
-        "properties": {
-            "physicalLocation": physical, "message": message,
-            "logicalLocations": { "type": "array", "uniqueItems": true, "items": { "type": "object" } },
-        },
-    });
-    let level = serde_json::json!({ "enum": ["none", "note", "warning", "error"] });
-    let change = serde_json::json!({
-        "type": "object", "additionalProperties": false, "required": ["artifactLocation", "replacements"],
-        "properties": {
-            "artifactLocation": artifact,
-            "replacements": { "type": "array", "minItems": 1, "items": {
-                "type": "object", "additionalProperties": false, "required": ["deletedRegion"],
-                "properties": { "deletedRegion": region, "insertedContent": { "type": "object", "required": ["text"] } },
-            } },
-        },
-    });
-    let result = serde_json::json!({
-        "type": "object", "additionalProperties": false, "required": ["message"],
-        "properties": {
-            "ruleId": { "type": "string" }, "ruleIndex": { "type": "integer", "minimum": -1 }, "level": level, "message": message,
-            "locations": { "type": "array", "items": location },
-            "relatedLocations": { "type": "array", "uniqueItems": true, "items": location },
-            "fixes": { "type": "array", "uniqueItems": true, "items": {
-                "type": "object", "additionalProperties": false, "required": ["artifactChanges"],
-                "properties": { "artifactChanges": { "type": "array", "minItems": 1, "items": change } },
-            } },
-        },
-    });
-    let rule = serde_json::json!({
-        "type": "object", "additionalProperties": false, "required": ["id"],
-        "properties": {
-            "id": { "type": "string" }, "shortDescription": message,
-            "defaultConfiguration": { "type": "object", "additionalProperties": false, "properties": { "level": level } },
-        },
-    });
-    let driver = serde_json::json!({
-        "type": "object", "additionalProperties": false, "required": ["name"],
-        "properties": {
-            "name": { "type": "string" }, "version": { "type": "string" },
-            "rules": { "type": "array", "uniqueItems": true, "items": rule },
-        },
-    });
-    let schema = serde_json::json!({
-        "type": "object", "additionalProperties": false, "required": ["version", "runs"],
-        "properties": {
-            "$schema": { "type": "string", "format": "uri" },
-            "version": { "enum": ["2.1.0"] },
-            "runs": { "type": "array", "items": {
-                "type": "object", "additionalProperties": false, "required": ["tool"],
-                "properties": {
-                    "tool": { "type": "object", "required": ["driver"], "properties": { "driver": driver } },
-                    "columnKind": { "enum": ["utf16CodeUnits", "unicodeCodePoints"] },
-                    "results": { "type": "array", "items": result },
-                },
-            } },
-        },
-    });
-    let mut wrong: Vec<String> = jsonschema::validator_for(&schema).unwrap().iter_errors(document).map(|e| e.to_string()).collect();
-    let rules = document["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
-    for result in document["runs"][0]["results"].as_array().unwrap() {
-        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
-        if rules[index]["id"] != result["ruleId"] {
+    let schema: Json = serde_json::from_str(include_str!("../sarif/written.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let mut wrong: Vec<String> = validator.iter_errors(document).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    let rules = &document["runs"][0]["tool"]["driver"]["rules"];
+    for result in document["runs"][0]["results"].as_array().into_iter().flatten() {
+        let index = result["ruleIndex"].as_u64().and_then(|n| usize::try_from(n).ok());
+        if index.is_none_or(|n| rules[n]["id"] != result["ruleId"]) {
             wrong.push(format!("`ruleIndex` of {}", result["ruleId"]));
+        }
+        let places = ["locations", "relatedLocations"].into_iter().filter_map(|key| result[key].as_array()).flatten();
+        let regions = places.map(|place| &place["physicalLocation"]["region"]);
+        let changes = result["fixes"].as_array().into_iter().flatten().filter_map(|fix| fix["artifactChanges"].as_array()).flatten();
+        let replaced = changes.filter_map(|change| change["replacements"].as_array()).flatten().map(|one| &one["deletedRegion"]);
+        for region in regions.chain(replaced) {
+            let at = |line: &str, column: &str| (region[line].as_u64(), region[column].as_u64());
+            if at("startLine", "startColumn") > at("endLine", "endColumn") {
+                wrong.push(format!("{region} ends before it begins"));
+            }
         }
     }
     wrong

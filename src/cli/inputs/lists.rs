@@ -37,33 +37,38 @@ pub(in crate::cli) fn given(text: &str, rules: &Ruleset, show: &mut Show<'_, '_>
         ("the value of `--list`".to_owned(), serde_json::from_str(source).map_err(|error| error.to_string()))
     } else {
         let file = Path::new(source);
-        let bytes = bytes_of(file, show)?;
-        if bytes.len() > import::MAX_FILE {
-            let message = format!("`{}` is larger than {} MiB", shown(file), import::MAX_FILE >> 20);
-            return Err(Stop::could_not(Code::FileTooLarge, message, "split it"));
-        }
-        (format!("`{}`", shown(file)), document(file, &bytes))
+        (format!("`{}`", shown(file)), document(file, show)?)
     };
     let wrong = |reason: String| {
         let complaint = Diagnostic::error(Code::SceneField, format!("{shown} holds no items of list `{name}`: {reason}"));
         Stop::new(Exit::No, complaint.help(format!("write a list of tables, or a table with the key `{name}` that holds one")))
     };
-    let mut found = found.map_err(wrong)?;
-    if let Some(inner) = found.get_mut(name) {
-        found = inner.take();
-    }
-    let Json::Array(items) = &found else { return Err(wrong("it is neither a list nor a table with this key".to_owned())) };
-    if let Some((n, item)) = items.iter().enumerate().find(|(_, item)| !item.is_object()) {
-        return Err(wrong(format!("element {n} is `{}`", head(&item.to_string(), 40))));
-    }
-    Ok((name.to_owned(), found))
+    let tables = found.and_then(|found| tables(found, name)).map_err(wrong)?;
+    Ok((name.to_owned(), Json::Array(tables)))
 }
 
-/// A document of JSON, or of TOML where the name of the file says so.
-fn document(file: &Path, bytes: &[u8]) -> Result<Json, String> {
-    if file.extension().is_some_and(|extension| extension == "toml") {
-        let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-        return toml::from_str(text).map_err(|error| error.message().to_owned());
+/// The tables of a list that a document is, or holds under a key.
+pub(in crate::cli) fn tables(mut document: Json, key: &str) -> Result<Vec<Json>, String> {
+    if let Some(inner) = document.get_mut(key) {
+        document = inner.take();
     }
-    serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    let Json::Array(items) = document else { return Err("it is neither a list nor a table with this key".to_owned()) };
+    match items.iter().enumerate().find(|(_, item)| !item.is_object()) {
+        Some((n, item)) => Err(format!("element {n} is `{}`", head(&item.to_string(), 40))),
+        None => Ok(items),
+    }
+}
+
+/// The document of a file: of JSON, or of TOML where its name says so. The inner error says why it is none.
+pub(in crate::cli) fn document(file: &Path, show: &mut Show<'_, '_>) -> Result<Result<Json, String>, Stop> {
+    let bytes = bytes_of(file, show)?;
+    if bytes.len() > import::MAX_FILE {
+        let message = format!("`{}` is larger than {} MiB", shown(file), import::MAX_FILE >> 20);
+        return Err(Stop::could_not(Code::FileTooLarge, message, "split it"));
+    }
+    if file.extension().is_some_and(|extension| extension == "toml") {
+        let text = std::str::from_utf8(&bytes).map_err(|error| error.to_string());
+        return Ok(text.and_then(|text| toml::from_str(text).map_err(|error| error.message().to_owned())));
+    }
+    Ok(serde_json::from_slice(&bytes).map_err(|error| error.to_string()))
 }

@@ -11,6 +11,7 @@ pub(in crate::cli) mod options;
 pub(in crate::cli) mod parts;
 pub(in crate::cli) mod previous;
 pub(in crate::cli) mod role;
+pub(in crate::cli) mod said;
 pub(in crate::cli) mod scene;
 pub(in crate::cli) mod session;
 pub(in crate::cli) mod shared;

@@ -11,6 +11,7 @@ use crate::pack::Ruleset;
 use crate::testing::turns::Chat;
 
 use crate::cli::inputs::files::{bytes_of, shown, text_of, write_file};
+use crate::cli::inputs::said::{self, MAX_TURNS};
 use crate::cli::layout::head;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -25,13 +26,31 @@ pub(in crate::cli) struct Turns {
     /// including, 1, or with such numbers between spaces and line breaks; `-` reads them from standard input.
     #[arg(long, value_name = "FILE", help_heading = "Turns")]
     draws: Option<PathBuf>,
-    /// Plays N turns of one chat: each finds what those before it have stored, and the draws that they have left. The
-    /// result is a list with one element for each turn.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), conflicts_with = "previous", help_heading = "Turns")]
-    turns: Option<u16>,
+    /// Plays turns of one chat: each finds what those before it have stored, and the draws that they have left. The result is
+    /// a list with one element for each turn. A file says what is written and answered, and the chat grows by that: TOML or
+    /// JSON with a list `turns` of tables with `message`, `reply` and `scene`. With a number, the chat stays as it is.
+    #[arg(long, value_name = "N|FILE", value_parser = several, conflicts_with = "previous", help_heading = "Turns")]
+    turns: Option<Several>,
     /// The file that keeps the state of the chat: it is read if it exists, and written at the end.
     #[arg(long, value_name = "FILE", help_heading = "Turns")]
     state: Option<PathBuf>,
+}
+
+/// Which turns are played.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Several {
+    /// The same one several times.
+    Times(u16),
+    /// Those of a file.
+    Said(PathBuf),
+}
+
+fn several(text: &str) -> Result<Several, String> {
+    if text.is_empty() || text.bytes().any(|b| !b.is_ascii_digit()) {
+        return if text.is_empty() { Err("write a number or a file".to_owned()) } else { Ok(Several::Said(text.into())) };
+    }
+    let times = text.parse().ok().filter(|times| (1..=MAX_TURNS).contains(times));
+    times.map(Several::Times).ok_or_else(|| format!("{text} is not in 1..={MAX_TURNS}; a file with such a name is `./{text}`"))
 }
 
 /// What a turn has left.
@@ -48,6 +67,14 @@ impl Turns {
     /// Whether the result is a list of turns.
     pub(in crate::cli) fn are_many(&self) -> bool {
         self.turns.is_some()
+    }
+
+    /// Warns that the chat stays as it is, where somebody may think that it grows.
+    pub(in crate::cli) fn warn_of_same_chat(&self, show: &mut Show<'_, '_>) {
+        if let Some(Several::Times(times @ 2..)) = self.turns {
+            let message = format!("the chat is the same in all {times} turns: nothing is written or answered in between");
+            show.note(Diagnostic::note(Code::SceneField, message).help("`--turns FILE` names a file with what is said in each turn"));
+        }
     }
 
     /// Plays the turns, and returns what each shows.
@@ -68,14 +95,24 @@ impl Turns {
         };
         let scripted = draws.as_ref().map_or(0, Vec::len);
         let counted = rules.programs().rules.names.knows_path(COUNT).then(|| scene.get(COUNT).as_f64()).flatten();
+        let said = match &self.turns {
+            None => vec![None],
+            Some(Several::Times(times)) => vec![None; usize::from(*times)],
+            Some(Several::Said(file)) => said::read(file, scene, show)?.into_iter().map(Some).collect(),
+        };
         let mut all = Vec::new();
-        for n in 0..self.turns.unwrap_or(1) {
-            let mut own = Scene { draws: draws.clone(), ..scene.clone() };
+        let mut grown = scene.clone();
+        for (n, said) in (0_i64..).zip(&said) {
+            let mut own = Scene { draws: draws.clone(), ..grown.clone() };
             if let Some(counted) = counted.filter(|_| n > 0) {
                 #[expect(clippy::cast_possible_truncation, reason = "a number of messages is small")]
-                own.set(COUNT, Value::Int((counted as i64).saturating_add(n.into())));
+                own.set(COUNT, Value::Int((counted as i64).saturating_add(n)));
             }
             chat.enter(&mut own);
+            if let Some(said) = said {
+                said.enter(&mut own);
+                said.leave(&mut grown);
+            }
             let began = own.clone();
             let left = turn(own, show)?;
             chat.leave(&began, &left.patch);

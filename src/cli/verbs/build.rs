@@ -27,7 +27,7 @@ use crate::cli::verbs::explain::cache;
   tapster build examples/hello --model claude-opus-4-6 --dialect anthropic
   tapster build examples/hello --dump draft:lore
   tapster build examples/hello --dump list:injections
-  tapster build examples/hello --turns 3 --state chat.json --draws draws.txt --dump list:entries
+  tapster build examples/hello --turns turns.toml --state chat.json --draws draws.txt --dump list:entries
   tapster build --template turn.json --data story.json --max-tokens 2000
   tapster build --template ID --task turn_generation --data - < story.json
   echo 'Hello?' | tapster build examples/hello --message -"))]
@@ -70,6 +70,7 @@ impl Build {
         }
         scene.trace = matches!(self.dump, Link::Draft(_));
         let previous = self.inputs.previous(show)?;
+        self.turns.warn_of_same_chat(show);
         let all = self.turns.play(&rules, &scene, show, |scene, show| self.once(&rules, &scene, previous.as_ref(), show))?;
         show.json(&self.turns.joined(all));
         Ok(Exit::Done)

@@ -12,13 +12,14 @@ use serde_json::{Value as Json, json};
 
 use crate::artifact::Refusal;
 use crate::diag::{Code, Diagnostic};
-use crate::model::{Map, Scene, Value};
+use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::session::{Finished, Model, ModelError, Request, Session};
 use crate::store::{Moment, Page, Refused, SessionStore};
 
 use crate::cli::inputs::Inputs;
 use crate::cli::inputs::lines::Lines;
+use crate::cli::inputs::said::said;
 use crate::cli::inputs::session::{Place, milliseconds};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -203,12 +204,4 @@ fn told((tag, writer, refusal): (String, String, Refusal)) -> Json {
     out.insert("tag".to_owned(), tag.into());
     out.insert("writer".to_owned(), writer.into());
     Json::Object(out)
-}
-
-/// Adds a message to the chat.
-fn said(scene: &mut Scene, role: &str, text: &str) {
-    let mut history = scene.get("history").as_list().map(<[Value]>::to_vec).unwrap_or_default();
-    let message: Map = [("role", role), ("text", text)].into_iter().map(|(key, text)| (key.into(), Value::text(text))).collect();
-    history.push(Value::map(message));
-    scene.set("history", Value::list(history));
 }

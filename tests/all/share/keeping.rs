@@ -111,3 +111,19 @@ fn a_strangers_pack_is_not_called_shipped() {
     let base = found["layers"].as_array().unwrap().iter().find(|layer| layer["name"] == "base").unwrap();
     assert_eq!(base["shipped"], false, "{found}");
 }
+
+#[test]
+fn a_refused_installation_leaves_no_folder_behind() {
+    let folder = Folder::new();
+    let source = folder.pack("noir", "1.0.0", BASE);
+    folder.write("src/noir/rules.toml", "kind = \"lore\"\nversion = 1\n[[entry]]\nnonsense = 1\n");
+    for to in ["packs", "deep/er/packs"] {
+        let place = folder.at(to);
+        folder.run(&["install", &source, "--to", &place]).refused(1, "share.archive", &["not installed"]);
+        assert_eq!(folder.names(""), ["src"], "{to}");
+    }
+    // a folder that was there stays
+    std::fs::create_dir_all(folder.path("packs")).unwrap();
+    folder.run(&["install", &source, "--to", &folder.at("packs")]).refused(1, "share.archive", &["not installed"]);
+    assert_eq!(folder.names(""), ["packs", "src"]);
+}

@@ -87,9 +87,51 @@ fn who_signed_a_pack_is_said_and_can_be_required() {
     folder.run(&["keys", "trust", &folder.at("eve.pub"), "--name", "Eve"]).done();
     folder.pack("noir", "1.1.0", BASE);
     folder.run(&["pack", &source, "--out", &archive, "--sign", &folder.at("eve.key")]).done();
-    folder.run(&["update", "noir"]).refused(1, "share.signature", &["with which the new one is not"]);
+    folder.run(&["update", "noir"]).refused(
+        1,
+        "share.signature",
+        &["`noir` 1.1.0 is signed by Eve", "but the installed release is signed by key"],
+    );
     folder.run(&["keys", "distrust", "Eve"]).done();
     folder.run(&["keys", "distrust", "Eve"]).refused(2, "share.signature", &["Eve"]);
+}
+
+#[test]
+fn a_signed_pack_is_replaced_by_another_signer_only_on_demand() {
+    let folder = Folder::new();
+    let (source, archive) = (folder.pack("noir", "1.0.0", BASE), folder.at("noir-1.0.0.tapster"));
+    for who in ["mara", "eve"] {
+        folder.run(&["keys", "new", &folder.at(who), "--no-password"]).done();
+        folder.run(&["keys", "trust", &folder.at(&format!("{who}.pub")), "--name", who]).done();
+    }
+    folder.run(&["pack", &source, "--out", &archive, "--sign", &folder.at("mara.key")]).done();
+    folder.run(&["install", &archive]).done();
+    let before = folder.read("home/tapster.lock");
+    let refused = |given: &[&str], text: &str| {
+        folder.run(given).refused(1, "share.signature", &["`noir` 2.0.0", text, "--allow-other-signer"]);
+        assert_eq!(folder.read("home/tapster.lock"), before);
+        assert!(folder.read("home/noir/pack.toml").contains("1.0.0"));
+    };
+    // nobody has signed the folder
+    folder.pack("noir", "2.0.0", BASE);
+    refused(&["install", &source, "--replace"], "is not signed by a trusted key");
+    // another trusted key has signed the archive
+    let second = folder.at("noir-2.0.0.tapster");
+    folder.run(&["pack", &source, "--out", &second, "--sign", &folder.at("eve.key")]).done();
+    refused(&["install", &second, "--replace"], "is signed by eve");
+    // a folder that was lost does not open the door
+    std::fs::rename(folder.path("home/noir"), folder.path("lost")).unwrap();
+    folder.run(&["install", &second]).refused(1, "share.signature", &["--allow-other-signer"]);
+    std::fs::rename(folder.path("lost"), folder.path("home/noir")).unwrap();
+    // the flag alone replaces nothing
+    folder.run(&["install", &second, "--allow-other-signer"]).refused(1, "share.taken", &["--replace"]);
+    // the same key needs no flag
+    folder.run(&["pack", &source, "--out", &second, "--sign", &folder.at("mara.key")]).done();
+    folder.run(&["install", &second, "--replace"]).done();
+    assert!(folder.read("home/noir/pack.toml").contains("2.0.0"));
+    let ran = folder.run(&["install", &folder.pack("noir", "3.0.0", BASE), "--replace", "--allow-other-signer"]).done();
+    assert!(ran.err.contains("warning[share.unsigned]"), "{}", ran.err);
+    assert!(!folder.read("home/tapster.lock").contains("signed_by"));
 }
 
 #[test]

@@ -193,7 +193,8 @@ impl Check {
             show.near.extend(Some(file).filter(|_| folder && is_pack(file)).and_then(parent));
             let library = shelf(show);
             let (report, sources) = load_cases(&start, &library, Schemas::shipped());
-            vec![compiled(&start, &[], &library, self.locked), Found { report, sources }]
+            let own = vec![compiled(&start, &[], &library, self.locked), Found { report, sources }];
+            own.into_iter().chain(cases::of(&start, &library)).collect()
         };
         show.near.truncate(near);
         Ok(found)
@@ -223,7 +224,7 @@ impl Check {
         };
         let mut alone = Found { report, sources };
         if doc.as_ref().is_some_and(|doc| &*doc.kind == "case") {
-            return cases::check(path, file, alone);
+            return cases::check(path, file, alone, library);
         }
         // nothing more can be checked in a file that cannot be read; a manifest has no rows
         let Some(doc) = doc.filter(|d| &*d.kind != "pack") else { return alone };

@@ -16,7 +16,7 @@ use crate::pack::library::is_name;
 use crate::pack::{Library, Ruleset, Schemas};
 use crate::share::{Manifest, Member};
 use crate::testing::files::read_path;
-use crate::testing::{Runner, report};
+use crate::testing::{Runner, Update, report};
 
 use crate::cli::inputs::files::{shown, write_file};
 use crate::cli::inputs::library::{DEFAULT_PACK, beside_scene, shelf};
@@ -162,7 +162,7 @@ impl New {
         show.near.extend(beside_scene(to));
         let shelf = shelf(show);
         let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| crate::cli::verbs::test::scene(path, now, rules);
-        let runner = Runner { shelf: &shelf, scenes: &scenes, filter: "", jobs: 1, update: false, coverage: false };
+        let runner = Runner { shelf: &shelf, scenes: &scenes, filter: "", jobs: 1, update: Update::None, coverage: false };
         let tested = runner.run(&[read_path(&path)]);
         if report::counts(&tested) != (1, 0) {
             write_file(&path, texts::case("../schemas", None))?;

@@ -16,7 +16,7 @@ use crate::cli::inputs::shared::{Place, is_url, refused};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
-use super::place::{free, line, put};
+use super::place::{free, line, put, same_signer};
 use super::shelf::{Home, State, shipped};
 use super::sources::{Brought, Listing, Policy, Taking};
 
@@ -29,6 +29,7 @@ use super::sources::{Brought, Listing, Policy, Taking};
   tapster install https://example.org/packs/my-pack-1.0.0.tapster
   tapster install my-pack --index https://example.org/packs
   tapster install my-pack@^1.2 --index ../packs --require-signature
+  tapster install my-pack-2.0.0.tapster --replace --allow-other-signer
   tapster install --locked                          just what tapster.lock says
 
 Exit codes: 0 done, 1 a pack is refused, 2 something is not found.")]
@@ -41,8 +42,11 @@ pub(in crate::cli) struct Install {
     /// Replace packs of the same names, or stand in the place of shipped ones.
     #[arg(long)]
     replace: bool,
+    /// Take a pack that is not signed, or is signed by another key, in the place of one that is signed.
+    #[arg(long)]
+    allow_other_signer: bool,
     /// Install what `tapster.lock` says and nothing else; refuse whatever is not what it says.
-    #[arg(long, conflicts_with_all = ["packs", "replace"])]
+    #[arg(long, conflicts_with_all = ["packs", "replace", "allow_other_signer"])]
     locked: bool,
 }
 
@@ -84,6 +88,9 @@ impl Install {
         let names: Vec<String> = self.packs.iter().map(|text| text.split('@').next().unwrap_or(text).to_owned()).collect();
         let (mut packs, kept) = fetched(&chosen, given, &listings, &policy)?;
         let mut there = free(&home, &mut packs, self.replace)?;
+        if !self.allow_other_signer {
+            packs.iter().try_for_each(|pack| same_signer(&home, pack))?;
+        }
         there.extend(kept.into_iter().filter(|name| names.contains(name)));
         let lines: Vec<String> = packs.iter().map(|pack| line("installed", pack, &home)).collect();
         put(&mut home, packs, &|_| self.replace, show)?;

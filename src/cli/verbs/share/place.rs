@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diag::{Code, Diagnostic, Sources};
 use crate::pack::{Ruleset, Start};
-use crate::share;
+use crate::share::{self, signature};
 
 use crate::cli::inputs::library::shelf;
 use crate::cli::output::Show;
@@ -15,13 +15,29 @@ use crate::cli::stop::{Exit, Stop};
 use super::shelf::{Home, State, shipped};
 use super::sources::Brought;
 
-/// A hidden folder that goes away with its owner.
-struct Beside(PathBuf);
+/// A hidden folder that goes away with its owner, with the folders that were made for it and have stayed empty.
+struct Beside {
+    folder: PathBuf,
+    /// The folders above it that did not exist, the innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Beside {
+    fn of(home: &Home) -> Self {
+        let above = home.folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let made = above.map(Path::to_owned).collect();
+        Self { folder: home.folder.join(format!(".tapster-{}", std::process::id())), made }
+    }
+}
 
 impl Drop for Beside {
     fn drop(&mut self) {
         // what cannot be removed is hidden, and no pack is read from it
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.folder);
+        for folder in &self.made {
+            // this removes empty folders only: one with a pack in it stays
+            let _ = std::fs::remove_dir(folder);
+        }
     }
 }
 
@@ -69,6 +85,20 @@ fn taken(home: &Home, name: &str) -> Option<Diagnostic> {
     Some(Diagnostic::new(Code::ShareTaken, message).help("do not install it, unless you want just that: `--replace`"))
 }
 
+/// Refuses a pack that is not signed by the key of the release that is installed, or was when it was locked.
+pub(super) fn same_signer(home: &Home, pack: &Brought) -> Result<(), Stop> {
+    let name = &pack.manifest.name;
+    let Some(before) = home.lock.get(name).and_then(|row| row.signed_by.as_ref()) else { return Ok(()) };
+    if pack.locked.signed_by.as_ref() == Some(before) {
+        return Ok(());
+    }
+    let by = pack.signer.as_ref().map_or_else(|| "not signed by a trusted key".to_owned(), |who| format!("signed by {who}"));
+    let (release, key) = (&pack.manifest.release, signature::key_id(before));
+    let message = format!("`{name}` {release} is {by}, but the installed release is signed by key {key}");
+    let help = "ask whoever made the pack; if it is right, install it with `tapster install --replace --allow-other-signer`";
+    Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
+}
+
 /// Installs packs, and writes the lock. A folder that is there is thrown away only if it is as it was installed, or if
 /// `replaces` says so for the pack.
 pub(super) fn put(home: &mut Home, packs: Vec<Brought>, replaces: &dyn Fn(&str) -> bool, show: &mut Show<'_, '_>) -> Result<(), Stop> {
@@ -82,10 +112,10 @@ pub(super) fn put(home: &mut Home, packs: Vec<Brought>, replaces: &dyn Fn(&str) 
     if packs.is_empty() {
         return Ok(());
     }
-    let beside = Beside(home.folder.join(format!(".tapster-{}", std::process::id())));
-    let (new, old) = (beside.0.join("new"), beside.0.join("old"));
+    let beside = Beside::of(home);
+    let (new, old) = (beside.folder.join("new"), beside.folder.join("old"));
     // what a run that was killed has left
-    let _ = std::fs::remove_dir_all(&beside.0);
+    let _ = std::fs::remove_dir_all(&beside.folder);
     for folder in [&new, &old] {
         std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     }
@@ -164,9 +194,9 @@ pub(super) fn discard(home: &Home, name: &str) -> Result<(), Stop> {
     if kind.is_err() {
         return Ok(());
     }
-    let beside = Beside(home.folder.join(format!(".tapster-{}", std::process::id())));
-    std::fs::create_dir_all(&beside.0).map_err(|error| failed(&beside.0, &error))?;
-    std::fs::rename(&folder, beside.0.join(name)).map_err(|error| failed(&folder, &error))
+    let beside = Beside::of(home);
+    std::fs::create_dir_all(&beside.folder).map_err(|error| failed(&beside.folder, &error))?;
+    std::fs::rename(&folder, beside.folder.join(name)).map_err(|error| failed(&folder, &error))
 }
 
 /// What is said of a pack that was installed.

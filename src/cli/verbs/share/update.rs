@@ -15,7 +15,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
 use super::install::{choose, exactly, fetched, standing};
-use super::place::{line, put};
+use super::place::{line, put, same_signer};
 use super::shelf::{Home, State};
 use super::sources::{Brought, Listing, Policy, Taking, listing};
 
@@ -76,9 +76,7 @@ impl Update {
         asked.extend(standing(&home, &names.iter().map(String::as_str).collect::<Vec<_>>()));
         let chosen = choose(asked, &home, &given, &listings, &names)?;
         let (packs, kept) = fetched(&chosen, given, &listings, &policy)?;
-        for pack in &packs {
-            same_hand(&home, pack)?;
-        }
+        packs.iter().try_for_each(|pack| same_signer(&home, pack))?;
         let lines: Vec<String> = packs.iter().map(|pack| changed(pack, &home)).collect();
         put(&mut home, packs, &|name| self.replace && names.iter().any(|asked| asked == name), show)?;
         show.result(&lines.concat());
@@ -134,15 +132,4 @@ fn again(home: &Home, name: &str, place: &Place, policy: &Policy) -> Result<Opti
         return Err(wrong(format!("has release {} of `{name}`, which is older than {}", brought.manifest.release, row.release)));
     }
     Ok(Some(brought).filter(|brought| brought.locked.digest != row.digest))
-}
-
-/// Refuses a release that is not signed by the key of the one that is installed.
-fn same_hand(home: &Home, pack: &Brought) -> Result<(), Stop> {
-    let before = home.lock.get(&pack.manifest.name).and_then(|row| row.signed_by.clone());
-    if before.is_none() || before == pack.locked.signed_by {
-        return Ok(());
-    }
-    let message = format!("the installed release of `{}` is signed by a key with which the new one is not", pack.manifest.name);
-    let help = "ask whoever made the pack; if it is right, remove the pack and install it again";
-    Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
 }

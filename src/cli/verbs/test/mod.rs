@@ -5,7 +5,7 @@ mod measure;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::diag::{Code, Report};
@@ -14,7 +14,7 @@ use crate::pack::files::{is_folder, is_pack};
 use crate::pack::{Library, Ruleset, Shelf, Start};
 use crate::testing::files::{FOLDER, in_folder, is_case_file, packs_from, read, read_path};
 use crate::testing::report;
-use crate::testing::{CaseFile, Runner, Unreadable};
+use crate::testing::{CaseFile, Runner, Unreadable, Update};
 
 use crate::cli::inputs::files::write_file;
 use crate::cli::inputs::library::{beside_scene, shelf};
@@ -33,7 +33,8 @@ pub(in crate::cli) const NOW: &str = "2026-01-01T12:00:00Z";
   tapster test my-pack                     the cases of one pack, by folder or name
   tapster test my-pack/cases/lore.toml     one file; a folder of files works too
   tapster test my-pack --filter greeting   cases whose `file#name` contains a text
-  tapster test my-pack --update            write what came out into `expect`
+  tapster test my-pack --update            write snapshots anew
+  tapster test my-pack --update=all        and what is expected by hand
   tapster test my-pack --coverage --lcov coverage.info
   tapster test my-pack --watch             run them again whenever a file is saved
   tapster test my-pack --mutate            break each pass, and see whether a case notices
@@ -45,9 +46,11 @@ pub(in crate::cli) struct Test {
     /// `./rules`].
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
-    /// Write what came out in the place of what is expected, and into cases that expect nothing yet. Comments stay.
-    #[arg(long, conflicts_with_all = ["coverage", "mutate"])]
-    update: bool,
+    /// Write what came out into cases with `snapshot = true`, into payload files, and into cases that expect nothing yet, which
+    /// become snapshots; `--update=all`: also in the place of what was written by hand. Tests such as `{ includes = […] }` and
+    /// comments stay.
+    #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "snapshots", conflicts_with_all = ["coverage", "mutate"])]
+    update: Option<Written>,
     /// Run only the cases whose title `file#name` contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
@@ -71,6 +74,15 @@ pub(in crate::cli) struct Test {
     /// standard input, until its end.
     #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "files", conflicts_with = "update")]
     watch: Option<How>,
+}
+
+/// Which expectations are written anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// Those that `--update` has written, payload files, and those of cases that expect nothing yet.
+    Snapshots,
+    /// Those written by hand too.
+    All,
 }
 
 impl Test {
@@ -112,7 +124,12 @@ impl Test {
         let jobs = self.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
         let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| scene(path, now, rules);
         let coverage = self.coverage || self.mutate;
-        let runner = Runner { shelf: &shelf, scenes: &scenes, filter: &self.filter, jobs, update: self.update, coverage };
+        let update = match self.update {
+            None => Update::None,
+            Some(Written::Snapshots) => Update::Snapshots,
+            Some(Written::All) => Update::All,
+        };
+        let runner = Runner { shelf: &shelf, scenes: &scenes, filter: &self.filter, jobs, update, coverage };
         let tested = runner.run(&files);
         let (passed, failed) = report::counts(&tested);
         if passed + failed == 0 {
@@ -143,7 +160,7 @@ impl Test {
                 if let Some(measured) = &measured {
                     fields.insert("packs".into(), measured.json());
                 }
-                if self.update {
+                if self.update.is_some() {
                     fields.insert("updated".into(), json!(updated));
                 }
             }
@@ -159,7 +176,7 @@ impl Test {
             if let Some(measured) = &measured {
                 show.result(&measured.text(self.coverage));
             }
-            if self.update {
+            if self.update.is_some() {
                 show.result(&format!("{updated} {} written\n", if updated == 1 { "file" } else { "files" }));
             }
             show.result(&format!("{passed} passed, {failed} failed\n"));
@@ -174,7 +191,7 @@ impl Test {
         if self.paths.is_empty() {
             let packs = packs_from(Path::new("."));
             let tidy = |path: PathBuf| path.strip_prefix("./").map(Path::to_owned).unwrap_or(path);
-            paths.extend(packs.iter().flat_map(|pack| in_folder(&pack.join(FOLDER))).filter(|path| is_case_file(path)).map(tidy));
+            paths.extend(packs.iter().flat_map(|pack| case_files(pack)).map(tidy));
             if paths.is_empty() {
                 let help = "name a pack, a folder of case files or a case file; the cases of a pack lie in its folder `cases`";
                 return Err(Stop::could_not(Code::FileMissing, "no pack here has cases", help));
@@ -190,7 +207,7 @@ impl Test {
             } else if is_folder(path) {
                 if is_pack(path) {
                     show.near.extend(crate::pack::files::parent(path));
-                    paths.extend(in_folder(&path.join(FOLDER)).into_iter().filter(|path| is_case_file(path)));
+                    paths.extend(case_files(path));
                 } else {
                     paths.extend(in_folder(path).into_iter().filter(|path| is_case_file(path)));
                 }
@@ -211,8 +228,18 @@ impl Test {
     }
 }
 
+/// The paths of the case files of a pack.
+fn case_files(pack: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    in_folder(&pack.join(FOLDER)).into_iter().filter(|path| is_case_file(path))
+}
+
+/// The case files of a pack in a folder.
+pub(in crate::cli) fn of_folder(pack: &Path) -> Vec<Result<CaseFile, Unreadable>> {
+    case_files(pack).map(|path| read_path(&path)).collect()
+}
+
 /// The case files of a pack that is named.
-fn of_pack(name: &str, shelf: &Shelf) -> Result<Vec<Result<CaseFile, Unreadable>>, Stop> {
+pub(in crate::cli) fn of_pack(name: &str, shelf: &Shelf) -> Result<Vec<Result<CaseFile, Unreadable>>, Stop> {
     let found = if crate::pack::library::is_name(name) { shelf.find(name, &mut Report::default()) } else { None };
     let Some(pack) = found else {
         let names = shelf.names();
