@@ -8,6 +8,7 @@
 mod callbacks;
 mod calls;
 mod error;
+mod letters;
 mod literals;
 mod moved;
 mod paid;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
 
 use super::ScriptLimits;
+use super::letters;
 use super::place::{self, Place};
 use super::shown::View;
 use super::written::CAUGHT;
@@ -143,6 +144,7 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
         Ok(INT::try_from(length).unwrap_or(INT::MAX))
     });
     let plain = Arc::new(plain);
+    letters::register(engine, &plain);
     for (names, types, kind) in natives() {
         for name in names {
             let plain = plain.clone();
@@ -180,41 +182,19 @@ pub(super) fn wait() {
     let _ = work::spend(STEPS_PER_RACE);
 }
 
-/// Pays for a place of a text that is read or changed: the text is walked to it, and written anew if the letter is changed.
-/// `variable` is what the chain begins with.
-pub(super) fn indexed(variable: Option<&Dynamic>, place: &Dynamic, limits: &ScriptLimits, at: Position) -> Outcome<()> {
-    // the field of a table is found by its name
-    if place.is_string() {
-        return Ok(());
-    }
-    let root = variable.and_then(|value| value.read_lock::<ImmutableString>()).map(|text| text.len());
-    let steps = match root {
-        Some(length) => length / BYTES_PER_STEP_TO_PLACE,
-        None if variable.is_some_and(|value| value.is_array() || value.is_blob()) && given_text() <= limits.text => 0,
-        // a text inside of something else; it is not looked for, because it is rarely there
-        None => limits.text.max(given_text()) / BYTES_PER_STEP_TO_INNER_PLACE,
-    };
-    work::spend(steps as u64).map_err(|_| terminated(at))
-}
-
 /// Pays for a walk over a text or list.
 fn walked(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
     let text = || value.and_then(|value| value.read_lock::<ImmutableString>()).map(|text| text.len());
     let list = || value.and_then(|value| value.read_lock::<Array>()).map(|list| list.len());
     let bytes = || value.and_then(|value| value.read_lock::<Blob>()).map(|bytes| bytes.len());
     let length = text().or_else(list).or_else(bytes).unwrap_or(0);
-    work::spend((length / BYTES_PER_STEP_TO_PLACE) as u64).map_err(|_| terminated(at))
+    work::spend(letters::steps(length)).map_err(|_| terminated(at))
 }
 
 /// The bytes of the texts that the running call was given.
-fn given_text() -> usize {
+pub(super) fn given_text() -> usize {
     given().map_or(0, |weight| weight.text)
 }
-
-/// Bytes of a text that are walked, and perhaps written, within a step.
-const BYTES_PER_STEP_TO_PLACE: usize = 16;
-/// The same for the longest text that may be meant.
-const BYTES_PER_STEP_TO_INNER_PLACE: usize = 128;
 
 /// Counts and pays one operation; false if the call may do no more.
 fn count() -> bool {
@@ -294,12 +274,13 @@ fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
         (&["index_of", "contains", "split", "split_rev", "remove"], vec![text, letter], Reads),
         (&["index_of"], vec![text, text, int], Reads),
         (&["index_of"], vec![text, letter, int], Reads),
-        (&["crop", "sub_string", "get", "pop", "truncate", "parse_int"], vec![text, int], Walks),
-        (&["crop", "sub_string"], vec![text, int, int], Walks),
-        (&["crop", "sub_string"], vec![text, range], Walks),
-        (&["crop", "sub_string"], vec![text, inclusive], Walks),
+        // those that change nothing are in `letters.rs`
+        (&["crop", "pop", "truncate"], vec![text, int], Walks),
+        (&["crop"], vec![text, int, int], Walks),
+        (&["crop"], vec![text, range], Walks),
+        (&["crop"], vec![text, inclusive], Walks),
         (&["set"], vec![text, int, letter], Walks),
-        (&["parse_int", "parse_float", "pop"], vec![text], Walks),
+        (&["pop"], vec![text], Walks),
         (&["make_upper", "make_lower", "to_upper", "to_lower", "to_chars", "chars", "split", "trim", "to_blob"], vec![text], Reads),
         (&["pad"], vec![text, int, letter], Reads),
         (&["pad"], vec![text, int, text], Reads),

@@ -6,7 +6,8 @@
 use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Expr, Expression, INT, Position, Scope};
 
 use super::ScriptLimits;
-use super::paid::{indexed, operation, pay};
+use super::letters::indexed;
+use super::paid::{operation, pay};
 use super::place;
 use super::shown::View;
 use super::written::{COPY, LENGTH, MADE, PLACE};

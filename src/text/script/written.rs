@@ -394,14 +394,14 @@ impl<'a> Reader<'a> {
         out.push((last.at.end, usize::MAX / 2 - start, ")"));
     }
 
-    /// Wraps what stands in the brackets of a chain, and names the variable that the chain begins with.
+    /// Wraps what stands in the brackets of a chain, and names the variable in front of it.
     fn places(&self, start: usize, brackets: &[(usize, usize)], out: &mut Vec<(usize, usize, &'a str)>) {
-        let root = if matches!(self.word(start + 1), "(" | "::" | "!") { NO_VARIABLE } else { self.word(start) };
         for (open, close) in brackets {
+            let variable = if *open == start + 1 { self.word(start) } else { NO_VARIABLE };
             let (Some(open), Some(close)) = (self.tokens.get(*open), self.tokens.get(*close)) else { continue };
             out.push((open.at.end, usize::MAX - 1, PLACE_OPEN));
             // behind what closes inside of the brackets
-            out.extend([", ", root, ")"].map(|what| (close.at.start, usize::MAX / 2 - start, what)));
+            out.extend([", ", variable, ")"].map(|what| (close.at.start, usize::MAX / 2 - start, what)));
         }
     }
 
@@ -436,7 +436,7 @@ const COPY_OPEN: &str = "__copied(";
 const MADE_OPEN: &str = "__made(";
 const LENGTH_OPEN: &str = "__length(";
 const PLACE_OPEN: &str = "__place(";
-/// Stands for a variable where a chain begins with a call.
+/// Stands for a variable where there is none.
 const NO_VARIABLE: &str = "()";
 
 #[cfg(test)]
@@ -453,7 +453,7 @@ mod tests {
     fn values_are_wrapped_and_places_are_not() {
         for (source, expected) in [
             ("let a = b;", "let a = C(b);"),
-            ("a = b; a.x[i] += c.d;", "a = C(b); a.x[P(C(i), a)] += M(c.d);"),
+            ("a = b; a.x[i] += c.d;", "a = C(b); a.x[P(C(i), ())] += M(c.d);"),
             ("a.push(b); push(a, b); mine(a); fn mine(a) { a }", "M(a.push(C(b))); M(push(a, C(b))); M(mine(C(a))); fn mine(a) { C(a) }"),
             ("a.map(|x, y| x + y) || b", "M(a.map(|x, y| C(x) + C(y))) || C(b)"),
             ("for (x, i) in a { i }", "for (x, i) in C(a) { C(i) }"),
@@ -462,12 +462,12 @@ mod tests {
             ("try { a } catch (e) { throw e; }", "try { C(a) } catch (e) { __caught(e);  throw C(e); }"),
             ("switch a { 1 => b, 2 | 3 => d, _ if e > f => () }", "switch C(a) { 1 => C(b), 2 | 3 => C(d), _ if C(e) > C(f) => () }"),
             ("import \"m\" as m; m::f(a).b ?? this.c", "import \"m\" as m; M(m::f(C(a)).b) ?? M(this.c)"),
-            ("1..n; 1.5 + 2.len(); x?.y?[z]", "1..C(n); 1.5 + 2.len(); M(x?.y?[P(C(z), x)])"),
+            ("1..n; 1.5 + 2.len(); x?.y?[z]", "1..C(n); 1.5 + 2.len(); M(x?.y?[P(C(z), ())])"),
             ("/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#", "/* a /* b */ */ \"a \\\" b\" // c\n#\"r\"#"),
             ("if !a && -b < c { return d; }", "if !C(a) && -C(b) < C(c) { return C(d); }"),
             ("f = f.own(f)", "f = M(f.own(C(f)))"),
             ("a.b().c.d(e)", "M(a.b().c.d(C(e)))"),
-            ("a.b.len() + a.len + a.len().b + a.b.len()[c]", "L(a.b.len()) + M(a.len) + M(a.len().b) + M(a.b.len()[P(C(c), a)])"),
+            ("a.b.len() + a.len + a.len().b + a.b.len()[c]", "L(a.b.len()) + M(a.len) + M(a.len().b) + M(a.b.len()[P(C(c), ())])"),
             ("a.b.len(c) + a::b.len() + a.b.c.len() + a.b().len()", "M(a.b.len(C(c))) + M(a::b.len()) + M(a.b.c.len()) + M(a.b().len())"),
             ("fn string.len() { 1 } a.b.len()", "fn string.len() { 1 } M(a.b.len())"),
             // a backslash of a text in back-ticks stands for itself, but in front of an expression
@@ -475,7 +475,7 @@ mod tests {
             ("`\\$${a}`", "`\\$${C(a)}`"),
             ("// b\r a", "// b\r C(a)"),
             ("is_empty(a) + Fn(a) + is_def_var(a) + type_of(a)", "M(is_empty(a)) + M(Fn(C(a))) + M(is_def_var(C(a))) + M(type_of(a))"),
-            ("a[b[c]][0] = d[1..e]; this[f]", "a[P(M(b[P(C(c), b)]), a)][P(0, a)] = M(d[P(1..C(e), d)]); M(this[P(C(f), this)])"),
+            ("a[b[c]][0] = d[1..e]; this[f]", "a[P(M(b[P(C(c), b)]), a)][P(0, ())] = M(d[P(1..C(e), d)]); M(this[P(C(f), this)])"),
             ("f(a)[b]", "M(f(C(a))[P(C(b), ())])"),
             ("fn len() { this } a.b.len()", "fn len() { C(this) } M(a.b.len())"),
         ] {

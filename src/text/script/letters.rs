@@ -1,0 +1,72 @@
+//! Letters of texts by their places: an interpreter walks a text to the place, which takes long in a long text, and writes it
+//! anew if the letter is changed. So both are paid by the length of the text.
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use rhai::{Dynamic, Engine, EvalAltResult, INT, ImmutableString, NativeCallContext, Position};
+
+use super::ScriptLimits;
+use super::paid::{given_text, terminated};
+use crate::text::work;
+
+type Outcome<T> = Result<T, Box<EvalAltResult>>;
+
+/// Bytes of a text that are walked, and perhaps written, within a step of the work of a build.
+const BYTES_PER_STEP: usize = 16;
+/// The same for the longest text that may be meant.
+const BYTES_PER_STEP_INSIDE: usize = 128;
+
+/// The steps of a walk over so many bytes of a text, or elements of a list.
+pub(super) fn steps(length: usize) -> u64 {
+    (length / BYTES_PER_STEP) as u64
+}
+
+/// Pays for what stands in brackets behind a variable; `None`: behind something else.
+pub(super) fn indexed(variable: Option<&Dynamic>, place: &Dynamic, limits: &ScriptLimits, at: Position) -> Outcome<()> {
+    // the field of a table is found by its name
+    if place.is_string() {
+        return Ok(());
+    }
+    let steps = match variable {
+        // an element of a list is found at once
+        Some(value) => value.read_lock::<ImmutableString>().map_or(0, |text| steps(text.len())),
+        // it is not looked whether a text stands there, because that is rare
+        None => (limits.text.max(given_text()) / BYTES_PER_STEP_INSIDE) as u64,
+    };
+    work::spend(steps).map_err(|_| terminated(at))
+}
+
+/// Registers the functions that walk over a text and change nothing. They take a copy of the text, so that the interpreter
+/// does not write the text back to the field that it was read from.
+pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>) {
+    let walk = |name: &'static str| {
+        let plain = plain.clone();
+        move |ctx: &NativeCallContext<'_>, text: ImmutableString, rest: Vec<Dynamic>| -> Outcome<Dynamic> {
+            let at = ctx.call_position();
+            work::spend(steps(text.len())).map_err(|_| terminated(at))?;
+            let inner: NativeCallContext<'_> = (&*plain, name, None, ctx.global_runtime_state(), at).into();
+            let mut args: Vec<Dynamic> = std::iter::once(text.into()).chain(rest).collect();
+            let mut args: Vec<&mut Dynamic> = args.iter_mut().collect();
+            inner.call_native_fn_raw(name, false, &mut args)
+        }
+    };
+    for name in ["sub_string", "get", "parse_int"] {
+        let walk = walk(name);
+        engine.register_fn(name, move |ctx: NativeCallContext<'_>, text: ImmutableString, n: INT| walk(&ctx, text, vec![n.into()]));
+    }
+    for name in ["parse_int", "parse_float"] {
+        let walk = walk(name);
+        engine.register_fn(name, move |ctx: NativeCallContext<'_>, text: ImmutableString| walk(&ctx, text, Vec::new()));
+    }
+    let (by_numbers, by_range, by_inclusive) = (walk("sub_string"), walk("sub_string"), walk("sub_string"));
+    engine.register_fn("sub_string", move |ctx: NativeCallContext<'_>, text: ImmutableString, from: INT, length: INT| {
+        by_numbers(&ctx, text, vec![from.into(), length.into()])
+    });
+    engine.register_fn("sub_string", move |ctx: NativeCallContext<'_>, text: ImmutableString, range: Range<INT>| {
+        by_range(&ctx, text, vec![Dynamic::from(range)])
+    });
+    engine.register_fn("sub_string", move |ctx: NativeCallContext<'_>, text: ImmutableString, range: RangeInclusive<INT>| {
+        by_inclusive(&ctx, text, vec![Dynamic::from(range)])
+    });
+}
