@@ -53,7 +53,15 @@ impl Audit {
         let file = Path::new(&self.pack);
         if file.is_file() {
             let message = format!("`{}` is a file, not the folder of a pack", self.pack);
-            let help = format!("`tapster audit PACK --overlay {}` examines an overlay with the pack that it is laid over", self.pack);
+            let help = match file.extension().and_then(|ending| ending.to_str()) {
+                Some("toml" | "json") => {
+                    format!("`tapster audit PACK --overlay {}` examines an overlay with the pack that it is laid over", self.pack)
+                }
+                _ => format!(
+                    "an archive is examined where it was unpacked: `tapster install {} --to DIR`, then `tapster audit DIR/NAME`",
+                    self.pack
+                ),
+            };
             return Err(Stop::could_not(Code::FileMissing, message, help));
         }
         show.near.extend(Some(file).filter(|file| is_folder(file) && is_pack(file)).and_then(parent));
