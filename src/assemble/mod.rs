@@ -58,7 +58,8 @@ pub(crate) fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), B
     if st.refuses() {
         return Err(BuildError::of(Halt::Warned, None, &st));
     }
-    let stages = watched(rules, entry, scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(short(&pass)), &st))?;
+    let stages =
+        watched(rules, entry, scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(short(&pass)), &st).in_pass(&pass))?;
     let plan = gather::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages)?;
     BuildError::if_spent()?;
     // what had not been read yet is read for the plan, and may also warn
@@ -102,13 +103,16 @@ pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, s
         let (result, stage) = match rules.programs().find(name) {
             Some(program) => match machine.run(program, &mut st) {
                 Ok(()) => (Ok(()), None),
-                Err((halt, pass)) => (Err(halt), Some(short(&pass).to_owned())),
+                Err((halt, pass)) => (Err(halt), Some(pass)),
             },
-            None => (run_pass(rules, name, &machine, &mut st)?, Some(short(name).to_owned())),
+            None => (run_pass(rules, name, &machine, &mut st)?, Some(name.to_owned().into())),
         };
         match result {
             Ok(()) | Err(Halt::Stop) => {}
-            Err(halt) => return Err(BuildError::of(halt, Some(stage.as_deref().unwrap_or(name)), &st)),
+            Err(halt) => {
+                let pass = stage.as_deref().unwrap_or(name);
+                return Err(BuildError::of(halt, Some(short(pass)), &st).in_pass(pass));
+            }
         }
     }
     BuildError::if_spent()?;

@@ -43,6 +43,17 @@ pub struct Source {
     lines: Vec<u32>,
 }
 
+impl Source {
+    /// The byte of a line and a column in characters, both from 1; 0 if there is no such line.
+    #[must_use]
+    pub fn offset(&self, line: usize, column: usize) -> usize {
+        let Some(start) = line.checked_sub(1).and_then(|line| self.lines.get(line)) else { return 0 };
+        let start = *start as usize;
+        let rest = self.text.get(start..).unwrap_or("");
+        start + rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
+    }
+}
+
 /// A place as a person would look it up. Displayed as `file:line:column`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -98,6 +109,14 @@ impl Sources {
         let begin = source.lines.get(line - 1).copied().unwrap_or(0) as usize;
         let before = source.text.get(begin..span.start as usize).unwrap_or("");
         Some(Place { file: source.name.clone(), layer: source.layer.clone(), line, column: before.chars().count() + 1 })
+    }
+
+    /// The place of a line and a column of a file, as a span; `None` if no text has this name.
+    #[must_use]
+    pub fn span_at(&self, file: &str, line: usize, column: usize) -> Option<Span> {
+        let id = self.ids().find(|id| self.get(*id).is_some_and(|source| *source.name == *file))?;
+        let start = self.get(id)?.offset(line, column);
+        Some(Span::new(id, start, start))
     }
 
     /// The text that a span covers; empty for a span of another run.

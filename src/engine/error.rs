@@ -7,6 +7,7 @@ use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::terms::{Fault, FaultKind, State};
+use crate::text::script::ScriptPlace;
 use crate::text::work;
 use crate::verbs::Halt;
 
@@ -110,6 +111,18 @@ pub struct BuildError {
     /// How many tokens the blocks cost that must be sent, rounded up; only if the prompt did not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_tokens: Option<u64>,
+    /// Where it happened, as far as that is more than the stage.
+    #[serde(skip)]
+    at: Option<Box<At>>,
+}
+
+/// Where an error happened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct At {
+    /// The pass by its full name.
+    pass: Option<String>,
+    /// The line of a script.
+    script: Option<Arc<ScriptPlace>>,
 }
 
 impl BuildError {
@@ -147,7 +160,21 @@ impl BuildError {
             max_tokens: None,
             reserve_tokens: None,
             estimated_tokens: None,
+            at: None,
         }
+    }
+
+    /// The same error of this pass, given by its full name.
+    pub(crate) fn in_pass(mut self, pass: &str) -> Self {
+        self.at.get_or_insert_default().pass = Some(pass.to_owned());
+        self
+    }
+
+    fn in_script(mut self, script: Option<Arc<ScriptPlace>>) -> Self {
+        if script.is_some() {
+            self.at.get_or_insert_default().script = script;
+        }
+        self
     }
 
     /// The first warning, where warnings are errors.
@@ -172,7 +199,7 @@ impl BuildError {
             FaultKind::Bound | FaultKind::TextBound => ErrorKind::Bound,
             FaultKind::Call => ErrorKind::Call,
         };
-        Self::plain(kind, stage, fault.message)
+        Self::plain(kind, stage, fault.message).in_script(fault.place)
     }
 
     pub(crate) fn of(halt: Halt, stage: Option<&str>, st: &State) -> Self {
@@ -182,7 +209,7 @@ impl BuildError {
         match halt {
             Halt::Stop => Self::plain(ErrorKind::Pipeline, stage, "the program stopped itself"),
             Halt::Warned => Self::strict(st, stage),
-            Halt::Host(message) => Self::plain(ErrorKind::Pipeline, stage, message),
+            Halt::Host(fault) => Self::plain(ErrorKind::Pipeline, stage, fault.message).in_script(fault.place),
             Halt::Fault(fault) => Self::faulty(fault, stage),
             Halt::Refused { code, message, room } => {
                 let mut error = Self::plain(ErrorKind::named(&code), stage, message);
@@ -196,14 +223,21 @@ impl BuildError {
         }
     }
 
-    /// The error as a diagnostic, placed at the pass that failed: its span points into [`Ruleset::sources`]. A pass that
-    /// the pack does not have gives no place. Its JSON also holds the fields of this error.
+    /// The error as a diagnostic, placed at the line of the script or else at the pass that failed: its span points into
+    /// [`Ruleset::sources`]. A pass that the pack does not have gives no place. Its JSON also holds the fields of this error.
     #[must_use]
     pub fn diagnostic(&self, rules: &Ruleset) -> Diagnostic {
         let mut out = Diagnostic::error(self.kind.code(), self.message.as_str());
         if let Some(stage) = &self.stage {
             out = out.rule(format!("stage `{stage}`"));
-            out.span = rules.span_of_pass(stage);
+            let pass = self.at.as_ref().and_then(|at| at.pass.as_deref()).unwrap_or(stage);
+            out.span = rules.span_of_pass(pass);
+        }
+        let script = self.at.as_ref().and_then(|at| at.script.as_ref());
+        if let Some(span) = script.and_then(|place| rules.sources().span_at(&place.file, place.line, place.column)) {
+            if let Some(pass) = out.span.replace(span) {
+                out = out.related(pass, "run by this pass");
+            }
         }
         if let Some(estimated) = self.estimated_tokens {
             let window = self.max_tokens.map(|n| format!("; the context window holds {n}")).unwrap_or_default();

@@ -71,11 +71,12 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     let rules = st.rules.clone();
     let items = Value::list(st.values(list));
     let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
-    let answer = rules.scripts.call(function, &[Argument::Items(name.clone(), items.clone()), st.scene_argument()]);
-    let answer = answer.and_then(|v| Answer::read(&v));
-    let answer = answer.and_then(|answer| within_rights(answer, function, &name, items.elements(), st)).map_err(Fault::failed)?;
+    let answer = rules.scripts.call(function, &[Argument::Items(name.clone(), items.clone()), st.scene_argument()])?;
+    let failed = |message: String| Fault::failed(message).at(rules.scripts.place(function));
+    let answer = Answer::read(&answer).map_err(failed)?;
+    let answer = within_rights(answer, function, &name, items.elements(), st)?;
     for (path, value) in answer.set {
-        declared(&path, st).map_err(Fault::failed)?;
+        declared(&path, st).map_err(failed)?;
         let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
         st.put(&names, value);
     }
@@ -89,9 +90,13 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
 }
 
 /// The answer, unless it changes what the pack does not declare that its scripts write.
-fn within_rights(answer: Answer, function: &str, list: &str, before: &[Value], st: &State) -> Result<Answer, String> {
+fn within_rights(answer: Answer, function: &str, list: &str, before: &[Value], st: &State) -> Result<Answer, Fault> {
     let Some(rights) = st.rules.scripts.rights(function) else { return Ok(answer) };
-    let refused = |message: String| format!("`{function}`: {message} {}", st.rules.scripts.place(function));
+    let refused = |message: String| {
+        let place = st.rules.scripts.place(function);
+        let shown = place.as_ref().map(|place| format!(" ({}, line {})", place.file, place.line)).unwrap_or_default();
+        Fault::failed(format!("`{function}`: {message}{shown}")).at(place)
+    };
     for (path, _) in &answer.set {
         rights.write(&format!("scene.{path}")).map_err(refused)?;
     }
@@ -208,10 +213,12 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
         let done = with_view(&word("name"), event, list, held, st, |view, st| {
             let blocks = view.given();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
-            answered(view, within_rights(Answer::read(&answer)?, &function, &name, blocks.elements(), st)?)
+            let failed = |message: String| Fault::failed(message).at(rules.scripts.place(&function));
+            let answer = within_rights(Answer::read(&answer).map_err(failed)?, &function, &name, blocks.elements(), st)?;
+            answered(view, answer).map_err(failed)
         });
         match done {
-            Err(Halt::Host(message)) if own != Failing::Error => st.warn(Code::FilterFailed, message),
+            Err(Halt::Host(fault)) if own != Failing::Error => st.warn(Code::FilterFailed, fault.message),
             other => other?,
         }
         if st.refuses() {
@@ -235,7 +242,7 @@ fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
 }
 
 fn of_host(hook: &Hook, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
-    with_view(&hook.id, &hook.event, list, held, st, |view, _| (hook.run)(view))
+    with_view(&hook.id, &hook.event, list, held, st, |view, _| (hook.run)(view).map_err(Fault::failed))
 }
 
 /// The list of blocks as the last hook of an event was given it, if it has left them as they were.
@@ -248,7 +255,7 @@ fn with_view(
     list: usize,
     held: &mut Held,
     st: &mut State,
-    call: impl FnOnce(&mut HookView<'_>, &State) -> Result<(), String>,
+    call: impl FnOnce(&mut HookView<'_>, &State) -> Result<(), Fault>,
 ) -> Result<(), Halt> {
     st.step(|| Step::Hook(id.to_owned()));
     let given: Held = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
@@ -265,7 +272,7 @@ fn with_view(
     if st.refuses() {
         return Err(Halt::Warned);
     }
-    result.map_err(|message| Halt::Host(format!("hook `{id}`: {message}")))?;
+    result.map_err(|fault| Halt::Host(Fault { message: format!("hook `{id}`: {}", fault.message), ..fault }))?;
     for (name, value) in changes.stats {
         st.instrument(&name, || value);
     }

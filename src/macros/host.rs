@@ -13,7 +13,7 @@ use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 use crate::text::Limits;
 use crate::text::functions::Function;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Reading, Syntax};
+use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Offset, Reading, Syntax};
 use crate::text::script::Argument;
 use crate::text::seedrandom;
 use crate::text::written::Shown as _;
@@ -214,7 +214,7 @@ impl<'a> Macros<'a> {
                 let args = called.args.iter().cloned().map(Value::Text).collect();
                 match self.st.rules.scripts.call(function, &[Argument::Value(Value::list(args)), Argument::Scene(self.st.scene.clone())]) {
                     Ok(v) => MacroResult::Text(v.shown()),
-                    Err(message) => MacroResult::Failed(format!("macro `{}`: {message}", row.name)),
+                    Err(fault) => MacroResult::Failed(format!("macro `{}`: {}", row.name, fault.message)),
                 }
             }
             Gives::Function(function) => {
@@ -278,7 +278,10 @@ impl Around for Macros<'_> {
 
     fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult {
         let kind = |n: usize| row.args.get(n).or_else(|| row.args.last().filter(|a| a.list)).map_or(Kind::Text, |a| a.kind);
-        if !row.shape.takes(called.args.len()) || called.args.iter().enumerate().any(|(n, a)| !call::is_kind(a, kind(n))) {
+        if !row.shape.takes(called.args.len()) {
+            return unfit(row, called.args.len());
+        }
+        if called.args.iter().enumerate().any(|(n, a)| !call::is_kind(a, kind(n))) {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
@@ -319,6 +322,24 @@ impl Around for Macros<'_> {
     }
 }
 
+/// A call with a number of arguments that the row does not take. Texts of other programs hold many of them, which stay as they
+/// are written; a macro with a script is the pack's own, and there it is a mistake.
+fn unfit(row: &Row, count: usize) -> MacroResult {
+    if !matches!(row.gives, Gives::Script(_)) {
+        return MacroResult::Unknown;
+    }
+    let takes = match (row.shape.least, row.shape.most) {
+        (0, 0) => "no arguments".to_owned(),
+        (least, most) if least == most => format!("{least} arguments"),
+        (least, most) if most > 100 => format!("at least {least} arguments"),
+        (least, most) => format!("{least} to {most} arguments"),
+    };
+    MacroResult::Failed(format!(
+        "macro `{}` takes {takes} and is called with {count}; `args` of the macro declares what it takes",
+        row.name
+    ))
+}
+
 fn local<'m>(map: &'m Map, name: &str) -> Option<&'m Value> {
     map.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v)
 }
@@ -342,15 +363,18 @@ fn cut(text: &Arc<str>) -> String {
 }
 
 impl Macros<'_> {
-    /// Records a macro call in the trace.
-    fn tell(&self, called: &Called<'_>, result: &MacroResult) {
+    /// Records a macro call in the trace, if there is one.
+    fn tell(&self, name: &str, args: &[Arc<str>], at: Offset, result: &MacroResult) {
+        if self.st.trail.is_none() {
+            return;
+        }
         let mut told = self.st.macros.borrow_mut();
         if told.len() < MOST_TOLD {
             told.push(Expansion {
-                name: called.name.to_owned(),
-                args: called.args.iter().map(cut).collect(),
+                name: name.to_owned(),
+                args: args.iter().map(cut).collect(),
                 result: if let MacroResult::Text(text) = result { Some(cut(text)) } else { None },
-                at: called.at,
+                at,
                 pass: self.st.pass.borrow().to_string(),
             });
         }
@@ -379,9 +403,13 @@ impl MacroHost for Macros<'_> {
             return MacroResult::Unknown;
         }
         let result = self.changed(self.answer(called));
-        if self.st.trail.is_some() {
-            self.tell(called, &result);
-        }
+        self.tell(called.name, called.args, called.at, &result);
+        result
+    }
+
+    fn misfit(&self, found: Found, name: &str, args: &[Arc<str>], at: Offset) -> MacroResult {
+        let result = self.table.row(found.id).map_or(MacroResult::Unknown, |row| unfit(row, args.len()));
+        self.tell(name, args, at, &result);
         result
     }
 

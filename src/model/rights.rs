@@ -5,8 +5,12 @@
 
 use std::sync::Arc;
 
+use crate::diag::Span;
+
 /// The table of a manifest or an overlay that is about scripts.
 pub const TABLE: &str = "rhai";
+/// The word for the whole scene, with which the words of its paths begin.
+pub const SCENE: &str = "scene";
 
 /// What the scripts of one pack may read and write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct Rights {
     pub writes: Arc<[Arc<str>]>,
     /// The file that says so, for messages.
     pub file: Arc<str>,
+    /// Where each word of both lists stands.
+    pub places: Arc<[(Arc<str>, Span)]>,
 }
 
 /// How much of a path is covered by some words.

@@ -102,6 +102,13 @@ pub fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
+/// Whether a pack may call itself so, as the schema of its manifest says: small letters, digits, `-` and `_`.
+#[must_use]
+pub fn is_own_name(name: &str) -> bool {
+    let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.starts_with(small) && name.chars().all(|c| small(c) || matches!(c, '-' | '_'))
+}
+
 /// The names of the shipped packs, sorted.
 #[must_use]
 pub fn shipped_names() -> Vec<String> {

@@ -11,6 +11,8 @@ use indexmap::IndexMap;
 use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::Value;
 
+use super::kinds::KINDS;
+
 #[cfg(not(rules_on_disk))]
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 
@@ -107,6 +109,18 @@ impl Schemas {
             row.get("properties")?.get(key)
         };
         self.files.values().any(|root| known(root).is_some())
+    }
+
+    /// The kinds of files whose rows or tables have this key at the top, `type` as JSON Schema calls it. Kinds that hold what
+    /// belongs to others are left out.
+    pub(super) fn kinds_with(&self, key: &str, of_type: &str) -> Vec<&'static str> {
+        let has = |kind: &str| {
+            let root = self.files.get(&format!("{kind}.v{}.json", self.newest(kind)?))?;
+            let (_, found) = self.target(root, root.get("properties")?.get(key)?)?;
+            (found.get("type")?.as_str()? == of_type).then_some(())
+        };
+        let own = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| !matches!(*kind, "overlay" | "case"));
+        own.filter(|kind| has(kind).is_some()).collect()
     }
 
     /// Where the references of a schema lead, with the file that holds it.

@@ -21,12 +21,12 @@ pub(super) fn rights<'d>(layers: impl Iterator<Item = (&'d str, &'d [Document])>
         if !table.contains_key("reads") && !table.contains_key("writes") {
             continue;
         }
-        let words = |key: &str| -> Arc<[Arc<str>]> {
-            let list = table.get(key).and_then(|field| field.node.as_list()).unwrap_or(&[]);
-            list.iter().filter_map(Node::as_text).map(Arc::from).collect()
-        };
+        let nodes = |key: &str| table.get(key).and_then(|field| field.node.as_list()).unwrap_or(&[]).iter();
+        let words = |key: &str| -> Arc<[Arc<str>]> { nodes(key).filter_map(Node::as_text).map(Arc::from).collect() };
+        let places = nodes("reads").chain(nodes("writes")).filter_map(|node| Some((Arc::from(node.as_text()?), node.span)));
         let file = sources.get(doc.root.span.source).map(|source| source.name.clone()).unwrap_or_default();
-        all.insert(Arc::from(layer), Arc::new(Rights { reads: words("reads"), writes: words("writes"), file }));
+        let (reads, writes, places) = (words("reads"), words("writes"), places.collect());
+        all.insert(Arc::from(layer), Arc::new(Rights { reads, writes, file, places }));
     }
     all
 }

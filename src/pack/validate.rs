@@ -17,7 +17,7 @@ const MAX_VIOLATIONS: usize = 100;
 const MAX_BRANCHES: usize = 64;
 
 /// Most allowed words that are listed as a remedy.
-const MAX_WORDS: usize = 24;
+const MAX_WORDS: usize = 48;
 
 /// The detail of a diagnostic that names a table which a pack may declare.
 pub(super) const OWN_TABLE: &str = "table";
@@ -193,7 +193,9 @@ impl Check<'_> {
         let span = target.node.as_table().and_then(|t| t.get(key)).map_or(target.node.span, |f| f.key);
         let message =
             if target.name == "the file" { format!("unknown key `{key}`") } else { format!("unknown key `{key}` in {}", target.name) };
-        let near = suggest::help(key, known.iter().map(String::as_str));
+        let elsewhere = if target.name == "the file" { self.elsewhere(key, target.node.get(key)) } else { None };
+        // a table of another kind of files is meant as it is written
+        let near = if elsewhere.is_some() { None } else { suggest::help(key, known.iter().map(String::as_str)) };
         let help = match (&near, known) {
             (Some(near), _) => near.clone(),
             (None, []) => "remove it, or look up the keys in the schema".to_owned(),
@@ -208,13 +210,18 @@ impl Check<'_> {
             Some(table) if !ENGINE_TABLES.contains(&table.as_str()) && near.is_none() => {
                 Some(format!("`[[column]]` with `name = \"{table}/{key}\"` declares it"))
             }
+            _ if elsewhere.is_some() => None,
             _ if target.name == "the file" && self.may_hold_rows() && target.node.get(key).is_some_and(rows::is_rows) => {
                 complaint.details.insert(OWN_TABLE.to_owned(), key.into());
                 Some(format!("`[[table]]` with `name = \"{key}\"` declares a table of your own"))
             }
             _ => None,
         };
-        complaint = complaint.help(declare.map_or_else(|| help.clone(), |declare| format!("{help}; {declare}")));
+        complaint = complaint.help(match (declare, &near) {
+            (Some(declare), Some(near)) => format!("{near} otherwise {declare}"),
+            (Some(declare), None) => format!("{help}; {declare}"),
+            (None, _) => elsewhere.unwrap_or(help),
+        });
         match table {
             Some(table) => {
                 let complaint = self.made(complaint, span, target.row, &at);
@@ -223,6 +230,20 @@ impl Check<'_> {
             }
             None => self.push(complaint, span, target.row, &at),
         }
+    }
+
+    /// In which kinds of files a table stands that this kind does not have.
+    fn elsewhere(&self, key: &str, node: Option<&Node>) -> Option<String> {
+        let node = node?;
+        let (of_type, written) = match &node.data {
+            Data::List(_) if rows::is_rows(node) => ("array", format!("`[[{key}]]` rows stand")),
+            Data::Table(_) => ("object", format!("`[{key}]` stands")),
+            _ => return None,
+        };
+        let kinds: Vec<String> = self.schemas.kinds_with(key, of_type).iter().map(|kind| format!("`{kind}`")).collect();
+        let (last, others) = kinds.split_last()?;
+        let kinds = if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) };
+        Some(format!("{written} in files of kind {kinds}"))
     }
 
     /// Whether files of this kind hold rows for programs.
@@ -386,7 +407,8 @@ fn dotted(pointer: &str) -> String {
 fn one_of(written: &str, allowed: &[String]) -> String {
     suggest::help(written, allowed.iter().map(String::as_str)).unwrap_or_else(|| {
         let some: Vec<String> = allowed.iter().take(MAX_WORDS).map(|w| format!("`{w}`")).collect();
-        format!("one of {}{}", some.join(", "), if allowed.len() > MAX_WORDS { " …" } else { "" })
+        let more = allowed.len().saturating_sub(MAX_WORDS);
+        format!("one of {}{}", some.join(", "), if more > 0 { format!(" and {more} more, see `tapster schema`") } else { String::new() })
     })
 }
 

@@ -10,7 +10,7 @@ use crate::model::pack::Row;
 use crate::model::{Map, Pack, Value, WorkLimits};
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
-use crate::syntax::{CompileContext, scripts};
+use crate::syntax::{CompileContext, rights, scripts};
 use crate::terms::ledger::{Account, Ruler};
 use crate::terms::rules::{Form, Limits, TableRows};
 use crate::terms::{Expr, Rules};
@@ -63,6 +63,7 @@ pub fn compile(pack: &Pack, conditions: &[Apart]) -> (Programs, Report) {
     let mut cx = CompileContext::new(pack);
     let limits = limits(pack);
     cx.scripts = scripts::compile(&mut cx, limits.scripts);
+    rights::check(&mut cx);
     check_facts(&mut cx);
     check_values(&mut cx);
     let values = values(&mut cx);

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use minisign::{KeyPair, PublicKey, SecretKeyBox, SignatureBox};
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, shown};
+use super::{Fault, Manifest, digest, shown};
 use crate::diag::{Code, Diagnostic};
 
 /// What is put behind the name of an archive to get the name of its signature.
@@ -98,6 +98,21 @@ pub fn verify(name: &str, archive: &[u8], signature: &[u8], trusted: &[Trusted])
     };
     let by = known.find(fits).ok_or_else(|| fault("does not fit it: the archive or the signature was changed"))?;
     Ok(Verdict::By(by.clone()))
+}
+
+/// The comment that is signed with an archive: which release it is, and by its digest which archive.
+#[must_use]
+pub fn comment(manifest: &Manifest, archive: &[u8]) -> String {
+    format!("pack:{} release:{} digest:{}", manifest.name, manifest.release, digest(archive))
+}
+
+/// Whether a signature says by its comment that it is of this archive; `None` if it says nothing of a digest. Without the
+/// key of whoever signed, this only tells an outdated signature from one that may fit.
+#[must_use]
+pub fn names_digest(signature: &[u8], archive: &[u8]) -> Option<bool> {
+    let text = std::str::from_utf8(signature).ok()?;
+    let comment = text.lines().find_map(|line| line.strip_prefix("trusted comment: "))?;
+    comment.split_whitespace().find_map(|word| word.strip_prefix("digest:")).map(|named| named == digest(archive))
 }
 
 /// A new pair of keys: the text of the public and of the secret file.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Data, Diagnostic, Node, Span, Table, inside, suggest};
-use crate::text::script::Script;
+use crate::text::script::{Script, ScriptPlace};
 
 use crate::model::Value;
 use crate::terms::cond::{Cmp, Cond, Test};
@@ -139,7 +139,11 @@ impl CompileContext<'_> {
     fn rhai(&mut self, node: &Node) -> Cond {
         let source = node.as_text().unwrap_or("");
         match Script::compile(source) {
-            Ok(script) => Cond::Rhai(Arc::new(script.within(self.rights_of(node.span)))),
+            Ok(script) => {
+                let place = self.pack.sources.place(inside::place_in_text(&self.pack.sources, node, 0));
+                let origin = place.map(|place| ScriptPlace { file: place.file, line: place.line, column: place.column });
+                Cond::Rhai(Arc::new(script.within(self.rights_of(node.span)).written_at(origin)))
+            }
             Err(e) => {
                 let offset = offset_of(source, e.line, e.column);
                 let span = inside::place_in_text(&self.pack.sources, node, offset);

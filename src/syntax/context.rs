@@ -240,13 +240,8 @@ impl<'p> CompileContext<'p> {
             }
             _ => {
                 let list = self.list_prefix(&names);
-                if list.is_none() && !self.names.knows_path(&fixed) {
-                    self.unknown_path(&fixed, span);
-                } else if list.is_none()
-                    && let Some(near) = self.names.near_sibling(&fixed).map(str::to_owned)
-                {
-                    let help = Some(format!("did you mean `{near}`? otherwise declare it as a [[path]] row"));
-                    self.fail_for_row((&["path"], &fixed), Code::NameUnknown, span, format!("no row declares `{fixed}`"), help);
+                if list.is_none() {
+                    self.check_path(&fixed, span);
                 }
                 (Root::Scene { list }, 0)
             }
@@ -259,6 +254,16 @@ impl<'p> CompileContext<'p> {
         Expr::Path(Arc::new(Path::new(text.into(), root, segs, depends)))
     }
 
+    /// Reports a path of the scene that no row declares, or that is a declared one with a slip.
+    pub(super) fn check_path(&mut self, path: &str, span: Span) {
+        if !self.names.knows_path(path) {
+            self.unknown_path(path, span);
+        } else if let Some(near) = self.names.near_sibling(path).map(str::to_owned) {
+            let help = Some(format!("did you mean `{near}`? otherwise declare it as a [[path]] row"));
+            self.fail_for_row((&["path"], path), Code::NameUnknown, span, format!("no row declares `{path}`"), help);
+        }
+    }
+
     /// A row type that has a field of this name: that of the items at hand, or else the first one.
     pub(super) fn row_type_of_field(&self, name: &str) -> Option<Arc<str>> {
         let own = self.types().unwrap_or_default();
@@ -267,7 +272,7 @@ impl<'p> CompileContext<'p> {
     }
 
     /// The longest list name that is a prefix of a path, and how many steps the name takes.
-    fn list_prefix(&self, names: &[Arc<str>]) -> Option<(usize, usize)> {
+    pub(super) fn list_prefix(&self, names: &[Arc<str>]) -> Option<(usize, usize)> {
         (1..=names.len()).rev().find_map(|n| {
             let name = names.get(..n)?.join(".");
             self.list_number(&name).map(|id| (id, n))

@@ -10,6 +10,7 @@ pub mod dependencies;
 pub mod languages;
 pub mod named;
 mod reporting;
+pub mod rights;
 pub mod scripts;
 mod sealing;
 pub mod selections;

@@ -82,12 +82,11 @@ fn written<'p>(cx: &CompileContext<'p>) -> Vec<Written<'p>> {
 impl CompileContext<'_> {
     /// Reports an error in a script at its position.
     fn script_bad(&mut self, script: &Written<'_>, error: &ScriptError) {
-        let text = self.pack.sources.get(script.source).map_or("", |s| s.text.as_ref());
         let span = match script.node {
             // the lines are those of the overlay
             Some(node) if error.line == 0 => node.span,
             _ => {
-                let start = offset(text, error.line, error.column);
+                let start = self.pack.sources.get(script.source).map_or(0, |source| source.offset(error.line, error.column));
                 Span::new(script.source, start, start)
             }
         };
@@ -167,12 +166,4 @@ impl CompileContext<'_> {
             }
         }
     }
-}
-
-/// The byte offset of a line and a column (in characters, both from 1); 0 if there is none.
-fn offset(text: &str, line: usize, column: usize) -> usize {
-    let Some(above) = line.checked_sub(1) else { return 0 };
-    let start: usize = text.split_inclusive('\n').take(above).map(str::len).sum();
-    let rest = text.get(start..).unwrap_or("");
-    start + rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
 }

@@ -1,6 +1,9 @@
 //! Why an evaluation failed, and the value form that handles a failure.
 
+use std::sync::Arc;
+
 use crate::model::Value;
+use crate::text::script::{ScriptError, ScriptPlace};
 use crate::text::work::Exceeded;
 
 /// Why an evaluation failed at run time.
@@ -10,6 +13,8 @@ pub struct Fault {
     pub message: String,
     /// The kind of error that is reported if nothing handles the failure.
     pub kind: FaultKind,
+    /// Where a script failed.
+    pub place: Option<Arc<ScriptPlace>>,
 }
 
 /// What kind of failure a [`Fault`] is.
@@ -30,27 +35,42 @@ pub enum FaultKind {
 impl Fault {
     /// A script, filter or function failed.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { message: message.into(), kind: FaultKind::Failed }
+        Self::of(message, FaultKind::Failed)
+    }
+
+    /// A script failed; `what` is what messages call it.
+    pub fn script(what: &str, error: &ScriptError) -> Self {
+        Self::failed(if what.is_empty() { error.to_string() } else { format!("{what}: {error}") }).at(error.place())
+    }
+
+    /// The same failure at a place.
+    #[must_use]
+    pub fn at(self, place: Option<ScriptPlace>) -> Self {
+        Self { place: place.map(Arc::new), ..self }
+    }
+
+    fn of(message: impl Into<String>, kind: FaultKind) -> Self {
+        Self { message: message.into(), kind, place: None }
     }
 
     /// A text in a text language cannot be parsed.
     pub fn template(message: impl Into<String>) -> Self {
-        Self { message: message.into(), kind: FaultKind::Template }
+        Self::of(message, FaultKind::Template)
     }
 
     /// A limit was reached.
     pub fn bound(message: impl Into<String>) -> Self {
-        Self { message: message.into(), kind: FaultKind::Bound }
+        Self::of(message, FaultKind::Bound)
     }
 
     /// A text reached a limit of its text language.
     pub fn text_bound(message: impl Into<String>) -> Self {
-        Self { message: message.into(), kind: FaultKind::TextBound }
+        Self::of(message, FaultKind::TextBound)
     }
 
     /// The caller asked for something that the pack does not have.
     pub fn call(message: impl Into<String>) -> Self {
-        Self { message: message.into(), kind: FaultKind::Call }
+        Self::of(message, FaultKind::Call)
     }
 
     /// Whether a limit was reached, which no pass may handle.

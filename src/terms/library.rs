@@ -9,7 +9,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::Value;
-use crate::text::script::{Argument, Rights, Script};
+use crate::text::script::{Argument, Rights, Script, ScriptPlace};
+
+use super::fault::Fault;
 
 /// The compiled scripts of a pack.
 #[derive(Debug, Default)]
@@ -30,10 +32,12 @@ impl Library {
     ///
     /// # Errors
     /// The function is unknown, a limit is reached, or the script throws an error, which names its file and line.
-    pub fn call(&self, function: &str, args: &[Argument]) -> Result<Value, String> {
+    pub fn call(&self, function: &str, args: &[Argument]) -> Result<Value, Fault> {
         let (file, name) = parts(function);
-        let Some(Some(script)) = self.scripts.get(file) else { return Err(format!("the pack has no script `scripts/{file}.rhai`")) };
-        script.call_with(name, args).map_err(|e| format!("`{file}.rhai::{name}`: {e}"))
+        let Some(Some(script)) = self.scripts.get(file) else {
+            return Err(Fault::failed(format!("the pack has no script `scripts/{file}.rhai`")));
+        };
+        script.call_with(name, args).map_err(|error| Fault::script(&format!("`{file}.rhai::{name}`"), &error))
     }
 
     /// What the pack of a function declares that its scripts may write; nothing if it declares nothing.
@@ -42,12 +46,12 @@ impl Library {
         self.scripts.get(parts(function).0)?.as_ref()?.rights()
     }
 
-    /// Where a function is written, for messages: ``file.rhai::function` (path, line N)`.
+    /// Where a function is written.
     #[must_use]
-    pub fn place(&self, function: &str) -> String {
+    pub fn place(&self, function: &str) -> Option<ScriptPlace> {
         let (file, name) = parts(function);
-        let script = self.scripts.get(file).and_then(Option::as_ref);
-        script.map_or_else(String::new, |script| format!("({}, line {})", script.file(), script.line_of(name)))
+        let script = self.scripts.get(file)?.as_ref()?;
+        Some(ScriptPlace { file: script.file().into(), line: script.line_of(name).max(1), column: 1 })
     }
 
     /// A library of scripts by name; `None` is a script that does not compile.

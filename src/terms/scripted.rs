@@ -17,7 +17,7 @@ impl Scripted {
             Some(args) => args.iter().map(|arg| Ok(Argument::Value(env.eval(arg)?))).collect::<Result<Vec<_>, Fault>>()?,
             None => vec![env.item(), env.st.scene_argument()],
         };
-        env.st.rules.scripts.call(&self.function, &args).map_err(Fault::failed)
+        env.st.rules.scripts.call(&self.function, &args)
     }
 
     /// Whether it holds, as a condition.
@@ -26,7 +26,7 @@ impl Scripted {
             Value::Bool(held) => Ok(held),
             other => {
                 let message = format!("`{}`: a condition must give true or false, not `{}`", self.function, other.shown());
-                Err(Fault::failed(message))
+                Err(Fault::failed(message).at(env.st.rules.scripts.place(&self.function)))
             }
         }
     }
@@ -59,7 +59,7 @@ impl Env<'_> {
     /// A Rhai condition over the item and the scene.
     pub fn script(&self, script: &Script) -> Result<bool, Fault> {
         let scope = [("item", self.item()), ("scene", Argument::Scene(self.st.scene.clone()))];
-        script.holds(&scope).map_err(|e| Fault::failed(e.to_string()))
+        script.holds(&scope).map_err(|error| Fault::script("", &error))
     }
 }
 
@@ -97,8 +97,11 @@ impl State {
 /// The function fails, or gives neither `true` nor `false`.
 pub fn found_by(function: &str, key: &Arc<str>, text: &Arc<str>, env: &Env<'_>) -> Result<bool, Fault> {
     let given = [key, text].map(|text| Argument::Value(Value::Text(text.clone())));
-    match env.st.rules.scripts.call(function, &given).map_err(Fault::failed)? {
+    match env.st.rules.scripts.call(function, &given)? {
         Value::Bool(found) => Ok(found),
-        other => Err(Fault::failed(format!("`{function}`: whether a key is found is true or false, not `{}`", other.shown()))),
+        other => {
+            let message = format!("`{function}`: whether a key is found is true or false, not `{}`", other.shown());
+            Err(Fault::failed(message).at(env.st.rules.scripts.place(function)))
+        }
     }
 }

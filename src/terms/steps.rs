@@ -295,7 +295,7 @@ impl Step {
             What::Run(function) => {
                 let with = self.with.as_ref().map(|e| env.eval(e)).transpose()?;
                 let second = with.map_or_else(|| env.item(), Argument::Value);
-                env.st.rules.scripts.call(function, &[Argument::Value(Value::Text(text)), second]).map_err(Fault::failed)?
+                env.st.rules.scripts.call(function, &[Argument::Value(Value::Text(text)), second])?
             }
             What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
             _ => old,

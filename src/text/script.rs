@@ -33,8 +33,8 @@ pub use crate::model::rights::Rights;
 use crate::model::{Map, Value};
 use crate::text::work::{self, Door};
 use calls::{Found, LEVELS, Mentions};
-pub use error::ScriptError;
 use error::Texts;
+pub use error::{ScriptError, ScriptPlace};
 use paid::Running;
 use shown::{Guard, View};
 use values::{from_dynamic, to_dynamic};
@@ -146,7 +146,17 @@ impl Scripts {
         let file: Arc<str> = file.into();
         let (ast, written) = compiled(&self.engine, source, &file)?;
         let (engine, found) = (self.engine.clone(), Found::new(&ast));
-        Ok(Script { engine, operations: self.limits.operations, ast, found, written, file, texts: self.texts.clone(), rights: None })
+        Ok(Script {
+            engine,
+            operations: self.limits.operations,
+            ast,
+            found,
+            written,
+            file,
+            texts: self.texts.clone(),
+            rights: None,
+            origin: None,
+        })
     }
 }
 
@@ -201,6 +211,8 @@ pub struct Script {
     file: Arc<str>,
     texts: Arc<Texts>,
     rights: Option<Arc<Rights>>,
+    /// Where an expression begins that stands in a file of rules.
+    origin: Option<ScriptPlace>,
 }
 
 impl std::fmt::Debug for Script {
@@ -268,6 +280,12 @@ impl Script {
         Self { rights, ..self }
     }
 
+    /// The same expression, whose errors are told with their place in the file of rules in which it begins here.
+    #[must_use]
+    pub fn written_at(self, origin: Option<ScriptPlace>) -> Self {
+        Self { origin, ..self }
+    }
+
     /// What its pack declares.
     #[must_use]
     pub fn rights(&self) -> Option<&Rights> {
@@ -319,10 +337,13 @@ impl Script {
         let _running = Running::begin(self.operations);
         for (name, argument) in scope {
             argument.give();
-            names.push_dynamic(*name, argument.dynamic(self.rights.as_ref()).map_err(|error| self.error(*error))?);
+            names.push_dynamic(
+                *name,
+                argument.dynamic(self.rights.as_ref()).map_err(|error| self.error(*error).from(self.origin.as_ref()))?,
+            );
         }
         let result = self.found.eval(&self.engine, &self.ast, &mut names);
-        self.given_back(result, false)
+        self.given_back(result, false).map_err(|error| error.from(self.origin.as_ref()))
     }
 
     /// [`Script::eval`] for a condition.
@@ -346,7 +367,7 @@ impl Script {
             Value::Bool(b) => Ok(b),
             other => {
                 let message = format!("a condition must give true or false, not `{}`", other.to_text());
-                Err(ScriptError::new(message, Position::NONE).within(&self.file))
+                Err(ScriptError::new(message, Position::NONE).within(&self.file).from(self.origin.as_ref()))
             }
         }
     }

@@ -35,8 +35,8 @@ pub enum Halt {
     Fault(Fault),
     /// A warning, where warnings are errors.
     Warned,
-    /// A function of the embedding program failed, which no pass handles.
-    Host(String),
+    /// A hook or a function of the embedding program failed, which no pass handles.
+    Host(Fault),
     /// A requirement of the pack is not met.
     Refused {
         /// The code that the pass names.

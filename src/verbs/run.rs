@@ -205,7 +205,12 @@ fn check(cx: &mut CompileContext<'_>, fields: &Table) {
             refuse(cx, fields, key, &format!("`{key}` has no meaning beside `singly`"), "`singly` runs the program once a selected item");
         }
     } else {
-        selection(cx, fields, "`run` selects nothing", "add `singly = true` to run the program once a selected item");
+        let help = match what.first() {
+            Some(&"script") => "take it out: the function is given all items of the list, and can look for those that it changes",
+            Some(&"event") => "take it out: the hooks of an event are given all items of the list",
+            _ => "add `singly = true` to run the program once a selected item",
+        };
+        selection(cx, fields, "`run` selects nothing", help);
     }
     if !has("each") && !flag("singly") {
         refuse(cx, fields, "as", "`as` names the element of `each`, which the pass has not", "add `each`, or take `as` out");

@@ -43,8 +43,9 @@ impl Pass {
         };
         let name = word.as_text().unwrap_or("");
         let Some(info) = VERBS.iter().copied().find(|v| v.name == name) else {
-            let help = suggest::help(name, VERBS.iter().map(|v| v.name));
-            cx.fail(Code::NoVerb, word.span, format!("there is no verb `{name}`"), help);
+            let near = suggest::help(name, VERBS.iter().map(|v| v.name));
+            let help = near.unwrap_or_else(|| "`tapster ops` lists the verbs".to_owned());
+            cx.fail(Code::NoVerb, word.span, format!("there is no verb `{name}`"), Some(help));
             return None;
         };
         check_terms(cx, info, fields);

@@ -50,6 +50,32 @@ fn a_copy_of_a_shipped_pack_in_rules_wins() {
     assert!(folder.run(&["check", "base"]).contains("0 errors"));
 }
 
+/// With an index a word is the name of a pack in it, whatever lies in the working folder.
+#[test]
+fn a_word_is_a_name_where_an_index_is_named() {
+    let folder = Folder::new("index");
+    let pack = |inside: &str, about: &str| {
+        let manifest =
+            format!("kind = \"pack\"\nversion = 1\nname = \"alpha\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\nabout = \"{about}\"\n");
+        std::fs::create_dir_all(folder.0.join(inside)).unwrap();
+        std::fs::write(folder.0.join(inside).join("pack.toml"), manifest).unwrap();
+    };
+    pack("published/alpha", "Published.");
+    pack("alpha", "Of the working folder.");
+    std::fs::create_dir_all(folder.0.join("web")).unwrap();
+    folder.run(&["pack", "./published/alpha", "--out", "web"]);
+    folder.run(&["index", "web"]);
+    let about = |home: &str| std::fs::read_to_string(folder.0.join(home).join("alpha/pack.toml")).unwrap();
+    for (home, word) in [("one", "alpha"), ("two", "alpha@^1")] {
+        let said = folder.run(&["install", word, "--index", "web", "--to", home]);
+        assert!(about(home).contains("Published."), "{word}: {said}");
+    }
+    assert!(folder.run(&["install", "alpha", "--index", "web", "--to", "three"]).contains("the folder `alpha` here is `./alpha`"));
+    folder.run(&["install", "./alpha", "--index", "web", "--to", "four"]);
+    folder.run(&["install", "alpha", "--to", "five"]);
+    assert!(about("four").contains("Of the working folder.") && about("five").contains("Of the working folder."));
+}
+
 #[test]
 fn a_line_is_answered_before_the_next_one_comes() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tapster"))

@@ -29,6 +29,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use crate::assemble::ScenePart;
 use crate::diag::{Code, Report, Sources};
 use crate::model::{Scene, Value};
+use crate::pack::files::is_pack;
 use crate::pack::{Overlay, Ruleset, Start};
 
 use crate::cli::inputs::files::bytes_of;
@@ -234,11 +235,20 @@ impl Inputs {
 
     /// Loads the pack and the overlays, and the values that the scene file and flags give to its options.
     pub(in crate::cli) fn open_options(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Value), Stop> {
-        let parts = self.parts(show)?;
-        let rules = self.rules_as_locked(&parts, show)?;
+        let named = self.naming_pack();
+        let inputs = named.as_ref().unwrap_or(self);
+        let parts = inputs.parts(show)?;
+        let rules = inputs.rules_as_locked(&parts, show)?;
         let given = options::given(&parts, &rules);
         options::check(&parts, &rules, &given)?;
         Ok((rules, given))
+    }
+
+    /// The same inputs, if the folder of a pack stands in the place of a scene.
+    fn naming_pack(&self) -> Option<Self> {
+        let folder = self.scene.as_ref().filter(|folder| is_pack(folder) && !folder.join(scene_file::NAME).is_file())?;
+        let pack = self.pack.is_none().then(|| folder.to_str())??;
+        Some(Self { scene: None, pack: Some(pack.to_owned()), ..self.clone() })
     }
 
     /// Loads only the pack and the overlays.

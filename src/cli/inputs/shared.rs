@@ -1,5 +1,6 @@
 //! Files of packs that are shared: those of a folder, of an archive, and those at an address.
 
+use std::fs::{DirEntry, FileType};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -41,9 +42,9 @@ pub(in crate::cli) fn refused(fault: Fault) -> Stop {
     Stop::new(if missing { Exit::CouldNot } else { Exit::No }, *fault)
 }
 
-/// The files of a pack's folder that are shared, and those that are not. Links are not followed.
-pub(in crate::cli) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOut>), Stop> {
-    let (mut files, mut left) = (Vec::new(), Vec::new());
+/// Calls `each` for every entry below a folder, with its path from there, and whether it is a folder, a file or something
+/// else. A folder is entered if `each` says so. Links are not followed.
+fn walk(folder: &Path, each: &mut dyn FnMut(&DirEntry, &str, FileType) -> Result<bool, Stop>) -> Result<(), Stop> {
     let mut open = vec![String::new()];
     let mut entries = 0;
     while let Some(inside) = open.pop() {
@@ -55,39 +56,65 @@ pub(in crate::cli) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOu
                 let message = format!("`{}` has more than {MAX_ENTRIES} entries", folder.display());
                 return Err(Stop::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
             }
-            let name = entry.file_name();
-            let path = format!("{inside}{}", name.to_string_lossy());
-            let mut leave = |why| left.push(LeftOut { path: path.clone(), why });
-            let Some(name) = name.to_str() else {
-                leave("its name is not UTF-8");
-                continue;
-            };
+            let path = format!("{inside}{}", entry.file_name().to_string_lossy());
             let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), &error))?;
-            if name.starts_with('.') {
-                leave("it is hidden");
-            } else if kind.is_symlink() {
-                leave("it is a link");
-            } else if kind.is_dir() && path.split('/').count() > names::MAX_FOLDERS {
-                leave("it is nested deeper than 16 folders");
-            } else if kind.is_dir() {
+            if each(&entry, &path, kind)? {
                 open.push(format!("{path}/"));
-            } else if !kind.is_file() {
-                leave("it is not a regular file");
-            } else if let Some(why) = unshared(&path, None) {
-                leave(why);
-            } else {
-                if files.len() >= MAX_FILES {
-                    let message = format!("`{}` has more than {MAX_FILES} files", folder.display());
-                    return Err(Stop::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
-                }
-                let bytes = bounded(&entry.path(), MAX_FILE)?;
-                match unshared(&path, Some(&bytes)) {
-                    Some(why) => leave(why),
-                    None => files.push((path, bytes)),
-                }
             }
         }
     }
+    Ok(())
+}
+
+/// Every file below a folder with its size, hidden ones and links among them, sorted. `None` is the size of what is no file.
+pub(in crate::cli) fn everything_in(folder: &Path) -> Result<Vec<(String, Option<u64>)>, Stop> {
+    let mut found = Vec::new();
+    walk(folder, &mut |entry, path, kind| {
+        if !kind.is_dir() {
+            let size = if kind.is_file() { Some(entry.metadata().map_err(|error| unreadable(&entry.path(), &error))?.len()) } else { None };
+            found.push((path.to_owned(), size));
+        }
+        Ok(kind.is_dir())
+    })?;
+    found.sort();
+    Ok(found)
+}
+
+/// The files of a pack's folder that are shared, and those that are not. Links are not followed.
+pub(in crate::cli) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOut>), Stop> {
+    let (mut files, mut left) = (Vec::new(), Vec::new());
+    walk(folder, &mut |entry, path, kind| {
+        let mut leave = |why| left.push(LeftOut { path: path.to_owned(), why });
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            leave("its name is not UTF-8");
+            return Ok(false);
+        };
+        if name.starts_with('.') {
+            leave("it is hidden");
+        } else if kind.is_symlink() {
+            leave("it is a link");
+        } else if kind.is_dir() && path.split('/').count() > names::MAX_FOLDERS {
+            leave("it is nested deeper than 16 folders");
+        } else if kind.is_dir() {
+            return Ok(true);
+        } else if !kind.is_file() {
+            leave("it is not a regular file");
+        } else if let Some(why) = unshared(path, None) {
+            leave(why);
+        } else {
+            if files.len() >= MAX_FILES {
+                let message = format!("`{}` has more than {MAX_FILES} files", folder.display());
+                return Err(Stop::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
+            }
+            let bytes = bounded(&entry.path(), MAX_FILE)?;
+            match unshared(path, Some(&bytes)) {
+                Some(why) => leave(why),
+                None => files.push((path.to_owned(), bytes)),
+            }
+        }
+        Ok(false)
+    })?;
     files.sort();
     left.sort_by(|a, b| a.path.cmp(&b.path));
     Ok((files, left))

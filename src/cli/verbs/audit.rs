@@ -7,17 +7,19 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Data, Node, Sources};
+use crate::diag::{Code, Data, Node, Sources};
 use crate::model::Pack;
 use crate::model::pack::Layer;
 use crate::pack::files::{is_folder, is_pack, parent};
+use crate::pack::library::{SHIPPED, files_of_shipped};
 use crate::pack::{Overlay, Start, load};
-use crate::text::pattern::{Fault, Pattern};
+use crate::text::pattern::{FLAGS, Fault, Pattern};
 use crate::text::script::{Rights, Script};
 
 use crate::cli::inputs::library::shelf;
 use crate::cli::inputs::locked::is_shipped;
-use crate::cli::layout::{head, table};
+use crate::cli::inputs::shared::everything_in;
+use crate::cli::layout::{head, one_line, table};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
@@ -49,11 +51,24 @@ const SHOWN: usize = 60;
 impl Audit {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let file = Path::new(&self.pack);
+        if file.is_file() {
+            let message = format!("`{}` is a file, not the folder of a pack", self.pack);
+            let help = match file.extension().and_then(|ending| ending.to_str()) {
+                Some("toml" | "json") => {
+                    format!("`tapster audit PACK --overlay {}` examines an overlay with the pack that it is laid over", self.pack)
+                }
+                _ => format!(
+                    "an archive is examined where it was unpacked: `tapster install {} --to DIR`, then `tapster audit DIR/NAME`",
+                    self.pack
+                ),
+            };
+            return Err(Stop::could_not(Code::FileMissing, message, help));
+        }
         show.near.extend(Some(file).filter(|file| is_folder(file) && is_pack(file)).and_then(parent));
         let overlays: Vec<Overlay> = self.overlay.iter().cloned().map(Overlay::Path).collect();
         let loaded = load(&Start::typed(&self.pack), &overlays, &shelf(show));
         let Some(pack) = loaded.pack else { return Err(Stop::report(Exit::CouldNot, loaded.report, loaded.sources)) };
-        let found = json(&pack, self.all);
+        let found = json(&pack, self.all)?;
         if show.is_json() {
             show.json(&found);
         } else {
@@ -64,26 +79,26 @@ impl Audit {
 }
 
 /// Everything that is found.
-fn json(pack: &Pack, all: bool) -> Json {
+fn json(pack: &Pack, all: bool) -> Result<Json, Stop> {
     let comes_along = |layer: &Layer| layer.folder.as_ref().is_none_or(|folder| is_shipped(folder, &layer.name)) && !layer.overlay;
     let shipped: BTreeSet<&str> = pack.layers.iter().filter(|layer| comes_along(layer)).map(|layer| &*layer.name).collect();
     let own = |layer: &str| all || layer == pack.name.as_ref() || !shipped.contains(layer);
-    let sources: Vec<_> = pack.sources.ids().filter_map(|id| pack.sources.get(id)).collect();
-    let layers = pack.layers.iter().map(|layer| {
-        let files: Vec<_> = sources.iter().filter(|source| source.layer == layer.name).collect();
+    let files = pack.layers.iter().map(|layer| files_of(layer, &pack.sources)).collect::<Result<Vec<_>, Stop>>()?;
+    let layers = pack.layers.iter().zip(&files).map(|(layer, files)| {
         json!({
             "name": &*layer.name,
             "release": layer.release.to_string(),
             "overlay": layer.overlay,
             "shipped": shipped.contains(&*layer.name),
             "files": files.len(),
-            "bytes": files.iter().map(|file| file.text.len()).sum::<usize>(),
+            "bytes": files.iter().filter_map(|file| file.bytes).sum::<u64>(),
             "capabilities": pack.rights.get(&layer.name).map(capabilities),
         })
     });
     let layers = layers.collect::<Vec<_>>();
-    let files = sources.iter().filter(|source| own(&source.layer));
-    let files: Vec<Json> = files.map(|s| json!({ "file": &*s.name, "layer": &*s.layer, "bytes": s.text.len() })).collect();
+    let listed = pack.layers.iter().zip(&files).filter(|(layer, _)| own(&layer.name));
+    let row = |layer: &Layer, file: &Listed| json!({ "file": file.name, "layer": &*layer.name, "bytes": file.bytes, "is": file.is });
+    let files: Vec<Json> = listed.flat_map(|(layer, files)| files.iter().map(move |file| row(layer, file))).collect();
     let mut looked = Looked { sources: &pack.sources, own: &own, scripts: Vec::new(), patterns: Vec::new() };
     looked.files(pack);
     for (table, rows) in &pack.tables {
@@ -93,14 +108,54 @@ fn json(pack: &Pack, all: bool) -> Json {
     }
     pack.values.iter().for_each(|(key, field)| looked.node(key, key, &field.node, 0));
     let limits = pack.values.get("limits").map_or(json!({}), |field| field.node.to_json());
-    json!({
+    Ok(json!({
         "pack": &*pack.name,
         "layers": layers,
         "limits": limits,
         "scripts": looked.scripts,
         "patterns": looked.patterns,
         "files": files,
-    })
+    }))
+}
+
+/// A file that a layer brings along.
+struct Listed {
+    name: String,
+    /// Its size; `None` for a link and whatever else is no file.
+    bytes: Option<u64>,
+    /// What it is to the pack.
+    is: &'static str,
+}
+
+/// Every file of a layer: those that are read for a build, and those that only lie beside them.
+fn files_of(layer: &Layer, sources: &Sources) -> Result<Vec<Listed>, Stop> {
+    let read = sources.ids().filter_map(|id| sources.get(id)).filter(|source| source.layer == layer.name);
+    let is = |name: &str| if name.ends_with(".rhai") { "script" } else { "rules or template" };
+    let mut files: Vec<Listed> =
+        read.map(|s| Listed { name: s.name.to_string(), bytes: Some(s.text.len() as u64), is: is(&s.name) }).collect();
+    let known: BTreeSet<String> = files.iter().map(|file| file.name.clone()).collect();
+    let beside: Vec<(String, Option<u64>)> = match &layer.folder {
+        Some(folder) => {
+            let place = |inside: &str| folder.join(inside).display().to_string().replace('\\', "/");
+            everything_in(folder)?.into_iter().map(|(inside, bytes)| (place(&inside), bytes)).collect()
+        }
+        None if layer.overlay => Vec::new(),
+        None => {
+            files_of_shipped(&layer.name).map(|(inside, b)| (format!("{SHIPPED}{}/{inside}", layer.name), Some(b.len() as u64))).collect()
+        }
+    };
+    let others = beside.into_iter().filter(|(name, _)| !known.contains(name));
+    files.extend(others.map(|(name, bytes)| {
+        let is_case = name.ends_with(".toml") && name.split('/').any(|part| part == "cases");
+        let is = match (bytes, is_case) {
+            (None, _) => "a link or no file",
+            (Some(_), true) => "rule test",
+            (Some(_), false) => "not read by a build",
+        };
+        Listed { name, bytes, is }
+    }));
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(files)
 }
 
 fn capabilities(rights: &Arc<Rights>) -> Json {
@@ -162,7 +217,9 @@ impl Looked<'_> {
             return self.script(&name, &place.to_string(), &place.layer, text);
         }
         let bare = key == "find" && rule.starts_with("script/") && !text.starts_with('/');
-        if Pattern::split(text).is_none() && !bare {
+        // a path such as `/tools/name` looks like a pattern with letters that are no flags
+        let is_pattern = Pattern::split(text).is_some_and(|(_, flags)| flags.chars().all(|flag| FLAGS.contains(flag)));
+        if !is_pattern && !bare {
             return;
         }
         let read = if bare { Pattern::new(text, "g") } else { Pattern::parse(text) };
@@ -253,7 +310,9 @@ fn text(found: &Json) -> String {
     let limits = found.get("limits").and_then(Json::as_object).into_iter().flatten();
     out.push_str(&listed(limits.map(|(key, value)| vec![key.clone(), value.to_string()]).collect(), "the default ones"));
     out.push_str("\nfiles\n");
-    out.push_str(&listed(rows("files").iter().map(|row| vec![cell(row, "file"), format!("{} bytes", row["bytes"])]).collect(), "none"));
+    let size = |row: &Json| row["bytes"].as_u64().map(|bytes| format!("{bytes} bytes")).unwrap_or_default();
+    let file = |row: &Json| row["file"].as_str().map(one_line).unwrap_or_default();
+    out.push_str(&listed(rows("files").iter().map(|row| vec![file(row), size(row), cell(row, "is")]).collect(), "none"));
     out
 }
 

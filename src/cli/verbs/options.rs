@@ -20,6 +20,7 @@ const MAX_SHOWN: usize = 40;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster options examples/options                     the options of a scene's pack, and their values
+  tapster options examples/options/pack                those of a pack
   tapster options --pack my-pack --format json         for the form of an application
   tapster options --pack my-pack --schema              a JSON Schema of the values
   tapster options examples/options --choose tone=dark  whether that can be set")]

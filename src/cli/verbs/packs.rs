@@ -61,7 +61,12 @@ impl Packs {
         let text = |p: &Json, key: &str| p.get(key).and_then(Json::as_str).unwrap_or("").to_owned();
         let rows: Vec<Vec<String>> =
             packs.iter().map(|p| ["name", "release", "from", "about"].iter().map(|k| text(p, k)).collect()).collect();
+        // a pack is named by its folder, whatever it calls itself
+        let other = |p: &Json| p.get("calls_itself").map(|_| format!("`{}` calls itself `{}`", text(p, "name"), text(p, "calls_itself")));
         show.result(&table(&rows));
+        for other in packs.iter().filter_map(other) {
+            show.result(&format!("{other}; packs are named by their folders, so give the folder the same name\n"));
+        }
         Ok(Exit::Done)
     }
 }
@@ -74,7 +79,11 @@ fn about(pack: &PackFiles) -> Json {
     let text = |key: &str| read.as_ref().and_then(|d| d.root.get(key)?.as_text().map(str::to_owned)).unwrap_or_default();
     let extends = read.as_ref().and_then(|d| d.root.get("extends")).map(|n| Value::from(n).to_json()).unwrap_or(json!([]));
     let from = pack.folder.as_ref().map_or_else(|| "shipped".to_owned(), |f| f.display().to_string());
-    json!({ "name": pack.name, "release": text("release"), "from": from, "about": text("about"), "extends": extends })
+    let mut about = json!({ "name": pack.name, "release": text("release"), "from": from, "about": text("about"), "extends": extends });
+    if let Some(table) = about.as_object_mut().filter(|_| !text("name").is_empty() && text("name") != pack.name) {
+        table.insert("calls_itself".to_owned(), text("name").into());
+    }
+    about
 }
 
 /// Prints a shipped file, the lines around a place in it, or the files of a shipped pack.

@@ -6,8 +6,8 @@ use clap::Args;
 use indexmap::IndexSet;
 use serde_json::{Map, Value as Json, json};
 
-use crate::assemble::{Outcome, run_all};
-use crate::diag::{Code, suggest};
+use crate::assemble::{Outcome, misfits, run_all, unread};
+use crate::diag::{Code, Diagnostic, Report, Severity, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 
@@ -70,6 +70,12 @@ impl Run {
             named.collect()
         };
         shown.iter().try_for_each(|name| lists::known(&rules, name))?;
+        let told = doubts(&rules, &scene, &given);
+        if scene.strict && !told.is_empty() {
+            let errors: Report = told.into_iter().map(|told| Diagnostic { severity: Severity::Error, ..told }).collect();
+            return Err(Stop::report(Exit::No, errors, rules.sources().clone()));
+        }
+        show.warnings(&told, rules.sources());
         let all = self.turns.play(&rules, &scene, show, |scene, show| self.once(&rules, &scene, &given, &shown, show))?;
         if show.is_json() {
             show.json(&self.turns.joined(all));
@@ -155,6 +161,21 @@ impl Run {
         }
         Ok(Left { result, patch, draws: outcome.draws_left() })
     }
+}
+
+/// What a build would say of the scene, and the same of the items of `--list`.
+fn doubts(rules: &Ruleset, scene: &Scene, given: &[(String, Json)]) -> Vec<Diagnostic> {
+    let mut filled = scene.clone();
+    for (name, items) in given {
+        let list = rules.programs().rules.lists.iter().find(|list| *list.name == **name);
+        filled.set(list.and_then(|list| list.from.as_deref()).unwrap_or(name), Value::from(items));
+    }
+    let unread = unread(rules, &scene.data).into_iter().map(|(_, message)| Diagnostic::warning(Code::SceneField, message));
+    let misfits = misfits(rules, &filled.data).into_iter().map(|misfit| {
+        let code = if misfit.is_type { Code::SceneType } else { Code::SceneField };
+        Diagnostic::warning(code, misfit.message).help(misfit.help)
+    });
+    unread.chain(misfits).collect()
 }
 
 /// The list that a program, or the program of a pass, works on.

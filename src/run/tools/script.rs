@@ -30,7 +30,7 @@ impl Tool for ScriptTool {
                 .rules
                 .scripts
                 .call(&self.function, &[Argument::Value(arguments), Argument::Scene(call.scene.clone())]);
-            result.map(|value| value.to_json()).map_err(ToolFailure)
+            result.map(|value| value.to_json()).map_err(|fault| ToolFailure(fault.message))
         })
     }
 }

@@ -39,6 +39,11 @@ pub trait MacroHost: Grammar {
     /// Evaluates one macro.
     fn call(&self, called: &Called<'_>) -> MacroResult;
 
+    /// What becomes of a macro that is called with a number of arguments that it does not take.
+    fn misfit(&self, _found: Found, _name: &str, _args: &[Arc<str>], _at: Offset) -> MacroResult {
+        MacroResult::Unknown
+    }
+
     /// Rewrites a text before it is parsed; `None` if nothing changes.
     fn before(&self, _text: &str) -> Option<String> {
         None

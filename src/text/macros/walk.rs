@@ -281,7 +281,11 @@ impl<'a> Walk<'a> {
                 given.args.push(text.into());
             }
         }
-        let result = if fits { self.call(source, node, body.is_some(), &mut given) } else { MacroResult::Unknown };
+        let result = match (node.found, &node.variable) {
+            _ if fits => self.call(source, node, body.is_some(), &mut given),
+            (Some(found), None) => self.host.misfit(found, &node.name, &given.args, node.start),
+            _ => MacroResult::Unknown,
+        };
         if self.host.ended().is_some() {
             self.stopped.set(true);
         }

@@ -26,6 +26,9 @@ use engine::Engines;
 pub use tree::Flags;
 pub use units::Searched;
 
+/// The letters that may follow a pattern as its flags.
+pub const FLAGS: &str = "gimsuy";
+
 /// What is wrong with a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -172,7 +175,7 @@ impl Pattern {
         looks_so.then_some((source, flags))
     }
 
-    /// Compiles a pattern from its source (as between the slashes) and its flags (of `gimsuy`).
+    /// Compiles a pattern from its source (as between the slashes) and its flags (of [`FLAGS`]).
     ///
     /// # Errors
     /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `source`.

@@ -24,6 +24,17 @@ pub struct ScriptError {
     pub column: usize,
 }
 
+/// A place in a file with scripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptPlace {
+    /// The file, as messages name it.
+    pub file: Arc<str>,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
 fn place(file: &str, line: usize, column: usize) -> String {
     match (file, line) {
         ("", 0) => String::new(),
@@ -44,6 +55,21 @@ impl ScriptError {
     /// The same error in a file, if none is known.
     pub(super) fn within(self, file: &Arc<str>) -> Self {
         if self.file.is_empty() { Self { file: file.clone(), ..self } } else { self }
+    }
+
+    /// Where it is, if the file and the line are known.
+    #[must_use]
+    pub fn place(&self) -> Option<ScriptPlace> {
+        let known = !self.file.is_empty() && self.line > 0;
+        known.then(|| ScriptPlace { file: self.file.clone(), line: self.line, column: self.column.max(1) })
+    }
+
+    /// The same error of an expression that stands at this place of a file.
+    pub(super) fn from(self, origin: Option<&ScriptPlace>) -> Self {
+        let Some(origin) = origin.filter(|_| self.file.is_empty()) else { return self };
+        let (line, column) = (self.line.max(1), self.column.max(1));
+        let column = if line == 1 { origin.column + column - 1 } else { column };
+        Self { file: origin.file.clone(), line: origin.line + line - 1, column, ..self }
     }
 
     /// The same error at its place in the script as it was written.

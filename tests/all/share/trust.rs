@@ -146,7 +146,8 @@ fn tampered_archives_and_signatures_are_refused() {
     // another pack under the name and signature of this one: refused also where no signature is required
     let honest = bytes(&folder.path("noir-1.0.0.tapster"));
     folder.write("src/noir/README.md", "evil");
-    folder.run(&["pack", &source, "--out", &archive]).done();
+    folder.run(&["pack", &source, "--out", &archive, "--force"]).done();
+    folder.write("noir-1.0.0.tapster.minisig", &signature);
     folder.run(&["install", &archive]).refused(1, "share.signature", &["does not fit", "noir-1.0.0.tapster"]);
     folder.write("noir-1.0.0.tapster", &honest);
     folder.write("noir-1.0.0.tapster.minisig", signature.replace("release:1.0.0", "release:9.0.0"));
@@ -171,4 +172,38 @@ fn tampered_archives_and_signatures_are_refused() {
     folder.write("trusted.toml", "[[key]]\nname = \"x\"\nkey = \"nonsense\"\n");
     folder.run(&["install", &archive]).refused(1, "share.index", &["trusted keys"]);
     folder.run(&["sign", &archive, "--key", &folder.at("mara.pub")]).refused(1, "share.signature", &["secret key"]);
+}
+
+#[test]
+fn a_release_and_its_signature_stay_what_they_are() {
+    let folder = Folder::new();
+    let source = folder.pack("noir", "1.0.0", BASE);
+    std::fs::create_dir_all(folder.path("site")).unwrap();
+    let site = folder.at("site");
+    folder.run(&["keys", "new", &folder.at("mara"), "--no-password"]).done();
+    folder.run(&["pack", &source, "--out", &site, "--sign", &folder.at("mara.key")]).done();
+    let (honest, signature) = (bytes(&folder.path("site/noir-1.0.0.tapster")), folder.read("site/noir-1.0.0.tapster.minisig"));
+    folder.run(&["index", &site]).done();
+    // the same files are the same archive, and its signature stays
+    folder.run(&["pack", &source, "--out", &site]).done();
+    assert_eq!(folder.read("site/noir-1.0.0.tapster.minisig"), signature);
+    // other files are another release
+    folder.write("src/noir/README.md", "New.");
+    folder.run(&["pack", &source, "--out", &site]).refused(1, "share.taken", &["noir-1.0.0.tapster", "raise the `release`", "--force"]);
+    assert_eq!(bytes(&folder.path("site/noir-1.0.0.tapster")), honest);
+    let ran = folder.run(&["pack", &source, "--out", &site, "--force"]).done();
+    assert!(ran.err.contains("warning[share.signature]") && ran.err.contains("noir-1.0.0.tapster.minisig` is removed"), "{}", ran.err);
+    assert!(!folder.path("site/noir-1.0.0.tapster.minisig").exists());
+    folder.run(&["index", &site]).done();
+    // a signature of another archive is found by an index, with and without the key
+    folder.write("site/noir-1.0.0.tapster.minisig", &signature);
+    folder.run(&["index", &site]).refused(1, "share.signature", &["made for another archive", "tapster sign"]);
+    folder.run(&["keys", "trust", &folder.at("mara.pub"), "--name", "Mara"]).done();
+    folder.run(&["index", &site]).refused(1, "share.signature", &["does not fit"]);
+    // a signature of `minisign` names no digest, and nobody can check it without the key
+    folder.run(&["keys", "distrust", "Mara"]).done();
+    let plain: String = signature.lines().map(|line| format!("{}\n", line.split(" digest:").next().unwrap_or(line))).collect();
+    folder.write("site/noir-1.0.0.tapster.minisig", plain);
+    let ran = folder.run(&["index", &site]).done();
+    assert!(ran.out.contains("not checked: 1 signatures"), "{}", ran.out);
 }

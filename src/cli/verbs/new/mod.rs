@@ -1,6 +1,7 @@
 //! `tapster new`: the first files of a pack, an overlay, a rule file, a template, a rule test or a hook. Nothing is
 //! overwritten, and what is written passes `tapster check`.
 
+mod checks;
 mod texts;
 
 use std::io::Write;
@@ -12,15 +13,13 @@ use serde_json::json;
 
 use crate::diag::{Code, Report};
 use crate::pack::files::is_pack;
-use crate::pack::library::is_name;
 use crate::pack::{Library, Ruleset, Schemas};
 use crate::share::{Manifest, Member};
 use crate::testing::files::read_path;
 use crate::testing::{Runner, Update, report};
 
 use crate::cli::inputs::files::{shown, write_file};
-use crate::cli::inputs::library::{DEFAULT_PACK, beside_scene, shelf};
-use crate::cli::inputs::templated::pack_of;
+use crate::cli::inputs::library::{DEFAULT_PACK, shelf};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
@@ -41,7 +40,7 @@ pub(in crate::cli) struct New {
     /// What is made.
     #[arg(value_enum)]
     what: Kind,
-    /// Its name: letters, digits, `-`, `_` and `.`.
+    /// Its name: letters, digits, `-`, `_` and `.`; of a pack small letters, digits, `-` and `_`.
     name: String,
     /// The pack that it extends; of a rule test, the pack that it runs on [default: base; of a rule test in the folder of
     /// a pack, that pack].
@@ -50,7 +49,7 @@ pub(in crate::cli) struct New {
     /// The task of a template: it gets a message or a slot for each of the task's sources.
     #[arg(long, value_name = "TASK", default_value = TASK)]
     task: String,
-    /// The folder in which it is made [default: this one]; for a rule, test or hook the folder of its pack.
+    /// The folder in which it is made [default: this one]; a rule and a hook need the folder of a pack.
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
 }
@@ -78,17 +77,15 @@ enum Kind {
 
 impl New {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        for name in std::iter::once(&self.name).chain(&self.extends) {
-            if !is_name(name) {
-                let message = format!("`{}` is not a name", crate::diag::short::word(name));
-                return Err(Stop::could_not(Code::PackManifest, message, "use letters, digits, `-`, `_` and `.`; `--to` says the folder"));
-            }
-        }
         let to = self.to.clone().unwrap_or_default();
-        let files = self.files(&to, show);
+        self.fits(&to, show)?;
+        let files = self.files(&to, show)?;
         if let Some((taken, _)) = files.iter().find(|(path, _)| to.join(path).symlink_metadata().is_ok()) {
             let message = format!("`{}` exists already", shown(&to.join(taken)));
             return Err(Stop::could_not(Code::FileMissing, message, "choose another name, or another folder with `--to`"));
+        }
+        if self.what == Kind::Pack {
+            self.loads(&files, show)?;
         }
         let mut made = Vec::new();
         for (path, text) in &files {
@@ -128,14 +125,13 @@ impl New {
         }
     }
 
-    fn files(&self, to: &Path, show: &mut Show<'_, '_>) -> Vec<NewFile> {
+    fn files(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<Vec<NewFile>, Stop> {
         let (name, extends) = (self.name.as_str(), self.extends.as_deref());
         let file = |path: String, text: String| (PathBuf::from(path), text);
         let word = texts::word(name);
-        match self.what {
+        Ok(match self.what {
             Kind::Pack => {
                 let base = extends.unwrap_or(DEFAULT_PACK);
-                show.near.extend(beside_scene(to));
                 vec![
                     file(format!("{name}/pack.toml"), texts::manifest(name, base, release_of(base, show).as_ref())),
                     file(format!("{name}/slots.toml"), texts::slots("schemas", &format!("{word}_style"))),
@@ -151,15 +147,14 @@ impl New {
             Kind::Hook => {
                 vec![file(format!("{name}.toml"), texts::hook(&word)), file(format!("scripts/{word}.rhai"), texts::script(&word))]
             }
-            Kind::Template => vec![file(format!("{name}.json"), texts::template(name, &self.task, &sources_of(&self.task, show)))],
-        }
+            Kind::Template => vec![file(format!("{name}.json"), texts::template(name, &self.task, &self.sources(to, show)?))],
+        })
     }
 
     /// Runs the first rule test of a new pack. Not every pack shows its slots in every build; where the test of the slot
     /// does not pass, a test that needs no build takes its place.
     fn try_first_case(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         let path = to.join(&self.name).join(FIRST);
-        show.near.extend(beside_scene(to));
         let shelf = shelf(show);
         let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| crate::cli::verbs::test::scene(path, now, rules);
         let runner = Runner { shelf: &shelf, scenes: &scenes, filter: "", jobs: 1, update: Update::None, coverage: false };
@@ -176,13 +171,6 @@ fn release_of(name: &str, show: &Show<'_, '_>) -> Option<Version> {
     let files = shelf(show).find(name, &mut Report::default())?.files;
     let members: Vec<Member> = files.into_iter().map(|file| (file.path_in_pack, file.bytes)).collect();
     Manifest::of(name, &members).ok().map(|manifest| manifest.release)
-}
-
-/// The sources of a task, and which of them are lists; none if no pack here has the task.
-fn sources_of(task: &str, show: &mut Show<'_, '_>) -> Vec<(String, bool)> {
-    let found = pack_of(Some(task), &shelf(show)).ok();
-    let rules = found.and_then(|start| Ruleset::load(&start, &[], &shelf(show)).ok());
-    rules.map(|rules| crate::template::sources_of(rules.pack(), rules.revisions(), task)).unwrap_or_default()
 }
 
 /// Writes a file that does not exist yet, with the folders above it.

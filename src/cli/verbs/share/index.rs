@@ -8,15 +8,16 @@ use serde_json::json;
 use crate::diag::{Code, Diagnostic};
 use crate::share::archive::MAX_ARCHIVE;
 use crate::share::index::{FILE, is_own_name};
-use crate::share::signature::ENDING as SIGNATURE;
+use crate::share::signature::{ENDING as SIGNATURE, MAX_SIGNATURE, Verdict, names_digest, verify};
 use crate::share::{self, ENDING, Entry, Index, Manifest, file_name};
 
 use crate::cli::inputs::files::write_file;
-use crate::cli::inputs::shared::{bounded, refused};
+use crate::cli::inputs::shared::{Place, bounded, refused};
 use crate::cli::layout::{one_line, table};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
+use super::keys::keyring;
 use super::sources::Sources;
 
 /// Most archives of one folder, and most folders inside each other.
@@ -37,6 +38,8 @@ pub(in crate::cli) struct MakeIndex {
 impl MakeIndex {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let mut entries: Vec<Entry> = Vec::new();
+        let keys = keyring(show)?.keys;
+        let mut unchecked = 0;
         for file in archives(&self.folder)? {
             let path = self.folder.join(&file);
             let bytes = bounded(&path, MAX_ARCHIVE)?;
@@ -51,13 +54,29 @@ impl MakeIndex {
                 let message = format!("`{}` and `{file}` are one release of `{}`", other.file, manifest.name);
                 return no(message, "remove one of them, or raise the `release` of the newer one".to_owned());
             }
-            let signed = path.with_file_name(format!("{}{SIGNATURE}", path.file_name().unwrap_or_default().to_string_lossy())).is_file();
-            entries.push(Entry::of(&manifest, file, &bytes, signed));
+            let signature = Place::Path(path).with(SIGNATURE).get(MAX_SIGNATURE)?;
+            if let Some(signature) = &signature {
+                // a signature by a trusted key is checked, and any other one is asked for which archive it was made
+                let verdict = verify(&name, &bytes, signature, &keys).map_err(refused)?;
+                match (verdict, names_digest(signature, &bytes)) {
+                    (Verdict::By(_), _) | (Verdict::Unknown(_), Some(true)) => {}
+                    (Verdict::Unknown(_), Some(false)) => {
+                        let message = format!("the signature of `{name}` was made for another archive");
+                        let help = format!("sign it again with `tapster sign`, or remove `{name}{SIGNATURE}`");
+                        return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, message).help(help)));
+                    }
+                    (Verdict::Unknown(_), None) => unchecked += 1,
+                }
+            }
+            entries.push(Entry::of(&manifest, file, &bytes, signature.is_some()));
         }
         let index = Index::new(entries);
         let out = self.folder.join(FILE);
         write_file(&out, index.write())?;
         show.result(&format!("{}: {} releases\n", out.display(), index.packs.len()));
+        if unchecked > 0 {
+            show.result(&format!("not checked: {unchecked} signatures by keys that are not trusted here (`tapster keys trust`)\n"));
+        }
         Ok(Exit::Done)
     }
 }
@@ -132,6 +151,12 @@ impl Search {
             let signed = |entry: &Entry| if entry.signed { "signed" } else { "" }.to_owned();
             let row = |entry: &Entry| vec![one_line(&entry.name), entry.release.to_string(), signed(entry), one_line(&entry.about)];
             show.result(&table(&found.iter().map(|(entry, _)| row(entry)).collect::<Vec<_>>()));
+            if found.is_empty() {
+                let what =
+                    if words.is_empty() { "no pack".to_owned() } else { format!("no pack with `{}`", one_line(&self.words.join(" "))) };
+                let places: Vec<String> = listings.iter().map(|listing| format!("`{}`", listing.place)).collect();
+                show.result(&format!("{what} in {}\n", places.join(", ")));
+            }
         }
         Ok(if found.is_empty() { Exit::No } else { Exit::Done })
     }

@@ -25,7 +25,7 @@ use super::sources::{Brought, Listing, Policy, Taking};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster install my-pack-1.0.0.tapster             an archive of `tapster pack`
-  tapster install ../my-pack                        a folder
+  tapster install ../my-pack                        a folder; with an index, one in the working folder is `./my-pack`
   tapster install https://example.org/packs/my-pack-1.0.0.tapster
   tapster install my-pack --index https://example.org/packs
   tapster install my-pack@^1.2 --index ../packs --require-signature
@@ -69,8 +69,9 @@ impl Install {
         }
         let mut given: BTreeMap<String, Brought> = BTreeMap::new();
         let mut asked = Vec::new();
+        let by_name = !self.taking.sources.named(show).is_empty();
         for text in &self.packs {
-            match spec(text, &policy)? {
+            match spec(text, &policy, by_name)? {
                 Spec::Pack(brought) => {
                     let name = brought.manifest.name.clone();
                     asked.push(Asked { need: exactly(&name, &brought.manifest.release), by: format!("`{text}`") });
@@ -79,7 +80,12 @@ impl Install {
                         return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareTaken, message).help("install one of them")));
                     }
                 }
-                Spec::Name(need) => asked.push(Asked { need, by: "you".to_owned() }),
+                Spec::Name(need) => {
+                    if is_pack(Path::new(text)) {
+                        show.result(&format!("{text} is the name of a pack; the folder `{text}` here is `./{text}`\n"));
+                    }
+                    asked.push(Asked { need, by: "you".to_owned() });
+                }
             }
         }
         let listings = self.taking.sources.indexes(show)?;
@@ -105,13 +111,15 @@ enum Spec {
     Name(Need),
 }
 
-/// What an argument means.
-fn spec(text: &str, policy: &Policy) -> Result<Spec, Stop> {
+/// What an argument means. Where indexes are searched, a word is a name also if a folder is called so: what is installed
+/// must not depend on what happens to lie in the working folder.
+fn spec(text: &str, policy: &Policy, by_name: bool) -> Result<Spec, Stop> {
     let path = Path::new(text);
-    if is_url(text) || text.starts_with("file:") || path.is_file() {
+    let is_word = by_name && !text.contains(['/', '\\']) && !text.ends_with(&format!(".{ENDING}")) && !matches!(text, "." | "..");
+    if is_url(text) || text.starts_with("file:") || (path.is_file() && !is_word) {
         return policy.archive(&Place::typed(text)).map(|pack| Spec::Pack(Box::new(pack)));
     }
-    if path.is_dir() && (is_pack(path) || text.contains(['/', '\\'])) {
+    if path.is_dir() && !is_word && (is_pack(path) || text.contains(['/', '\\'])) {
         return policy.folder(path).map(|pack| Spec::Pack(Box::new(pack)));
     }
     let (name, range) = text.split_once('@').map_or((text, None), |(name, range)| (name, Some(range)));

@@ -49,7 +49,7 @@ pub(super) fn sign_file(archive: &Path, bytes: &[u8], key: &Path, show: &Show<'_
     let manifest = Manifest::of(&name, &share::unpack(&name, bytes).map_err(refused)?).map_err(refused)?;
     let secret = text(key, MAX_SIGNATURE)?;
     let password = if signature::is_locked(&secret) { Some(password(key, show)?) } else { None };
-    let comment = format!("pack:{} release:{}", manifest.name, manifest.release);
+    let comment = signature::comment(&manifest, bytes);
     let signed = signature::sign(bytes, &secret, password, &comment).map_err(refused)?;
     let out = PathBuf::from(format!("{name}{ENDING}"));
     write_file(&out, signed)?;

@@ -58,6 +58,9 @@ impl List {
             show.json(&json!(all));
         } else {
             show.result(&table(&rows));
+            if rows.is_empty() {
+                show.result(&format!("no pack is installed in `{}`\n", home.folder.display()));
+            }
         }
         if !self.locked || report.is_empty() {
             return Ok(Exit::Done);

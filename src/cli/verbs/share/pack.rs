@@ -9,11 +9,13 @@ use crate::diag::{Code, Diagnostic, Report, Sources};
 use crate::pack::files::{is_pack, parent};
 use crate::pack::library::is_name;
 use crate::pack::{Ruleset, Schemas, Start, load_cases};
+use crate::share::archive::MAX_ARCHIVE;
+use crate::share::signature::ENDING as SIGNATURE;
 use crate::share::{self, Manifest, file_name};
 
 use crate::cli::inputs::files::write_file;
 use crate::cli::inputs::library::shelf;
-use crate::cli::inputs::shared::{LeftOut, files_of, refused};
+use crate::cli::inputs::shared::{LeftOut, Place, files_of, refused};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
@@ -30,6 +32,7 @@ const MAX_NAMED: usize = 20;
   tapster pack my-pack
   tapster pack my-pack --out site/my-pack.tapster
   tapster pack my-pack --sign ~/tapster.key      with a signature beside it
+  tapster pack my-pack --force                   again, with other files and the same release
 
 Exit codes: 0 done, 1 the pack has mistakes or cannot be shared, 2 it could not run.")]
 pub(in crate::cli) struct Pack {
@@ -42,6 +45,9 @@ pub(in crate::cli) struct Pack {
     /// Sign the archive with this secret key.
     #[arg(long, value_name = "KEY")]
     sign: Option<PathBuf>,
+    /// Replace an archive of the same release that has other files.
+    #[arg(long)]
+    force: bool,
 }
 
 impl Pack {
@@ -58,10 +64,15 @@ impl Pack {
             Some(out) => out.clone(),
             None => PathBuf::from(&own),
         };
+        let mut report = told(&left);
+        let is_other = self.replaces_other(&out, &manifest, &bytes)?;
         // without its signature, no archive takes the place of one that may have one
         let signature = self.sign.as_deref().map(|key| sign_file(&out, &bytes, key, show)).transpose()?;
+        if is_other && signature.is_none() {
+            report.extend(without_signature(&out)?);
+        }
         write_file(&out, &bytes)?;
-        show.report(&told(&left), &Sources::default());
+        show.report(&report, &Sources::default());
         let digest = share::digest(&bytes);
         if show.is_json() {
             let signature = signature.map(|path| path.display().to_string());
@@ -93,6 +104,36 @@ impl Pack {
             Stop::could_not(Code::PackMissing, message, "name a folder with a `pack.toml`")
         })
     }
+}
+
+impl Pack {
+    /// Whether the archive takes the place of another one. One of the same release is refused, because others may have it.
+    fn replaces_other(&self, out: &Path, manifest: &Manifest, bytes: &[u8]) -> Result<bool, Stop> {
+        let Some(there) = Place::Path(out.to_owned()).get(MAX_ARCHIVE)?.filter(|there| there != bytes) else { return Ok(false) };
+        let name = out.display().to_string();
+        let same = share::unpack(&name, &there).and_then(|files| Manifest::of(&name, &files));
+        let same = same.is_ok_and(|there| (&there.name, &there.release) == (&manifest.name, &manifest.release));
+        if same && !self.force {
+            let message = format!("`{name}` is `{}` {} already, with other files", manifest.name, manifest.release);
+            let help = "raise the `release`, because others may have this one; or replace it with `--force`";
+            return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareTaken, message).help(help)));
+        }
+        Ok(true)
+    }
+}
+
+/// Removes the signature of an archive that is replaced, and says so.
+fn without_signature(archive: &Path) -> Result<Report, Stop> {
+    let Place::Path(path) = Place::Path(archive.to_owned()).with(SIGNATURE) else { return Ok(Report::default()) };
+    if !path.is_file() {
+        return Ok(Report::default());
+    }
+    std::fs::remove_file(&path).map_err(|error| {
+        let message = format!("`{}`, which signs the archive that is replaced, cannot be removed: {error}", path.display());
+        Stop::could_not(Code::FileMissing, message, "check the folder and its permissions")
+    })?;
+    let message = format!("`{}` is removed: it signed the archive that was replaced", path.display());
+    Ok(Diagnostic::warning(Code::ShareSignature, message).help("sign the new one: `tapster sign`, or `--sign KEY`").into())
 }
 
 /// Refuses a pack that has mistakes.
