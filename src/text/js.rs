@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use super::written;
+use super::work::{self, Exceeded};
+use super::{json_reader, written};
 use crate::model::{MOST_WRITTEN, Map, Value};
 
 /// Whether `\s` and `trim()` of JavaScript count `c` as white space (U+FEFF is, U+0085 is not).
@@ -41,9 +42,18 @@ pub fn length(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
-/// `Number(text)`; NaN if the text is not a number.
+/// The longest text whose number is read within the step that asks for it.
+const UNPAID: usize = 256;
+/// What reading the digits of a longer one takes, compared with reading its bytes.
+const TIMES_READ: usize = 4;
+
+/// `Number(text)`; NaN if the text is not a number. A long text is paid; if that exceeds the work of the call, it is no number,
+/// and every later step of work fails.
 #[must_use]
 pub fn number(text: &str) -> f64 {
+    if text.len() > UNPAID && work::read(text.len().saturating_mul(TIMES_READ)).is_err() {
+        return f64::NAN;
+    }
     let text = trim(text);
     let radix = match text.get(..2) {
         Some("0x" | "0X") => 16,
@@ -155,10 +165,23 @@ pub fn place(number: f64) -> Option<usize> {
     whole.then(|| Value::Num(number + 0.0).as_i64()).flatten().and_then(|n| usize::try_from(n).ok())
 }
 
-/// `JSON.parse(text)`; `None` if it is not JSON.
+/// `JSON.parse(text)`, for a value that is looked at and dropped; `None` if it is not JSON. It is paid; if it exceeds the work
+/// of the call, there is no value, and every later step of work fails.
 #[must_use]
 pub fn parse_json(text: &str) -> Option<Value> {
-    serde_json::from_str::<serde_json::Value>(text).ok().map(|json| Value::from(&json))
+    let (value, bytes) = json_reader::read(text).ok()??;
+    work::hold(bytes).ok()?;
+    Some(value)
+}
+
+/// The same for a value that is kept.
+///
+/// # Errors
+/// The work of the call is spent.
+pub(super) fn kept_json(text: &str) -> Result<Option<Value>, Exceeded> {
+    let Some((value, bytes)) = json_reader::read(text)? else { return Ok(None) };
+    work::make(bytes)?;
+    Ok(Some(value))
 }
 
 /// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.

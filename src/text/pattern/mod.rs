@@ -9,6 +9,7 @@
 
 mod check;
 mod engine;
+mod foreign;
 mod pattern_parser;
 mod print;
 mod size;
@@ -22,6 +23,7 @@ use rustc_hash::FxHashMap;
 
 use crate::text::work;
 use engine::Engines;
+pub(crate) use foreign::{Foreign, foreign};
 pub use tree::Flags;
 pub use units::Searched;
 
@@ -86,6 +88,11 @@ pub enum Bound {
 
 /// What compiling one part of a pattern takes, in steps of the work of a build.
 const STEPS_PER_PART: u64 = 10;
+
+/// So many matches that are kept are paid at once.
+const BATCH: usize = 1 << 12;
+/// What finding one of them takes, in steps of the work of a build.
+const STEPS_PER_MATCH: u64 = 3;
 
 /// Longest text that [`Pattern::replace`] makes, in bytes.
 pub const MOST_OUTPUT: usize = 64 << 20;
@@ -279,6 +286,10 @@ impl Pattern {
         let mut found = Vec::new();
         self.each(text, limit, 0, |hit| {
             found.push(hit.whole);
+            if found.len() % BATCH == 0 {
+                let paid = work::make(BATCH * size_of::<Match>()).and_then(|()| work::spend(BATCH as u64 * STEPS_PER_MATCH));
+                paid.map_err(|_| Bound::Steps)?;
+            }
             Ok(())
         })?;
         Ok(found)

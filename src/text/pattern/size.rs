@@ -56,6 +56,19 @@ pub(super) fn backtracks(tree: &Tree, size: Size) -> Result<(), PatternError> {
     Ok(())
 }
 
+/// Whether a loop holds a loop: a backtracking engine may try each way of sharing a text between them.
+pub(super) fn nests(node: &Node, in_loop: bool) -> bool {
+    match node {
+        Node::Repeat { node, max, .. } => {
+            let looped = max.is_none_or(|max| max > 1);
+            (in_loop && looped) || nests(node, in_loop || looped)
+        }
+        Node::Concat(items) | Node::Alt(items) => items.iter().any(|item| nests(item, in_loop)),
+        Node::Capture(_, node) | Node::Look { node, .. } => nests(node, in_loop),
+        _ => false,
+    }
+}
+
 fn within(parts: u64, most: u64) -> Result<(), PatternError> {
     if parts <= most {
         return Ok(());
