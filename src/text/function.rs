@@ -167,9 +167,7 @@ pub(super) fn listed(elements: impl Iterator<Item = Value>) -> Result<Value, Exc
 fn memory(element: &Value) -> usize {
     let text = |value: &Value| value.as_str().map_or(0, |text| TEXT.saturating_add(text.len()));
     let own = match element {
-        Value::Map(map) => {
-            map.values().fold(TABLE, |sum: usize, field| sum.saturating_add(FIELD).saturating_add(text(field)))
-        }
+        Value::Map(map) => map.values().fold(TABLE, |sum: usize, field| sum.saturating_add(FIELD).saturating_add(text(field))),
         other => text(other),
     };
     own.saturating_add(ELEMENT)

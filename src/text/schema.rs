@@ -133,7 +133,8 @@ fn build(schema: &Value, options: jsonschema::ValidationOptions<'static>) -> Res
         return Err("a JSON Schema may refer to its own `$defs`, and to nothing else".into());
     }
     let patterns = schema_cost::compiled(&schema)?;
-    let validator = options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))?;
+    let validator =
+        options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))?;
     Ok(Paid { validator, schema, patterns })
 }
 

@@ -16,10 +16,12 @@ const STEPS_PER_VALUE: u64 = 60;
 /// What compiling one part of a pattern takes, and the memory of it.
 const STEPS_PER_PART: u64 = 380;
 const BYTES_PER_PART: usize = 640;
+/// The most parts that an automaton costs: the library makes none that takes more than 10 MB.
+const PARTS_OF_AUTOMATON: u64 = 16_000;
 /// What one schema takes that is applied to a value.
 const STEPS_PER_SCHEMA: u64 = 6;
-/// How many bytes of a text one part of a pattern looks at in a step.
-const BYTES_PER_STEP: u64 = 4;
+/// At how many places of a pattern a byte of a text is compared in a step.
+const PLACES_PER_STEP: u64 = 4;
 /// What one attempt of a backtracking pattern takes.
 const STEPS_PER_ATTEMPT: u64 = 3;
 /// The memory of one mistake.
@@ -49,8 +51,10 @@ pub(super) fn compiled(schema: &Value) -> Result<Patterns, String> {
                 None => pattern::foreign(source).map_err(|e| format!("the JSON Schema cannot be used: `pattern`: {e}"))?,
             };
             // each place has its own engine, also if they are the same
-            work::spend(measured.parts.saturating_mul(STEPS_PER_PART))?;
-            work::make(usize::try_from(measured.parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))?;
+            let most = if measured.is_automaton { PARTS_OF_AUTOMATON } else { u64::MAX };
+            let parts = measured.parts.min(most);
+            work::spend(parts.saturating_mul(STEPS_PER_PART).saturating_add(measured.folded))?;
+            work::make(usize::try_from(parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))?;
             patterns.insert(source.to_owned(), measured);
         }
     }
@@ -163,7 +167,7 @@ impl Cost<'_> {
     /// Pays for a search of a pattern in a text.
     fn matched(&self, source: &str, text: &str) -> Result<(), Exceeded> {
         let Some(measured) = self.patterns.get(source) else { return Ok(()) };
-        work::spend(measured.parts.saturating_mul(text.len() as u64) / BYTES_PER_STEP)?;
+        work::spend(measured.places.saturating_mul(text.len() as u64) / PLACES_PER_STEP)?;
         let attempts = measured.attempts(text.len()).min(self.attempts);
         work::spend(attempts.saturating_mul(STEPS_PER_ATTEMPT))
     }

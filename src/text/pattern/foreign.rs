@@ -3,6 +3,8 @@
 use super::tree::{Flags, Tree};
 use super::{PatternError, check, pattern_parser, size};
 
+/// The most parts, with counts written out; the other library has a bound of its own for the memory of each automaton.
+const MOST_PARTS: u64 = 500_000;
 /// The longest pattern in a notation that is not JavaScript's.
 const LONGEST_UNREAD: usize = 1_000;
 /// The parts that such a pattern counts as.
@@ -15,14 +17,19 @@ const MANY_WAYS: u32 = 20;
 pub(crate) struct Foreign {
     /// Its parts, with counts written out.
     pub parts: u64,
-    backtracks: bool,
+    /// The places at which it reads a character: a search may be at all of them at once.
+    pub places: u64,
+    /// Whether it is one automaton, whose size the other library bounds.
+    pub is_automaton: bool,
+    /// Characters whose other cases are looked for.
+    pub folded: u64,
     nests: bool,
 }
 
 impl Foreign {
     /// How many attempts an engine that backtracks may take on a text of this length; none if it need not backtrack.
     pub(crate) fn attempts(self, length: usize) -> u64 {
-        if !self.backtracks {
+        if self.is_automaton {
             return 0;
         }
         let length = u64::try_from(length).unwrap_or(u64::MAX).saturating_add(1);
@@ -30,7 +37,7 @@ impl Foreign {
             let ways = u32::try_from(length).unwrap_or(MANY_WAYS).min(MANY_WAYS);
             return 2_u64.saturating_pow(ways).saturating_mul(length);
         }
-        self.parts.saturating_mul(length).saturating_mul(length) / 4
+        self.places.saturating_mul(length).saturating_mul(length) / 4
     }
 }
 
@@ -54,11 +61,13 @@ pub(crate) fn foreign(source: &str) -> Result<Foreign, PatternError> {
     if source.len() > LONGEST_UNREAD {
         return Err(PatternError::too_costly(0, format!("it is no pattern of JavaScript, and longer than {LONGEST_UNREAD} bytes")));
     }
-    Ok(Foreign { parts: PARTS_OF_UNREAD, backtracks: true, nests: true })
+    Ok(Foreign { parts: PARTS_OF_UNREAD, places: PARTS_OF_UNREAD, is_automaton: false, folded: 0, nests: true })
 }
 
 fn measured(tree: &Tree, flags: Flags) -> Result<Foreign, PatternError> {
-    let parts = size::of(tree, flags)?.parts;
-    let backtracks = check::facts(tree, flags.ignore_case, flags.unicode).needs_backtracking;
-    Ok(Foreign { parts, backtracks, nests: size::nests(&tree.root, false) })
+    let parts = size::parts(&tree.root);
+    size::within(parts, MOST_PARTS)?;
+    let folded = size::folds(tree, Flags { unicode: true, ..flags })?;
+    let is_automaton = !check::facts(tree, flags.ignore_case, flags.unicode).needs_backtracking;
+    Ok(Foreign { parts, places: size::places(&tree.root), is_automaton, folded, nests: size::nests(&tree.root, false) })
 }
