@@ -286,7 +286,7 @@ impl Pattern {
         let mut found = Vec::new();
         self.each(text, limit, 0, |hit| {
             found.push(hit.whole);
-            if found.len() % BATCH == 0 {
+            if found.len().is_multiple_of(BATCH) {
                 let paid = work::make(BATCH * size_of::<Match>()).and_then(|()| work::spend(BATCH as u64 * STEPS_PER_MATCH));
                 paid.map_err(|_| Bound::Steps)?;
             }

@@ -228,8 +228,9 @@ fn a_list_that_each_macro_reads_and_writes_is_paid_each_time() {
 #[test]
 fn removing_a_variable_costs_the_same_however_many_there_are() {
     let text = |count: usize| {
-        let set: String = (0..count).map(|n| format!("{{{{setvar::n{n}::x}}}}")).collect();
-        set + &(0..count).map(|n| format!("{{{{deletevar::n{n}}}}}")).collect::<String>() + "[{{getvar::n1}}{{hasvar::n1}}]"
+        let set = (0..count).map(|n| format!("{{{{setvar::n{n}::x}}}}"));
+        let removed = (0..count).map(|n| format!("{{{{deletevar::n{n}}}}}"));
+        set.chain(removed).chain(["[{{getvar::n1}}{{hasvar::n1}}]".to_owned()]).collect::<String>()
     };
     let steps = |count: usize| {
         let door = Door::join();
