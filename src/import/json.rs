@@ -11,7 +11,7 @@ use std::fmt;
 use super::{Container, Contents, Document, Fault, failed, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 use crate::model::Value;
-use crate::text::json_reader::JsonReader;
+use crate::model::json_reader::JsonReader;
 
 /// The longest JSON document, in bytes (32 MiB).
 pub(super) const MAX_JSON: usize = 32 << 20;

@@ -22,7 +22,6 @@ pub mod handlebars;
 pub mod js;
 mod js_number;
 pub mod json_pointer;
-pub(crate) mod json_reader;
 mod json_text;
 pub mod keys;
 mod language;

@@ -8,14 +8,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 
-use super::work::{self, Exceeded};
-use crate::model::memory::{ELEMENT, FIELD, LIST, NAME, TABLE, TEXT};
-use crate::model::{Map, Value};
+use super::memory::{ELEMENT, FIELD, LIST, NAME, TABLE, TEXT};
+use super::value::{Map, Value};
 
 /// How many different keys that are written twice are remembered.
 const MAX_TWICE: usize = 9;
-/// What reading one value takes, in steps of the work of a call.
-const STEPS_PER_VALUE: u64 = 4;
 
 /// Reads JSON texts, whose values take no more than so many bytes together.
 pub(crate) struct JsonReader {
@@ -58,6 +55,16 @@ impl JsonReader {
         self.full
     }
 
+    /// How many values have been read, about.
+    pub(crate) fn values(&self) -> u64 {
+        self.values
+    }
+
+    /// Bytes of memory that further values may take.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
     /// What has been counted, to which [`JsonReader::reset`] goes back.
     pub(crate) fn counted(&self) -> (usize, usize) {
         (self.left, self.rounded)
@@ -82,30 +89,6 @@ impl JsonReader {
         self.values += 1;
         if self.pay(bytes) { Ok(()) } else { Err(E::custom("too many values")) }
     }
-}
-
-/// The value of a JSON text and the bytes that it takes; `None` if the text is not JSON. Reading it is paid; the bytes, of
-/// which there are no more than the work of the call has left, are not.
-///
-/// # Errors
-/// The work of the call is spent.
-pub(super) fn read(text: &str) -> Result<Option<(Value, usize)>, Exceeded> {
-    work::read(text.len())?;
-    let mut most = work::bytes_left();
-    let mut reader = JsonReader::new(most);
-    let mut value = reader.read(text);
-    if reader.is_full() {
-        // the data of the call may add to the bytes; otherwise this fails
-        work::hold(most.saturating_add(1))?;
-        most = work::bytes_left();
-        reader = JsonReader::new(most);
-        value = reader.read(text);
-    }
-    work::spend(reader.values.saturating_mul(STEPS_PER_VALUE))?;
-    if reader.is_full() {
-        work::make(most.saturating_add(1))?;
-    }
-    Ok(value.ok().map(|value| (value, most.saturating_sub(reader.left))))
 }
 
 struct Seed<'r>(&'r mut JsonReader);
