@@ -1,41 +1,26 @@
 //! Strict JSON from strangers: bounded in size, depth and in the memory that its values take; a key that is written twice
 //! is reported.
 //!
-//! The text becomes a [`Value`] at once, and the memory is counted while it is read: a value of two bytes of text takes
-//! twenty times as much, and a few MB of them would take more than a machine has. Each name of a field is kept once.
+//! The text becomes a [`Value`] at once, and the memory is counted while it is read ([`JsonReader`]).
 //!
 //! There is one tolerance: half of a surrogate pair (`\ud83d` alone), which JavaScript programs write when they cut a
 //! text inside an emoji, becomes U+FFFD with a warning; a strict reader would refuse the whole file for it.
 
 use std::fmt;
-use std::sync::Arc;
-
-use rustc_hash::FxHashSet;
-use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 
 use super::{Container, Contents, Document, Fault, failed, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
-use crate::model::{Map, Value};
+use crate::model::Value;
+use crate::model::json_reader::JsonReader;
 
 /// The longest JSON document, in bytes (32 MiB).
 pub(super) const MAX_JSON: usize = 32 << 20;
 /// The most memory that the values of one file may take, in bytes (96 MiB).
 pub(super) const MAX_MEMORY: usize = 96 << 20;
-/// The memory of a text, a list and a table without what is in it, with the space that the allocator adds.
-const TEXT: usize = 32;
-const LIST: usize = 64;
-const TABLE: usize = 144;
-/// The memory of one element of a list while the list grows, and of one field of a table without its name.
-const ELEMENT: usize = 40;
-const FIELD: usize = 64;
-/// The memory of a name of fields, which is kept once for a file.
-const NAME: usize = 64;
 /// The memory of a line of a chat beside its values.
 pub(super) const LINE: usize = 112;
 /// The most that the compressed texts of one file unpack to, in bytes (64 MiB).
 pub(super) const MAX_UNPACKED: usize = 64 << 20;
-/// How many different duplicate keys are named in the warning.
-const MAX_TWICE: usize = 9;
 
 const BOM: &str = "\u{feff}";
 
@@ -138,29 +123,15 @@ impl Reject {
 
 /// Reads the JSON texts of one file, and counts what is limited or reported once per file.
 pub(super) struct JsonScanner {
-    /// Bytes of memory that further values may take.
-    left: usize,
-    /// Whether they did not suffice.
-    full: bool,
+    reader: JsonReader,
     /// Bytes that the compressed texts of the file may still unpack to.
     pub(super) unpacked: usize,
-    names: FxHashSet<Arc<str>>,
-    twice: Vec<String>,
     mended: usize,
-    rounded: usize,
 }
 
 impl Default for JsonScanner {
     fn default() -> Self {
-        Self {
-            left: MAX_MEMORY,
-            full: false,
-            unpacked: MAX_UNPACKED,
-            names: FxHashSet::default(),
-            twice: Vec::new(),
-            mended: 0,
-            rounded: 0,
-        }
+        Self { reader: JsonReader::new(MAX_MEMORY), unpacked: MAX_UNPACKED, mended: 0 }
     }
 }
 
@@ -170,12 +141,12 @@ impl JsonScanner {
         if text.len() > MAX_JSON {
             return Err(Reject::TooLong);
         }
-        let (left, rounded) = (self.left, self.rounded);
+        let before = self.reader.counted();
         match self.strict(text) {
             Err(Reject::Syntax { reason, line, column }) => match mend_surrogates(text) {
                 Some((mended, halves)) => {
                     // what was read of the text is no longer there
-                    (self.left, self.rounded) = (left, rounded);
+                    self.reader.reset(before);
                     let value = self.strict(&mended)?;
                     self.mended += halves;
                     Ok(value)
@@ -187,34 +158,25 @@ impl JsonScanner {
     }
 
     fn strict(&mut self, text: &str) -> Result<Value, Reject> {
-        let mut from = serde_json::Deserializer::from_str(text);
-        let value = Seed(self).deserialize(&mut from).and_then(|v| from.end().map(|()| v));
-        value.map_err(|e| if self.full { Reject::TooMuch } else { Reject::of(&e) })
+        self.reader.read(text).map_err(|e| if self.reader.is_full() { Reject::TooMuch } else { Reject::of(&e) })
     }
 
     /// Counts bytes of memory; whether there are so many.
     pub(super) fn pay(&mut self, bytes: usize) -> bool {
-        match self.left.checked_sub(bytes) {
-            Some(left) => self.left = left,
-            None => self.full = true,
-        }
-        !self.full
-    }
-
-    fn take<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
-        if self.pay(bytes) { Ok(()) } else { Err(E::custom("too many values")) }
+        self.reader.pay(bytes)
     }
 
     /// Reports what was tolerated since the last time.
     pub(super) fn notes(&mut self, name: &str, report: &mut Report) {
-        if !self.twice.is_empty() {
-            let keys = listed(std::mem::take(&mut self.twice).iter().map(String::as_str));
+        let twice = self.reader.take_twice();
+        if !twice.is_empty() {
+            let keys = listed(twice.iter().map(String::as_str));
             report.push(
                 Diagnostic::new(Code::ImportValue, format!("`{name}` writes a key twice in one object: {keys}; the last value is used"))
                     .help("remove the value that is not meant"),
             );
         }
-        let (rounded, mended) = (std::mem::take(&mut self.rounded), std::mem::take(&mut self.mended));
+        let (rounded, mended) = (self.reader.take_rounded(), std::mem::take(&mut self.mended));
         if rounded > 0 {
             let message = format!("`{name}` holds whole numbers above {}, which are rounded: {rounded}", i64::MAX);
             report.push(Diagnostic::new(Code::ImportValue, message).help("write what is no quantity, such as an id, as a text"));
@@ -225,109 +187,6 @@ impl JsonScanner {
                 Diagnostic::new(Code::ImportValue, message).help("a text was cut inside an emoji; write the character again"),
             ));
         }
-    }
-}
-
-struct Seed<'r>(&'r mut JsonScanner);
-
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
-    type Value = Value;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Seed<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
-        Ok(Value::Bool(b))
-    }
-
-    fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
-        Ok(Value::Int(n))
-    }
-
-    fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
-        if let Ok(whole) = i64::try_from(n) {
-            return Ok(Value::Int(whole));
-        }
-        self.0.rounded += 1;
-        #[expect(clippy::cast_precision_loss, reason = "the warning about it is counted above")]
-        Ok(Value::Num(n as f64))
-    }
-
-    fn visit_f64<E>(self, n: f64) -> Result<Value, E> {
-        Ok(Value::Num(n))
-    }
-
-    fn visit_str<E: Error>(self, s: &str) -> Result<Value, E> {
-        self.0.take(TEXT + s.len())?;
-        Ok(Value::text(s))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        self.0.take(LIST)?;
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Seed(self.0))? {
-            self.0.take(ELEMENT)?;
-            list.push(item);
-        }
-        list.shrink_to_fit();
-        Ok(Value::list(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        self.0.take(TABLE)?;
-        let mut map = Map::default();
-        while let Some(key) = fields.next_key_seed(Name(self.0))? {
-            self.0.take(FIELD)?;
-            let value = fields.next_value_seed(Seed(self.0))?;
-            if map.contains_key(&key) && self.0.twice.len() < MAX_TWICE && !self.0.twice.iter().any(|known| **known == *key) {
-                self.0.twice.push(key.to_string());
-            }
-            map.insert(key, value);
-        }
-        map.shrink_to_fit();
-        Ok(Value::map(map))
-    }
-}
-
-/// The name of a field.
-struct Name<'r>(&'r mut JsonScanner);
-
-impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Arc<str>;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Arc<str>, D::Error> {
-        from.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Name<'_> {
-    type Value = Arc<str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Arc<str>, E> {
-        if let Some(known) = self.0.names.get(name) {
-            return Ok(known.clone());
-        }
-        self.0.take(NAME + name.len())?;
-        let name: Arc<str> = name.into();
-        self.0.names.insert(name.clone());
-        Ok(name)
     }
 }
 

@@ -9,7 +9,7 @@ use super::call::{Call, says};
 use crate::model::{Map, Value};
 use crate::text::macros::MacroResult;
 use crate::text::written::Shown as _;
-use crate::text::{js, truth};
+use crate::text::{js, truth, work};
 
 /// Largest place of a list that a macro may set.
 const MOST_PLACES: usize = 10_000;
@@ -52,11 +52,7 @@ impl<'a> Var<'a> {
     }
 
     fn remove(&self) {
-        let [vars, store, name] = &self.path;
-        let path = [vars.clone(), store.clone()];
-        let mut set = self.call.st.set.borrow().get(vars).and_then(|v| v.get(store)).and_then(Value::as_map).cloned().unwrap_or_default();
-        set.insert(name.clone(), Value::Null);
-        self.call.st.put(&path, Value::map(set));
+        self.call.st.hide(&self.path);
     }
 
     /// Adds a value: appends to a list, otherwise adds numbers, otherwise appends text. Returns the new value of the
@@ -65,16 +61,19 @@ impl<'a> Var<'a> {
         let old = self.read();
         let old = if truth::javascript(&old) { old } else { Value::Int(0) };
         if let Some(Value::List(list)) = js::parse_json(&js::string(&old)) {
-            let mut list = list.as_ref().clone();
+            let mut list = Arc::unwrap_or_clone(list);
             list.push(by.clone());
             let list = Value::list(list);
+            // what writing it out takes is paid; if too little work is left, the next step fails
             self.write(Value::Text(list.shown()))?;
             return Ok(list);
         }
         let (number, more) = (js::to_number(&old), js::to_number(by));
         let new = if number.is_nan() || more.is_nan() {
-            let old = if truth::javascript(&old) { js::string(&old) } else { String::new() };
-            Value::text(format!("{old}{}", js::string(by)))
+            let (old, by) = (if truth::javascript(&old) { js::string(&old) } else { String::new() }, js::string(by));
+            // if too little work is left, nothing is made of it, and the next step fails
+            let fits = work::make(old.len().saturating_add(by.len())).is_ok();
+            Value::text(if fits { old + by.as_str() } else { String::new() })
         } else {
             js::value(number + more)
         };
@@ -185,9 +184,9 @@ pub(super) fn set_key(call: &Call<'_>) -> MacroResult {
         Some(Value::Null) => set_place(Vec::new(), number, value),
         Some(Value::Map(map)) => {
             let name = if number.is_nan() { key } else { crate::model::value::number_text(number + 0.0).into() };
-            set_field(map.as_ref().clone(), name, value)
+            set_field(Arc::unwrap_or_clone(map), name, value)
         }
-        Some(Value::List(list)) => set_place(list.as_ref().clone(), number, value),
+        Some(Value::List(list)) => set_place(Arc::unwrap_or_clone(list), number, value),
         // neither a list nor a table: nothing can be set in it
         _ => return done(if var.path.last().is_some_and(|n| !n.is_empty()) { Ok(()) } else { Err(MacroResult::Unknown) }),
     };
@@ -196,13 +195,9 @@ pub(super) fn set_key(call: &Call<'_>) -> MacroResult {
 
 /// Fields whose names are whole numbers stand first, ascending.
 fn set_field(mut map: Map, name: Arc<str>, value: Value) -> Value {
-    let place = |name: &str| name.parse::<u32>().ok().filter(|n| n.to_string() == name);
     let new = map.insert(name.clone(), value).is_none();
-    if new && place(&name).is_some() {
-        map.sort_by(|a, _, b, _| match (place(a), place(b)) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            (a, b) => b.is_some().cmp(&a.is_some()),
-        });
+    if new && js::index_key(&name).is_some() {
+        map.sort_by_cached_key(|name, _| js::index_key(name).map_or((true, 0), |place| (false, place)));
     }
     Value::map(map)
 }

@@ -8,6 +8,8 @@ pub mod item;
 #[cfg(not(feature = "unstable_machinery"))]
 #[expect(dead_code, reason = "core fields that rules name and the engine does not")]
 pub(crate) mod item;
+pub(crate) mod json_reader;
+pub(crate) mod memory;
 pub mod options;
 pub mod pack;
 pub mod plan;

@@ -222,13 +222,13 @@ impl Value {
         match (self, below) {
             (Value::Null, below) => below,
             (Value::Map(top), Value::Map(low)) => {
-                let mut out = (*low).clone();
+                // the table below is changed in place if nobody else holds it
+                let mut out = Arc::unwrap_or_clone(low);
                 for (key, value) in top.iter() {
-                    let merged = match out.get(key) {
-                        Some(old) => value.clone().over(old.clone()),
-                        None => value.clone(),
-                    };
-                    out.insert(key.clone(), merged);
+                    match out.get_mut(key) {
+                        Some(place) => *place = value.clone().over(std::mem::take(place)),
+                        None => _ = out.insert(key.clone(), value.clone()),
+                    }
                 }
                 Value::map(out)
             }

@@ -20,7 +20,7 @@ use super::ledger::Ledger;
 use super::lists::{Lazy, List, Load, Shape};
 use super::memo::Memo;
 use super::patterns::Patterns;
-use super::{Renderer, Rendering, Rules};
+use super::{Renderer, Rendering, Rules, trees};
 
 /// Maximum number of parts of a value that a pass may set.
 const MAX_NODES: usize = 4_000_000;
@@ -369,11 +369,21 @@ impl State {
         if let Err(why) = super::sizes::kept(&value, MAX_NODES, self.rules.limits.text_bytes, &self.scene) {
             self.warn(Code::BoundExceeded, format!("`${}` would {why}; it is not set", names.join(".")));
         } else {
-            self.writes.set(self.writes.get() + 1);
             put(&mut self.set.borrow_mut(), names, value);
-            if let Some(seen) = &self.seen {
-                seen.set(names, &self.pass.borrow());
-            }
+            self.written(names);
+        }
+    }
+
+    /// Marks a value as missing, also where the scene or the rules have one.
+    pub fn hide(&self, names: &[Arc<str>]) {
+        trees::hide(&mut self.set.borrow_mut(), names);
+        self.written(names);
+    }
+
+    fn written(&self, names: &[Arc<str>]) {
+        self.writes.set(self.writes.get() + 1);
+        if let Some(seen) = &self.seen {
+            seen.set(names, &self.pass.borrow());
         }
     }
 }

@@ -48,6 +48,20 @@ pub fn put(tree: &mut Value, names: &[Arc<str>], value: Value) {
     put(below, rest, value);
 }
 
+/// Marks a value of a tree of tables as missing, whatever the layers below hold at its place; anything on the way that is not a
+/// table becomes one.
+pub(super) fn hide(tree: &mut Value, names: &[Arc<str>]) {
+    let Some((name, rest)) = names.split_first() else {
+        *tree = Value::Null;
+        return;
+    };
+    if !matches!(tree, Value::Map(_)) {
+        *tree = Value::map(Map::default());
+    }
+    let Value::Map(map) = tree else { return };
+    hide(Arc::make_mut(map).entry(name.clone()).or_default(), rest);
+}
+
 /// The elements of the lists of a scene, and of the lists that those elements hold (the entries of its books).
 pub(super) fn elements(of: &Value, levels: u32) -> u64 {
     if levels == 0 {

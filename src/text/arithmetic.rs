@@ -12,6 +12,7 @@ use super::Limits;
 use super::function::{Args, Function, Refusal, of};
 use super::js::leading_number;
 use super::js_number::power;
+use super::work;
 use super::written::Shown as _;
 use crate::model::{Value, value::number_text};
 
@@ -26,6 +27,11 @@ pub(super) const ARITHMETIC: Function = Function {
     run,
 };
 
+/// What computing a byte of a line takes, in steps of the work of a call.
+const STEPS_PER_BYTE: u64 = 60;
+/// What looking for the names behind one mark takes for a byte.
+const STEPS_PER_NAMED_BYTE: u64 = 2;
+
 /// Operators of two characters, each with the one that the grammar knows.
 const SHORT: [(&str, &str); 6] = [("&&", "&"), ("||", "|"), ("<=", "≤"), (">=", "≥"), ("==", "="), ("!=", "≠")];
 
@@ -34,9 +40,7 @@ fn run(args: &Args) -> Result<Value, Refusal> {
         return Err("there is no text to compute".into());
     }
     let text = of(args).shown();
-    if text.len() > Limits::CALC.length {
-        return Err(format!("the text is longer than {} bytes", Limits::CALC.length).into());
-    }
+    checked(&text)?;
     let names = args.get("names").unwrap_or(&Value::Null);
     let mut open = vec![String::new()];
     for c in text.chars() {
@@ -49,7 +53,12 @@ fn run(args: &Args) -> Result<Value, Refusal> {
                 Some(result) => Cow::Owned(number_text(result)),
                 None => Cow::Borrowed("undefined"),
             },
-            c => Cow::Owned(c.to_string()),
+            c => {
+                if let Some(outer) = open.last_mut() {
+                    outer.push(c);
+                }
+                continue;
+            }
         };
         if let Some(outer) = open.last_mut() {
             outer.push_str(&put);
@@ -61,12 +70,21 @@ fn run(args: &Args) -> Result<Value, Refusal> {
     }
 }
 
+fn checked(text: &str) -> Result<(), String> {
+    let most = Limits::CALC.length;
+    if text.len() > most { Err(format!("the text is longer than {most} bytes")) } else { Ok(()) }
+}
+
 /// The result of a line; nothing if its last operator gives a missing operand.
 fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
     let mut text = text.to_owned();
     for (mark, table) in names.as_map().into_iter().flatten() {
+        work::spend((text.len() as u64).saturating_mul(STEPS_PER_NAMED_BYTE))?;
         text = named(&text, mark, table);
+        // a number may be longer than its name, and hold what marks another one
+        checked(&text)?;
     }
+    work::spend((text.len() as u64).saturating_mul(STEPS_PER_BYTE))?;
     for (long, short) in SHORT {
         text = text.replace(long, short);
     }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha512};
 
 pub use super::fingerprint::fingerprint;
 pub use super::function::{Args, Function, Refusal};
-use super::function::{bounded, named, of, text, times};
+use super::function::{bounded, listed, named, of, text, times};
 use super::js;
 use super::moment::{Calendar, INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
@@ -111,7 +111,12 @@ pub const FUNCTIONS: &[Function] = &[
     },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
-    Function { name: "lower", doc: "the text in lower case", args: OF, run: |args| Ok(Value::text(text(args).to_lowercase())) },
+    Function {
+        name: "lower",
+        doc: "the text in lower case",
+        args: OF,
+        run: |args| cased(&text(args), str::to_lowercase, |c| c.to_lowercase().map(char::len_utf8).sum()),
+    },
     units::MASK_BYTES,
     replacing::MATCH,
     json_text::MEMBER,
@@ -127,7 +132,10 @@ pub const FUNCTIONS: &[Function] = &[
         name: "pairs",
         doc: "the fields of a table as a list of tables `{ key, value }`: with keys that are whole numbers first, ascending",
         args: OF,
-        run: |args| Ok(Value::list(fields(of(args)).into_iter().map(|(key, value)| pair(key, value)).collect())),
+        run: |args| {
+            let names = ["key", "value"].map(Arc::<str>::from);
+            Ok(listed(fields(of(args)).into_iter().map(|(key, value)| pair(&names, key, value)))?)
+        },
     },
     js_number::PARSE_INT,
     Function {
@@ -200,7 +208,12 @@ pub const FUNCTIONS: &[Function] = &[
     Function { name: "trim_end", doc: "the text without white space at its end", args: OF, run: |args| trimmed(args, js::trim_end) },
     Function { name: "trim_start", doc: "the text without white space at its start", args: OF, run: |args| trimmed(args, js::trim_start) },
     units::UNMASK_BYTES,
-    Function { name: "upper", doc: "the text in upper case", args: OF, run: |args| Ok(Value::text(text(args).to_uppercase())) },
+    Function {
+        name: "upper",
+        doc: "the text in upper case",
+        args: OF,
+        run: |args| cased(&text(args), str::to_uppercase, |c| c.to_uppercase().map(char::len_utf8).sum()),
+    },
     Function {
         name: "values",
         doc: "the values of a table as a list, those with whole numbers as keys first, ascending; a list stays as it is",
@@ -228,8 +241,8 @@ fn fields(value: &Value) -> Vec<(&Arc<str>, &Value)> {
     value.as_map().map(js::fields).unwrap_or_default()
 }
 
-fn pair(key: &Arc<str>, value: &Value) -> Value {
-    Value::map([(Arc::from("key"), Value::Text(key.clone())), (Arc::from("value"), value.clone())].into_iter().collect())
+fn pair([key_name, value_name]: &[Arc<str>; 2], key: &Arc<str>, value: &Value) -> Value {
+    Value::map([(key_name.clone(), Value::Text(key.clone())), (value_name.clone(), value.clone())].into_iter().collect())
 }
 
 fn from_pairs(list: &Value) -> Value {
@@ -256,6 +269,14 @@ fn without(args: &Args) -> Result<Value, Refusal> {
     work::spend((map.len() as u64).saturating_mul(keys.len() as u64)).map_err(String::from)?;
     let kept = map.iter().filter(|(key, _)| !keys.iter().any(|k| k.as_str() == Some(key.as_ref())));
     Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
+}
+
+/// The text in another case, whose characters may be up to three times as long.
+fn cased(text: &str, change: fn(&str) -> String, length: fn(char) -> usize) -> Result<Value, Refusal> {
+    if !text.is_ascii() && text.len() > MOST_OUTPUT / 3 {
+        bounded(text.chars().map(length).sum())?;
+    }
+    Ok(Value::text(change(text)))
 }
 
 /// The trimmed text; it is not copied if nothing has to be trimmed.
@@ -309,11 +330,11 @@ fn time_difference(args: &Args) -> Result<Value, Refusal> {
 fn words(args: &Args) -> Result<Value, Refusal> {
     let text = text(args);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| !w.is_empty());
-    Ok(Value::list(words.map(|w| Value::text(w.to_ascii_lowercase())).collect()))
+    Ok(listed(words.map(|w| Value::text(w.to_ascii_lowercase())))?)
 }
 
 fn lines(args: &Args) -> Result<Value, Refusal> {
-    Ok(Value::list(text(args).lines().map(Value::text).collect()))
+    Ok(listed(text(args).lines().map(Value::text))?)
 }
 
 #[expect(clippy::cast_possible_wrap, reason = "lengths are far below 2^63")]
@@ -347,7 +368,7 @@ fn parse_json(args: &Args) -> Result<Value, Refusal> {
     if !matches!(of(args), Value::Text(_) | Value::Null) {
         return Ok(of(args).clone());
     }
-    Ok(js::parse_json(&text(args)).unwrap_or_else(|| args.get("else").cloned().unwrap_or_default()))
+    Ok(js::kept_json(&text(args))?.unwrap_or_else(|| args.get("else").cloned().unwrap_or_default()))
 }
 
 fn string(value: &Value) -> Arc<str> {

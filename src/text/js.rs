@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
+use super::work::{self, Exceeded};
 use super::written;
+use crate::model::json_reader::JsonReader;
 use crate::model::{MOST_WRITTEN, Map, Value};
 
 /// Whether `\s` and `trim()` of JavaScript count `c` as white space (U+FEFF is, U+0085 is not).
@@ -41,9 +43,20 @@ pub fn length(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
-/// `Number(text)`; NaN if the text is not a number.
+/// What reading one value of a JSON text takes, in steps of the work of a call.
+const STEPS_PER_VALUE: u64 = 4;
+/// The longest text whose number is read within the step that asks for it.
+const UNPAID: usize = 256;
+/// What reading the digits of a longer one takes, compared with reading its bytes.
+const TIMES_READ: usize = 4;
+
+/// `Number(text)`; NaN if the text is not a number. A long text is paid; if that exceeds the work of the call, it is no number,
+/// and every later step of work fails.
 #[must_use]
 pub fn number(text: &str) -> f64 {
+    if text.len() > UNPAID && work::read(text.len().saturating_mul(TIMES_READ)).is_err() {
+        return f64::NAN;
+    }
     let text = trim(text);
     let radix = match text.get(..2) {
         Some("0x" | "0X") => 16,
@@ -155,10 +168,44 @@ pub fn place(number: f64) -> Option<usize> {
     whole.then(|| Value::Num(number + 0.0).as_i64()).flatten().and_then(|n| usize::try_from(n).ok())
 }
 
-/// `JSON.parse(text)`; `None` if it is not JSON.
+/// `JSON.parse(text)`, for a value that is looked at and dropped; `None` if it is not JSON. It is paid; if it exceeds the work
+/// of the call, there is no value, and every later step of work fails.
 #[must_use]
 pub fn parse_json(text: &str) -> Option<Value> {
-    serde_json::from_str::<serde_json::Value>(text).ok().map(|json| Value::from(&json))
+    let (value, bytes) = read_json(text).ok()??;
+    work::hold(bytes).ok()?;
+    Some(value)
+}
+
+/// The same for a value that is kept.
+///
+/// # Errors
+/// The work of the call is spent.
+pub(super) fn kept_json(text: &str) -> Result<Option<Value>, Exceeded> {
+    let Some((value, bytes)) = read_json(text)? else { return Ok(None) };
+    work::make(bytes)?;
+    Ok(Some(value))
+}
+
+/// The value of a JSON text and the bytes that it takes; `None` if the text is not JSON. Reading it is paid; the bytes, of
+/// which there are no more than the work of the call has left, are not.
+fn read_json(text: &str) -> Result<Option<(Value, usize)>, Exceeded> {
+    work::read(text.len())?;
+    let mut most = work::bytes_left();
+    let mut reader = JsonReader::new(most);
+    let mut value = reader.read(text);
+    if reader.is_full() {
+        // the data of the call may add to the bytes; otherwise this fails
+        work::hold(most.saturating_add(1))?;
+        most = work::bytes_left();
+        reader = JsonReader::new(most);
+        value = reader.read(text);
+    }
+    work::spend(reader.values().saturating_mul(STEPS_PER_VALUE))?;
+    if reader.is_full() {
+        work::make(most.saturating_add(1))?;
+    }
+    Ok(value.ok().map(|value| (value, most.saturating_sub(reader.left()))))
 }
 
 /// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.

@@ -123,12 +123,16 @@ pub(super) const PAD_START: Function = Function {
     run: |args| {
         let text = of(args).shown();
         let width = usize::try_from(whole(number_of(args, "width"))).unwrap_or_default();
-        bounded(width)?;
-        let with = args.get("with").map_or_else(|| " ".into(), Value::to_text);
-        let missing = width.saturating_sub(js::length(&text));
-        let front = with.encode_utf16().collect::<Vec<_>>();
-        let front = String::from_utf16_lossy(&front.iter().copied().cycle().take(missing).collect::<Vec<_>>());
-        Ok(Value::text(front + text.as_ref()))
+        let with = args.get("with").map_or_else(|| " ".into(), Value::shown);
+        let (units, missing) = (js::length(&with), width.saturating_sub(js::length(&text)));
+        if missing == 0 || units == 0 {
+            return Ok(Value::Text(text));
+        }
+        let (whole, rest) = (missing / units, missing % units);
+        // a unit takes three bytes at most
+        bounded(with.len().saturating_mul(whole).saturating_add(rest.saturating_mul(3)).saturating_add(text.len()))?;
+        let rest = with.encode_utf16().take(rest).collect::<Vec<_>>();
+        Ok(Value::text(with.repeat(whole) + String::from_utf16_lossy(&rest).as_str() + text.as_ref()))
     },
 };
 

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::function::{Args, Function, Refusal, bounded, named, of};
+use super::function::{Args, Function, Refusal, bounded, listed, named, of};
 use super::js_number::{number_of, undefined};
 use super::pattern::MOST_OUTPUT;
 use super::written::Shown as _;
-use super::{halves, js, lists};
+use super::{halves, js, lists, work};
+use crate::model::memory::{FIELD, NAME, TABLE, TEXT};
 use crate::model::value::{MAX_DEPTH, number_text};
 use crate::model::{Map, Value};
 
@@ -28,10 +29,13 @@ pub(super) const READ_LIST: Function = Function {
         }
         let text = text.shown();
         if let Some(Value::List(list)) = js::parse_json(&text) {
-            return Ok(Value::list(list.iter().map(element).collect()));
+            return Ok(listed(list.iter().map(element))?);
         }
         let sep = named(args, "sep");
-        Ok(Value::list(if sep.is_empty() { vec![Value::Text(text)] } else { text.split(sep.as_ref()).map(Value::text).collect() }))
+        if sep.is_empty() {
+            return Ok(Value::list(vec![Value::Text(text)]));
+        }
+        Ok(listed(text.split(sep.as_ref()).map(Value::text))?)
     },
 };
 
@@ -48,6 +52,8 @@ pub(super) const READ_PAIRS: Function = Function {
         let (sep, texts) = (named(args, "sep"), of(args).as_list().unwrap_or_default());
         let texts = texts.iter().map(Value::shown).collect::<Vec<_>>();
         let pairs = texts.iter().filter_map(|text| text.split_once(sep.as_ref()));
+        let bytes = |text: &std::sync::Arc<str>| text.len().saturating_add(NAME + FIELD + TEXT);
+        work::make(texts.iter().map(bytes).fold(TABLE, usize::saturating_add))?;
         Ok(Value::map(pairs.map(|(key, value)| (key.into(), Value::text(value))).collect::<Map>()))
     },
 };
@@ -60,6 +66,11 @@ pub(super) const STRINGIFY: Function = Function {
         let (find, with) = (named(args, "find"), named(args, "with"));
         let text = match of(args) {
             Value::List(list) if !find.is_empty() => {
+                let found = |text: &str| text.matches(find.as_ref()).count();
+                let longer = |text: &str| found(text).saturating_mul(with.len()).saturating_add(text.len());
+                let bytes = list.iter().filter_map(Value::as_str).map(longer).fold(0, usize::saturating_add);
+                bounded(bytes)?;
+                work::make(bytes)?;
                 let replaced = |value: &Value| match value {
                     Value::Text(text) if text.contains(find.as_ref()) => Value::text(text.replace(find.as_ref(), &with)),
                     other => other.clone(),
@@ -126,6 +137,8 @@ fn quoted(text: &str, out: &mut String) {
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
             c => match halves::unit(c).or_else(|| Some(c as u32).filter(|n| *n < 32).and_then(|n| u16::try_from(n).ok())) {
+                // such a character comes to be six bytes
+                Some(_) if out.len() > MOST_OUTPUT => return,
                 // writing to a text cannot fail
                 Some(unit) => drop(write!(out, "\\u{unit:04x}")),
                 None => out.push(c),

@@ -17,15 +17,20 @@ fn merged(target: Option<&Value>, patch: &Value, depth: usize) -> Value {
         Some(Value::Map(target)) => Map::clone(target),
         _ => Map::default(),
     };
+    let mut removes = false;
     for (key, value) in patch.iter() {
         if value.is_null() {
-            out.shift_remove(key);
+            removes = removes || out.contains_key(key);
         } else if depth >= MAX_DEPTH {
             out.insert(Arc::clone(key), value.clone());
         } else {
             let value = merged(out.get(key), value, depth + 1);
             out.insert(Arc::clone(key), value);
         }
+    }
+    if removes {
+        // all at once, because each removal moves the fields behind it
+        out.retain(|key, _| !patch.get(key).is_some_and(Value::is_null));
     }
     Value::map(out)
 }

@@ -39,6 +39,7 @@ mod openai_tokens;
 pub mod pattern;
 mod replacing;
 pub(crate) mod schema;
+mod schema_cost;
 mod schema_problems;
 mod schema_words;
 pub mod script;

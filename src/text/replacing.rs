@@ -1,7 +1,8 @@
 //! Functions that search a text: the first match, replacing, and splitting.
 
-use super::function::{Args, Function, Refusal, bounded, named, of, text, times};
+use super::function::{Args, Function, Refusal, bounded, listed, named, of, text, times};
 use super::js_number::undefined;
+use super::work::Exceeded;
 use super::{dollars, halves, pattern};
 use crate::model::Value;
 
@@ -83,32 +84,35 @@ fn split(args: &Args) -> Result<Value, Refusal> {
         return Ok(Value::list(match args.get("sep").unwrap_or(&Value::Null) {
             _ if of(args).is_null() => return Err("there is no text to split".into()),
             Value::Null => vec![Value::Text(text)],
-            _ if sep.is_empty() => halves::apart(&text).chars().map(|c| Value::text(c.to_string())).collect(),
-            _ => text.split(sep.as_ref()).map(Value::text).collect(),
+            _ if sep.is_empty() => return Ok(characters(&halves::apart(&text))?),
+            _ => return Ok(listed(text.split(sep.as_ref()).map(Value::text))?),
         }));
     }
     if sep.is_empty() {
-        return Ok(Value::list(text.chars().map(|c| Value::text(c.to_string())).collect()));
+        return Ok(characters(&text)?);
     }
     // a pattern cuts everywhere, with the flag `g` or without it, as in JavaScript
     let global =
         pattern::Pattern::split(&sep).filter(|(_, flags)| !flags.contains('g')).map(|(source, flags)| format!("/{source}/{flags}g"));
     let sep = global.as_deref().unwrap_or(&sep);
     let pattern = pattern::cached(sep).map_err(|e| format!("`sep` is no usable pattern: {e}"))?;
-    let mut parts = Vec::new();
-    let mut from = 0;
     let whole = Value::Text(text.clone());
     let own = pattern.by_units(&text);
     let (pattern, text) = own.as_ref().map_or((&pattern, &*text), |(pattern, text)| (pattern, text.as_str()));
     let hits = pattern.find_all(text, usize::MAX).map_err(|e| Refusal::bound(&e, Value::list(vec![whole])))?;
-    for hit in hits {
-        if hit.end > from && hit.start < text.len() {
-            parts.push(piece(text.get(from..hit.start).unwrap_or_default(), own.is_some()));
-            from = hit.end;
-        }
-    }
-    parts.push(piece(text.get(from..).unwrap_or_default(), own.is_some()));
-    Ok(Value::list(parts))
+    let mut from = 0;
+    let cuts = hits.into_iter().filter(|hit| hit.start < text.len()).map(|hit| (hit.start, hit.end));
+    let parts = cuts.chain([(text.len(), usize::MAX)]).filter_map(|(start, end)| {
+        let part = (end > from).then(|| piece(text.get(from..start).unwrap_or_default(), own.is_some()));
+        from = from.max(end);
+        part
+    });
+    Ok(listed(parts)?)
+}
+
+/// The characters of a text, as texts.
+fn characters(text: &str) -> Result<Value, Exceeded> {
+    listed(text.chars().map(|c| Value::text(&*c.encode_utf8(&mut [0; 4]))))
 }
 
 /// A piece of a text, whose halves are joined if they stand apart in it.

@@ -5,8 +5,11 @@
 use std::sync::Arc;
 
 use jsonschema::PatternOptions;
+use serde_json::Value as Json;
 
 use super::language_tag::LanguageTag;
+use super::schema_cost::{self, Cost};
+use super::work::{self, Door, Exceeded};
 use crate::diag::short;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 
@@ -41,13 +44,38 @@ pub(super) fn inline_refs(schema: &Value) -> Result<Value, String> {
 /// # Errors
 /// The schema cannot be used, or has references to anything else than its own `$defs`.
 pub(super) fn mistakes(value: &Value, schema: &Value) -> Result<Value, String> {
-    let told = Checker::new(schema)?.mistakes(&value.to_json());
+    let told = Checker::new(schema)?.try_mistakes(&value.to_json())?;
     Ok(Value::list(told.into_iter().map(Value::text).collect()))
 }
 
 /// A JSON Schema that is compiled once, for values that come one after another.
 #[derive(Debug, Clone)]
-pub(crate) struct Checker(Arc<jsonschema::Validator>);
+pub(crate) struct Checker(Arc<Paid>);
+
+/// A compiled schema, whose checks are paid.
+#[derive(Debug)]
+pub(super) struct Paid {
+    validator: jsonschema::Validator,
+    /// The schema without references.
+    schema: Value,
+    patterns: schema_cost::Patterns,
+}
+
+impl Paid {
+    /// The mistakes of a value, which are all found at once.
+    ///
+    /// # Errors
+    /// The work of the call is spent.
+    pub(super) fn errors<'v>(&'v self, value: &'v Json) -> Result<jsonschema::ErrorIterator<'v>, Exceeded> {
+        let cost = Cost { patterns: &self.patterns, attempts: BACKTRACK as u64 };
+        let most = cost.applied(&self.schema, value)?;
+        // most values have no mistake, and then there is nothing to keep
+        if !self.validator.is_valid(value) {
+            schema_cost::mistakes(most)?;
+        }
+        Ok(self.validator.iter_errors(value))
+    }
+}
 
 impl Checker {
     /// # Errors
@@ -56,10 +84,22 @@ impl Checker {
         Ok(Self(Arc::new(validator(schema)?)))
     }
 
-    /// What is wrong with a value: one sentence for each mistake, with its JSON Pointer.
-    pub(crate) fn mistakes(&self, value: &serde_json::Value) -> Vec<String> {
-        let told = |e: jsonschema::ValidationError<'_>| short::cut(format!("at `{}`: {e}", e.instance_path().as_str()));
-        self.0.iter_errors(value).take(MOST_MISTAKES).map(told).collect()
+    /// What is wrong with a value: one sentence for each mistake, with its JSON Pointer; or that checking it takes too much work.
+    pub(crate) fn mistakes(&self, value: &Json) -> Vec<String> {
+        let _door = Door::unless_open();
+        self.try_mistakes(value).unwrap_or_else(|exceeded| vec![exceeded.to_string()])
+    }
+
+    /// # Errors
+    /// Checking it takes more work than is left.
+    fn try_mistakes(&self, value: &Json) -> Result<Vec<String>, Exceeded> {
+        let mut told = Vec::new();
+        for error in self.0.errors(value)?.take(MOST_MISTAKES) {
+            // the value stands in the sentence, and is cut only then
+            work::hold(schema_cost::shown(error.instance()))?;
+            told.push(short::cut(format!("at `{}`: {error}", error.instance_path().as_str())));
+        }
+        Ok(told)
     }
 }
 
@@ -71,12 +111,12 @@ pub(crate) fn usable(schema: &Value) -> Result<(), String> {
     validator(schema).map(drop)
 }
 
-fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
+fn validator(schema: &Value) -> Result<Paid, String> {
     build(schema, options())
 }
 
 /// A validator that knows the format `language-tag` as well; the formats of JSON Schema are checked too.
-pub(super) fn strict_validator(schema: &Value) -> Result<jsonschema::Validator, String> {
+pub(super) fn strict_validator(schema: &Value) -> Result<Paid, String> {
     let tag = |text: &str| LanguageTag::parse(text).is_ok();
     build(schema, options().with_format(LANGUAGE_TAG, tag).should_validate_formats(true))
 }
@@ -85,13 +125,17 @@ fn options() -> jsonschema::ValidationOptions<'static> {
     jsonschema::options().with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK))
 }
 
-fn build(schema: &Value, options: jsonschema::ValidationOptions<'static>) -> Result<jsonschema::Validator, String> {
+fn build(schema: &Value, options: jsonschema::ValidationOptions<'static>) -> Result<Paid, String> {
+    let _door = Door::unless_open();
     // a schema whose references lead in a circle could be followed without end
     let schema = inline_refs(schema)?;
     if refers(&schema) {
         return Err("a JSON Schema may refer to its own `$defs`, and to nothing else".into());
     }
-    options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))
+    let patterns = schema_cost::compiled(&schema)?;
+    let validator =
+        options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))?;
+    Ok(Paid { validator, schema, patterns })
 }
 
 fn refers(schema: &Value) -> bool {

@@ -10,10 +10,14 @@ use serde_json::Value as Json;
 use super::json_pointer::escape;
 use super::schema::strict_validator;
 use super::schema_words::sentence;
+use super::work::{self, Exceeded};
 use crate::model::{Map, Value};
 
 /// The most problems that are told.
 const MOST_PROBLEMS: usize = 1000;
+/// What a token of a place takes, in steps of the work of a call, and how many names of fields a step compares.
+const STEPS_PER_TOKEN: u64 = 20;
+const NAMES_PER_STEP: u64 = 2;
 /// The key of `codes` for keywords that it does not name.
 const OTHERS: &str = "else";
 
@@ -34,8 +38,9 @@ pub(super) fn problems(value: &Value, schema: &Value, at: &str, codes: &Value) -
     let validator = strict_validator(schema)?;
     let (value, schema) = (value.to_json(), schema.to_json());
     let mut found: Vec<Problem> = Vec::new();
-    for error in validator.iter_errors(&value).take(MOST_PROBLEMS) {
+    for error in validator.errors(&value)?.take(MOST_PROBLEMS) {
         for (tokens, keyword) in places(&error) {
+            pay(&value, &tokens)?;
             let message = sentence(&error, &schema, tokens.last().map_or("", String::as_str));
             found.push(Problem { order: order(&value, &tokens), tokens, keyword, message });
         }
@@ -75,6 +80,27 @@ fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
+/// Pays for looking where a place stands.
+fn pay(value: &Json, tokens: &[String]) -> Result<(), Exceeded> {
+    let mut at = Some(value);
+    for token in tokens {
+        work::spend(match at {
+            Some(Json::Object(map)) => map.len() as u64 / NAMES_PER_STEP + STEPS_PER_TOKEN,
+            _ => STEPS_PER_TOKEN,
+        })?;
+        at = below(at, token);
+    }
+    Ok(())
+}
+
+fn below<'v>(at: Option<&'v Json>, token: &str) -> Option<&'v Json> {
+    match at {
+        Some(Json::Object(map)) => map.get(token),
+        Some(Json::Array(list)) => token.parse::<usize>().ok().and_then(|n| list.get(n)),
+        _ => None,
+    }
+}
+
 /// Where a place stands in the value; what is not there stands in front of everything else of its container.
 fn order(value: &Json, tokens: &[String]) -> Vec<usize> {
     let mut at = Some(value);
@@ -86,11 +112,7 @@ fn order(value: &Json, tokens: &[String]) -> Vec<usize> {
             _ => 0,
         };
         order.push(position);
-        at = match at {
-            Some(Json::Object(map)) => map.get(token),
-            Some(Json::Array(list)) => token.parse::<usize>().ok().and_then(|n| list.get(n)),
-            _ => None,
-        };
+        at = below(at, token);
     }
     order
 }

@@ -2,11 +2,16 @@
 
 use super::function::{Function, of};
 use super::js_number::{number_of, whole};
+use super::work::{self, Exceeded};
 use super::written::Shown as _;
 use crate::model::Value;
 
 /// The largest modulus of the count of skipped numbers.
 const MOST_SKIPPED: i64 = 100_000;
+/// What the four hashes of a byte take, in steps of the work of a call.
+const STEPS_PER_BYTE: u64 = 16;
+/// How many numbers a step computes.
+const NUMBERS_PER_STEP: u64 = 3;
 
 /// The state of sfc32: three numbers that are mixed, and a counter.
 #[derive(Debug, Clone)]
@@ -22,6 +27,8 @@ impl Sfc32 {
     /// is one of the seeds.
     #[must_use]
     pub fn new(word: &str, start: f64) -> Self {
+        // if too little work is left, nothing is hashed, and the next step fails
+        let word = if work::spend((word.len() as u64).saturating_mul(STEPS_PER_BYTE)).is_ok() { word } else { "" };
         let mut hash = start;
         let mut seed = || {
             for unit in word.encode_utf16() {
@@ -62,12 +69,30 @@ impl Numbers {
 
     /// The number in [0, 1) after `count` other ones.
     pub fn after(&mut self, count: i64) -> f64 {
-        let place = usize::try_from(count % self.modulo).unwrap_or(0);
+        let place = self.place(count);
+        let more = (place + 1).saturating_sub(self.known.len()) as u64;
+        if more > 0 && work::spend(more / NUMBERS_PER_STEP).is_err() {
+            return 0.0;
+        }
         while self.known.len() <= place {
             let next = self.generator.next();
             self.known.push(next);
         }
         self.known.get(place).copied().unwrap_or_default()
+    }
+
+    /// The same where no other number is wanted.
+    fn only(mut self, count: i64) -> Result<f64, Exceeded> {
+        let place = self.place(count);
+        work::spend(place as u64 / NUMBERS_PER_STEP)?;
+        for _ in 0..place {
+            self.generator.next();
+        }
+        Ok(self.generator.next())
+    }
+
+    fn place(&self, count: i64) -> usize {
+        usize::try_from(count % self.modulo).unwrap_or(0)
     }
 
     /// How many numbers have been computed.
@@ -98,6 +123,6 @@ pub(super) const SEEDED_NUMBER: Function = Function {
         }
         let start = args.get("start").map_or(0.0, |_| number_of(args, "start"));
         let modulo = args.get("modulo").and_then(Value::as_i64);
-        Ok(Value::Num(Numbers::new(&of(args).shown(), start, modulo).after(whole(number_of(args, "skip")))))
+        Ok(Value::Num(Numbers::new(&of(args).shown(), start, modulo).only(whole(number_of(args, "skip")))?))
     },
 };

@@ -1,5 +1,6 @@
 //! Language tags, JSON Pointers and verbatim zones as values of rule files.
 
+use super::function::listed;
 use super::json_pointer::JsonPointer;
 use super::language_tag::LanguageTag;
 use super::verbatim::{VerbatimMasker, Zone};
@@ -49,7 +50,7 @@ pub(super) fn verbatim_parts(text: &str, zones: Option<&Value>, escape_tags: Opt
         None => table([("text", Value::text(part.text))]),
         Some(zone) => table([("zone", Value::text(zone.name())), ("raw", Value::text(part.text))]),
     });
-    Ok(Value::list(parts.collect()))
+    Ok(listed(parts)?)
 }
 
 fn texts(value: Option<&Value>) -> Option<Vec<String>> {

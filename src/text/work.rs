@@ -300,6 +300,12 @@ pub(super) fn steps_left() -> u64 {
     if DOORS.get() == 0 { WorkLimits::default().steps } else { STEPS.get() }
 }
 
+/// The bytes that can still be made.
+pub(super) fn bytes_left() -> usize {
+    let left = if DOORS.get() == 0 { WorkLimits::default().bytes } else { BYTES.get() };
+    usize::try_from(left).unwrap_or(usize::MAX)
+}
+
 /// A list or table is too large to be written out at all.
 #[cold]
 pub(super) fn too_large() -> Exceeded {

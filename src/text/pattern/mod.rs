@@ -10,6 +10,7 @@
 mod check;
 mod engine;
 mod far;
+mod foreign;
 mod pattern_parser;
 mod print;
 mod size;
@@ -23,6 +24,7 @@ use rustc_hash::FxHashMap;
 
 use crate::text::work;
 use engine::Engines;
+pub(crate) use foreign::{Foreign, foreign};
 pub use tree::Flags;
 pub use units::Searched;
 
@@ -90,6 +92,9 @@ pub enum Bound {
 
 /// What compiling one part of a pattern takes, in steps of the work of a build.
 const STEPS_PER_PART: u64 = 10;
+
+/// So many matches that are kept are paid at once.
+const BATCH: usize = 1 << 12;
 
 /// Longest text that [`Pattern::replace`] makes, in bytes.
 pub const MOST_OUTPUT: usize = 64 << 20;
@@ -282,8 +287,10 @@ impl Pattern {
     pub fn find_all(&self, text: &str, limit: usize) -> Result<Vec<Match>, Bound> {
         let mut found = Vec::new();
         self.each(text, limit, 0, |hit| {
-            work::make(size_of::<Match>()).map_err(|_| Bound::Steps)?;
             found.push(hit.whole);
+            if found.len().is_multiple_of(BATCH) {
+                work::make(BATCH * size_of::<Match>()).map_err(|_| Bound::Steps)?;
+            }
             Ok(())
         })?;
         Ok(found)

@@ -38,10 +38,20 @@ pub(super) struct Size {
 pub(super) fn of(tree: &Tree, flags: Flags) -> Result<Size, PatternError> {
     let parts = parts(&tree.root);
     within(parts, AUTOMATON)?;
-    if flags.ignore_case && flags.unicode && folded(&tree.root) > FOLDED {
-        return Err(PatternError::too_costly(0, format!("with the flags i and u, its sets hold more than {FOLDED} characters")));
-    }
+    folds(tree, flags)?;
     Ok(Size { parts, wary: wide(&tree.root, flags.ignore_case) > WIDE })
+}
+
+/// How many characters an engine looks for the other case of.
+///
+/// # Errors
+/// There are too many of them.
+pub(super) fn folds(tree: &Tree, flags: Flags) -> Result<u64, PatternError> {
+    match folded(&tree.root) {
+        _ if !flags.ignore_case || !flags.unicode => Ok(0),
+        folded if folded <= FOLDED => Ok(folded),
+        _ => Err(PatternError::too_costly(0, format!("with the flags i and u, its sets hold more than {FOLDED} characters"))),
+    }
 }
 
 /// Checks a tree for the engines that backtrack.
@@ -56,7 +66,31 @@ pub(super) fn backtracks(tree: &Tree, size: Size) -> Result<(), PatternError> {
     Ok(())
 }
 
-fn within(parts: u64, most: u64) -> Result<(), PatternError> {
+/// The places at which a pattern reads a character, with counts written out: an automaton may be at all of them at once.
+pub(super) fn places(node: &Node) -> u64 {
+    match node {
+        Node::Set(_) => 1,
+        Node::Concat(items) | Node::Alt(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(places(item))),
+        Node::Capture(_, node) | Node::Look { node, .. } => places(node),
+        Node::Repeat { node, min, max, .. } => places(node).saturating_mul(copies(*min, *max)),
+        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 1,
+    }
+}
+
+/// Whether a loop holds a loop: a backtracking engine may try each way of sharing a text between them.
+pub(super) fn nests(node: &Node, in_loop: bool) -> bool {
+    match node {
+        Node::Repeat { node, max, .. } => {
+            let looped = max.is_none_or(|max| max > 1);
+            (in_loop && looped) || nests(node, in_loop || looped)
+        }
+        Node::Concat(items) | Node::Alt(items) => items.iter().any(|item| nests(item, in_loop)),
+        Node::Capture(_, node) | Node::Look { node, .. } => nests(node, in_loop),
+        _ => false,
+    }
+}
+
+pub(super) fn within(parts: u64, most: u64) -> Result<(), PatternError> {
     if parts <= most {
         return Ok(());
     }
@@ -68,7 +102,8 @@ fn copies(min: u32, max: Option<u32>) -> u64 {
     u64::from(max.unwrap_or(min.saturating_add(1)).max(1))
 }
 
-fn parts(node: &Node) -> u64 {
+/// The parts of a pattern, with counts written out.
+pub(super) fn parts(node: &Node) -> u64 {
     let sum = |items: &[Node]| items.iter().fold(1_u64, |sum, item| sum.saturating_add(parts(item)));
     match node {
         Node::Set(set) => of_set(set),

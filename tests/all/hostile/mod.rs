@@ -4,6 +4,7 @@
 
 pub(crate) mod attempts;
 mod chats;
+mod costs;
 mod dialects;
 mod doubling;
 mod functions;
