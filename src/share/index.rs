@@ -12,9 +12,9 @@ use crate::diag::{Code, Diagnostic, memory};
 pub const FILE: &str = "index.json";
 /// Largest index, in bytes (16 MiB).
 pub const MAX_INDEX: usize = 16 << 20;
-/// The most memory that its values may take, in bytes (256 MiB), as [`crate::diag::memory`] estimates it: an index needs
-/// half of it.
-pub const MAX_MEMORY: usize = 256 << 20;
+/// The most memory that its values may take, in bytes (384 MiB), as [`crate::diag::memory`] estimates it: an index needs
+/// half of it, because no places are kept.
+pub const MAX_MEMORY: usize = 384 << 20;
 /// Most releases in it.
 const MAX_ENTRIES: usize = 50_000;
 const FORMAT: &str = "tapster-index";

@@ -9,6 +9,7 @@ mod doubling;
 mod functions;
 mod given;
 mod loading;
+mod large;
 mod lore;
 mod patterns;
 mod presets;
