@@ -65,7 +65,7 @@ fn rule_files_are_counted_together() {
 fn packs_that_people_write_are_far_below() {
     let of_pack = |name: &str| shipped(name).into_iter().flat_map(|pack| pack.files).map(|file| memory::of(&file.bytes)).sum::<usize>();
     let all: usize = shipped_names().iter().map(|name| of_pack(name)).sum();
-    assert!(all < MAX_MEMORY / 2, "all shipped packs: {all}");
+    assert!(all < MAX_MEMORY * 2 / 3, "all shipped packs: {all}");
     // as many rows as a layer may have
     let row = |n: usize| {
         format!(
@@ -149,7 +149,9 @@ fn a_costly_lock_is_refused_before_it_is_read() {
     assert_eq!(told(&format!("version = 1\n{}", "[[pack]]\n".repeat(170_000))), much);
     let row = |n: usize| {
         let digest = "0".repeat(64);
-        format!("[[pack]]\nname = \"p{n}\"\nrelease = \"1.0.0\"\ndigest = \"blake3:{digest}\"\nsource = \"x\"\nindex = \"y\"\nsigned_by = \"z\"\n\n")
+        format!(
+            "[[pack]]\nname = \"p{n}\"\nrelease = \"1.0.0\"\ndigest = \"blake3:{digest}\"\nsource = \"x\"\nindex = \"y\"\nsigned_by = \"z\"\n\n"
+        )
     };
     let rows: String = (0..15_000).map(row).collect();
     let lock = Lock::read("tapster.lock", &format!("version = 1\n{rows}"));
