@@ -59,7 +59,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         // words whose lengths differ by more letters are at least as many edits apart
         .filter(|c| {
-            pay(1, 1) && c.len() >= length.saturating_sub(limit) && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit)
+            pay(1, 1)
+                && c.len() >= length.saturating_sub(limit)
+                && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit)
         })
         .map(|c| (distance(word, c), c))
         .filter(|(d, _)| *d <= limit)

@@ -157,7 +157,8 @@ impl Fmt {
 fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut Tally) -> Option<&'b str> {
     let complaint = match std::str::from_utf8(bytes) {
         Ok(text) if bytes.len() as u64 <= MAX_FILE => return Some(text),
-        Ok(_) => Diagnostic::new(Code::FileTooLarge, format!("`{name}` is larger than {} MiB", MAX_FILE >> 20)).help("split it into several files"),
+        Ok(_) => Diagnostic::new(Code::FileTooLarge, format!("`{name}` is larger than {} MiB", MAX_FILE >> 20))
+            .help("split it into several files"),
         Err(error) => {
             let message = format!("`{name}` is not valid UTF-8: byte {} does not begin a character", error.valid_up_to());
             Diagnostic::new(Code::FileEncoding, message).help("save it as UTF-8")
