@@ -31,7 +31,7 @@ pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
                 open.push((path, values, given));
                 continue;
             }
-            let layer = pack.sources.place(field.node.span).map(|place| place.layer).unwrap_or_default();
+            let layer = pack.sources.layer(field.node.span);
             let is_overlay = pack.layers.iter().any(|known| known.overlay && *known.name == *layer);
             if !is_overlay || Value::from(&field.node) == *given || left == 0 {
                 continue;

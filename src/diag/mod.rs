@@ -12,6 +12,11 @@ pub mod codes;
 pub mod inside;
 #[cfg(not(feature = "unstable_machinery"))]
 pub(crate) mod inside;
+#[cfg(feature = "unstable_machinery")]
+#[doc(hidden)]
+pub mod memory;
+#[cfg(not(feature = "unstable_machinery"))]
+pub(crate) mod memory;
 pub mod render;
 pub mod sarif;
 #[cfg(feature = "unstable_machinery")]

@@ -104,8 +104,7 @@ impl Sources {
     /// The place where a span begins; `None` for a span of another run.
     #[must_use]
     pub fn place(&self, span: Span) -> Option<Place> {
-        let source = self.get(span.source)?;
-        let line = source.lines.partition_point(|start| *start <= span.start).max(1);
+        let (source, line) = self.line(span)?;
         let begin = source.lines.get(line - 1).copied().unwrap_or(0) as usize;
         let before = source.text.get(begin..span.start as usize).unwrap_or("");
         Some(Place { file: source.name.clone(), layer: source.layer.clone(), line, column: before.chars().count() + 1 })
@@ -117,6 +116,20 @@ impl Sources {
         let id = self.ids().find(|id| self.get(*id).is_some_and(|source| *source.name == *file))?;
         let start = self.get(id)?.offset(line, column);
         Some(Span::new(id, start, start))
+    }
+
+    /// The file and the line where a span begins, counted from 1. It costs less than [`place`](Self::place), which counts the
+    /// characters of the line.
+    #[must_use]
+    pub fn line(&self, span: Span) -> Option<(&Source, usize)> {
+        let source = self.get(span.source)?;
+        Some((source, source.lines.partition_point(|start| *start <= span.start).max(1)))
+    }
+
+    /// The pack or overlay that a span belongs to; empty if it belongs to none.
+    #[must_use]
+    pub fn layer(&self, span: Span) -> Arc<str> {
+        self.get(span.source).map(|source| source.layer.clone()).unwrap_or_default()
     }
 
     /// The text that a span covers; empty for a span of another run.

@@ -4,6 +4,7 @@
 //! all comparisons of one load is bounded; words beyond it are reported without a suggestion.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use super::MEANT;
 
@@ -41,20 +42,34 @@ fn pay(a: usize, b: usize) -> bool {
     rest.is_some()
 }
 
+/// Whether the bound has been reached, so that nothing more is compared.
+fn is_spent() -> bool {
+    LEFT.get() == Some(0)
+}
+
 /// The candidate nearest to `word`; `None` if its edit distance is more than a third of the word's length (at least 1).
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if is_spent() {
+        return None;
+    }
     let length = word.chars().count();
     let limit = (length / 3).max(1);
     let near: Vec<(usize, &str)> = candidates
         .into_iter()
         // words whose lengths differ by more letters are at least as many edits apart
         .filter(|c| {
-            c.len() >= length.saturating_sub(limit) && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit)
+            pay(1, 1)
+                && c.len() >= length.saturating_sub(limit)
+                && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit)
         })
         .map(|c| (distance(word, c), c))
         .filter(|(d, _)| *d <= limit)
         .collect();
+    // another word, which was not compared, may be as near
+    if is_spent() {
+        return None;
+    }
     #[cfg(feature = "cli")]
     super::certain::remember(word, &near);
     near.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|(_, c)| c)
@@ -125,6 +140,13 @@ pub fn is_misspelt_key(written: &str, known: &str) -> bool {
     is_misspelt(written, known) || (fits(written) && fits(known) && ends && !differ_in_s(written, known) && distance(written, known) == 1)
 }
 
+/// The first of the known names that a name is with a slip, as [`is_misspelt_key`] says; none beyond the bound of a load,
+/// which each name spends.
+#[must_use]
+pub fn misspelt_key<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known.into_iter().take_while(|_| pay(1, 1)).find(|known| is_misspelt_key(written, known))
+}
+
 /// Whether one word is the other one with an `s` behind it.
 #[must_use]
 pub fn differ_in_s(a: &str, b: &str) -> bool {
@@ -143,20 +165,25 @@ pub fn is_one_off(written: &str, known: &str) -> bool {
     may_be_near(written, known, 1) && distance(written, known) == 1
 }
 
-/// What to do about an unknown word: the nearest candidate, or all candidates if there are at most 8.
+/// The most candidates that are listed.
+const MOST_LISTED: usize = 8;
+
+/// What to do about an unknown word: the nearest candidate, or all candidates if there are few.
 #[must_use]
 pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let mut all: Vec<&str> = candidates.into_iter().collect();
+    if is_spent() {
+        return None;
+    }
+    let all: Vec<&str> = candidates.into_iter().collect();
     if let Some(near) = nearest(word, all.iter().copied()) {
         return Some(format!("{MEANT}{near}`?"));
     }
-    all.sort_unstable();
-    all.dedup();
-    match all.len() {
-        0 => None,
-        1..=8 => Some(format!("known here: {}", all.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "))),
-        _ => None,
-    }
+    let mut few: BTreeSet<&str> = BTreeSet::new();
+    let is_few = all.into_iter().all(|word| {
+        few.insert(word);
+        few.len() <= MOST_LISTED
+    });
+    (is_few && !few.is_empty()).then(|| format!("known here: {}", few.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ")))
 }
 
 /// How many letters of two words are compared.
@@ -165,6 +192,9 @@ const LETTERS: usize = 64;
 /// The edit distance, where swapping two neighbours counts as one edit (optimal string alignment); beyond the bound of a
 /// load, all words are far from each other.
 fn distance(a: &str, b: &str) -> usize {
+    if is_spent() {
+        return usize::MAX;
+    }
     let a: Vec<char> = a.chars().flat_map(char::to_lowercase).take(LETTERS).collect();
     let b: Vec<char> = b.chars().flat_map(char::to_lowercase).take(LETTERS).collect();
     if !pay(a.len(), b.len()) {

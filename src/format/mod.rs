@@ -19,10 +19,13 @@ use std::ops::Range;
 use toml_parser::Source;
 use toml_parser::lexer::{Token, TokenKind};
 
-use crate::diag::{Code, Diagnostic, SourceId, Span};
+use crate::diag::{Code, Diagnostic, SourceId, Span, memory};
 
 /// Deepest nesting of tables and lists, counting the parts of dotted keys.
 const MAX_DEPTH: usize = 64;
+/// The most memory that the values of a text may take while it is read, in bytes (128 MiB), as [`crate::diag::memory`]
+/// estimates it.
+pub const MAX_MEMORY: usize = 128 << 20;
 /// Most times that a text with lines that stay too long is laid out.
 const MAX_ROUNDS: usize = 8;
 
@@ -53,6 +56,8 @@ pub struct Formatted {
 pub enum Refusal {
     /// It is not TOML; the reader of rule files reports all the reasons.
     Syntax(Box<Diagnostic>),
+    /// Its values would take too much memory.
+    Large(Box<Diagnostic>),
     /// It is TOML, but cannot be laid out without a loss.
     Loss(Box<Diagnostic>),
 }
@@ -66,7 +71,7 @@ pub enum Refusal {
 /// ```
 ///
 /// # Errors
-/// The text is not TOML, is nested too deep, or would change its meaning.
+/// The text is not TOML, is nested too deep, has too many values, or would change its meaning.
 pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted, Refusal> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     if let Some(at) = too_deep(text) {
@@ -74,6 +79,11 @@ pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted,
         let help = "use fewer dots in keys and fewer brackets inside brackets";
         let complaint = Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help);
         return Err(Refusal::Syntax(Box::new(complaint)));
+    }
+    if memory::exceeds(text.as_bytes(), MAX_MEMORY) {
+        let message = format!("the values of this file take more than {} MiB of memory", MAX_MEMORY >> 20);
+        let complaint = Diagnostic::new(Code::FileTooLarge, message).at(Span::new(source, 0, 0)).help("split it into several files");
+        return Err(Refusal::Large(Box::new(complaint)));
     }
     let before: toml::Table = toml::from_str(text).map_err(|error| syntax(source, text, &error))?;
     let newline = if text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) { "\r\n" } else { "\n" };

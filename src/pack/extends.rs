@@ -10,10 +10,13 @@ use super::read::{self, Document};
 use super::schemas::Schemas;
 use super::scripts;
 use super::unread::Unread;
-use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, suggest};
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, memory, suggest};
 
 /// The most packs that one pack may extend, directly and indirectly.
 const MAX_PACKS: usize = 64;
+/// The most memory that the values of all rule files of a load may take, in bytes (256 MiB), as [`crate::diag::memory`]
+/// estimates it; less than half of it stays in memory.
+const MAX_MEMORY: usize = 256 << 20;
 
 /// One layer as read: the documents of a pack, or the single document of an overlay.
 pub(super) struct LayerDocs {
@@ -46,6 +49,8 @@ pub(super) struct Resolver<'a> {
     pub(super) overlays: Vec<String>,
     /// The packs being read: each extends the next.
     chain: Vec<OpenPack>,
+    /// The memory that the values of the files read so far take.
+    memory: usize,
 }
 
 /// A pack whose `extends` is being followed.
@@ -76,6 +81,7 @@ impl<'a> Resolver<'a> {
             unread: Unread::default(),
             overlays: Vec::new(),
             chain: Vec::new(),
+            memory: 0,
         }
     }
 
@@ -182,6 +188,19 @@ impl<'a> Resolver<'a> {
     }
 
     fn read(&mut self, file: &RuleFile, layer: &str) -> Option<Document> {
+        let before = self.memory;
+        self.memory = before.saturating_add(memory::of(&file.bytes));
+        if self.memory > MAX_MEMORY {
+            // told once, and the files after it are not read either
+            if before <= MAX_MEMORY {
+                let message = format!("the values of all rule files take more than {} MiB of memory together", MAX_MEMORY >> 20);
+                let source = self.sources.add(&file.name, layer, "");
+                let help = "this file and those after it are not read; keep what is no rule in the scene, or extend fewer packs";
+                self.fail(Diagnostic::new(Code::FileTooLarge, message).at(Span::new(source, 0, 0)).help(help));
+            }
+            self.unread.add(&file.bytes);
+            return None;
+        }
         let doc = read::read(file, layer, self.sources, self.schemas, self.report);
         if doc.is_none() {
             self.unread.add(&file.bytes);

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, Report};
+use super::read::MAX_MEMORY;
+use crate::diag::{Code, Diagnostic, Report, memory};
 
 /// Largest single file, in bytes (4 MiB).
 pub const MAX_FILE: u64 = 4 << 20;
@@ -115,6 +116,10 @@ fn role(path: &str) -> Role {
 pub(crate) fn is_schema(path: &str, bytes: &[u8]) -> bool {
     let start = bytes.get(..SCHEMA_HEAD).unwrap_or(bytes);
     if !path.ends_with(".json") || !String::from_utf8_lossy(start).contains("://json-schema.org/") {
+        return false;
+    }
+    // the reader of rule files refuses what would take too much
+    if memory::exceeds(bytes, MAX_MEMORY) {
         return false;
     }
     let root = serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();

@@ -7,8 +7,12 @@ use super::kinds::KINDS;
 use super::schemas::Schemas;
 use super::validate::{self, Names};
 use super::{json, short_names, toml, upgrade};
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, short, suggest};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, memory, short, suggest};
 use crate::template;
+
+/// The most memory that the values of one rule file may take while it is read, in bytes (128 MiB), as
+/// [`crate::diag::memory`] estimates it.
+pub const MAX_MEMORY: usize = 128 << 20;
 
 /// One rule file, read and checked. It may violate its schema; the report says so.
 #[derive(Debug, Clone)]
@@ -100,6 +104,12 @@ pub(super) fn rows_in(file: &RuleFile, table: &str) -> Vec<(Arc<str>, Table)> {
 const BOM: char = '\u{FEFF}';
 
 fn parse(file: &RuleFile, source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
+    if memory::exceeds(text.as_bytes(), MAX_MEMORY) {
+        let message = format!("the values of this file take more than {} MiB of memory", MAX_MEMORY >> 20);
+        let help = "split it into several files, or keep what is no rule in the scene";
+        report.push(Diagnostic::new(Code::FileTooLarge, message).at(Span::new(source, 0, 0)).help(help));
+        return None;
+    }
     let is_json = file.path_in_pack.ends_with(".json") || file.name.ends_with(".json");
     if is_json { json::parse(source, text, report) } else { toml::parse(source, text, report) }
 }

@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use ::toml::de::{DeTable, DeValue};
 
+use crate::diag::memory::{self, quoted_length};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Span, Table};
 
 /// Deepest nesting of tables and lists in a TOML file, counting the parts of dotted keys.
 pub const MAX_DEPTH: usize = 64;
 /// The most syntax errors that are reported for one file; further ones are mostly consequences of these.
 const MAX_ERRORS: usize = 20;
+/// The estimated memory of a text, in bytes, up to which all syntax errors are looked for (16 MiB): the parser keeps each.
+const MAX_RECOVERED: usize = 16 << 20;
 
 /// Reads a whole file. `None` if it is not TOML; the report has every reason.
 #[must_use]
@@ -24,7 +27,18 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> 
         report.push(Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help));
         return None;
     }
-    let (root, errors) = DeTable::parse_recoverable(text);
+    let is_long = memory::exceeds(text.as_bytes(), MAX_RECOVERED);
+    let read = if is_long { DeTable::parse(text).map(|root| (root, Vec::new())) } else { Ok(DeTable::parse_recoverable(text)) };
+    let (root, errors) = match read {
+        Ok(read) => read,
+        Err(first) => {
+            let told = complaint(source, text, &first);
+            let help = told.help.as_deref().unwrap_or_default();
+            let help = format!("{help}; of so large a file, only the first mistake is shown");
+            report.push(told.help(help));
+            return None;
+        }
+    };
     for error in errors.iter().take(MAX_ERRORS) {
         let told = complaint(source, text, error);
         // only the one mistake of a file can be tried
@@ -139,7 +153,7 @@ fn too_deep(text: &str) -> Option<usize> {
     while let Some(rest) = text.get(at..).filter(|r| !r.is_empty()) {
         let step = match rest.as_bytes().first()? {
             b'#' => rest.find('\n').unwrap_or(rest.len()),
-            b'"' | b'\'' => text_length(rest),
+            b'"' | b'\'' => quoted_length(rest.as_bytes()),
             byte => {
                 scan.step(*byte);
                 rest.chars().next().map_or(1, char::len_utf8)
@@ -205,31 +219,4 @@ impl Depth {
         }
         self.fresh = false;
     }
-}
-
-/// The length in bytes of the quoted text at the start of `rest`; up to the end if it is not closed.
-fn text_length(rest: &str) -> usize {
-    let bytes = rest.as_bytes();
-    let quote = bytes.first().copied().unwrap_or(b'"');
-    let long = bytes.get(..3).is_some_and(|b| b.iter().all(|x| *x == quote));
-    let mut at = if long { 3 } else { 1 };
-    while let Some(byte) = bytes.get(at) {
-        match *byte {
-            b'\\' if quote == b'"' => at += 1,
-            b'\n' if !long => return at,
-            b if b == quote => {
-                if !long {
-                    return at + 1;
-                }
-                if bytes.get(at..at + 3).is_some_and(|b| b.iter().all(|x| *x == quote)) {
-                    // up to two quotes may stand right before the closing three
-                    let extra = bytes.iter().skip(at + 3).take(2).take_while(|x| **x == quote).count();
-                    return at + 3 + extra;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    rest.len()
 }

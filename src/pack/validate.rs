@@ -1,6 +1,6 @@
 //! Reports each violation of a schema once, with the file, line and column that it is about.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -8,7 +8,7 @@ use jsonschema::{JsonType, ValidationError};
 
 use super::rows;
 use super::schemas::Schemas;
-use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, suggest};
+use crate::diag::{Code, Data, Diagnostic, DiagnosticCode, Node, Report, Span, suggest};
 use crate::program::ENGINE_TABLES;
 
 /// The most violations that are reported for one file, because a file of the wrong kind would have very many.
@@ -44,10 +44,10 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas:
         }
     };
     let json = root.to_json();
-    let mut check = Check { root, layer, names, schemas, found: Vec::new(), extra: Extra::default() };
+    let mut check = Check { root, layer, names, schemas, found: Vec::new(), told: Told::default(), extra: Extra::default() };
     for error in validator.iter_errors(&json) {
         check.violation(&error);
-        if check.found.len() > MAX_VIOLATIONS {
+        if check.is_full() {
             break;
         }
     }
@@ -64,11 +64,23 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas:
     }
 }
 
+/// What has been reported: branches of one schema may report the same about the same place, only with different help.
+#[derive(Default)]
+struct Told(HashSet<(DiagnosticCode, Option<Span>, String)>);
+
+impl Told {
+    /// Whether this has not been reported before.
+    fn add(&mut self, complaint: &Diagnostic) -> bool {
+        self.0.insert((complaint.code.clone(), complaint.span, complaint.message.clone()))
+    }
+}
+
 /// Unknown keys of named rows. A pack may declare them as columns, which is only known when all its files are read, so they
 /// do not count as violations here.
 #[derive(Default)]
 struct Extra {
     found: Vec<Diagnostic>,
+    told: Told,
     /// How often each key of each table occurs, and the last occurrence.
     seen: HashMap<(String, String), (usize, Option<Diagnostic>)>,
 }
@@ -81,9 +93,7 @@ impl Extra {
 
     /// Adds an unknown key, or gives it back if there are too many.
     fn push(&mut self, table: &str, key: &str, complaint: Diagnostic) -> Option<Diagnostic> {
-        // branches of one schema may report the same about the same place, only with different help
-        let same = |d: &Diagnostic| d.span == complaint.span && d.message == complaint.message;
-        if self.found.iter().any(same) {
+        if !self.told.add(&complaint) {
             return None;
         }
         if self.seen.len() >= Self::MAX_KEYS && !self.seen.contains_key(&(table.to_owned(), key.to_owned())) {
@@ -115,6 +125,7 @@ struct Check<'a> {
     names: Names,
     schemas: &'a Schemas,
     found: Vec<Diagnostic>,
+    told: Told,
     extra: Extra,
 }
 
@@ -163,10 +174,21 @@ impl Check<'_> {
         target
     }
 
+    /// Whether more violations are found than are reported.
+    fn is_full(&self) -> bool {
+        self.found.len() > MAX_VIOLATIONS
+    }
+
     fn violation(&mut self, error: &ValidationError<'_>) {
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                unexpected.iter().for_each(|key| self.unknown_key(error, key, &self.known_keys(error)));
+                let known = self.known_keys(error);
+                for key in unexpected {
+                    self.unknown_key(error, key, &known);
+                    if self.is_full() {
+                        break;
+                    }
+                }
             }
             ValidationErrorKind::PropertyNames { error: inner } => {
                 let allowed = match inner.kind() {
@@ -372,9 +394,7 @@ impl Check<'_> {
     /// `at` is the pointer to the value, or to the key that is missing or unknown.
     fn push(&mut self, complaint: Diagnostic, span: Span, row: Option<String>, at: &str) {
         let complaint = self.made(complaint, span, row, at);
-        // branches of one schema may report the same about the same place, only with different help
-        let same = |d: &Diagnostic| d.code == complaint.code && d.span == complaint.span && d.message == complaint.message;
-        if !self.found.iter().any(same) {
+        if self.told.add(&complaint) {
             self.found.push(complaint);
         }
     }

@@ -27,7 +27,7 @@ fn check_macros(cx: &mut CompileContext<'_>, table: &str) {
 
 /// A row as messages name it.
 pub(super) fn origin(cx: &CompileContext<'_>, what: &str, row: &Row) -> String {
-    let layer = cx.pack.sources.place(row.patched.last().copied().unwrap_or(row.span)).map(|p| p.layer).unwrap_or_default();
+    let layer = cx.pack.sources.layer(row.patched.last().copied().unwrap_or(row.span));
     if layer.is_empty() { format!("{what} {}", row.name) } else { format!("{what} {}, from layer `{layer}`", row.name) }
 }
 

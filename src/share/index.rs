@@ -6,12 +6,15 @@ use serde_json::Value;
 
 use super::manifest::{Manifest, Need, name_complaint};
 use super::{Fault, file_name, names, schema, shown};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, memory};
 
 /// The name of its file.
 pub const FILE: &str = "index.json";
 /// Largest index, in bytes (16 MiB).
 pub const MAX_INDEX: usize = 16 << 20;
+/// The most memory that its values may take, in bytes (384 MiB), as [`crate::diag::memory`] estimates it: an index needs
+/// half of it, because no places are kept.
+pub const MAX_MEMORY: usize = 384 << 20;
 /// Most releases in it.
 const MAX_ENTRIES: usize = 50_000;
 const FORMAT: &str = "tapster-index";
@@ -116,6 +119,9 @@ impl Index {
         if bytes.len() > MAX_INDEX {
             return Err(fault("is larger than 16 MiB".to_owned()));
         }
+        if memory::exceeds(bytes, MAX_MEMORY) {
+            return Err(fault(format!("has values that take more than {} MiB of memory", MAX_MEMORY >> 20)));
+        }
         let unread = |error: &serde_json::Error| fault(format!("is no index of packs: {}", shown(&error.to_string())));
         let value: Value = serde_json::from_slice(bytes).map_err(|error| unread(&error))?;
         // the format first: the schema is that of version 1
@@ -124,13 +130,13 @@ impl Index {
         {
             return Err(fault(format!("is of format `{}` {}, and not `{FORMAT}` 1", shown(format), shown(&version.to_string()))));
         }
+        if value.get("packs").and_then(Value::as_array).is_some_and(|packs| packs.len() > MAX_ENTRIES) {
+            return Err(fault(format!("has more than {MAX_ENTRIES} releases")));
+        }
         if let Some(wrong) = schema::wrong_in_index(&value) {
             return Err(fault(format!("is no index of packs: {wrong}")));
         }
         let written: Written = serde_json::from_value(value).map_err(|error| unread(&error))?;
-        if written.packs.len() > MAX_ENTRIES {
-            return Err(fault(format!("has more than {MAX_ENTRIES} releases")));
-        }
         for entry in &written.packs {
             let who = format!("{} {}", shown(&entry.name), entry.release);
             let needs = entry.extends.iter().find_map(|need| name_complaint(&need.name));

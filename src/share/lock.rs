@@ -1,13 +1,15 @@
 //! The lock of a folder of installed packs: which release each is, what its files are, where it came from.
 
+use std::collections::HashSet;
+
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
 use super::index::is_digest;
 use super::manifest::name_complaint;
 use super::schema;
-use super::{Fault, shown};
-use crate::diag::{Code, Diagnostic};
+use super::{Fault, MAX_MEMORY, shown};
+use crate::diag::{Code, Diagnostic, memory};
 
 /// The name of its file.
 pub const FILE: &str = "tapster.lock";
@@ -59,6 +61,9 @@ impl Lock {
         if text.len() > MAX_LOCK {
             return Err(fault("is larger than 4 MiB".to_owned()));
         }
+        if memory::exceeds(text.as_bytes(), MAX_MEMORY) {
+            return Err(fault(format!("has values that take more than {} MiB of memory", MAX_MEMORY >> 20)));
+        }
         let unread = |error: &toml::de::Error| fault(format!("cannot be read as a lock: {}", shown(error.message())));
         let value: serde_json::Value = toml::from_str(text).map_err(|error| unread(&error))?;
         // the version first: the schema is that of version 1
@@ -69,14 +74,15 @@ impl Lock {
             return Err(fault(format!("is no lock: {wrong}")));
         }
         let lock: Self = toml::from_str(text).map_err(|error| unread(&error))?;
-        for (at, pack) in lock.packs.iter().enumerate() {
+        let mut names = HashSet::new();
+        for pack in &lock.packs {
             if let Some(why) = name_complaint(&pack.name) {
                 return Err(fault(format!("names a pack `{}`, which {why}", shown(&pack.name))));
             }
             if !is_digest(&pack.digest) {
                 return Err(fault(format!("has no usable digest of `{}`", shown(&pack.name))));
             }
-            if lock.packs.iter().take(at).any(|other| other.name == pack.name) {
+            if !names.insert(pack.name.as_str()) {
                 return Err(fault(format!("has `{}` twice", shown(&pack.name))));
             }
         }

@@ -3,8 +3,8 @@
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, Member, names, shown};
-use crate::diag::{Code, Diagnostic};
+use super::{Fault, MAX_MEMORY, Member, names, shown};
+use crate::diag::{Code, Diagnostic, memory};
 
 /// Most packs that one pack may name.
 const MAX_NEEDS: usize = 64;
@@ -48,8 +48,10 @@ impl Manifest {
         let fault = |what: String, help: &str| -> Fault {
             Diagnostic::new(Code::PackManifest, format!("`{}` {what}", shown(place))).help(help).into()
         };
+        let too_large = |bytes: &Vec<u8>| memory::exceeds(bytes, MAX_MEMORY);
         let found = |name: &str| files.iter().find(|(path, _)| path == name).map(|(_, bytes)| bytes);
         let table: Option<toml::Table> = match (found("pack.toml"), found("pack.json")) {
+            (Some(bytes), _) | (None, Some(bytes)) if too_large(bytes) => None,
             (Some(bytes), _) => std::str::from_utf8(bytes).ok().and_then(|text| toml::from_str(text.trim_start_matches('\u{FEFF}')).ok()),
             (None, Some(bytes)) => serde_json::from_slice(bytes).ok(),
             (None, None) => {

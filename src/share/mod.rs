@@ -22,6 +22,10 @@ pub use manifest::Manifest;
 /// What the name of an archive ends in.
 pub const ENDING: &str = "tapster";
 
+/// The most memory that the values of a lock or of a manifest may take, in bytes (64 MiB), as [`crate::diag::memory`]
+/// estimates it: 20,000 rows.
+pub const MAX_MEMORY: usize = 64 << 20;
+
 /// Why something of a stranger is refused.
 pub type Fault = Box<Diagnostic>;
 

@@ -40,8 +40,9 @@ fn compiled(file: &str) -> Option<Validator> {
 /// The first mistake with its place. A schema that cannot be used is a fault of the program that refuses everything.
 fn wrong(schema: Option<&Validator>, value: &Value) -> Option<String> {
     let Some(schema) = schema else { return Some("its schema cannot be used".to_owned()) };
-    let error = schema.iter_errors(value).next()?;
+    let error = schema.validate(value).err()?;
     let place = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
     let place = if place.is_empty() { String::new() } else { format!("at `{}`: ", shown(&place)) };
-    Some(format!("{place}{}", shown(&error.to_string())))
+    // without the value, which may be the whole file
+    Some(format!("{place}{}", shown(&error.masked().to_string())))
 }

@@ -3,8 +3,7 @@
 //! Paths come from `[[path]]` and `[[state]]` rows, from the pack's values, and from passes that set them; fields
 //! come from `[[field]]` rows (`rowtype/field`). A reference to any other name is an error with a suggestion.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -98,6 +97,8 @@ pub struct Names {
     /// By the name of a field, the words that its value usually is.
     pub field_words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     prefixes: FxHashSet<String>,
+    /// By the path above them, the last parts of the paths that have a description.
+    described: FxHashMap<String, BTreeSet<Box<str>>>,
     /// Fields by row type.
     pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
     /// By row type and field, the row types of the elements that a list in the field has.
@@ -206,6 +207,9 @@ impl Names {
         };
         // a declaration has more detail than a pass that happens to set the path
         if self.paths.get(path).is_none_or(|d| d.doc.is_empty()) {
+            if let Some((above, last)) = path.rsplit_once('.').filter(|_| !doc.is_empty()) {
+                self.described.entry(above.to_owned()).or_default().insert(last.into());
+            }
             self.paths.insert(path.into(), Declared { kind, doc });
         }
         let mut end = 0;
@@ -281,11 +285,8 @@ impl Names {
             return None;
         }
         let (above, last) = path.rsplit_once('.')?;
-        let first = format!("{above}.");
-        let below = self.paths.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
-        let below = below.take_while(|(known, _)| known.starts_with(&first)).filter(|(_, declared)| !declared.doc.is_empty());
-        let near = |known: &str| known.get(first.len()..).is_some_and(|name| !name.contains('.') && suggest::is_misspelt_key(last, name));
-        below.map(|(known, _)| known.as_ref()).find(|known| near(known))
+        let near = suggest::misspelt_key(last, self.described.get(above)?.iter().map(AsRef::as_ref))?;
+        self.paths.get_key_value(format!("{above}.{near}").as_str()).map(|(known, _)| known.as_ref())
     }
 
     /// The field of these row types, or of any if none are given, that an unknown key of an item is with a slip.
@@ -297,7 +298,7 @@ impl Names {
         let types = Some(types).filter(|types| !types.is_empty());
         let columns = || self.columns.values().flatten().map(AsRef::as_ref);
         let near = |known: &&str| suggest::is_misspelt_key(key, known);
-        self.field_names(types).find(near).or_else(|| columns().filter(near).min())
+        suggest::misspelt_key(key, self.field_names(types)).or_else(|| columns().filter(near).min())
     }
 
     /// The declared word of a path that another word is with a slip.

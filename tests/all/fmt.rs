@@ -274,7 +274,7 @@ proptest! {
         match laid_out(&damaged, width) {
             Ok(_) => prop_assert_eq!(mistakes(&damaged, width), Vec::<String>::new()),
             Err(Refusal::Syntax(complaint)) => prop_assert!(complaint.span.is_some()),
-            Err(Refusal::Loss(complaint)) => prop_assert!(false, "{:?}", complaint),
+            Err(Refusal::Loss(complaint) | Refusal::Large(complaint)) => prop_assert!(false, "{:?}", complaint),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic, memory};
 use crate::import;
 
 use crate::cli::output::Show;
@@ -32,6 +32,18 @@ pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<V
             ))
         }
     }
+}
+
+/// The most memory that the values of a scene, a line of `serve` or the data of a task may take, in bytes (128 MiB), as
+/// [`crate::diag::memory`] estimates it.
+const MAX_MEMORY: usize = 128 << 20;
+
+/// The complaint about data whose values would take too much memory, which must not be read then. `what` is its name.
+pub(in crate::cli) fn too_costly(what: &str, bytes: &[u8]) -> Option<Diagnostic> {
+    memory::exceeds(bytes, MAX_MEMORY).then(|| {
+        let message = format!("the values of {what} take more than {} MiB of memory", MAX_MEMORY >> 20);
+        Diagnostic::new(Code::FileTooLarge, message).help("name chats and lorebooks by their paths, which are read with less")
+    })
 }
 
 /// The text of a file.

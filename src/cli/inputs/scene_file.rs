@@ -7,7 +7,7 @@ use crate::model::Value;
 use crate::pack::files::is_folder;
 use crate::pack::{Overlay, Start, json, toml};
 
-use crate::cli::inputs::files::bytes_of;
+use crate::cli::inputs::files::{bytes_of, too_costly};
 use crate::cli::inputs::foreign;
 use crate::cli::inputs::library;
 use crate::cli::inputs::parts::Named;
@@ -91,6 +91,10 @@ struct SceneReader {
 
 impl SceneReader {
     fn document(&mut self, shown: &str, bytes: &[u8]) {
+        if let Some(complaint) = too_costly(&format!("`{shown}`"), bytes) {
+            self.report.push(complaint);
+            return;
+        }
         let Ok(text) = std::str::from_utf8(bytes) else {
             let complaint = Diagnostic::new(Code::FileEncoding, format!("`{shown}` is not valid UTF-8"));
             self.report.push(complaint.help("save it as UTF-8"));

@@ -10,8 +10,7 @@ use crate::pack::files::{MAX_FOLDERS, is_pack};
 use crate::pack::{Library, Opened, Overlay, RuleFile, Ruleset, Start, json, open_template, read, toml};
 use crate::template::Asked;
 
-use crate::cli::inputs::files::bytes_of;
-use crate::cli::inputs::files::shown;
+use crate::cli::inputs::files::{bytes_of, shown, too_costly};
 use crate::cli::inputs::library;
 use crate::cli::inputs::parts::{Named, Parts};
 use crate::cli::output::Show;
@@ -166,6 +165,9 @@ fn of_revision(id: &str, revision: &str) -> RuleFile {
 fn data(path: &Path, show: &mut Show<'_, '_>) -> Result<Value, Stop> {
     let bytes = bytes_of(path, show)?;
     let (mut sources, mut report, shown) = (Sources::default(), Report::default(), shown(path));
+    if let Some(complaint) = too_costly(&format!("`{shown}`"), &bytes) {
+        return Err(Stop::new(Exit::No, complaint));
+    }
     let Ok(text) = std::str::from_utf8(&bytes) else {
         return Err(Stop::could_not(Code::FileEncoding, format!("`{shown}` is not valid UTF-8"), "save it as UTF-8"));
     };

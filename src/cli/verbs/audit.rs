@@ -211,8 +211,11 @@ impl Looked<'_> {
     }
 
     fn text(&mut self, rule: &str, key: &str, text: &str, node: &Node) {
-        let Some(place) = self.sources.place(node.span).filter(|place| (self.own)(&place.layer)) else { return };
+        if !(self.own)(&self.sources.layer(node.span)) {
+            return;
+        }
         if key == "rhai" || key.ends_with(".rhai") {
+            let Some(place) = self.sources.place(node.span) else { return };
             let name = if key == "rhai" { format!("condition in {rule}") } else { key.to_owned() };
             return self.script(&name, &place.to_string(), &place.layer, text);
         }
@@ -222,6 +225,7 @@ impl Looked<'_> {
         if !is_pattern && !bare {
             return;
         }
+        let Some(place) = self.sources.place(node.span) else { return };
         let read = if bare { Pattern::new(text, "g") } else { Pattern::parse(text) };
         let (engine, state) = match &read {
             Ok(pattern) if pattern.may_run_away() => (pattern.engine(), "slow"),

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, Span};
 use crate::format::{Layout, Refusal, format};
+use crate::pack::files::MAX_FILE;
 
 use crate::cli::inputs::files::{bytes_of, shown, write_file};
 use crate::cli::output::Show;
@@ -120,7 +121,7 @@ impl Fmt {
                     tally.changed.push(name);
                 }
             }
-            Err(Refusal::Loss(complaint)) => {
+            Err(Refusal::Loss(complaint) | Refusal::Large(complaint)) => {
                 tally.refused += 1;
                 tally.report.push(*complaint);
             }
@@ -155,8 +156,9 @@ impl Fmt {
 /// The text of a file; `None`, with a diagnostic, if it is too large or not UTF-8.
 fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut Tally) -> Option<&'b str> {
     let complaint = match std::str::from_utf8(bytes) {
-        Ok(text) if bytes.len() <= crate::import::MAX_FILE => return Some(text),
-        Ok(_) => Diagnostic::new(Code::FileTooLarge, format!("`{name}` is too large")).help("split it into several files"),
+        Ok(text) if bytes.len() as u64 <= MAX_FILE => return Some(text),
+        Ok(_) => Diagnostic::new(Code::FileTooLarge, format!("`{name}` is larger than {} MiB", MAX_FILE >> 20))
+            .help("split it into several files"),
         Err(error) => {
             let message = format!("`{name}` is not valid UTF-8: byte {} does not begin a character", error.valid_up_to());
             Diagnostic::new(Code::FileEncoding, message).help("save it as UTF-8")

@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::pack::Ruleset;
 
+use crate::cli::inputs::files::too_costly;
 use crate::cli::inputs::parts::{Named, Parts};
 use crate::cli::inputs::{library, rules_of, scene, scene_file, templated};
 use crate::cli::output::Show;
@@ -48,7 +49,8 @@ impl Serve {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let answer = if line.len() > MAX_LINE { too_long() } else { answer(&line, &mut ready, show) };
+            let refused = if line.len() > MAX_LINE { Some(too_long()) } else { too_costly("the line", &line) };
+            let answer = refused.map_or_else(|| answer(&line, &mut ready, show), refusal);
             show.result(&format!("{answer}\n"));
             show.flush();
             if show.is_closed() {
@@ -72,10 +74,14 @@ fn next_line(show: &mut Show<'_, '_>) -> Result<Option<Vec<u8>>, Stop> {
     Ok(Some(line).filter(|line| !line.is_empty()))
 }
 
-/// The answer to a line that is too long to be read.
-fn too_long() -> Json {
+/// The complaint about a line that is too long to be read.
+fn too_long() -> Diagnostic {
     let message = format!("a line is longer than {} MiB", MAX_LINE >> 20);
-    let complaint = Diagnostic::error(Code::FileTooLarge, message).help("name large files by their paths");
+    Diagnostic::error(Code::FileTooLarge, message).help("name large files by their paths")
+}
+
+/// The answer to a line that is not read.
+fn refusal(complaint: Diagnostic) -> Json {
     let mut report = Report::default();
     report.push(complaint);
     json!({ "id": null, "ok": false, "diagnostics": render::json(&report, &Sources::default()) })

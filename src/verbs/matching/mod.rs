@@ -424,7 +424,7 @@ fn sealed(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Op
 /// Compiles a row that all passes share. A mistake in it is one of the row and not of a pass: it is told once, however
 /// many passes compile the row.
 fn of_row<T>(cx: &mut CompileContext<'_>, table: &str, row: &Row, compile: impl FnOnce(&mut CompileContext<'_>) -> T) -> T {
-    let layer = cx.pack.sources.place(row.patched.last().copied().unwrap_or(row.span)).map(|place| place.layer).unwrap_or_default();
+    let layer = cx.pack.sources.layer(row.patched.last().copied().unwrap_or(row.span));
     let from = if layer.is_empty() { String::new() } else { format!(", from layer `{layer}`") };
     let pass = std::mem::replace(&mut cx.rule, format!("{table} {}{from}", row.name));
     let made = compile(cx);

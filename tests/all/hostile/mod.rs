@@ -9,6 +9,7 @@ mod dialects;
 mod doubling;
 mod functions;
 mod given;
+mod large;
 mod loading;
 mod lore;
 mod patterns;

@@ -145,16 +145,14 @@ fn moves(table: &str, was: &Rows, is: &Rows) -> Moves {
         groups.entry(group(name)).or_default().1.push(name);
     }
     let mut out = Moves::new();
-    let behind = |list: &[&str], name: &str| {
-        let at = list.iter().position(|n| *n == name)?;
-        Some((*list.get(at.checked_sub(1)?)?).to_owned())
-    };
+    let behind = |list: &[&str], at: usize| Some((*list.get(at.checked_sub(1)?)?).to_owned());
     for (old, new) in groups.values().filter(|(old, new)| old != new) {
+        let places: HashMap<&str, usize> = old.iter().enumerate().map(|(at, name)| (*name, at)).collect();
         for step in steps(old, new) {
             if let Step::New(n) = step
                 && let Some(name) = new.get(n)
             {
-                out.insert((*name).to_owned(), (behind(old, name), behind(new, name)));
+                out.insert((*name).to_owned(), (places.get(name).and_then(|at| behind(old, *at)), behind(new, n)));
             }
         }
     }
@@ -168,7 +166,7 @@ fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
 
 /// `file:line`.
 fn place(pack: &Pack, span: Span) -> Option<String> {
-    pack.sources.place(span).map(|place| format!("{}:{}", place.file, place.line))
+    pack.sources.line(span).map(|(source, line)| format!("{}:{line}", source.name))
 }
 
 /// The fields of two tables that differ.

@@ -106,9 +106,9 @@ pub(super) fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
 
 /// `layer file:line`.
 pub(super) fn place(pack: &Pack, span: Span) -> Option<String> {
-    let place = pack.sources.place(span)?;
-    let layer = if place.layer.is_empty() { String::new() } else { format!("{} ", place.layer) };
-    Some(format!("{layer}{}:{}", place.file, place.line))
+    let (source, line) = pack.sources.line(span)?;
+    let layer = if source.layer.is_empty() { String::new() } else { format!("{} ", source.layer) };
+    Some(format!("{layer}{}:{line}", source.name))
 }
 
 /// The values that a value replaces or edits, through all lower layers: the text as written, its place, and whether it
