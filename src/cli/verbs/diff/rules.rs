@@ -1,4 +1,5 @@
-//! What differs between the rules of two packs: rows by table and name, values by path, scripts and templates by file.
+//! What differs between the rules of two packs: rows by table and name, values by path, options, scripts and templates by
+//! file.
 //! How they are written, spread over files or layered makes no difference.
 
 use std::collections::HashMap;
@@ -7,8 +8,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::What;
 use super::steps::{Step, steps};
+use super::{What, options};
 use crate::diag::{Data, Node, SourceId, Span, Table};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
@@ -20,6 +21,8 @@ pub(in crate::cli) struct RuleDiff {
     pub(in crate::cli) rows: Vec<RowChange>,
     /// Values by path: `lore.depth`.
     pub(in crate::cli) values: Vec<FieldChange>,
+    /// Options: what the packs declare, and the values that overlays give them.
+    pub(in crate::cli) options: Vec<RowChange>,
     /// Scripts and templates by path inside the pack.
     pub(in crate::cli) files: Vec<(What, String)>,
 }
@@ -65,6 +68,7 @@ impl RuleDiff {
             }
         }
         fields("", &a.values, &b.values, (a, b), &mut diff.values);
+        diff.options = options::changes(a, b);
         for path in union(&a.assets, &b.assets) {
             let text = |pack: &Pack| pack.assets.get(&path).and_then(|id: &SourceId| pack.sources.get(*id)).map(|s| s.text.clone());
             let what = match (text(a), text(b)) {
@@ -80,7 +84,7 @@ impl RuleDiff {
 
     /// Whether nothing differs.
     pub(in crate::cli) fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.values.is_empty() && self.files.is_empty()
+        self.rows.is_empty() && self.values.is_empty() && self.options.is_empty() && self.files.is_empty()
     }
 
     /// The change of a row.
@@ -120,21 +124,22 @@ impl RuleDiff {
         json!({
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
             "values": self.values.iter().map(field).collect::<Vec<_>>(),
+            "options": self.options.iter().map(row).collect::<Vec<_>>(),
             "files": self.files.iter().map(|(what, path)| json!({ "what": what.word(), "path": path })).collect::<Vec<_>>(),
         })
     }
 }
 
 /// All keys of two maps: those of the first, then those that only the second has.
-fn union<A, B>(a: &IndexMap<Arc<str>, A>, b: &IndexMap<Arc<str>, B>) -> Vec<Arc<str>> {
+pub(super) fn union<A, B>(a: &IndexMap<Arc<str>, A>, b: &IndexMap<Arc<str>, B>) -> Vec<Arc<str>> {
     a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).cloned().collect()
 }
 
-type Moves = HashMap<String, (Option<String>, Option<String>)>;
+pub(super) type Moves = HashMap<String, (Option<String>, Option<String>)>;
 
 /// The rows whose place among the rows that both packs have differs: what they stood and stand behind. Passes are
 /// ordered inside of their program only.
-fn moves(table: &str, was: &Rows, is: &Rows) -> Moves {
+pub(super) fn moves<R>(table: &str, was: &IndexMap<Arc<str>, R>, is: &IndexMap<Arc<str>, R>) -> Moves {
     let group =
         |name: &str| if table == "pass" { name.rsplit_once('/').map_or("", |(program, _)| program).to_owned() } else { String::new() };
     let mut groups: IndexMap<String, (Vec<&str>, Vec<&str>)> = IndexMap::new();
@@ -167,7 +172,7 @@ fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
 }
 
 /// `file:line`.
-fn place(pack: &Pack, span: Span) -> Option<String> {
+pub(super) fn place(pack: &Pack, span: Span) -> Option<String> {
     pack.sources.place(span).map(|place| format!("{}:{}", place.file, place.line))
 }
 
