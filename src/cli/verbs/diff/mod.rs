@@ -5,6 +5,7 @@ pub(in crate::cli) mod options;
 pub(in crate::cli) mod page;
 pub(in crate::cli) mod paint;
 pub(in crate::cli) mod prompts;
+mod rows;
 pub(in crate::cli) mod rules;
 mod sides;
 mod steps;

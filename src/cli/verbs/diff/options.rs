@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::What;
-use super::rules::{FieldChange, RowChange, moves, place, union};
+use super::rows::{FieldChange, RowChange, moves, place, union};
 use crate::model::options::TABLE;
 use crate::model::{Pack, PackOption, Plan, Value};
 use crate::pack::Ruleset;

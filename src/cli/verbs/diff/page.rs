@@ -6,7 +6,8 @@ use super::What;
 use super::options::SECTION;
 use super::paint::Paint;
 use super::prompts::{BlockChange, Culprit, PromptDiff, Shown};
-use super::rules::{FieldChange, RowChange, RuleDiff, arrow, places};
+use super::rows::{FieldChange, RowChange, arrow, places};
+use super::rules::RuleDiff;
 use super::texts;
 use crate::cli::layout::{head, one_line};
 

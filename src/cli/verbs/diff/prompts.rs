@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
+use super::rows::places;
 use super::rules::RuleDiff;
 use super::steps::{Step, steps};
 use super::{What, options};
@@ -279,7 +280,7 @@ fn chosen(block: &Block, built: &Built, (a, b): (&Built, &Built), rules: &RuleDi
         }
         let row = rules.options.iter().find(|row| row.name == *name);
         let did = if row.is_some() { String::new() } else { format!("is {was} in the first scene and {is} in the second") };
-        let place = row.map(super::rules::places).unwrap_or_default();
+        let place = row.map(places).unwrap_or_default();
         out.push(Culprit { rule, place, what: row.map(|row| row.what), did });
     }
 }
@@ -319,7 +320,7 @@ fn push(out: &mut Vec<Culprit>, table: &str, name: &str, rules: &RuleDiff) {
     let Some(row) = rules.row(table, name) else { return };
     let rule = format!("{table} {name}");
     if !out.iter().any(|culprit| culprit.rule == rule) {
-        out.push(Culprit { rule, place: super::rules::places(row), what: Some(row.what), did: String::new() });
+        out.push(Culprit { rule, place: places(row), what: Some(row.what), did: String::new() });
     }
 }
 

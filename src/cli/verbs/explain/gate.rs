@@ -78,6 +78,11 @@ pub(super) fn short(value: &Value) -> String {
     head(&value.to_json().to_string(), TEXT)
 }
 
+/// A field as text; empty if there is none.
+pub(super) fn field(value: &Value, name: &str) -> String {
+    value.get(name).map(|v| v.to_text().to_string()).unwrap_or_default()
+}
+
 /// The end of a build, where conditions can be evaluated again.
 pub(super) struct Probe<'a> {
     pub(super) rules: &'a Ruleset,

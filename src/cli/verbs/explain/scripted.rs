@@ -12,8 +12,7 @@ use crate::pack::Ruleset;
 
 use crate::cli::layout::{head, place_at, place_of};
 
-use super::gate::short;
-use super::why_not::field;
+use super::gate::{field, short};
 
 /// The most characters of an item's text.
 const TEXT: usize = 160;

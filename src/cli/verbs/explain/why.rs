@@ -10,10 +10,9 @@ use crate::model::{Block, Plan, Value};
 use crate::assemble::ScenePart;
 use crate::cli::layout::{head, one_line, place_of, table};
 
-use super::gate::{self, Known, Probe};
+use super::gate::{self, Known, Probe, field};
 use super::lore::Entry;
 use super::rules::deciders;
-use super::why_not::field;
 use super::{at, placed, value};
 
 /// The most blocks that are explained at once.

@@ -11,7 +11,7 @@ use crate::model::{Plan, Scene, Value};
 use crate::cli::layout::head;
 use crate::cli::verbs::reads::{self, paths_in};
 
-use super::gate::{Known, Probe};
+use super::gate::{Known, Probe, field};
 use super::lore::{self, Entry};
 use super::remedy::{Edit, Step, Trials, at, path};
 use super::why;
@@ -27,11 +27,6 @@ const LOOKED_AT: usize = 100_000;
 pub(super) struct Asked<'a> {
     pub(super) probe: &'a Probe<'a>,
     pub(super) scene: &'a Scene,
-}
-
-/// A field as text; empty if there is none.
-pub(super) fn field(value: &Value, name: &str) -> String {
-    value.get(name).map(|v| v.to_text().to_string()).unwrap_or_default()
 }
 
 /// The name of an item: its id, else its name.
