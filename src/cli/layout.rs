@@ -1,5 +1,6 @@
 //! The layout of texts for a terminal: tables, texts on one line, and beginnings of texts.
 
+use crate::diag::Span;
 use crate::pack::Ruleset;
 
 /// Aligns rows in columns; the width of the last column is not limited.
@@ -40,6 +41,11 @@ pub(super) fn head(text: &str, most: usize) -> String {
 
 /// `file:line` of a pass; `None` for a pass that the pack does not have.
 pub(super) fn place_of(rules: &Ruleset, pass: &str) -> Option<String> {
-    let place = rules.sources().place(rules.span_of_pass(pass)?)?;
+    place_at(rules, rules.span_of_pass(pass)?)
+}
+
+/// `file:line` of a place in the rules.
+pub(super) fn place_at(rules: &Ruleset, span: Span) -> Option<String> {
+    let place = rules.sources().place(span)?;
     Some(format!("{}:{}", place.file, place.line))
 }

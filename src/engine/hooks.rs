@@ -4,19 +4,17 @@
 //! nothing, or `#{ items, set, warnings }`. Hooks of the pack run before those of the embedding program, each in the
 //! order in which they were registered.
 
-use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
-
 use crate::diag::Code;
 use crate::model::plan::Step;
-use crate::model::{Hook, HookView, Item, Value};
+use crate::model::{Hook, HookView, Value};
 use crate::program::Ask;
 use crate::terms::select::pass_env;
 use crate::terms::{Fault, Memo, State};
 use crate::text::script::Argument;
 use crate::text::written::Shown as _;
 use crate::verbs::{Failing, Halt};
+
+use super::replaced::{By, differing, is_untouched, replace};
 
 /// Runs a script over a list, or all hooks of an event.
 pub(super) fn run(hooks: &[Hook], ask: &Ask<'_>, list: usize, st: &mut State) -> Result<(), Halt> {
@@ -75,16 +73,16 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     let failed = |message: String| Fault::failed(message).at(rules.scripts.place(function));
     let answer = Answer::read(&answer).map_err(failed)?;
     let answer = within_rights(answer, function, &name, items.elements(), st)?;
+    let by = By { function, hook: None };
     for (path, value) in answer.set {
         declared(&path, st).map_err(failed)?;
-        let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
-        st.put(&names, value);
+        by.sets(&path, value, st, |st, names, value| st.put(names, value));
     }
     for warning in answer.warnings {
         st.warn(Code::ScriptWarned, warning);
     }
     match answer.items {
-        Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), items.elements(), st),
+        Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), items.elements(), by, st),
         None => Ok(()),
     }
 }
@@ -113,68 +111,11 @@ fn within_rights(answer: Answer, function: &str, list: &str, before: &[Value], s
             rights.write(list).map_err(refused)?;
             continue;
         };
-        for key in new.keys().chain(old.keys()) {
-            if new.get(key).filter(|v| !v.is_null()) != old.get(key).filter(|v| !v.is_null()) {
-                rights.write(&format!("{list}.{key}")).map_err(refused)?;
-            }
+        for key in differing(new, old) {
+            rights.write(&format!("{list}.{key}")).map_err(refused)?;
         }
     }
     Ok(answer)
-}
-
-/// Whether a table that a script gives back is the one that it was given.
-fn is_untouched(new: &Value, old: &Value) -> bool {
-    matches!((new, old), (Value::Map(new), Value::Map(old)) if Arc::ptr_eq(new, old))
-}
-
-/// Replaces the items of a list. An item that comes from an earlier one, by its index or its id, keeps that item's
-/// identity in the trace.
-///
-/// `given` are the items as they were handed out: one that comes back as it was is not made anew.
-fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], st: &mut State) -> Result<(), Halt> {
-    st.visit(items.len())?;
-    if items.iter().any(|(_, value)| value.as_map().is_none()) {
-        return Err(Fault::failed("an item that a script or hook gives back is no table").into());
-    }
-    let rules = st.rules.clone();
-    let before = st.take(list);
-    let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
-    let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
-    let mut ids = None;
-    let mut made = Vec::with_capacity(items.len());
-    for (n, (was, value)) in items.into_iter().enumerate() {
-        let at = address(&value);
-        // several items may have one table: it is first looked for where it was
-        let here = was.into_iter().chain([n]).find(|n| given.get(*n).is_some_and(|given| is_untouched(&value, given)));
-        let place = here.or_else(|| at.and_then(|at| places.get(&at).copied()));
-        if let Some(kept) = place.and_then(|n| before.get(n)) {
-            made.push(kept.clone());
-            continue;
-        }
-        let mut item = Item::from_value(&value, &rules.fields);
-        let old = was.or_else(|| item_id(&item).and_then(|id| ids.get_or_insert_with(|| by_id(&before)).get(&id).copied()));
-        let old = old.and_then(|n| before.get(n));
-        item.seq = old.map_or_else(|| st.number(), |old| old.seq);
-        st.note(&item, if old.is_some() { "set" } else { "made" });
-        made.push(item);
-    }
-    st.restore(list, made);
-    Ok(())
-}
-
-fn item_id(item: &Item) -> Option<Arc<str>> {
-    item.get(crate::model::item::core::ID).map(Value::shown)
-}
-
-/// The index of the first item of each id.
-fn by_id(items: &[Item]) -> FxHashMap<Arc<str>, usize> {
-    let mut found = FxHashMap::default();
-    for (n, item) in items.iter().enumerate() {
-        if let Some(id) = item_id(item) {
-            found.entry(id).or_insert(n);
-        }
-    }
-    found
 }
 
 fn declared(path: &str, st: &State) -> Result<(), String> {
@@ -208,9 +149,11 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
             "error" => Failing::Error,
             _ => failing,
         };
-        let (function, rules) = (word("run"), st.rules.clone());
+        let rules = st.rules.clone();
         let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
-        let done = with_view(&word("name"), event, list, held, st, |view, st| {
+        let (hook, function) = (word("name"), word("run"));
+        let by = By { function: &function, hook: Some(&hook) };
+        let done = with_view(by, event, list, held, st, |view, st| {
             let blocks = view.given();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
             let failed = |message: String| Fault::failed(message).at(rules.scripts.place(&function));
@@ -242,7 +185,8 @@ fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
 }
 
 fn of_host(hook: &Hook, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
-    with_view(&hook.id, &hook.event, list, held, st, |view, _| (hook.run)(view).map_err(Fault::failed))
+    let by = By { function: &hook.id, hook: Some(&hook.id) };
+    with_view(by, &hook.event, list, held, st, |view, _| (hook.run)(view).map_err(Fault::failed))
 }
 
 /// The list of blocks as the last hook of an event was given it, if it has left them as they were.
@@ -250,13 +194,14 @@ type Held = Option<Value>;
 
 /// Calls a hook with a view of the build, and applies its changes.
 fn with_view(
-    id: &str,
+    by: By<'_>,
     event: &str,
     list: usize,
     held: &mut Held,
     st: &mut State,
     call: impl FnOnce(&mut HookView<'_>, &State) -> Result<(), Fault>,
 ) -> Result<(), Halt> {
+    let id = by.hook.unwrap_or(by.function);
     st.step(|| Step::Hook(id.to_owned()));
     let given: Held = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
     let (result, changes) = {
@@ -277,10 +222,10 @@ fn with_view(
         st.instrument(&name, || value);
     }
     for (path, value) in changes.sets {
-        st.change(&path, value);
+        by.sets(&path, value, st, |st, _, value| st.change(&path, value));
     }
     match changes.blocks {
-        Some(blocks) => replace(list, blocks, given.as_ref().map(Value::elements).unwrap_or_default(), st),
+        Some(blocks) => replace(list, blocks, given.as_ref().map(Value::elements).unwrap_or_default(), by, st),
         None => {
             *held = given;
             Ok(())

@@ -10,6 +10,7 @@ pub mod warnings;
 
 mod hooks;
 mod render;
+mod replaced;
 
 use std::sync::Arc;
 

@@ -29,6 +29,7 @@ pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages:
         searched,
         macros,
         rewrites,
+        changes: st.all_changes(),
         skipped: st.all_skipped(),
         elsewhere: Vec::new(),
     })

@@ -113,6 +113,8 @@ pub struct PackOption {
     pub conflicts: Vec<Need>,
     /// Where its name is written.
     pub(crate) name_span: Span,
+    /// Where its default is written, or else its name.
+    pub(crate) default_span: Span,
     /// Where its value is written: in an overlay, as its default, or else its name.
     pub(crate) value_span: Span,
 }

@@ -180,17 +180,49 @@ pub struct Expansion {
     pub pass: String,
 }
 
-/// One change that a rewriting script made to a text.
+/// One change that a script made to a text.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Rewrite {
     /// The pass, as `program/pass`.
     pub pass: String,
-    /// The name of the script.
+    /// The name of the rewriting script, or the function of a script (`file.rhai::name`).
     pub script: String,
     /// The text before the change.
     pub before: String,
     /// The text after the change.
     pub after: String,
+}
+
+/// One thing that a function changed: a hook, or a pass with `script`. Changes of the field `text` are in
+/// [`Trace::rewrites`].
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct Change {
+    /// The function, as `file.rhai::name`; of a hook of the embedding program, its id.
+    pub by: String,
+    /// The hook that the function runs as; `None` for a pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+    /// The pass that was running, as `program/pass`.
+    pub pass: String,
+    /// What was done: `set` a value or a field of an item, or `made` or `dropped` an item.
+    pub did: &'static str,
+    /// The list of the item; empty for a value of the scene.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub list: String,
+    /// The number of the item in this build, as in [`Reason`].
+    pub item: u32,
+    /// The id of the item.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The path of the value (`card.description`), or the field of the item; empty for an item that was made or dropped.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// The value before; of an item that was dropped, its text.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub was: Value,
+    /// The value after; of an item that was made, its text.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub is: Value,
 }
 
 /// What was recorded during a build; only present if the scene sets [`trace`](crate::Scene::trace).
@@ -209,8 +241,11 @@ pub struct Trace {
     /// What was searched for the items of which no key was found in the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub searched: Vec<Searched>,
-    /// The changes that rewriting scripts made to texts, in order.
+    /// The changes that scripts made to texts, in order: rewriting ones, and functions of hooks, passes and steps.
     pub rewrites: Vec<Rewrite>,
+    /// What else functions of hooks and passes changed, in order; only the first thousands of a long build.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
     /// Stages and hooks in the order in which they ran.
     pub steps: Vec<Step>,
     /// Values that stages, hooks and passes recorded: `trim` of the stage that trimmed, and every value that passes set

@@ -92,7 +92,7 @@ pub struct State {
     pub telling: Cell<bool>,
     /// The reasons for what happened to items, when tracing.
     pub reasons: RefCell<Vec<Reason>>,
-    /// Texts that scripts changed, in order.
+    /// Texts that scripts changed, in order, when tracing.
     pub rewrites: RefCell<Vec<Rewrite>>,
     /// Data that passes keep for their next run in this build, by pass.
     pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,

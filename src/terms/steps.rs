@@ -295,7 +295,14 @@ impl Step {
             What::Run(function) => {
                 let with = self.with.as_ref().map(|e| env.eval(e)).transpose()?;
                 let second = with.map_or_else(|| env.item(), Argument::Value);
-                env.st.rules.scripts.call(function, &[Argument::Value(Value::Text(text)), second])?
+                let given = Argument::Value(Value::Text(text.clone()));
+                let new = env.st.rules.scripts.call(function, &[given, second])?;
+                if let Value::Text(new) = &new
+                    && *new != text
+                {
+                    env.st.rewritten(function, &text, new);
+                }
+                new
             }
             What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
             _ => old,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::model::plan::{Rewrite, Searched};
+use crate::model::plan::{Change, Rewrite, Searched};
 use crate::model::{Item, Map, Value};
 
 use super::State;
@@ -17,7 +17,7 @@ use super::expr::Expr;
 use super::memo::Memo;
 use super::select::Seq;
 
-/// Most rewritten texts that a trail keeps.
+/// Most rewritten texts, and most other changes of functions, that a trail keeps.
 const MOST_REWRITES: usize = 10_000;
 /// Most items of which a trail keeps what was searched for them.
 const MOST_SEARCHED: usize = 10_000;
@@ -67,6 +67,8 @@ pub(super) struct Facts {
     skipped: RefCell<IndexMap<Arc<str>, usize>>,
     /// The items that passes removed, each with the event.
     removed: RefCell<Vec<(Item, Event)>>,
+    /// What functions of hooks and passes changed, in order.
+    changes: RefCell<Vec<Change>>,
 }
 
 /// Why something happened to an item: the code of a pass, and its details. Only kept when tracing.
@@ -119,6 +121,20 @@ impl State {
             let (script, before, after) = (script.to_string(), before.to_string(), after.to_string());
             self.rewrites.borrow_mut().push(Rewrite { pass: self.pass.borrow().to_string(), script, before, after });
         }
+    }
+
+    /// Records what a function changed, when a trail is kept; it is evaluated only then.
+    pub fn changed(&self, change: impl FnOnce() -> Change) {
+        if self.trail.is_some() && self.facts.changes.borrow().len() < MOST_REWRITES {
+            let change = change();
+            self.facts.changes.borrow_mut().push(change);
+        }
+    }
+
+    /// What functions of hooks and passes changed, in order.
+    #[must_use]
+    pub fn all_changes(&self) -> Vec<Change> {
+        self.facts.changes.borrow().clone()
     }
 
     /// Whether the running pass gives reasons.

@@ -200,6 +200,56 @@ fn a_trace_has_stages_and_hooks_in_order() {
     assert_eq!((steps.first(), steps.last()), (Some(&json!({ "stage": "hooks" })), Some(&json!({ "hook": "a" }))));
 }
 
+#[test]
+fn a_trace_tells_what_hooks_changed() {
+    let mut scene = chat()
+        .hook("before_build", "first", |view: &mut HookView<'_>| view.set("card.description", Value::text("A cave.")))
+        .hook("after_build", "last", |view: &mut HookView<'_>| {
+            view.set_block(1, "text", Value::text("Hello"))?;
+            view.set_block(1, "role", Value::text("assistant"))?;
+            view.remove_block(0)?;
+            view.add_block(usize::MAX, Value::from(&json!({ "text": "End" })))
+        });
+    let plain = tapster::build(&SILLYTAVERN, &scene).unwrap();
+    scene.trace = true;
+    let traced = tapster::build(&SILLYTAVERN, &scene).unwrap();
+    assert_eq!(texts(&plain), texts(&traced));
+    let trace = traced.trace.unwrap();
+    let hook = |change: &tapster::model::plan::Change| change.hook.clone().unwrap_or_default();
+    let told: Vec<_> = trace
+        .changes
+        .iter()
+        .map(|c| format!("{} {} {}{}: {} → {}", hook(c), c.did, c.list, c.path, c.was.to_text(), c.is.to_text()))
+        .collect();
+    let expected = [
+        "first set card.description: A tower. → A cave.",
+        "last set blocksrole: user → assistant",
+        "last made blocks:  → End",
+        "last dropped blocks: A cave. → ",
+    ];
+    assert_eq!(told, expected);
+    let rewritten: Vec<_> = trace.rewrites.iter().map(|r| (&*r.script, &*r.before, &*r.after)).collect();
+    assert_eq!(rewritten.last(), Some(&("last", "Hi", "Hello")));
+    let gone = trace.elsewhere.iter().find(|item| item.gone.as_ref().is_some_and(|gone| gone.did == "dropped") && item.list == "blocks");
+    assert_eq!(gone.and_then(|item| item.fields.get("text")).map(|text| text.to_text().to_string()).as_deref(), Some("A cave."));
+}
+
+/// Items without an id are told apart by their order, those aside that came back as they were.
+#[test]
+fn items_that_a_script_changes_keep_their_history() {
+    let script =
+        "fn turned(items, scene) {\n    let last = items.pop();\n    items[1].text += \"!\";\n    items.insert(0, last);\n    items\n}\n";
+    let pass = "[[pass]]\nname = \"build/turned\"\ndo = \"run\"\nscript = \"mine.rhai::turned\"\nafter = \"macro_expansion\"\n";
+    let message = |text: &str| json!({ "role": "user", "text": text });
+    let mut scene = Scene::new(&json!({ "history": [message("a"), message("b"), message("c")] }));
+    scene.trace = true;
+    let plan = tapster::build(&pack(script, pass), &scene).unwrap();
+    let first = |block: &tapster::model::Block| block.history.first().map(|event| (event.pass.clone(), event.did));
+    let told: Vec<_> = plan.blocks.iter().map(|b| (b.text("text"), b.history.iter().any(|e| e.pass == "build/turned"))).collect();
+    assert_eq!(told, [("c".to_owned(), false), ("a".to_owned(), false), ("b!".to_owned(), true)]);
+    assert_eq!(plan.blocks.iter().map(first).collect::<std::collections::HashSet<_>>().len(), 1, "{:#?}", plan.blocks);
+}
+
 /// What a script prints is listed in the trace of its own build, and in no later one.
 #[test]
 fn printed_lines_are_in_the_trace() {

@@ -9,6 +9,7 @@ pub(in crate::cli) mod lists;
 pub(in crate::cli) mod locked;
 pub(in crate::cli) mod options;
 pub(in crate::cli) mod parts;
+pub(in crate::cli) mod paths;
 pub(in crate::cli) mod previous;
 pub(in crate::cli) mod role;
 pub(in crate::cli) mod said;

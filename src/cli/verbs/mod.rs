@@ -17,6 +17,7 @@ mod new;
 mod ops;
 mod options;
 mod packs;
+mod reads;
 mod run;
 mod schema;
 mod serve;

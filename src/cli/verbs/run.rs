@@ -12,7 +12,7 @@ use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 
 use crate::cli::inputs::turns::{Left, Turns};
-use crate::cli::inputs::{SceneFlag, lists};
+use crate::cli::inputs::{SceneFlag, lists, paths};
 use crate::cli::layout::{head, table};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -140,7 +140,8 @@ impl Run {
                 }
             }
         }
-        let paths = self.dump.iter().filter_map(|name| name.strip_prefix('$'));
+        let dumped = || self.dump.iter().filter_map(|name| name.strip_prefix('$'));
+        dumped().filter(|path| outcome.get(path).is_null()).try_for_each(|path| paths::known(rules, path))?;
         let set = if self.dump.is_empty() {
             let mut set = outcome.values().to_json();
             // what is kept is shown as the patch
@@ -149,7 +150,7 @@ impl Run {
             }
             leaves(&set)
         } else {
-            paths.map(|path| (path.to_owned(), outcome.get(path).to_json())).collect()
+            dumped().map(|path| (path.to_owned(), outcome.get(path).to_json())).collect()
         };
         let patch = outcome.patch();
         let mut result = json!({ "programs": self.programs, "lists": lists, "set": set, "patch": patch.to_json() });

@@ -41,13 +41,14 @@ pub(super) fn option(reader: &mut Reader<'_>, name: &Arc<str>, field: &Field) ->
         requires: needs(table.get("requires")),
         conflicts: needs(table.get("conflicts")),
         name_span: field.key,
+        default_span: field.key,
         value_span: field.key,
     };
     shape(reader, &option, table, word.node.span);
     if let Some(default) = table.get("default") {
         let value = Value::from(&default.node);
         option.default_from = reader.layer(default);
-        option.value_span = default.node.span;
+        option.default_span = default.node.span;
         if let Some(fault) = option.refuses(&value) {
             let message = format!("the default cannot be used: {}", fault.message);
             reader.complain(Diagnostic::new(Code::OptionValue, message).at(default.node.span).help(fault.help));
@@ -60,6 +61,7 @@ pub(super) fn option(reader: &mut Reader<'_>, name: &Arc<str>, field: &Field) ->
             reader.complain(Diagnostic::new(Code::TermMissing, message).at(field.key).help("add `default = …`"));
         }
     }
+    option.value_span = option.default_span;
     option.value = option.default.clone();
     option.value_from = option.default_from.clone();
     Some(option)

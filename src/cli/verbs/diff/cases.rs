@@ -11,7 +11,8 @@ use crate::testing::files::{in_folder, is_case_file, read_path};
 use crate::testing::play::{Failed, Played};
 use crate::testing::turns::turns;
 
-use super::rules::{RowChange, RuleDiff};
+use super::rows::{RowChange, places};
+use super::rules::RuleDiff;
 use crate::cli::inputs::library::beside_scene;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -93,6 +94,6 @@ pub(super) fn rules(case: &Case, diff: &RuleDiff) -> Vec<String> {
         let of_run = |run: &String| row.name == *run || row.name.strip_prefix(run).is_some_and(|rest| rest.starts_with('/'));
         case.turns.iter().any(|turn| if let Action::Run(names) = &turn.action { names.iter().any(of_run) } else { false })
     };
-    let told = |row: &RowChange| format!("pass {}, which is {} ({})", row.name, row.what.word(), super::rules::places(row));
+    let told = |row: &RowChange| format!("pass {}, which is {} ({})", row.name, row.what.word(), places(row));
     diff.rows.iter().filter(|row| row.table == "pass" && runs(row)).map(told).collect()
 }

@@ -1,9 +1,11 @@
 //! `tapster diff`: what differs between two packs, overlays or scenes, and between the prompts that they build.
 
 mod cases;
+pub(in crate::cli) mod options;
 pub(in crate::cli) mod page;
 pub(in crate::cli) mod paint;
 pub(in crate::cli) mod prompts;
+mod rows;
 pub(in crate::cli) mod rules;
 mod sides;
 mod steps;

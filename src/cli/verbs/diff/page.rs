@@ -3,9 +3,11 @@
 use serde_json::Value as Json;
 
 use super::What;
+use super::options::SECTION;
 use super::paint::Paint;
 use super::prompts::{BlockChange, Culprit, PromptDiff, Shown};
-use super::rules::{FieldChange, RowChange, RuleDiff, arrow, places};
+use super::rows::{FieldChange, RowChange, arrow, places};
+use super::rules::RuleDiff;
 use super::texts;
 use crate::cli::layout::{head, one_line};
 
@@ -53,9 +55,7 @@ impl Page {
         tables.dedup();
         for table in tables {
             let rows: Vec<&RowChange> = diff.rows.iter().filter(|row| row.table == table).collect();
-            out.push_str(&format!("\n{}\n", self.paint.title(&format!("[[{table}]]"))));
-            rows.iter().take(self.most(most)).for_each(|row| if brief { self.name(row, &mut out) } else { self.row(row, &mut out) });
-            self.more("  ", rows.len(), most, "rows", &mut out);
+            self.listed(&format!("[[{table}]]"), &rows, (brief, most), "rows", &mut out);
         }
         if !diff.values.is_empty() {
             out.push_str(&format!("\n{}\n", self.paint.title("values")));
@@ -68,6 +68,9 @@ impl Page {
             }
             self.more("  ", diff.values.len(), ROWS, "values", &mut out);
         }
+        if !diff.options.is_empty() {
+            self.listed(SECTION, &diff.options.iter().collect::<Vec<_>>(), (brief, most), "options", &mut out);
+        }
         if !diff.files.is_empty() {
             out.push_str(&format!("\n{}\n", self.paint.title("scripts and templates")));
             for (what, path) in diff.files.iter().take(self.most(ROWS)) {
@@ -76,6 +79,13 @@ impl Page {
             self.more("  ", diff.files.len(), ROWS, "files", &mut out);
         }
         out
+    }
+
+    /// Rows under a title: their names alone, or at most so many of them with their fields.
+    fn listed(self, title: &str, rows: &[&RowChange], (brief, most): (bool, usize), what: &str, out: &mut String) {
+        out.push_str(&format!("\n{}\n", self.paint.title(title)));
+        rows.iter().take(self.most(most)).for_each(|row| if brief { self.name(row, out) } else { self.row(row, out) });
+        self.more("  ", rows.len(), most, what, out);
     }
 
     /// A row on one line, with the names of the fields that differ.
@@ -236,12 +246,13 @@ fn of(field: &FieldChange) -> What {
     }
 }
 
-/// How many rows, values and files differ, in words.
+/// How many rows, values, options and files differ, in words.
 pub(in crate::cli) fn summary(diff: &RuleDiff) -> String {
     let rows = |what: What| diff.rows.iter().filter(|row| row.what == what).count();
     let values = |what: What| diff.values.iter().filter(|value| of(value) == what).count();
+    let options = |what: What| diff.options.iter().filter(|option| option.what == what).count();
     let files = |what: What| diff.files.iter().filter(|(is, _)| *is == what).count();
-    let kinds: [(&str, &dyn Fn(What) -> usize); 3] = [("row", &rows), ("value", &values), ("file", &files)];
+    let kinds: [(&str, &dyn Fn(What) -> usize); 4] = [("row", &rows), ("value", &values), ("option", &options), ("file", &files)];
     let mut parts = Vec::new();
     for (name, count) in kinds {
         let told: Vec<String> =

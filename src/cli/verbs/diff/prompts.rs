@@ -1,18 +1,21 @@
 //! What differs between two prompts: block by block, with the rules that are responsible, and then the payload and the
 //! warnings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::What;
+use super::rows::places;
 use super::rules::RuleDiff;
 use super::steps::{Step, steps};
+use super::{What, options};
 use crate::diag::Diagnostic;
+use crate::model::options::TABLE;
 use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
 
 use crate::cli::layout::place_of;
+use crate::cli::verbs::reads;
 
 /// The most differences of a payload that are collected.
 const MOST_OF_PAYLOAD: usize = 200;
@@ -229,6 +232,9 @@ fn changed(was: Option<&Block>, is: Option<&Block>, (a, b): (&Built, &Built), ru
         }
         wrote(block, built, rules, &mut out);
     }
+    for (block, built) in [(was, a), (is, b)] {
+        block.into_iter().for_each(|block| chosen(block, built, (a, b), rules, &mut out));
+    }
     out.truncate(MOST_RULES);
     if out.is_empty() {
         out.extend(is.or(was).and_then(|block| placed(block, if is.is_some() { &b.rules } else { &a.rules })));
@@ -250,6 +256,32 @@ fn wrote(block: &Block, built: &Built, rules: &RuleDiff, out: &mut Vec<Culprit>)
         if trace.rewrites.iter().any(|r| r.script == row.name && holds(&r.after)) {
             push(out, &row.table, &row.name, rules);
         }
+    }
+}
+
+/// Options that have another value, and that a rule of the block reads: its slot, a pass of its history, or what these read.
+fn chosen(block: &Block, built: &Built, (a, b): (&Built, &Built), rules: &RuleDiff, out: &mut Vec<Culprit>) {
+    let differ = options::chosen((&a.rules, &a.plan), (&b.rules, &b.plan));
+    if differ.is_empty() {
+        return;
+    }
+    let (pack, mut paths) = (built.rules.pack(), BTreeSet::new());
+    for pass in &block.history {
+        reads::row(pack, "pass", &pass.pass, &mut paths);
+    }
+    for name in [block.text("slot"), block.text("id")] {
+        reads::row(pack, "slot", &name, &mut paths);
+    }
+    reads::follow(pack, &mut paths);
+    for (name, was, is) in differ.iter().filter(|(name, ..)| paths.contains(&format!("{TABLE}.{name}"))) {
+        let rule = format!("option {name}");
+        if out.iter().any(|culprit| culprit.rule == rule) {
+            continue;
+        }
+        let row = rules.options.iter().find(|row| row.name == *name);
+        let did = if row.is_some() { String::new() } else { format!("is {was} in the first scene and {is} in the second") };
+        let place = row.map(places).unwrap_or_default();
+        out.push(Culprit { rule, place, what: row.map(|row| row.what), did });
     }
 }
 
@@ -288,7 +320,7 @@ fn push(out: &mut Vec<Culprit>, table: &str, name: &str, rules: &RuleDiff) {
     let Some(row) = rules.row(table, name) else { return };
     let rule = format!("{table} {name}");
     if !out.iter().any(|culprit| culprit.rule == rule) {
-        out.push(Culprit { rule, place: super::rules::places(row), what: Some(row.what), did: String::new() });
+        out.push(Culprit { rule, place: places(row), what: Some(row.what), did: String::new() });
     }
 }
 

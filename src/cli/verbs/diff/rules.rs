@@ -1,15 +1,11 @@
-//! What differs between the rules of two packs: rows by table and name, values by path, scripts and templates by file.
-//! How they are written, spread over files or layered makes no difference.
+//! What differs between the rules of two packs: rows by table and name, values by path, options, scripts and templates by
+//! file. How they are written, spread over files or layered makes no difference.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::What;
-use super::steps::{Step, steps};
-use crate::diag::{Data, Node, SourceId, Span, Table};
+use super::rows::{FieldChange, RowChange, moves, place, union};
+use super::{What, options};
+use crate::diag::{Data, Node, SourceId, Table};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
 
@@ -20,36 +16,10 @@ pub(in crate::cli) struct RuleDiff {
     pub(in crate::cli) rows: Vec<RowChange>,
     /// Values by path: `lore.depth`.
     pub(in crate::cli) values: Vec<FieldChange>,
+    /// Options: what the packs declare, and the values that overlays give them.
+    pub(in crate::cli) options: Vec<RowChange>,
     /// Scripts and templates by path inside the pack.
     pub(in crate::cli) files: Vec<(What, String)>,
-}
-
-/// One row that differs.
-#[derive(Debug)]
-pub(in crate::cli) struct RowChange {
-    pub(in crate::cli) what: What,
-    pub(in crate::cli) table: String,
-    pub(in crate::cli) name: String,
-    /// Where it was decided, as `file:line`, lowest layer first.
-    pub(in crate::cli) was: Vec<String>,
-    /// Where it is decided now.
-    pub(in crate::cli) is: Vec<String>,
-    /// The fields that differ; of a new or a gone row, all of them.
-    pub(in crate::cli) fields: Vec<FieldChange>,
-    /// The row in front of which it used to stand and behind which it stands now, if its place differs.
-    pub(in crate::cli) moved: Option<(Option<String>, Option<String>)>,
-}
-
-/// One value that differs.
-#[derive(Debug)]
-pub(in crate::cli) struct FieldChange {
-    /// Its path inside the row: `where.role`, `item[0].text`.
-    pub(in crate::cli) path: String,
-    pub(in crate::cli) was: Option<Json>,
-    pub(in crate::cli) is: Option<Json>,
-    /// Where it was and is written, as `file:line`.
-    pub(in crate::cli) was_at: Option<String>,
-    pub(in crate::cli) is_at: Option<String>,
 }
 
 impl RuleDiff {
@@ -65,6 +35,7 @@ impl RuleDiff {
             }
         }
         fields("", &a.values, &b.values, (a, b), &mut diff.values);
+        diff.options = options::changes(a, b);
         for path in union(&a.assets, &b.assets) {
             let text = |pack: &Pack| pack.assets.get(&path).and_then(|id: &SourceId| pack.sources.get(*id)).map(|s| s.text.clone());
             let what = match (text(a), text(b)) {
@@ -80,7 +51,7 @@ impl RuleDiff {
 
     /// Whether nothing differs.
     pub(in crate::cli) fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.values.is_empty() && self.files.is_empty()
+        self.rows.is_empty() && self.values.is_empty() && self.options.is_empty() && self.files.is_empty()
     }
 
     /// The change of a row.
@@ -120,53 +91,15 @@ impl RuleDiff {
         json!({
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
             "values": self.values.iter().map(field).collect::<Vec<_>>(),
+            "options": self.options.iter().map(row).collect::<Vec<_>>(),
             "files": self.files.iter().map(|(what, path)| json!({ "what": what.word(), "path": path })).collect::<Vec<_>>(),
         })
     }
 }
 
-/// All keys of two maps: those of the first, then those that only the second has.
-fn union<A, B>(a: &IndexMap<Arc<str>, A>, b: &IndexMap<Arc<str>, B>) -> Vec<Arc<str>> {
-    a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).cloned().collect()
-}
-
-type Moves = HashMap<String, (Option<String>, Option<String>)>;
-
-/// The rows whose place among the rows that both packs have differs: what they stood and stand behind. Passes are
-/// ordered inside of their program only.
-fn moves(table: &str, was: &Rows, is: &Rows) -> Moves {
-    let group =
-        |name: &str| if table == "pass" { name.rsplit_once('/').map_or("", |(program, _)| program).to_owned() } else { String::new() };
-    let mut groups: IndexMap<String, (Vec<&str>, Vec<&str>)> = IndexMap::new();
-    for name in was.keys().filter(|name| is.contains_key(*name)) {
-        groups.entry(group(name)).or_default().0.push(name);
-    }
-    for name in is.keys().filter(|name| was.contains_key(*name)) {
-        groups.entry(group(name)).or_default().1.push(name);
-    }
-    let mut out = Moves::new();
-    let behind = |list: &[&str], at: usize| Some((*list.get(at.checked_sub(1)?)?).to_owned());
-    for (old, new) in groups.values().filter(|(old, new)| old != new) {
-        let places: HashMap<&str, usize> = old.iter().enumerate().map(|(at, name)| (*name, at)).collect();
-        for step in steps(old, new) {
-            if let Step::New(n) = step
-                && let Some(name) = new.get(n)
-            {
-                out.insert((*name).to_owned(), (places.get(name).and_then(|at| behind(old, *at)), behind(new, n)));
-            }
-        }
-    }
-    out
-}
-
 /// The files and lines that wrote or patched a row, lowest first.
 fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
     std::iter::once(row.span).chain(row.patched.iter().copied()).filter_map(|span| place(pack, span)).collect()
-}
-
-/// `file:line`.
-fn place(pack: &Pack, span: Span) -> Option<String> {
-    pack.sources.line(span).map(|(source, line)| format!("{}:{line}", source.name))
 }
 
 /// The fields of two tables that differ.
@@ -194,32 +127,5 @@ fn nodes(path: &str, was: Option<&Node>, is: Option<&Node>, packs: (&Pack, &Pack
                 out.push(FieldChange { path: path.to_owned(), was_at: at(packs.0, was), is_at: at(packs.1, is), was: old, is: new });
             }
         }
-    }
-}
-
-/// Where a row is and was decided.
-pub(in crate::cli) fn places(row: &RowChange) -> String {
-    match row.what {
-        What::New => row.is.join(", "),
-        What::Gone => row.was.join(", "),
-        _ => {
-            // the layers that both have in common are told once
-            let only = |own: &[String], other: &[String]| own.iter().filter(|p| !other.contains(p)).cloned().collect::<Vec<_>>().join(", ");
-            let (was, is) = (only(&row.was, &row.is), only(&row.is, &row.was));
-            if was.is_empty() && is.is_empty() {
-                row.is.join(", ")
-            } else {
-                arrow(Some(was.as_str()).filter(|t| !t.is_empty()), Some(is.as_str()).filter(|t| !t.is_empty()))
-            }
-        }
-    }
-}
-
-/// A place, or the way from one to another.
-pub(in crate::cli) fn arrow(was: Option<&str>, is: Option<&str>) -> String {
-    match (was, is) {
-        (Some(was), Some(is)) if was != is => format!("{was} → {is}"),
-        (Some(place), _) | (_, Some(place)) => place.to_owned(),
-        (None, None) => String::new(),
     }
 }

@@ -9,6 +9,8 @@ use crate::pack::Ruleset;
 
 use crate::cli::layout::{head, one_line, place_of, table};
 
+use super::scripted;
+
 /// The most rows of each kind.
 const ROWS: usize = 1_000;
 /// The most characters of a text in JSON.
@@ -71,9 +73,13 @@ pub(super) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Jso
         .take(ROWS)
         .map(|stat| json!({ "name": stat.name, "stage": stat.stage, "value": super::gate::short(&stat.value) }))
         .collect();
-    let more = macros.len().saturating_sub(ROWS) + scripts.len().saturating_sub(ROWS);
+    let (values, items) = (scripted::values(plan, rules, &fits), scripted::items(plan, rules, &fits));
+    let more = [&macros, &scripts, &values, &items].iter().map(|rows| rows.len().saturating_sub(ROWS)).sum::<usize>();
     let first = |rows: Vec<Json>| rows.into_iter().take(ROWS).collect::<Vec<_>>();
-    json!({ "macros": first(macros), "scripts": first(scripts), "hooks": hooks, "recorded": recorded, "left_out": more })
+    json!({
+        "macros": first(macros), "scripts": first(scripts), "values": first(values), "items": first(items), "hooks": hooks,
+        "recorded": recorded, "left_out": more,
+    })
 }
 
 /// A text of bounded length, with its line breaks.
@@ -108,6 +114,13 @@ pub(super) fn as_text(json: &Json) -> String {
     let scripts =
         each("scripts").map(|s| vec![text(&s["script"]), format!("{:?}", text(&s["from"])), format!("→ {:?}", text(&s["to"])), by(s)]);
     part("\nregex and other scripts", scripts.collect(), "no script has changed a text");
+    let [values, items] = scripted::rows(json, &text, &by);
+    if !values.is_empty() {
+        part("\nvalues that scripts and hooks set", values, "");
+    }
+    if !items.is_empty() {
+        part("\nitems that scripts and hooks changed or chose", items, "");
+    }
     let hooks: Vec<Vec<String>> = each("hooks").map(|hook| vec![text(hook)]).collect();
     if !hooks.is_empty() {
         part("\nhooks", hooks, "");

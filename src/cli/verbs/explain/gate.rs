@@ -64,6 +64,11 @@ impl Part {
     }
 }
 
+/// Whether the value of a key `script` is a function, and not that of a field of this name.
+fn is_function(node: &Node) -> bool {
+    node.as_text().is_some_and(|text| text.contains("::"))
+}
+
 /// A value as bounded JSON text.
 pub(super) fn short(value: &Value) -> String {
     // a long list or table is not written out only to be cut
@@ -73,19 +78,26 @@ pub(super) fn short(value: &Value) -> String {
     head(&value.to_json().to_string(), TEXT)
 }
 
+/// A field as text; empty if there is none.
+pub(super) fn field(value: &Value, name: &str) -> String {
+    value.get(name).map(|v| v.to_text().to_string()).unwrap_or_default()
+}
+
 /// The end of a build, where conditions can be evaluated again.
 pub(super) struct Probe<'a> {
     pub(super) rules: &'a Ruleset,
     pub(super) plan: &'a Plan,
+    /// The scene as it was given to the build: hooks may have changed that of the plan.
+    pub(super) given: &'a Value,
     st: State,
 }
 
 impl<'a> Probe<'a> {
-    pub(super) fn new(rules: &'a Ruleset, plan: &'a Plan) -> Self {
+    pub(super) fn new(rules: &'a Ruleset, plan: &'a Plan, given: &'a Value) -> Self {
         let scene = Scene { data: plan.scene.clone(), trace: false, strict: false, ..plan.given.clone() };
         let st = state(rules, &scene);
         *st.set.borrow_mut() = plan.set.clone();
-        Self { rules, plan, st }
+        Self { rules, plan, given, st }
     }
 
     /// The value at a path: what passes have set, over the scene, over the values of the pack.
@@ -153,6 +165,8 @@ impl<'a> Probe<'a> {
             let is_single = field.node.as_table().is_some_and(|table| table.len() == 1);
             match &**key {
                 "all" => below(how, certain, out),
+                // they belong to the function
+                "args" if table.get("script").is_some_and(|script| is_function(&script.node)) => {}
                 "any" => below("any", false, out),
                 "not" => below("not", certain && how == "all" && is_single, out),
                 "fact" => match field.node.as_text().and_then(|name| self.fact(name)) {
@@ -175,7 +189,11 @@ impl<'a> Probe<'a> {
         let test = node.to_json();
         let unsure = || Part { how, certain, path: key.to_owned(), test: test.clone(), now: None, holds: None };
         // `{ of = …, is = … }` and scripts look at more than one value
-        if table.contains_key("of") || matches!(key, "rhai" | "host" | "is" | "fact") || key.contains("@outer") {
+        if table.contains_key("of")
+            || matches!(key, "rhai" | "host" | "is" | "fact")
+            || key.contains("@outer")
+            || key == "script" && is_function(node)
+        {
             return unsure();
         }
         let path = match item {

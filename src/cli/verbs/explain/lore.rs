@@ -22,7 +22,7 @@ pub(super) const ACTIVE: &str = "active";
 /// One entry and all reasons about it, in order.
 pub(super) struct Entry<'a> {
     pub(super) book: String,
-    id: String,
+    pub(super) id: String,
     /// Its title; empty if it has none.
     title: String,
     /// What was searched for it, if nothing was found.

@@ -8,6 +8,7 @@ pub(in crate::cli) mod lore;
 mod remedy;
 mod report;
 mod rules;
+mod scripted;
 mod value;
 mod why;
 mod why_not;
@@ -28,6 +29,7 @@ use self::gate::Probe;
 
 use crate::cli::inputs::Inputs;
 use crate::cli::inputs::files::write_file;
+use crate::cli::inputs::paths;
 use crate::cli::layout::head;
 use crate::cli::layout::one_line;
 use crate::cli::layout::place_of;
@@ -71,10 +73,10 @@ pub(in crate::cli) struct Explain {
     #[allow(clippy::option_option, reason = "clap's way of saying: flag, with or without a value")]
     rules: Option<Option<String>>,
     /// Show what happened to every lore entry, and why; the codes are in docs/reference/lore.md.
-    #[arg(long, conflicts_with = "rules")]
+    #[arg(long, conflicts_with = "rules", group = "filtered")]
     lore: bool,
     /// With `--lore` and `--changes`: only what holds this text (of an entry: its title, id, book, code or keys).
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", requires = "filtered")]
     filter: Option<String>,
     /// Show how much of the request is the same as in the previous one, the first block that differs, and the rule or
     /// macro that caused the difference.
@@ -88,9 +90,10 @@ pub(in crate::cli) struct Explain {
     #[arg(long, value_name = "THING", conflicts_with_all = ["rules", "lore", "cache", "why"])]
     why_not: Option<String>,
     /// Show what each macro, regex script and hook did.
-    #[arg(long, conflicts_with_all = ["rules", "lore", "cache", "why", "why_not"])]
+    #[arg(long, conflicts_with_all = ["rules", "lore", "cache", "why", "why_not"], group = "filtered")]
     changes: bool,
-    /// Show which part of the inputs (pack, preset, card, scene file, flag) decided a value of the scene.
+    /// Show which part of the inputs (pack, overlay, preset, card, scene file, flag) or which hook, script or pass decided a
+    /// value of the scene.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["rules", "lore", "cache", "why", "why_not", "changes"])]
     value: Option<String>,
     /// Write one HTML page with all answers, which needs no network; `-` is standard output.
@@ -147,7 +150,7 @@ impl Explain {
 impl Explain {
     /// The answer to a question about one thing, as JSON and as text; `None` if none is asked.
     fn answer(&self, plan: &Plan, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Option<(Json, String)>, Stop> {
-        let probe = Probe::new(rules, plan);
+        let probe = Probe::new(rules, plan, &scene.data);
         if let Some(wanted) = &self.why {
             let found = why::blocks(plan, wanted);
             if found.is_empty() {
@@ -173,7 +176,10 @@ impl Explain {
             let text = changes::as_text(&json);
             return Ok(Some((json, text)));
         }
-        let Some(path) = &self.value else { return Ok(None) };
+        let Some(path) = self.value.as_deref().map(|path| path.trim_start_matches('$')) else { return Ok(None) };
+        if probe.read(path).is_null() {
+            paths::known(rules, path)?;
+        }
         let json = value::as_json(path, &probe, &self.inputs.layers(rules, show)?);
         let text = value::as_text(&json);
         Ok(Some((json, text)))

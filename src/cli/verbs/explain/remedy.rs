@@ -185,9 +185,10 @@ impl<'a> Trials<'a> {
         self.report(format!("{name} = {high} (now {now})"), Some(format!("--set {name}={high}")));
     }
 
-    /// Tries other values of the paths that rules read: larger numbers, and the other truth value.
+    /// Tries other values of the paths that rules read: larger numbers, and the other truth value. Names without a dot are
+    /// mostly values that passes set.
     pub(super) fn paths(&mut self, paths: &BTreeSet<String>, read: &dyn Fn(&str) -> Value) {
-        for name in paths {
+        for name in paths.iter().filter(|name| name.contains('.')) {
             match read(name) {
                 Value::Bool(now) => {
                     self.set(&path(name), Value::Bool(!now));
@@ -199,35 +200,4 @@ impl<'a> Trials<'a> {
             }
         }
     }
-}
-
-/// The `$path`s that stand in rules, and the paths that their `when` tests.
-pub(super) fn paths_in(node: &Json, out: &mut BTreeSet<String>) {
-    collect(node, false, 0, out);
-}
-
-fn collect(node: &Json, is_condition: bool, depth: usize, out: &mut BTreeSet<String>) {
-    if depth > 16 {
-        return;
-    }
-    match node {
-        Json::String(text) => out.extend(dollars(text)),
-        Json::Array(list) => list.iter().for_each(|node| collect(node, is_condition, depth + 1, out)),
-        Json::Object(map) => {
-            for (key, node) in map {
-                if is_condition && key.contains('.') && !key.starts_with('@') {
-                    out.insert(key.trim_start_matches('$').to_owned());
-                }
-                collect(node, is_condition || key == "when", depth + 1, out);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn dollars(text: &str) -> impl Iterator<Item = String> + '_ {
-    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '.';
-    let names =
-        text.split('$').skip(1).map(move |rest| rest.split(|c| !is_part(c)).next().unwrap_or_default().trim_end_matches('.').to_owned());
-    names.filter(|name| name.contains('.') && !["account.", "table.", "turn."].iter().any(|own| name.starts_with(own)))
 }

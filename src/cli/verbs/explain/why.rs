@@ -5,12 +5,13 @@ use serde_json::{Value as Json, json};
 
 use crate::diag::Node;
 use crate::model::plan::{Event, Tracked};
-use crate::model::{Block, Plan};
+use crate::model::{Block, Plan, Value};
 
 use crate::assemble::ScenePart;
 use crate::cli::layout::{head, one_line, place_of, table};
 
-use super::gate::{self, Known, Probe};
+use super::gate::{self, Known, Probe, field};
+use super::lore::Entry;
 use super::rules::deciders;
 use super::{at, placed, value};
 
@@ -57,8 +58,8 @@ pub(super) fn block(index: usize, probe: &Probe<'_>, parts: &[ScenePart]) -> Jso
     let item = slot_item(probe.plan, &slot);
     let pass = placed(block).map(|event| probe.pass(&event.pass, item.map_or(Some(&block.fields), |item| Some(&item.fields)), Known::Ran));
     let row = probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot.as_str()));
-    let field = |name: &str| row.and_then(|row| row.fields.get(name)).and_then(|field| field.node.as_text());
-    let paths = ["source", "override"].into_iter().filter_map(field).filter(|path| path.starts_with('$'));
+    let cell = |name: &str| row.and_then(|row| row.fields.get(name)).and_then(|field| field.node.as_text());
+    let paths = ["source", "override"].into_iter().filter_map(cell).filter(|path| path.starts_with('$'));
     let sources: Vec<Json> =
         paths.filter(|path| !probe.read(path.trim_start_matches('$')).is_empty()).map(|path| value::as_json(path, probe, parts)).collect();
     let record = probe.plan.evicted().iter().find(|record| !block.enabled() && record.id == block.text("id"));
@@ -72,15 +73,27 @@ pub(super) fn block(index: usize, probe: &Probe<'_>, parts: &[ScenePart]) -> Jso
     })
 }
 
+/// The active lore entries, with their texts as they were placed.
+fn active(plan: &Plan) -> &[Value] {
+    plan.set.at("lore.active").and_then(|v| v.as_list()).unwrap_or_default()
+}
+
+/// Whether a block's text holds that of an entry.
+fn holds(text: &str, own: &str) -> bool {
+    !own.trim().is_empty() && text.contains(own.trim())
+}
+
 /// The active lore entries whose text stands in a text.
 fn lore(plan: &Plan, text: &str) -> Vec<Json> {
-    let active = plan.set.at("lore.active").and_then(|v| v.as_list()).unwrap_or_default();
-    let of = |field: &str, value: &crate::model::Value| value.get(field).map(|v| v.to_text().to_string()).unwrap_or_default();
-    let stands = |entry: &&crate::model::Value| {
-        let own = of("text", entry);
-        !own.trim().is_empty() && text.contains(own.trim())
-    };
-    active.iter().filter(stands).take(NAMED).map(|entry| json!({ "book": of("book", entry), "id": of("id", entry) })).collect()
+    let stand = active(plan).iter().filter(|entry| holds(text, &field(entry, "text")));
+    stand.take(NAMED).map(|entry| json!({ "book": field(entry, "book"), "id": field(entry, "id") })).collect()
+}
+
+/// The first block that is sent and holds an active lore entry, as it was placed or else as it is `written`.
+pub(super) fn block_of(plan: &Plan, entry: &Entry<'_>, written: &str) -> Option<usize> {
+    let placed = active(plan).iter().filter(|own| field(own, "book") == entry.book && field(own, "id") == entry.id);
+    let texts: Vec<String> = placed.map(|own| field(own, "text")).chain([written.to_owned()]).collect();
+    texts.iter().find_map(|own| plan.blocks.iter().position(|block| block.enabled() && holds(&block.text("text"), own)))
 }
 
 /// The macros that passes of the block's history evaluated and whose results stand in its text.

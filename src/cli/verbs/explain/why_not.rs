@@ -9,10 +9,12 @@ use crate::model::plan::Tracked;
 use crate::model::{Plan, Scene, Value};
 
 use crate::cli::layout::head;
+use crate::cli::verbs::reads::{self, paths_in};
 
-use super::gate::{Known, Probe};
+use super::gate::{Known, Probe, field};
 use super::lore::{self, Entry};
-use super::remedy::{Edit, Step, Trials, at, path, paths_in};
+use super::remedy::{Edit, Step, Trials, at, path};
+use super::why;
 
 /// The most things that are explained at once.
 const THINGS: usize = 5;
@@ -25,10 +27,6 @@ const LOOKED_AT: usize = 100_000;
 pub(super) struct Asked<'a> {
     pub(super) probe: &'a Probe<'a>,
     pub(super) scene: &'a Scene,
-}
-
-fn field(value: &Value, name: &str) -> String {
-    value.get(name).map(|v| v.to_text().to_string()).unwrap_or_default()
 }
 
 /// The name of an item: its id, else its name.
@@ -124,12 +122,10 @@ impl Asked<'_> {
         let (code, steps) = (entry.code().unwrap_or("-").to_owned(), entry.place.map(entry_steps));
         let own = steps.as_ref().and_then(|steps| at(&self.scene.data, steps)).cloned().unwrap_or_default();
         if code == lore::ACTIVE {
-            let text = field(&own, "text");
-            let says = match plan.blocks.iter().position(|b| b.enabled() && !text.trim().is_empty() && b.text("text").contains(text.trim()))
-            {
-                Some(n) => format!("it is active, and its text stands in block {n}"),
+            let says = match why::block_of(plan, entry, &field(&own, "text")) {
+                Some(n) => format!("it is active, and its text stands in block {n}; `--why {n}` says why"),
                 None => format!(
-                    "it is active, but no block holds its text as it is written: its position is `{}`; `--lore` and `--changes` say more",
+                    "it is active, but no block holds its text as it was placed: its position is `{}`; `--lore` and `--changes` say more",
                     field(&own, "position")
                 ),
             };
@@ -153,7 +149,7 @@ impl Asked<'_> {
             self.table("scan_source", &mut paths);
             self.table("matcher", &mut paths);
         }
-        self.follow(&mut paths);
+        reads::follow(self.probe.rules.pack(), &mut paths);
         trials.paths(&paths, &|path| self.probe.read(path));
         let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
         let detail = [detail, entry.searched.map(lore::searched)].into_iter().flatten().collect::<Vec<_>>().join("; ");
@@ -217,37 +213,17 @@ impl Asked<'_> {
             if &**name == "account"
                 && let Some(account) = node.as_str()
             {
-                self.row("account", account, out);
+                reads::row(self.probe.rules.pack(), "account", account, out);
             }
             paths_in(&json!({ &**name: node }), out);
         }
     }
 
-    /// Adds what passes and rounds make the values of these paths from.
-    fn follow(&self, paths: &mut BTreeSet<String>) {
-        let tables = &self.probe.rules.pack().tables;
-        for _ in 0..2 {
-            let mut more = BTreeSet::new();
-            for (_, row) in ["pass", "round"].into_iter().filter_map(|table| tables.get(table)).flat_map(|rows| rows.iter()) {
-                let Some(set) = row.fields.get("set").and_then(|set| set.node.as_table()) else { continue };
-                let of = |key: &str| paths.contains(key.trim_start_matches('$')) || paths.contains(&format!("round.{key}"));
-                for (_, field) in set.iter().filter(|(key, _)| of(key)) {
-                    paths_in(&field.node.to_json(), &mut more);
-                }
-            }
-            paths.extend(more);
-        }
-    }
-
     fn table(&self, table: &str, out: &mut BTreeSet<String>) {
-        for name in self.probe.rules.pack().tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
-            self.row(table, name, out);
+        let pack = self.probe.rules.pack();
+        for name in pack.tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
+            reads::row(pack, table, name, out);
         }
-    }
-
-    fn row(&self, table: &str, name: &str, out: &mut BTreeSet<String>) {
-        let row = self.probe.rules.pack().tables.get(table).and_then(|rows| rows.get(name));
-        row.into_iter().flat_map(|row| &row.fields).for_each(|(name, field)| paths_in(&json!({ &**name: field.node.to_json() }), out));
     }
 
     /// A block that trimming has switched off.
@@ -263,7 +239,7 @@ impl Asked<'_> {
             self.read_by(&record.pass, &mut paths);
         }
         if let Some(report) = &plan.trim_report {
-            self.row("account", &report.account, &mut paths);
+            reads::row(self.probe.rules.pack(), "account", &report.account, &mut paths);
         }
         trials.paths(&paths, &|path| self.probe.read(path));
         let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields), Known::Ran));
@@ -408,7 +384,7 @@ impl Asked<'_> {
             self.read_by(&record.pass, &mut paths);
         }
         if let Some(report) = &self.probe.plan.trim_report {
-            self.row("account", &report.account, &mut paths);
+            reads::row(self.probe.rules.pack(), "account", &report.account, &mut paths);
         }
         trials.paths(&paths, &|path| self.probe.read(path));
         let read = record.map_or_else(
@@ -449,13 +425,14 @@ impl Asked<'_> {
 
     /// The passes that read a path, and whether they ran.
     fn readers(&self, place: &str) -> String {
-        let rows = self.probe.rules.pack().tables.get("pass").into_iter().flat_map(|rows| rows.iter());
-        let reads = rows.filter(|(_, row)| {
+        let pack = self.probe.rules.pack();
+        let passes = pack.tables.get("pass").into_iter().flat_map(|rows| rows.keys());
+        let reading = passes.filter(|name| {
             let mut paths = BTreeSet::new();
-            row.fields.iter().for_each(|(name, field)| paths_in(&json!({ &**name: field.node.to_json() }), &mut paths));
+            reads::row(pack, "pass", name, &mut paths);
             paths.contains(place)
         });
-        let named: Vec<String> = reads.take(4).map(|(name, _)| format!("`{name}`")).collect();
+        let named: Vec<String> = reading.take(4).map(|name| format!("`{name}`")).collect();
         if named.is_empty() { String::new() } else { format!("; it is read by {} (ask `--why-not PASS`)", named.join(", ")) }
     }
 }

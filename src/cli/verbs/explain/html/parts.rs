@@ -99,6 +99,13 @@ pub(super) fn changes(report: &Json) -> String {
         )
     });
     let scripts = rows_or("Scripts", &["script", "before", "after", "rule"], scripts.collect(), "No script has changed a text.");
+    let [values, items] = super::super::scripted::rows(changes, &cell, &by).map(|rows| {
+        let cells = |row: &Vec<String>| row.iter().map(|cell| format!("<td class=\"wide\">{cell}</td>")).collect::<String>();
+        rows.iter().map(|row| format!("<tr data-row=\"other\">{}</tr>\n", cells(row))).collect::<Vec<_>>()
+    });
+    let values = rows_or("Values that scripts and hooks set", &["path", "value", "by"], values, "No script or hook has set a value.");
+    let heads = ["did", "item", "what", "by"];
+    let items = rows_or("Items that scripts and hooks changed or chose", &heads, items, "No script or hook has changed or chosen an item.");
     let recorded = list(&changes["recorded"]).iter().map(|r| {
         format!(
             "<tr data-row=\"other\"><td>{}</td><td>{}</td><td class=\"wide\">{}</td></tr>\n",
@@ -108,7 +115,9 @@ pub(super) fn changes(report: &Json) -> String {
         )
     });
     let recorded = rows_or("Recorded values", &["name", "stage", "value"], recorded.collect(), "No value was recorded.");
-    format!("<h3>Macros</h3>\n{macros}<h3>Regex and other scripts</h3>\n{scripts}<h3>Recorded values</h3>\n{recorded}")
+    format!(
+        "<h3>Macros</h3>\n{macros}<h3>Regex and other scripts</h3>\n{scripts}<h3>What else scripts and hooks did</h3>\n{values}{items}<h3>Recorded values</h3>\n{recorded}"
+    )
 }
 
 pub(super) fn warnings(report: &Json) -> String {
