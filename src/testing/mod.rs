@@ -1,6 +1,7 @@
 //! Rule tests: the rows `[[case]]` of case files are run, and what comes out is held against what they expect.
 //!
-//! [`files`] finds and reads case files, [`case`] reads their rows, [`play`] runs one turn and [`turns`] all of them.
+//! [`files`] finds and reads case files, [`case`] reads their rows, and [`sound`] says whether what they name is there.
+//! [`play`] runs one turn and [`turns`] all of them.
 //! [`compare`] finds the differences and [`blame`] the rule behind each. [`runner`] does this for many files at once.
 //! [`snapshot`] writes what came out into the file, [`coverage`] says what no case exercised, and [`mutate`] breaks each pass
 //! to see whether a case notices.
@@ -15,6 +16,7 @@ pub mod play;
 pub mod report;
 pub mod runner;
 pub mod snapshot;
+pub mod sound;
 pub mod toml_text;
 pub mod turns;
 

@@ -40,6 +40,9 @@ struct Case {
     /// Pieces that neither holds.
     #[serde(default)]
     never: Vec<String>,
+    /// Pieces of files of the folder, after the run.
+    #[serde(default)]
+    wrote: std::collections::BTreeMap<String, Vec<String>>,
     /// JSON pointer into standard output = what is there.
     json: Option<std::collections::BTreeMap<String, Json>>,
 }
@@ -109,6 +112,10 @@ fn check(case: &Case) -> Vec<String> {
     holds(&ran.err, "standard error", case.err.as_ref(), &put, &mut wrong);
     for piece in case.never.iter().filter(|p| ran.out.contains(*p) || ran.err.contains(*p)) {
         wrong.push(format!("`{}` is written:\n{}\n{}", piece.escape_debug(), ran.out, ran.err));
+    }
+    for (name, pieces) in &case.wrote {
+        let text = std::fs::read_to_string(folder.0.join(name)).unwrap_or_default();
+        holds(&text, name, Some(pieces), &put, &mut wrong);
     }
     if let Some(expected) = &case.json {
         match serde_json::from_str::<Json>(&ran.out) {
