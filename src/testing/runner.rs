@@ -252,11 +252,17 @@ pub fn sound_rules(file: &CaseFile, case: &Case, rules: &Ruleset, library: &dyn 
     if found.has_errors() {
         return (Ok(None), found);
     }
-    let own = rules_of(file, case, library);
-    if let Ok(own) = &own {
-        found.extend(sound::faults(file, case, own.as_ref().unwrap_or(rules)));
+    match rules_of(file, case, library) {
+        Ok(own) => {
+            found.extend(sound::faults(file, case, own.as_ref().unwrap_or(rules)));
+            (Ok(own), found)
+        }
+        Err(rejected) => {
+            // a size for an account that is not there makes an account that lacks the rest
+            let unknown = if case.overlays.is_empty() { sound::unknown_accounts(file, case, rules) } else { Report::default() };
+            if unknown.has_errors() { (Ok(None), unknown) } else { (Err(rejected), found) }
+        }
     }
-    (own, found)
 }
 
 /// What came of a turn, beside what is expected.

@@ -54,8 +54,7 @@ pub fn missing_files(file: &CaseFile, case: &Case) -> Report {
 /// What else a case names and its rules do not have. Warnings are about values of its scene that no rule reads.
 #[must_use]
 pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
-    let compiled = &rules.programs().rules;
-    let mut search = Search { file, case, rules, compiled, names: &compiled.names, own: BTreeSet::new(), found: Report::default() };
+    let mut search = Search::new(file, case, rules);
     let nodes = case.turns.iter().map(|turn| &turn.node).chain([&case.node]).chain(file.given());
     for node in nodes.flat_map(|node| [node.get("scene"), node.get("lists")]).flatten() {
         keys_of(node, &mut search.own);
@@ -71,6 +70,14 @@ pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
         search.scene(turn);
     }
     search.found.sort();
+    search.found
+}
+
+/// The accounts that a case gives sizes to and its rules do not have.
+#[must_use]
+pub fn unknown_accounts(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
+    let mut search = Search::new(file, case, rules);
+    search.accounts();
     search.found
 }
 
@@ -153,6 +160,11 @@ struct Search<'c> {
 }
 
 impl<'c> Search<'c> {
+    fn new(file: &'c CaseFile, case: &'c Case, rules: &'c Ruleset) -> Self {
+        let compiled = &rules.programs().rules;
+        Self { file, case, rules, compiled, names: &compiled.names, own: BTreeSet::new(), found: Report::default() }
+    }
+
     fn unknown(&mut self, span: Span, message: String, help: Option<String>, otherwise: &str) {
         let complaint = Diagnostic::new(Code::NameUnknown, message).at(span);
         self.found.push(complaint.help(help.unwrap_or_else(|| otherwise.to_owned())));
@@ -210,7 +222,8 @@ impl<'c> Search<'c> {
         let types = rows.filter(|rows| !rows.is_empty());
         // what a scene file or a document brings along is not known here
         let open = |turn: &Turn| turn.given.scene_file.is_some() || matches!(turn.action, Action::Import { .. });
-        if self.names.knows_field(types, name) || self.own.contains(name) || self.case.turns.iter().any(open) {
+        // rules copy fields from items of one type to items of another
+        if self.names.knows_field(None, name) || self.own.contains(name) || self.case.turns.iter().any(open) {
             return;
         }
         let near = suggest::help(name, self.names.field_names(types).chain(MATCHERS));

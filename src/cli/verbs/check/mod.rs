@@ -51,8 +51,8 @@ use crate::cli::stop::only_missing;
   tapster check my-pack --format json            counts and mistakes as JSON
   tapster check my-pack --error-format sarif 2> check.sarif")]
 pub(in crate::cli) struct Check {
-    /// A pack's folder or name, a rule file, a scene (`scene.toml` or its folder), or `-`: a rule file from standard
-    /// input.
+    /// A pack's folder or name, a rule file, a folder of case files, a scene (`scene.toml` or its folder), or `-`: a rule
+    /// file from standard input.
     #[arg(required_unless_present = "explain", value_name = "PATH")]
     paths: Vec<String>,
     /// Say what the code of a diagnostic means.

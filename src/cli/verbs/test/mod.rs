@@ -65,7 +65,7 @@ pub(in crate::cli) struct Test {
     #[arg(long, value_name = "FILE", requires = "coverage")]
     lcov: Option<PathBuf>,
     /// Break each pass, one after another, and say for which no case fails: its `where` is negated, else its `when`; a
-    /// pass with neither is dropped.
+    /// pass with neither is dropped. While a case fails, none is broken.
     #[arg(long)]
     mutate: bool,
     /// Write the result as JUnit XML.
