@@ -311,7 +311,12 @@ impl<'c> Search<'c> {
             _ => {
                 if let Some((word, field)) = table.iter().find(|(word, _)| !MATCHERS.contains(&&***word)) {
                     let help = near_test(word).map(|near| format!("did you mean `{near}`?"));
-                    self.unknown(field.key, format!("`{word}` is no test of a list"), help, &format!("the tests are {}", MATCHERS.join(", ")));
+                    self.unknown(
+                        field.key,
+                        format!("`{word}` is no test of a list"),
+                        help,
+                        &format!("the tests are {}", MATCHERS.join(", ")),
+                    );
                 } else if let Some((word, field)) = table.iter().nth(1) {
                     let complaint = Diagnostic::new(Code::SchemaValue, format!("`{word}` does not stand alone")).at(field.key);
                     self.found.push(complaint.help("a table holds one test; write a second case for the other"));
@@ -415,7 +420,8 @@ impl<'c> Search<'c> {
                 let pattern = table.get("matches").filter(|_| table.len() == 1).map(|field| &field.node);
                 if let Some((pattern, Err(error))) = pattern.and_then(|node| Some((node, Pattern::new(node.as_text()?, "")))) {
                     let complaint = Diagnostic::new(Code::RegexBad, format!("the pattern cannot be used: {}", error.reason));
-                    self.found.push(complaint.at(pattern.span).help("see docs/reference/language/conditions.md for the patterns that there are"));
+                    self.found
+                        .push(complaint.at(pattern.span).help("see docs/reference/language/conditions.md for the patterns that there are"));
                 }
                 table.values().for_each(|field| self.patterns(&field.node));
             }

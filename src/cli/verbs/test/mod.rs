@@ -139,7 +139,8 @@ impl Test {
             write_file(path, report::junit(&tested))?;
         }
         // a failing case would notice every mutant, and without it a pass may look as if no case ran it
-        let no_mutants = (self.mutate && failed > 0).then(|| format!("{failed} {} failed; {NO_MUTANTS}", if failed == 1 { "case" } else { "cases" }));
+        let no_mutants =
+            (self.mutate && failed > 0).then(|| format!("{failed} {} failed; {NO_MUTANTS}", if failed == 1 { "case" } else { "cases" }));
         let mutate = self.mutate && failed == 0;
         let measured = if coverage { Some(measure::of(&files, &tested, &shelf, &scenes, jobs, mutate)) } else { None };
         if let (Some(path), Some(measured)) = (&self.lcov, &measured) {
