@@ -141,7 +141,7 @@ codes! {
     FormatRefused = "format.refused", Error, Elsewhere, "a file cannot be laid out without a change of its meaning or the loss of a comment";
     FormatLong = "format.long_line", Warning, Elsewhere, "a line stays longer than the layout allows";
     FormatSkipped = "format.skipped", Warning, Elsewhere, "a file is not laid out, because it is not TOML";
-    CaseNotRun = "case.not_run", Note, Elsewhere, "the rule tests of a file were checked for their form, and not run";
+    CaseNotRun = "case.not_run", Note, Elsewhere, "the rule tests of a file were checked, and not run";
     // packs
     PackMissing = "pack.missing", Error, Load, "a pack that is named is not found";
     PackManifest = "pack.manifest", Error, Load, "a pack has no usable pack.toml or pack.json";

@@ -141,11 +141,12 @@ impl<'a> Resolver<'a> {
         LayerDocs { name, release, overlay: false, folder: pack.folder, extends: None, docs, assets }
     }
 
-    /// Reads one overlay: a single file of rows.
-    pub(super) fn overlay(&mut self, file: &RuleFile, folder: Option<&Path>) {
-        let name = overlay_name(file);
+    /// Reads one overlay: a single file of rows. `of_case` says that it may be a case file, of which the rows count.
+    pub(super) fn overlay(&mut self, file: &RuleFile, folder: Option<&Path>, of_case: bool) {
+        // the file may be called like the pack that it tests
+        let name = if of_case { "case".to_owned() } else { overlay_name(file) };
         let Some(doc) = self.read(file, &name) else { return };
-        if matches!(&*doc.kind, "pack" | "case") {
+        if &*doc.kind == "pack" || &*doc.kind == "case" && !of_case {
             let message = format!("a file of kind `{}` cannot be laid over a pack", doc.kind);
             self.fail(Diagnostic::new(Code::SchemaKind, message).at(doc.root.span).help("overlays are of kind `overlay`"));
             return;

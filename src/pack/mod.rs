@@ -28,7 +28,7 @@ mod operations;
 mod options;
 mod order;
 mod overlaid;
-mod rows;
+pub(crate) mod rows;
 mod scripts;
 mod short_names;
 mod slips;
@@ -89,6 +89,8 @@ pub enum Overlay {
     Path(PathBuf),
     /// A file that has already been read.
     File(RuleFile),
+    /// A case file that has already been read: its rows are merged, and its cases are left out.
+    Rows(RuleFile),
 }
 
 /// The result of loading.
@@ -133,7 +135,7 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     for (file, overlay) in overlay_files.iter().zip(overlays) {
         let folder = if let Overlay::Path(path) = overlay { Some(path.parent().unwrap_or(Path::new(""))) } else { None };
         if let Some(file) = file {
-            resolver.overlay(file, folder);
+            resolver.overlay(file, folder, matches!(overlay, Overlay::Rows(_)));
         }
     }
     let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
@@ -162,6 +164,12 @@ pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (R
     }
     report.sort();
     (report, sources)
+}
+
+/// The files under the folder `cases` of a pack, unchecked; none if the pack is not found.
+#[cfg(feature = "cli")]
+pub(crate) fn case_files(start: &Start, library: &dyn Library) -> Vec<RuleFile> {
+    open(start, library, &mut Report::default()).unwrap_or_default().cases
 }
 
 /// Reads and checks one rule file alone, without merging it over a pack.
@@ -211,7 +219,7 @@ fn open(start: &Start, library: &dyn Library, report: &mut Report) -> Option<Pac
 fn overlay_file(overlay: &Overlay, report: &mut Report) -> Option<RuleFile> {
     match overlay {
         Overlay::Path(path) => files::read_file(path, report),
-        Overlay::File(file) => Some(file.clone()),
+        Overlay::File(file) | Overlay::Rows(file) => Some(file.clone()),
     }
 }
 

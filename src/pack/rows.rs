@@ -14,13 +14,16 @@ const META: &[&str] = &["kind", "version", "about", "arrange", "allow"];
 const META_PACK: &[&str] = &["name", "release", "engine", "licence", "authors", "extends", "homepage", "repository"];
 /// The same, in an overlay.
 const META_OVERLAY: &[&str] = &["name", "release", "extends", "direction", "licence", "authors"];
+/// The same, in a case file: what runs, and on which rules.
+const META_CASE: &[&str] = &["case", "given", "pack", "overlays"];
 
 /// Whether a top-level key of a file of `kind` is about the file itself. A template file is one row as a whole.
-pub(super) fn is_meta(key: &str, kind: &str) -> bool {
+pub(crate) fn is_meta(key: &str, kind: &str) -> bool {
     let own = match kind {
         template::KIND => return true,
         "pack" => META_PACK,
         "overlay" => META_OVERLAY,
+        "case" => META_CASE,
         _ => &[],
     };
     META.contains(&key) || own.contains(&key)

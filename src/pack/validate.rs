@@ -406,7 +406,9 @@ impl Check<'_> {
             complaint.details.insert("row".into(), name.into());
             complaint.details.insert("key".into(), key.into());
         }
-        complaint.rule = row.map(|row| format!("{row}, from layer `{}`", self.layer));
+        // a file that is read alone belongs to no layer
+        let from = if self.layer.is_empty() { String::new() } else { format!(", from layer `{}`", self.layer) };
+        complaint.rule = row.map(|row| row + from.as_str());
         complaint
     }
 }

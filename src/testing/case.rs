@@ -109,7 +109,7 @@ pub fn read(node: &Node, shared: Option<&Node>) -> Result<Case, Unsound> {
     }
     let own = action(node).or_else(|| shared.and_then(action));
     let turns = node.get("turns").and_then(Node::as_list).unwrap_or_default();
-    let expect = node.get("expect").cloned();
+    let expect = expected(node);
     let mut all = Vec::with_capacity(turns.len().max(1));
     for turn in turns {
         if let Some(said) = said_twice(turn) {
@@ -119,8 +119,7 @@ pub fn read(node: &Node, shared: Option<&Node>) -> Result<Case, Unsound> {
             let message = format!("case `{name}` does not say what this turn runs");
             return Err(wrong(turn, message, "add `run = \"program\"`, `build = true`, `dialect = \"…\"`, `expand` or `import`"));
         };
-        let expect = turn.get("expect").cloned();
-        all.push(Turn { action, given: given(turn, &base), expect, snapshot: is_snapshot(turn), node: turn.clone() });
+        all.push(Turn { action, given: given(turn, &base), expect: expected(turn), snapshot: is_snapshot(turn), node: turn.clone() });
     }
     if turns.is_empty() {
         let Some(action) = own else {
@@ -150,6 +149,11 @@ fn is_snapshot(node: &Node) -> bool {
 pub(super) fn said_twice(node: &Node) -> Option<String> {
     let said: Vec<&str> = ACTIONS.into_iter().filter(|key| node.get(key).is_some()).collect();
     (said.len() > 1).then(|| format!("`{}`", said.join("` and `")))
+}
+
+/// What is expected. An empty table expects nothing yet, as if it were not written.
+fn expected(node: &Node) -> Option<Node> {
+    node.get("expect").filter(|expect| expect.as_table().is_none_or(|table| !table.is_empty())).cloned()
 }
 
 fn action(node: &Node) -> Option<Action> {

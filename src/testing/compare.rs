@@ -6,8 +6,10 @@
 
 use serde_json::Value as Json;
 
+use crate::diag::suggest;
+
 /// The words of tests, which stand alone in a table.
-const MATCHERS: [&str; 8] = ["missing", "contains", "matches", "includes", "excludes", "any_order", "count", "exactly"];
+pub(super) const MATCHERS: [&str; 8] = ["missing", "contains", "matches", "includes", "excludes", "any_order", "count", "exactly"];
 
 /// One step to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +80,10 @@ pub fn compare(steps: &mut Vec<Step>, wanted: &Json, got: &Json, out: &mut Vec<D
             differs(Some(format!("{} instead of {}", counted(found.len()), list.len())));
         }
         _ if equal(wanted, got) => {}
+        (Json::Object(table), _) if table.len() == 1 => {
+            let near = table.keys().find_map(|word| Some((word, near_test(word)?)));
+            differs(near.map(|(word, near)| format!("`{word}` is no test; did you mean `{near}`?")));
+        }
         _ => differs(None),
     }
 }
@@ -96,6 +102,16 @@ pub(super) fn matcher<'t>(table: &'t serde_json::Map<String, Json>, got: &Json) 
     let word = MATCHERS.into_iter().find(|word| word == key)?;
     let is_own_key = got.as_object().is_some_and(|found| found.contains_key(word));
     (word == "missing" && value == &Json::Bool(true) || (word != "missing" && !is_own_key)).then_some((word, value))
+}
+
+/// The test that an unknown word nearly is.
+pub(super) fn near_test(word: &str) -> Option<&'static str> {
+    let bare = |word: &str| word.chars().filter(|c| *c != '_').collect::<String>();
+    let near = |test: &&'static str| {
+        let ends = ["s", "es"].iter().any(|end| test.strip_suffix(end) == Some(word));
+        ends || suggest::is_slip_of_one(word, test) || bare(word) == bare(test)
+    };
+    MATCHERS.into_iter().find(|test| *test == word).map_or_else(|| MATCHERS.into_iter().find(near), |_| None)
 }
 
 /// What is wrong with a value by a test; `None` if nothing is.

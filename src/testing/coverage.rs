@@ -89,7 +89,7 @@ pub struct Point {
 /// The coverage of a pack's own files.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
-    /// Passes that did their work.
+    /// Passes that ran: their `when` held, whether or not their `where` chose an item.
     pub passes: Vec<Point>,
     /// Rows with at least one evaluated cell, among those that have cells.
     pub rows: Vec<Point>,

@@ -2,20 +2,24 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, Node, Report, Sources};
+use crate::pack::error::PackError;
 use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, is_pack, read_file};
-use crate::pack::{Overlay, RuleFile, Schemas, Start, load_read};
+use crate::pack::read::Document;
+use crate::pack::rows::is_meta;
+use crate::pack::{Library, Overlay, RuleFile, Ruleset, Schemas, Start, load_read};
 
-use super::case::{self, Case, json_of};
+use super::case::{self, Case};
+use super::play::SIZES;
 
 /// The pack of a case file that names none and lies in none.
 const DEFAULT_PACK: &str = "base";
 /// The folder of a pack that holds its cases.
 pub const FOLDER: &str = "cases";
-/// The keys of a case file that are not rows of rules.
-const OWN_KEYS: [&str; 7] = ["case", "given", "pack", "overlays", "$schema", "about", "kind"];
+/// The kind of a case file.
+const KIND: &str = "case";
 
 /// A case file, read.
 #[derive(Debug)]
@@ -28,15 +32,43 @@ pub struct CaseFile {
     pub pack: Start,
     /// Rule files that are laid over the pack, the last on top; the rows of the file itself are among them.
     pub overlays: Vec<Overlay>,
-    /// What the file gives to all of them, as it is written.
-    pub given: Option<Node>,
     /// The cases, in order.
     pub cases: Vec<Case>,
+    /// The whole file as it is written.
+    pub root: Node,
     /// The text of the file.
     pub sources: Sources,
 }
 
 impl CaseFile {
+    /// What the file gives to all of its cases.
+    #[must_use]
+    pub fn given(&self) -> Option<&Node> {
+        self.root.get("given")
+    }
+
+    /// The line of a case.
+    #[must_use]
+    pub fn line(&self, case: &Case) -> usize {
+        self.sources.place(case.node.span).map_or(0, |at| at.line)
+    }
+
+    /// The rules of the file: its pack, with its overlays and its rows over it. That the pack or an overlay is not there is
+    /// told where the file names the pack.
+    ///
+    /// # Errors
+    /// As for [`Ruleset::load`].
+    pub fn rules(&self, library: &dyn Library) -> Result<Ruleset, PackError> {
+        Ruleset::load(&self.pack, &self.overlays, library).map_err(|rejected| {
+            let Some(pack) = self.root.get("pack") else { return rejected };
+            if rejected.report.items().iter().any(|d| d.span.is_some()) {
+                return rejected;
+            }
+            let report = rejected.report.items().iter().cloned().map(|d| d.at(pack.span)).collect();
+            PackError { report, sources: self.sources.clone() }
+        })
+    }
+
     /// Whether it is written in TOML, which `--update` can change.
     #[must_use]
     pub fn is_toml(&self) -> bool {
@@ -50,7 +82,7 @@ impl CaseFile {
         let sizes = case.budget.as_ref().map(|budget| {
             let accounts: Vec<Json> = budget.iter().map(|(name, size)| json!({ "name": name, "size": size })).collect();
             let bytes = json!({ "kind": "overlay", "version": 1, "account": accounts }).to_string().into_bytes();
-            Overlay::File(RuleFile { name: "budget".to_owned(), path_in_pack: "budget.json".to_owned(), bytes })
+            Overlay::File(RuleFile { name: SIZES.to_owned(), path_in_pack: "budget.json".to_owned(), bytes })
         });
         files.chain(sizes).collect()
     }
@@ -90,6 +122,8 @@ pub struct Unreadable {
     pub report: Report,
     /// The text of the file.
     pub sources: Sources,
+    /// The names of its cases, and their lines: none of them runs.
+    pub cases: Vec<(String, usize)>,
 }
 
 /// The rule files in a folder and its subfolders, sorted. Links are not followed.
@@ -134,8 +168,13 @@ pub fn packs_from(folder: &Path) -> Vec<PathBuf> {
 pub fn is_case_file(path: &Path) -> bool {
     let mut report = Report::default();
     let Some(file) = read_file(path, &mut report) else { return true };
-    let Some(doc) = load_read(&file, Schemas::shipped()).0 else { return true };
-    &*doc.kind == "case" || doc.root.get(FOLDER).is_some() || doc.root.get("case").is_some()
+    load_read(&file, Schemas::shipped()).0.is_none_or(|doc| holds_cases(&doc))
+}
+
+/// Whether what is read of a file says that it holds cases.
+#[must_use]
+pub fn holds_cases(doc: &Document) -> bool {
+    &*doc.kind == KIND || doc.root.get(FOLDER).is_some() || doc.root.get(KIND).is_some()
 }
 
 /// Reads a case file from a disk.
@@ -147,7 +186,7 @@ pub fn read_path(path: &Path) -> Result<CaseFile, Unreadable> {
     let mut report = Report::default();
     match read_file(path, &mut report) {
         Some(file) => read(&file, path),
-        None => Err(Unreadable { shown, report, sources: Sources::default() }),
+        None => Err(Unreadable { shown, report, sources: Sources::default(), cases: Vec::new() }),
     }
 }
 
@@ -158,9 +197,10 @@ pub fn read_path(path: &Path) -> Result<CaseFile, Unreadable> {
 pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
     let (doc, mut report, sources) = load_read(file, Schemas::shipped());
     let shown = file.name.clone();
-    let refuse = |report: Report, sources: Sources| Err(Unreadable { shown: shown.clone(), report, sources });
+    let names = doc.as_ref().map(|doc| named_cases(&doc.root, &sources)).unwrap_or_default();
+    let refuse = |report: Report, sources: Sources| Err(Unreadable { shown: shown.clone(), report, sources, cases: names.clone() });
     let Some(doc) = doc.filter(|_| !report.has_errors()) else { return refuse(report, sources) };
-    if &*doc.kind != "case" {
+    if &*doc.kind != KIND {
         let complaint = Diagnostic::new(Code::SchemaValue, format!("`{shown}` is not a case file")).at(doc.root.span);
         report.push(complaint.help("a case file begins with `kind = \"case\"` and `version = 2`"));
         return refuse(report, sources);
@@ -183,6 +223,8 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
             report.push(Diagnostic::new(Code::SchemaValue, format!("two cases are named `{}`", case.name)).at(name).help("rename one"));
         }
     }
+    let files = doc.root.get("overlays").and_then(Node::as_list).unwrap_or_default();
+    report.extend(missing_overlays(files, &base));
     if report.has_errors() {
         return refuse(report, sources);
     }
@@ -190,11 +232,29 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
         Some(pack) => named(pack, &base),
         None => around(path).unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned())),
     };
-    let files = doc.root.get("overlays").and_then(Node::as_list).unwrap_or_default();
     let mut overlays: Vec<Overlay> = files.iter().filter_map(Node::as_text).map(|file| Overlay::Path(base.join(file))).collect();
-    overlays.extend(own_rows(&doc.root, &shown));
-    let given = shared.cloned();
-    Ok(CaseFile { shown, base, pack, overlays, given, cases, sources })
+    // the rows of the file itself come over them
+    if doc.root.as_table().is_some_and(|table| table.keys().any(|key| !is_meta(key, KIND) || &**key == "arrange")) {
+        overlays.push(Overlay::Rows(file.clone()));
+    }
+    Ok(CaseFile { shown, base, pack, overlays, cases, root: doc.root, sources })
+}
+
+/// The names of the cases in a file, with their lines.
+fn named_cases(root: &Node, sources: &Sources) -> Vec<(String, usize)> {
+    let rows = root.get(KIND).and_then(Node::as_list).unwrap_or_default();
+    let line = |node: &Node| sources.place(node.span).map_or(0, |at| at.line);
+    rows.iter().map(|row| (row.get("name").and_then(Node::as_text).unwrap_or_default().to_owned(), line(row))).collect()
+}
+
+/// The overlays among these that are not there.
+pub(super) fn missing_overlays(named: &[Node], base: &Path) -> Report {
+    let missing = |node: &Node| {
+        let path = node.as_text().filter(|path| !base.join(path).exists())?;
+        let complaint = Diagnostic::new(Code::FileMissing, format!("there is no overlay `{path}`")).at(node.span);
+        Some(complaint.help("name it by its path from the case file"))
+    };
+    named.iter().filter_map(missing).collect()
 }
 
 /// The pack that a case file names: a folder from the file, or a name.
@@ -207,17 +267,4 @@ fn named(text: &str, base: &Path) -> Start {
 fn around(path: &Path) -> Option<Start> {
     let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
     path.ancestors().skip(1).take(MAX_FOLDERS).map(named).find(|folder| is_pack(folder)).map(Start::Folder)
-}
-
-/// The rows of a case file beside its cases, as an overlay.
-fn own_rows(root: &Node, shown: &str) -> Option<Overlay> {
-    let Json::Object(all) = json_of(root) else { return None };
-    let mut rows: Map<String, Json> = all.into_iter().filter(|(key, _)| !OWN_KEYS.contains(&key.as_str()) && key != "version").collect();
-    if rows.is_empty() {
-        return None;
-    }
-    rows.insert("kind".into(), "overlay".into());
-    rows.insert("version".into(), 1.into());
-    let bytes = Json::Object(rows).to_string().into_bytes();
-    Some(Overlay::File(RuleFile { name: format!("rows of {shown}"), path_in_pack: "case.json".to_owned(), bytes }))
 }

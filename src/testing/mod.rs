@@ -1,7 +1,8 @@
 //! Rule tests: the rows `[[case]]` of case files are run, and what comes out is held against what they expect.
 //!
-//! [`files`] finds and reads case files, [`case`] reads their rows, [`play`] runs one turn and [`turns`] all of them.
-//! [`dialects`] checks what cases name without running them. [`compare`] finds the differences and [`blame`] the rule behind each. [`runner`] does this for many files at once.
+//! [`files`] finds and reads case files, [`case`] reads their rows, and [`sound`] and [`dialects`] say whether what they name
+//! is there. [`play`] runs one turn and [`turns`] all of them.
+//! [`compare`] finds the differences and [`blame`] the rule behind each. [`runner`] does this for many files at once.
 //! [`snapshot`] writes what came out into the file, [`coverage`] says what no case exercised, and [`mutate`] breaks each pass
 //! to see whether a case notices.
 
@@ -16,6 +17,7 @@ pub mod play;
 pub mod report;
 pub mod runner;
 pub mod snapshot;
+pub mod sound;
 pub mod toml_text;
 pub mod turns;
 

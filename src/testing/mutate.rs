@@ -40,7 +40,7 @@ pub fn mutate(files: &[&CaseFile], tested: &[&Tested], shelf: &Shelf, scenes: Sc
     let lock = || out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let both: Vec<(&CaseFile, &Tested)> = files.iter().copied().zip(tested.iter().copied()).collect();
     each(&both, jobs, |(file, tested)| {
-        let Ok(mut shared) = Ruleset::load(&file.pack, &file.overlays, shelf) else { return };
+        let Ok(mut shared) = file.rules(shelf) else { return };
         for ran in tested.cases.iter().filter(|ran| ran.complaints.is_empty()) {
             let Some(case) = file.cases.iter().find(|case| case.name == ran.name) else { continue };
             let Some(covered) = &ran.covered else { continue };

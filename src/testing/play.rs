@@ -20,6 +20,11 @@ use super::case::{Action, Given, Turn};
 /// file; the clock is never read.
 pub type SceneReader<'r> = &'r (dyn Fn(&Path, Option<&str>, &Ruleset) -> Result<Scene, String> + Sync);
 
+/// What to do about lists that are given to a build.
+pub(super) const NO_LISTS: &str = "write their rows into `scene`, or start a program with `run`";
+/// The name of the overlay that a case makes of its sizes of accounts.
+pub(super) const SIZES: &str = "budget";
+
 /// What came out of a turn.
 #[derive(Default)]
 pub struct Played {
@@ -100,9 +105,9 @@ pub fn turn(turn: &Turn, mut scene: Scene, rules: &Ruleset, base: &Path, trace: 
             let outcome = assemble::run_all(rules, &names, &scene, &lists)?;
             Ok(of_outcome(outcome))
         }
-        Action::Build | Action::Payload(_) if !turn.given.lists.is_empty() => Err(Failed::Given(
-            "a build fills its lists from the scene; write their rows into `scene`, or start a program with `run`".to_owned(),
-        )),
+        Action::Build | Action::Payload(_) if !turn.given.lists.is_empty() => {
+            Err(Failed::Given(format!("a build fills its lists from the scene; {NO_LISTS}")))
+        }
         Action::Build => {
             let (plan, outcome) = assemble::built(rules, &scene)?;
             Ok(Played { warnings: plan.warnings.clone(), plan: Some(plan), ..of_outcome(outcome) })

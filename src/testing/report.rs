@@ -13,12 +13,12 @@ const LINES: usize = 12;
 /// The most characters of a line that are shown.
 const WIDTH: usize = 200;
 
-/// How many cases passed, and how many failed; a file that cannot be used counts as one that failed.
+/// How many cases passed, and how many failed; a file that cannot be used and names no cases counts as one that failed.
 #[must_use]
 pub fn counts(tested: &[Tested]) -> (usize, usize) {
     let cases = || tested.iter().flat_map(|file| &file.cases);
     let passed = cases().filter(|case| case.complaints.is_empty()).count();
-    let unreadable = tested.iter().filter(|file| file.unreadable.is_some()).count();
+    let unreadable = tested.iter().filter(|file| file.unreadable.is_some() && file.cases.is_empty()).count();
     (passed, cases().count() - passed + unreadable)
 }
 
@@ -29,8 +29,7 @@ pub fn text(tested: &Tested) -> String {
     for case in tested.cases.iter().filter(|case| !case.complaints.is_empty()) {
         let _ = writeln!(out, "FAILED {}:{} {}", tested.shown, case.line, case.name);
         for complaint in &case.complaints {
-            let turn = complaint.turn.map(|n| format!("turn {n}: ")).unwrap_or_default();
-            let _ = writeln!(out, "  {turn}{}", complaint.message);
+            let _ = writeln!(out, "  {}", headline(complaint));
             for line in diff(complaint) {
                 let _ = writeln!(out, "    {line}");
             }
@@ -44,6 +43,12 @@ pub fn text(tested: &Tested) -> String {
         let _ = writeln!(out, "NOT UPDATED {}: {kept}", tested.shown);
     }
     out
+}
+
+/// What is wrong, with the turn.
+fn headline(complaint: &Complaint) -> String {
+    let turn = complaint.turn.map(|n| format!("turn {n}: ")).unwrap_or_default();
+    format!("{turn}{}", complaint.message)
 }
 
 /// The lines of a difference: those that are expected with `-`, those that came out with `+`.
@@ -95,7 +100,8 @@ pub fn json(tested: &[Tested]) -> Json {
         .iter()
         .map(|file| {
             let cases: Vec<Json> = file.cases.iter().map(case).collect();
-            let diagnostics = file.unreadable.as_ref().map(|(report, sources)| render::json(report, sources)).unwrap_or_else(|| json!([]));
+            let (report, sources) = file.unreadable.as_ref().unwrap_or(&file.remarks);
+            let diagnostics = render::json(report, sources);
             json!({ "file": file.shown, "cases": cases, "diagnostics": diagnostics, "not_updated": file.kept })
         })
         .collect();
@@ -137,13 +143,14 @@ pub fn junit(tested: &[Tested]) -> String {
         let one = std::slice::from_ref(file);
         let (passed, failed) = counts(one);
         let _ = writeln!(out, "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failed}\">", xml(&file.shown), passed + failed);
-        if let Some((report, sources)) = &file.unreadable {
-            let text = render::plain(report, sources);
+        let (report, sources) = file.unreadable.as_ref().unwrap_or(&file.remarks);
+        let said = render::plain(report, sources);
+        if file.unreadable.is_some() && file.cases.is_empty() {
             let _ = writeln!(
                 out,
                 "    <testcase name=\"(file)\" classname=\"{}\"><failure message=\"the file cannot be used\">{}</failure></testcase>",
                 xml(&file.shown),
-                xml(&text)
+                xml(&said)
             );
         }
         for case in &file.cases {
@@ -158,13 +165,17 @@ pub fn junit(tested: &[Tested]) -> String {
                 let _ = writeln!(out, "{head}/>");
                 continue;
             }
-            let first = case.complaints.first().map(|c| c.message.clone()).unwrap_or_default();
+            let first = case.complaints.first().map(headline).unwrap_or_default();
             let mut body = String::new();
             for complaint in &case.complaints {
-                let _ = writeln!(body, "{}", complaint.message);
+                let _ = writeln!(body, "{}", headline(complaint));
                 diff(complaint).iter().for_each(|line| body.push_str(&format!("  {line}\n")));
             }
             let _ = writeln!(out, "{head}><failure message=\"{}\">{}</failure></testcase>", xml(&first), xml(&body));
+        }
+        // what concerns all cases of the file: it stands behind them
+        if !report.is_empty() && !file.cases.is_empty() {
+            let _ = writeln!(out, "    <system-err>{}</system-err>", xml(&said));
         }
         out.push_str("  </testsuite>\n");
     }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::diag::{Node, Report, Sources};
-use crate::pack::{Ruleset, Shelf};
+use crate::diag::{Diagnostic, Node, Report, Severity, Sources};
+use crate::pack::error::PackError;
+use crate::pack::{Library, Ruleset, Shelf};
 use crate::terms::seen::{Seen, recording};
 
 use super::blame::{self, Rule};
@@ -17,6 +18,7 @@ use super::coverage::Covered;
 use super::files::{CaseFile, Unreadable, beside, payload};
 use super::play::{self, Failed, Played, SceneReader};
 use super::snapshot::{self, Change};
+use super::sound;
 use super::turns::turns;
 
 /// The stack of a thread that runs cases.
@@ -37,6 +39,13 @@ pub struct Complaint {
     pub rule: Option<Rule>,
 }
 
+impl Complaint {
+    /// Something that is wrong with a case that has no result.
+    fn of(message: String) -> Self {
+        Self { turn: None, difference: None, message, rule: None }
+    }
+}
+
 /// What came of a case.
 #[derive(Debug)]
 pub struct Ran {
@@ -51,14 +60,16 @@ pub struct Ran {
 }
 
 /// What came of a case file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tested {
     /// The file.
     pub shown: String,
     /// Its cases, in order.
     pub cases: Vec<Ran>,
-    /// Why it could not be used: its report, or that of its rules.
+    /// Why it could not be used, so that none of its cases was run: its report, or that of its rules.
     pub unreadable: Option<(Report, Sources)>,
+    /// Warnings about what its cases give to a scene and no rule reads.
+    pub remarks: (Report, Sources),
     /// The text that `--update` writes; `None` if nothing changes.
     pub updated: Option<String>,
     /// The payload files that `--update` writes, with their texts.
@@ -105,27 +116,27 @@ impl Runner<'_> {
     fn file(&self, file: &Result<CaseFile, Unreadable>) -> Tested {
         let file = match file {
             Ok(file) => file,
-            Err(wrong) => return failed(&wrong.shown, wrong.report.clone(), wrong.sources.clone()),
+            Err(wrong) => {
+                let cases = wrong.cases.iter().filter(|(name, _)| self.takes(&wrong.shown, name)).cloned();
+                return failed(&wrong.shown, cases, wrong.report.clone(), wrong.sources.clone());
+            }
         };
-        let mut out = Tested {
-            shown: file.shown.clone(),
-            cases: Vec::new(),
-            unreadable: None,
-            updated: None,
-            payloads: Vec::new(),
-            kept: Vec::new(),
-        };
-        let wanted: Vec<&Case> = file.cases.iter().filter(|case| self.takes(file, case)).collect();
+        let mut out = Tested { shown: file.shown.clone(), ..Tested::default() };
+        out.remarks.1.clone_from(&file.sources);
+        let wanted: Vec<&Case> = file.cases.iter().filter(|case| self.takes(&file.shown, &case.name)).collect();
         if wanted.is_empty() {
             return out;
         }
-        let rules = match Ruleset::load(&file.pack, &file.overlays, self.shelf) {
+        let rules = match file.rules(self.shelf) {
             Ok(rules) => rules,
-            Err(rejected) => return failed(&file.shown, rejected.report, rejected.sources),
+            Err(rejected) => {
+                let cases = wanted.iter().map(|case| (case.name.clone(), file.line(case)));
+                return failed(&file.shown, cases, rejected.report, rejected.sources);
+            }
         };
         let mut edits = Vec::new();
         for case in wanted {
-            let (ran, own_edits) = self.case(file, case, &rules);
+            let (ran, own_edits) = self.case(file, case, &rules, &mut out.remarks.0);
             out.cases.push(ran);
             for edit in own_edits {
                 match edit {
@@ -147,20 +158,30 @@ impl Runner<'_> {
         out
     }
 
-    fn takes(&self, file: &CaseFile, case: &Case) -> bool {
-        format!("{}#{}", file.shown, case.name).contains(self.filter)
+    fn takes(&self, shown: &str, name: &str) -> bool {
+        format!("{shown}#{name}").contains(self.filter)
     }
 
-    fn case(&self, file: &CaseFile, case: &Case, rules: &Ruleset) -> (Ran, Vec<Result<Change, String>>) {
-        let line = file.sources.place(case.node.span).map_or(0, |at| at.line);
-        let mut ran = Ran { name: case.name.clone(), line, complaints: Vec::new(), covered: None };
-        let own = match rules_of(file, case, self.shelf) {
+    fn case(&self, file: &CaseFile, case: &Case, rules: &Ruleset, remarks: &mut Report) -> (Ran, Vec<Result<Change, String>>) {
+        let mut ran = Ran { name: case.name.clone(), line: file.line(case), complaints: Vec::new(), covered: None };
+        let (own, found) = sound_rules(file, case, rules, self.shelf);
+        let own = match own {
             Ok(own) => own,
-            Err(message) => {
-                ran.complaints.push(Complaint { turn: None, difference: None, message, rule: None });
+            Err(rejected) => {
+                ran.complaints.push(Complaint::of(rejected.to_string()));
                 return (ran, Vec::new());
             }
         };
+        for fault in found.items().iter().cloned() {
+            if fault.severity == Severity::Error {
+                ran.complaints.push(Complaint::of(placed(&fault, &file.sources)));
+            } else {
+                remarks.push(fault);
+            }
+        }
+        if !ran.complaints.is_empty() {
+            return (ran, Vec::new());
+        }
         let rules = own.as_ref().unwrap_or(rules);
         let mut edits = Vec::new();
         let check = || judge(file, case, rules, self.scenes, false);
@@ -215,25 +236,50 @@ pub(super) fn each<T: Sync, R: Send>(all: &[T], jobs: usize, run: impl Fn(&T) ->
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-fn failed(shown: &str, report: Report, sources: Sources) -> Tested {
-    Tested {
-        shown: shown.to_owned(),
-        cases: Vec::new(),
-        unreadable: Some((report, sources)),
-        updated: None,
-        payloads: Vec::new(),
-        kept: Vec::new(),
-    }
+/// A file that cannot be used: all of its cases count as failed.
+fn failed(shown: &str, cases: impl Iterator<Item = (String, usize)>, report: Report, sources: Sources) -> Tested {
+    let unrun = |(name, line)| {
+        let message = "is not run, because the file or its rules cannot be used".to_owned();
+        Ran { name, line, complaints: vec![Complaint::of(message)], covered: None }
+    };
+    Tested { shown: shown.to_owned(), cases: cases.map(unrun).collect(), unreadable: Some((report, sources)), ..Tested::default() }
+}
+
+/// What is wrong with a case by itself, in one line.
+fn placed(fault: &Diagnostic, sources: &Sources) -> String {
+    let at = fault.span.and_then(|span| sources.place(span)).map(|at| format!(" ({at})")).unwrap_or_default();
+    let help = fault.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+    format!("{}{at}{help}", fault.message)
 }
 
 /// The rules of a case that lays more over those of its file.
-pub(super) fn rules_of(file: &CaseFile, case: &Case, shelf: &Shelf) -> Result<Option<Ruleset>, String> {
+pub(super) fn rules_of(file: &CaseFile, case: &Case, library: &dyn Library) -> Result<Option<Ruleset>, PackError> {
     let own = file.overlays_of(case);
     if own.is_empty() {
         return Ok(None);
     }
     let overlays = [file.overlays.as_slice(), &own].concat();
-    Ruleset::load(&file.pack, &overlays, shelf).map(Some).map_err(|rejected| rejected.to_string())
+    Ruleset::load(&file.pack, &overlays, library).map(Some)
+}
+
+/// The rules of a case, as [`rules_of`], and what is wrong with the case itself. `rules` are those of its file.
+#[must_use]
+pub fn sound_rules(file: &CaseFile, case: &Case, rules: &Ruleset, library: &dyn Library) -> (Result<Option<Ruleset>, PackError>, Report) {
+    let mut found = sound::missing_files(file, case);
+    if found.has_errors() {
+        return (Ok(None), found);
+    }
+    match rules_of(file, case, library) {
+        Ok(own) => {
+            found.extend(sound::faults(file, case, own.as_ref().unwrap_or(rules)));
+            (Ok(own), found)
+        }
+        Err(rejected) => {
+            // a size for an account that is not there makes an account that lacks the rest
+            let unknown = if case.overlays.is_empty() { sound::unknown_accounts(file, case, rules) } else { Report::default() };
+            if unknown.has_errors() { (Ok(None), unknown) } else { (Err(rejected), found) }
+        }
+    }
 }
 
 /// What came of a turn, beside what is expected.

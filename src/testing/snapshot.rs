@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json};
 
-use crate::diag::{Node, Report, Sources, Span};
+use crate::diag::{Field, Node, Report, Sources, Span};
 
 use super::compare::{Difference, Step, matcher};
 use super::toml_text;
@@ -67,6 +67,16 @@ pub fn of_difference(difference: &Difference, expect: &Node, sources: &Sources) 
 pub fn new_expect(case: &Node, expect: &Map<String, Json>, sources: &Sources, source: Span) -> Result<Edit, String> {
     let Some(text) = sources.get(source.source).map(|s| s.text.clone()) else { return Err("the file is not at hand".to_owned()) };
     let written = toml_text::value(&Json::Object(expect.clone()));
+    if let Some(Field { key, node }) = case.as_table().and_then(|table| table.get("expect")) {
+        // it is written, and empty
+        let (start, end) = (node.span.start as usize, node.span.end as usize);
+        if text.get(start..).is_some_and(|at| at.starts_with('{')) {
+            return Ok(Edit { start, end, text: written });
+        }
+        let at = text.get(key.end as usize..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| key.end as usize + n);
+        let lines = expect.iter().map(|(name, value)| format!("\n{} = {}", toml_text::key(name), toml_text::value(value)));
+        return Ok(Edit { start: at, end: at, text: lines.collect() });
+    }
     if text.get(case.span.start as usize..).is_some_and(|at| at.starts_with('{')) {
         // an inline table: the turn of a list
         let end = case.span.end.saturating_sub(1) as usize;

@@ -47,7 +47,7 @@ fn flat(value: &Json) -> String {
 }
 
 /// A key, quoted where it must be.
-fn key(name: &str) -> String {
+pub(super) fn key(name: &str) -> String {
     let is_bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     if is_bare { name.to_owned() } else { string(name) }
 }

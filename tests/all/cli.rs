@@ -43,6 +43,9 @@ struct Case {
     /// What files hold afterwards, in full.
     #[serde(default)]
     written: std::collections::BTreeMap<String, String>,
+    /// Pieces of files of the folder, after the run.
+    #[serde(default)]
+    wrote: std::collections::BTreeMap<String, Vec<String>>,
     /// JSON pointer into standard output = what is there.
     json: Option<std::collections::BTreeMap<String, Json>>,
 }
@@ -118,6 +121,10 @@ fn check(case: &Case) -> Vec<String> {
         if found != *text {
             wrong.push(format!("`{name}` holds:\n{found}"));
         }
+    }
+    for (name, pieces) in &case.wrote {
+        let text = std::fs::read_to_string(folder.0.join(name)).unwrap_or_default();
+        holds(&text, name, Some(pieces), &put, &mut wrong);
     }
     if let Some(expected) = &case.json {
         match serde_json::from_str::<Json>(&ran.out) {

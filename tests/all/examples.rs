@@ -44,6 +44,18 @@ fn every_example_gives_what_it_says() {
     }
 }
 
+/// The packs of examples that show rules of their own have rule tests of what they show.
+#[test]
+fn the_rule_tests_of_examples_hold() {
+    for name in ["hooks", "liquid", "options", "template-in-pack"] {
+        let pack = Path::new("examples").join(name).join("pack");
+        let (exit, out, err) = tapster(vec!["test".into(), pack.clone().into()]);
+        assert!(exit == 0 && err.is_empty(), "{name}: exit {exit}\n{out}\n{err}");
+        let (exit, out, err) = tapster(vec!["check".into(), pack.into()]);
+        assert!(exit == 0 && err.is_empty(), "{name}: exit {exit}\n{out}\n{err}");
+    }
+}
+
 /// The clock is not in the prompt: a scene that says no time of its own would give another payload every day.
 #[test]
 fn every_example_is_complete() {

@@ -57,6 +57,15 @@ pub(in crate::cli) fn shown(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
+/// Makes the folder of a file that is to be written.
+pub(in crate::cli) fn folder_of(path: &Path) -> Result<(), Stop> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    std::fs::create_dir_all(folder).map_err(|error| {
+        let message = format!("folder `{}` cannot be made: {error}", folder.display());
+        Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+    })
+}
+
 /// Writes a file atomically: completely or not at all.
 pub(in crate::cli) fn write_file(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Stop> {
     // the whole name, so that files that differ in their extension do not share it

@@ -53,6 +53,15 @@ pub(in crate::cli) fn shelf(show: &Show<'_, '_>) -> Shelf {
     Shelf { folders, bare: false }
 }
 
+/// Where the rule tests of a shipped pack are: the program does not hold them, to stay small.
+pub(in crate::cli) fn shipped_cases(name: &str) -> String {
+    let repository = env!("CARGO_PKG_REPOSITORY");
+    format!(
+        "the program does not hold the rule tests of its packs; those of `{name}` are at {repository}/tree/main/rules/{name}/cases, and \
+         run once they lie in a folder `cases` of the pack's copy"
+    )
+}
+
 /// The folders in which packs are searched because a scene lies there: the folder itself, and `rules` in it.
 pub(in crate::cli) fn beside_scene(folder: &Path) -> [PathBuf; 2] {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

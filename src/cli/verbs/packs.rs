@@ -10,8 +10,8 @@ use crate::model::Value;
 use crate::pack::library::{SHIPPED, files_of_shipped, is_name, shipped_names};
 use crate::pack::{Library, PackFiles, Schemas};
 
-use crate::cli::inputs::files::write_file;
-use crate::cli::inputs::library::shelf;
+use crate::cli::inputs::files::{folder_of, write_file};
+use crate::cli::inputs::library::{shelf, shipped_cases};
 use crate::cli::layout::table;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
@@ -148,12 +148,7 @@ fn eject(name: &str, to: &Path, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
     }
     for (inside, bytes) in files {
         let path = folder.join(inside);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(|error| {
-                let message = format!("folder `{}` cannot be made: {error}", parent.display());
-                Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
-            })?;
-        }
+        folder_of(&path)?;
         write_file(&path, bytes)?;
     }
     let is_found = to == Path::new("rules") || shelf(show).folders.iter().any(|known| known == to);
@@ -162,6 +157,6 @@ fn eject(name: &str, to: &Path, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
     } else {
         format!("name it with `--pack {}`, or put `{}` into `TAPSTER_PACKS`", folder.display(), to.display())
     };
-    show.result(&format!("{}: {wins}\n", folder.display()));
+    show.result(&format!("{}: {wins}\n{}\n", folder.display(), shipped_cases(name)));
     Ok(Exit::Done)
 }

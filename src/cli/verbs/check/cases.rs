@@ -1,42 +1,107 @@
-//! A case file is checked for its form; its cases are run by another verb.
+//! Case files are read and held against their rules, so that what cannot run is told; their cases are run by another verb.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::Found;
 use crate::cli::inputs::files::shown;
-use crate::cli::verbs::test::{of_folder, of_pack};
-use crate::diag::{Code, Diagnostic};
-use crate::pack::{Overlay, Shelf, Start};
-use crate::testing::dialects::Dialects;
-use crate::testing::files::{read, read_path};
+use crate::diag::{Code, Diagnostic, Report, Severity, Sources};
+use crate::pack::error::PackError;
+use crate::pack::{Library, Overlay, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
+use crate::testing::dialects::unknown;
+use crate::testing::files::{holds_cases, read, read_path};
+use crate::testing::runner::sound_rules;
+use crate::testing::{CaseFile, Unreadable};
 
-/// Adds to what was found in a case file what only reading its cases tells, and that they are not run.
-pub(super) fn check(path: &Path, file: &Overlay, alone: Found, shelf: &Shelf) -> Found {
-    let cases = match file {
+/// Checks the case file at a path, and says that its cases are not run.
+pub(super) fn check(path: &Path, file: &Overlay, library: &dyn Library) -> Vec<Found> {
+    let read = match file {
         Overlay::Path(path) => read_path(path),
-        Overlay::File(file) => read(file, path),
+        Overlay::File(file) | Overlay::Rows(file) => read(file, path),
     };
-    let Found { mut report, sources } = alone;
-    match cases {
-        Err(wrong) => return Found { report: wrong.report, sources: wrong.sources },
-        Ok(cases) => {
-            report.extend(Dialects::new(shelf).check(&cases));
-            let count = cases.cases.len();
-            let message = format!("{count} {} of `{}` read, and not run", if count == 1 { "case" } else { "cases" }, shown(path));
-            let named = if path == Path::new("-") { "FILE".to_owned() } else { path.display().to_string() };
-            report.push(Diagnostic::new(Code::CaseNotRun, message).help(format!("`tapster test {named}` runs rule tests")));
-        }
+    let count = read.as_ref().map_or(0, |file| file.cases.len());
+    let mut found = Cases { library, known: HashMap::new() }.file(read);
+    if !found.iter().any(|found| found.report.has_errors()) {
+        let message = format!("{count} {} of `{}` read, and not run", if count == 1 { "case" } else { "cases" }, shown(path));
+        let named = if path == Path::new("-") { "FILE".to_owned() } else { path.display().to_string() };
+        let note = Diagnostic::new(Code::CaseNotRun, message).help(format!("`tapster test {named}` runs rule tests"));
+        found.push(Found { report: Report::from(note), sources: Sources::default() });
     }
-    Found { report, sources }
+    found
 }
 
-/// What the cases of a pack name that it does not have. What is wrong with the form of the files is found elsewhere.
-pub(super) fn of(pack: &Start, shelf: &Shelf) -> Vec<Found> {
-    let read = match pack {
-        Start::Folder(folder) => of_folder(folder),
-        Start::Name(name) => of_pack(name, shelf).unwrap_or_default(),
+/// Checks the case files at paths.
+pub(super) fn all<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn Library) -> Vec<Found> {
+    let mut cases = Cases { library, known: HashMap::new() };
+    paths.flat_map(|path| cases.file(read_path(path))).collect()
+}
+
+/// Checks the files under `cases/` of a pack. `is_sound` says that the pack itself has no mistakes, which every case file
+/// would repeat.
+pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn Library) -> Vec<Found> {
+    let mut cases = Cases { library, known: HashMap::new() };
+    let check = |file: RuleFile| {
+        let (doc, report, sources) = load_read(&file, Schemas::shipped());
+        match doc {
+            // a document or payload of a case
+            Some(doc) if doc.kind.is_empty() && file.path_in_pack.ends_with(".json") => Vec::new(),
+            Some(doc) if !holds_cases(&doc) => vec![Found { report, sources }],
+            _ => match read(&file, Path::new(&file.name)) {
+                Ok(_) if !is_sound => vec![Found { report, sources }],
+                read => cases.file(read),
+            },
+        }
     };
-    let mut dialects = Dialects::new(shelf);
-    let found = read.into_iter().flatten().map(|file| Found { report: dialects.check(&file), sources: file.sources });
-    found.filter(|found| !found.report.is_empty()).collect()
+    case_files(start, library).into_iter().flat_map(check).collect()
+}
+
+/// Case files that are checked together.
+struct Cases<'l> {
+    library: &'l dyn Library,
+    /// The rules of packs over which a file lays nothing.
+    known: HashMap<Start, Ruleset>,
+}
+
+impl Cases<'_> {
+    fn file(&mut self, read: Result<CaseFile, Unreadable>) -> Vec<Found> {
+        let file = match read {
+            Ok(file) => file,
+            Err(wrong) => return vec![Found { report: wrong.report, sources: wrong.sources }],
+        };
+        let rules = match self.rules(&file) {
+            Ok(rules) => rules,
+            Err(rejected) => return vec![of_error(rejected)],
+        };
+        let mut own = Report::default();
+        let mut found = Vec::new();
+        for case in &file.cases {
+            let (of_case, wrong) = sound_rules(&file, case, &rules, self.library);
+            own.extend(wrong);
+            match of_case {
+                Ok(of_case) => own.extend(unknown(&file, case, of_case.as_ref().unwrap_or(&rules))),
+                Err(rejected) => found.push(of_error(rejected)),
+            }
+        }
+        own.sort();
+        found.insert(0, Found { report: own, sources: file.sources });
+        found
+    }
+
+    fn rules(&mut self, file: &CaseFile) -> Result<Ruleset, PackError> {
+        if !file.overlays.is_empty() {
+            return file.rules(self.library);
+        }
+        if let Some(known) = self.known.get(&file.pack) {
+            return Ok(known.clone());
+        }
+        let rules = file.rules(self.library)?;
+        self.known.insert(file.pack.clone(), rules.clone());
+        Ok(rules)
+    }
+}
+
+/// Why rules do not load; what they are only warned of is told of the pack.
+fn of_error(PackError { mut report, sources }: PackError) -> Found {
+    report.retain(|d| d.severity == Severity::Error);
+    Found { report, sources }
 }

@@ -4,7 +4,7 @@ mod cases;
 mod fix;
 pub(in crate::cli) mod scene;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -12,8 +12,9 @@ use serde_json::json;
 use crate::diag::certain::recorded;
 use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, render, suggest};
 use crate::pack::files::{is_folder, is_pack, parent};
-use crate::pack::{Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_cases, load_file, load_read};
+use crate::pack::{Document, Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
 use crate::template::KIND;
+use crate::testing::files::{in_folder, is_case_file};
 
 use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::inputs::foreign;
@@ -50,8 +51,8 @@ use crate::cli::stop::only_missing;
   tapster check my-pack --format json            counts and mistakes as JSON
   tapster check my-pack --error-format sarif 2> check.sarif")]
 pub(in crate::cli) struct Check {
-    /// A pack's folder or name, a rule file, a scene (`scene.toml` or its folder), or `-`: a rule file from standard
-    /// input.
+    /// A pack's folder or name, a rule file, a folder of case files, a scene (`scene.toml` or its folder), or `-`: a rule
+    /// file from standard input.
     #[arg(required_unless_present = "explain", value_name = "PATH")]
     paths: Vec<String>,
     /// Say what the code of a diagnostic means.
@@ -70,6 +71,9 @@ pub(in crate::cli) struct Check {
     #[arg(long)]
     locked: bool,
 }
+
+/// A rule file as it is read alone.
+type Read = (Option<Document>, Report, Sources);
 
 /// The result of checking one path.
 struct Found {
@@ -180,21 +184,25 @@ impl Check {
         let (folder, near) = (is_folder(file), show.near.len());
         let found = if path == "-" {
             let read = typed(file, show)?;
-            vec![self.file(file, &Overlay::File(read), show)]
+            self.files(file, &Overlay::File(read), show)
         } else if let Some(scene) = scene::of(file, folder) {
             scene::check(&scene, self.locked, show)
         } else if !folder && let Some(said) = foreign::of(file, "a rule file", show) {
             vec![Found { report: Report::from(said), sources: Sources::default() }]
         } else if !folder && is_rule_file(file) {
             show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
-            vec![self.file(file, &Overlay::Path(file.to_owned()), show)]
+            self.files(file, &Overlay::Path(file.to_owned()), show)
+        } else if folder && !is_pack(file) && in_folder(file).iter().any(|path| is_case_file(path)) {
+            show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
+            let paths = in_folder(file);
+            cases::all(paths.iter().map(PathBuf::as_path).filter(|path| is_case_file(path)), &shelf(show))
         } else {
             let start = Start::typed(path);
             show.near.extend(Some(file).filter(|_| folder && is_pack(file)).and_then(parent));
             let library = shelf(show);
-            let (report, sources) = load_cases(&start, &library, Schemas::shipped());
-            let own = vec![compiled(&start, &[], &library, self.locked), Found { report, sources }];
-            own.into_iter().chain(cases::of(&start, &library)).collect()
+            let pack = compiled(&start, &[], &library, self.locked);
+            let of_cases = cases::of_pack(&start, !pack.report.has_errors(), &library);
+            std::iter::once(pack).chain(of_cases).collect()
         };
         show.near.truncate(near);
         Ok(found)
@@ -216,16 +224,21 @@ impl Check {
         (all, wanted)
     }
 
-    fn file(&self, path: &Path, file: &Overlay, show: &Show<'_, '_>) -> Found {
-        let library = &shelf(show);
-        let (doc, report, sources) = match file {
+    /// Checks a case file or another rule file.
+    fn files(&self, path: &Path, file: &Overlay, show: &Show<'_, '_>) -> Vec<Found> {
+        let read = match file {
             Overlay::Path(path) => load_file(path, Schemas::shipped()),
-            Overlay::File(file) => load_read(file, Schemas::shipped()),
+            Overlay::File(file) | Overlay::Rows(file) => load_read(file, Schemas::shipped()),
         };
-        let mut alone = Found { report, sources };
-        if doc.as_ref().is_some_and(|doc| &*doc.kind == "case") {
-            return cases::check(path, file, alone, library);
+        if read.0.as_ref().is_some_and(|doc| &*doc.kind == "case") {
+            return cases::check(path, file, &shelf(show));
         }
+        vec![self.file(path, file, read, show)]
+    }
+
+    fn file(&self, path: &Path, file: &Overlay, (doc, report, sources): Read, show: &Show<'_, '_>) -> Found {
+        let library = &shelf(show);
+        let mut alone = Found { report, sources };
         // nothing more can be checked in a file that cannot be read; a manifest has no rows
         let Some(doc) = doc.filter(|d| &*d.kind != "pack") else { return alone };
         let extends = doc.root.get("extends").and_then(Node::as_text).filter(|_| &*doc.kind == "overlay");

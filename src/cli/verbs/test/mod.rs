@@ -11,13 +11,14 @@ use serde_json::json;
 use crate::diag::{Code, Report};
 use crate::model::Scene;
 use crate::pack::files::{is_folder, is_pack};
+use crate::pack::library::shipped_names;
 use crate::pack::{Library, Ruleset, Shelf, Start};
 use crate::testing::files::{FOLDER, in_folder, is_case_file, packs_from, read, read_path};
 use crate::testing::report;
 use crate::testing::{CaseFile, Runner, Unreadable, Update};
 
-use crate::cli::inputs::files::write_file;
-use crate::cli::inputs::library::{beside_scene, shelf};
+use crate::cli::inputs::files::{folder_of, write_file};
+use crate::cli::inputs::library::{beside_scene, shelf, shipped_cases};
 use crate::cli::inputs::scene_file;
 use crate::cli::output::{Globals, Io, Show};
 use crate::cli::stop::{Exit, Stop};
@@ -25,6 +26,9 @@ use crate::cli::watching::{How, Places, changes};
 
 /// The time of a case that says none: a case never reads the clock.
 pub(in crate::cli) const NOW: &str = "2026-01-01T12:00:00Z";
+
+/// What to do where cases fail that `--mutate` needs.
+const NO_MUTANTS: &str = "mend them, or choose others with `--filter`, before passes are broken";
 
 /// Run rule tests: the `[[case]]` rows of packs, folders and files.
 #[derive(Debug, Args)]
@@ -64,7 +68,7 @@ pub(in crate::cli) struct Test {
     #[arg(long, value_name = "FILE", requires = "coverage")]
     lcov: Option<PathBuf>,
     /// Break each pass, one after another, and say for which no case fails: its `where` is negated, else its `when`; a
-    /// pass with neither is dropped.
+    /// pass with neither is dropped. While a case fails, none is broken.
     #[arg(long)]
     mutate: bool,
     /// Write the result as JUnit XML.
@@ -143,6 +147,7 @@ impl Test {
                 updated += 1;
             }
             for (path, text) in &tested.payloads {
+                folder_of(path)?;
                 write_file(path, text)?;
                 updated += 1;
             }
@@ -150,7 +155,11 @@ impl Test {
         if let Some(path) = &self.junit {
             write_file(path, report::junit(&tested))?;
         }
-        let measured = if coverage { Some(measure::of(&files, &tested, &shelf, &scenes, jobs, self.mutate)) } else { None };
+        // a failing case would notice every mutant, and without it a pass may look as if no case ran it
+        let no_mutants =
+            (self.mutate && failed > 0).then(|| format!("{failed} {} failed; {NO_MUTANTS}", if failed == 1 { "case" } else { "cases" }));
+        let mutate = self.mutate && failed == 0;
+        let measured = if coverage { Some(measure::of(&files, &tested, &shelf, &scenes, jobs, mutate)) } else { None };
         if let (Some(path), Some(measured)) = (&self.lcov, &measured) {
             write_file(path, measured.lcov())?;
         }
@@ -159,6 +168,9 @@ impl Test {
             if let Some(fields) = all.as_object_mut() {
                 if let Some(measured) = &measured {
                     fields.insert("packs".into(), measured.json());
+                }
+                if let Some(why) = &no_mutants {
+                    fields.insert("no_mutants".into(), json!(why));
                 }
                 if self.update.is_some() {
                     fields.insert("updated".into(), json!(updated));
@@ -171,10 +183,14 @@ impl Test {
                     show.result(&format!("FAILED {}\n", file.shown));
                     show.report(report, sources);
                 }
+                show.report(&file.remarks.0, &file.remarks.1);
                 show.result(&report::text(file));
             }
             if let Some(measured) = &measured {
                 show.result(&measured.text(self.coverage));
+            }
+            if let Some(why) = &no_mutants {
+                show.result(&format!("NO MUTANTS: {why}\n"));
             }
             if self.update.is_some() {
                 show.result(&format!("{updated} {} written\n", if updated == 1 { "file" } else { "files" }));
@@ -218,7 +234,11 @@ impl Test {
                 return Err(Stop::could_not(Code::FileMissing, message, "check the path"));
             }
             if paths.len() + read_already.len() == before {
-                let help = "a case file begins with `kind = \"case\"`; those of a pack lie in its folder `cases`";
+                let help = if shipped_names().contains(said) {
+                    shipped_cases(said)
+                } else {
+                    "a case file begins with `kind = \"case\"`; those of a pack lie in its folder `cases`".to_owned()
+                };
                 return Err(Stop::could_not(Code::FileMissing, format!("`{said}` has no cases"), help));
             }
         }

@@ -1,0 +1,468 @@
+//! Whether what a case names is there: files, programs, lists, fields, paths, options, accounts, codes, and the words and
+//! patterns of tests. Otherwise an expectation about something that does not exist would hold.
+//!
+//! What is found has a place in the case file. `tapster test` counts a case with an error as failed, and does not run it.
+
+use std::collections::BTreeSet;
+
+use crate::assemble::unread;
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, suggest};
+use crate::model::Value;
+use crate::model::options::TABLE;
+use crate::pack::Ruleset;
+use crate::terms::names::Names;
+use crate::terms::rules::Rules;
+use crate::text::pattern::Pattern;
+
+use super::case::{Action, Case, Turn};
+use super::compare::{MATCHERS, near_test};
+use super::files::{CaseFile, missing_overlays};
+use super::play::{self, NO_LISTS};
+
+/// The tests of a list whose argument is rows of the list.
+const OF_ROWS: [&str; 5] = ["contains", "includes", "excludes", "any_order", "exactly"];
+/// The keys of a warning.
+const OF_WARNING: [&str; 3] = ["code", "message", "pass"];
+/// The keys of a reason.
+const OF_REASON: [&str; 7] = ["because", "id", "list", "book", "pass", "detail", "item"];
+/// The keys of what a document gives.
+const OF_IMPORT: [&str; 4] = ["format", "scene", "rest", "warnings"];
+/// The keys of the report of trimming.
+const OF_TRIM: [&str; 8] =
+    ["strategy", "account", "budget_tokens", "initial_tokens", "final_tokens", "eviction_count", "records", "accounts"];
+/// What a case says beside its scene, and a scene file beside its own.
+const BESIDE_SCENE: [&str; 3] = ["seed", "draws", "strict"];
+
+/// The files that a case names and that are not there.
+#[must_use]
+pub fn missing_files(file: &CaseFile, case: &Case) -> Report {
+    let mut found = missing_overlays(case.node.get("overlays").and_then(Node::as_list).unwrap_or_default(), &file.base);
+    for turn in case.turns.iter().filter(|turn| wanted_error(turn).is_none()) {
+        let scene = written(file, case, turn, "scene_file").map(|field| ("scene file", &field.node));
+        let document = written(file, case, turn, "import").and_then(|field| Some(("document", field.node.get("file")?)));
+        let document = document.filter(|_| matches!(turn.action, Action::Import { .. }));
+        for (what, node) in [scene, document].into_iter().flatten() {
+            if let Some(path) = node.as_text().filter(|path| !file.base.join(path).exists()) {
+                let complaint = Diagnostic::new(Code::FileMissing, format!("there is no {what} `{path}`")).at(node.span);
+                found.push(complaint.help("name it by its path from the case file"));
+            }
+        }
+    }
+    found
+}
+
+/// What else a case names and its rules do not have. Warnings are about values of its scene that no rule reads.
+#[must_use]
+pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
+    let mut search = Search::new(file, case, rules);
+    let nodes = case.turns.iter().map(|turn| &turn.node).chain([&case.node]).chain(file.given());
+    for node in nodes.flat_map(|node| [node.get("scene"), node.get("lists")]).flatten() {
+        keys_of(node, &mut search.own);
+    }
+    search.accounts();
+    search.lines();
+    for turn in &case.turns {
+        if wanted_error(turn).is_none() {
+            search.run(turn);
+            search.lists(turn);
+        }
+        search.expect(turn);
+        search.scene(turn);
+    }
+    search.found.sort();
+    search.found
+}
+
+/// The accounts that a case gives sizes to and its rules do not have.
+#[must_use]
+pub fn unknown_accounts(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
+    let mut search = Search::new(file, case, rules);
+    search.accounts();
+    search.found
+}
+
+/// The error that a turn expects.
+fn wanted_error(turn: &Turn) -> Option<&str> {
+    turn.expect.as_ref()?.get("error")?.as_text()
+}
+
+/// A key as it counts for a turn: its own, that of its case, or that of the file.
+fn written<'c>(file: &'c CaseFile, case: &'c Case, turn: &'c Turn, key: &str) -> Option<&'c Field> {
+    [Some(&turn.node), Some(&case.node), file.given()].into_iter().flatten().find_map(|node| node.as_table()?.get(key))
+}
+
+/// All keys of tables in a value.
+fn keys_of<'c>(node: &'c Node, out: &mut BTreeSet<&'c str>) {
+    match &node.data {
+        Data::List(list) => list.iter().for_each(|one| keys_of(one, out)),
+        Data::Table(table) => table.iter().for_each(|(key, field)| {
+            out.insert(key);
+            keys_of(&field.node, out);
+        }),
+        _ => {}
+    }
+}
+
+/// One text or a list of them.
+fn one_or_list(node: &Node) -> &[Node] {
+    node.as_list().unwrap_or(std::slice::from_ref(node))
+}
+
+/// The fields of a table; none of anything else.
+fn fields(node: Option<&Node>) -> impl Iterator<Item = (&str, &Field)> {
+    node.and_then(Node::as_table).into_iter().flatten().map(|(key, field)| (&**key, field))
+}
+
+/// The key at a path below a value: `preset.entries.0.name`.
+fn key_at(node: &Node, path: &str) -> Option<Span> {
+    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let (span, below) = match &node.data {
+        Data::Table(table) => table.get(name).map(|field| (field.key, &field.node))?,
+        Data::List(list) => name.parse::<usize>().ok().and_then(|n| list.get(n)).map(|one| (one.span, one))?,
+        _ => return None,
+    };
+    rest.map_or(Some(span), |rest| key_at(below, rest))
+}
+
+/// Whether a text stands somewhere in a value.
+fn says(node: &Node, word: &str) -> bool {
+    match &node.data {
+        Data::Text(text) => &**text == word,
+        Data::List(list) => list.iter().any(|one| says(one, word)),
+        Data::Table(table) => table.values().any(|field| says(&field.node, word)),
+        _ => false,
+    }
+}
+
+/// The texts behind a key in a value.
+fn texts_of<'p>(node: &'p Node, keys: &[&str], out: &mut BTreeSet<&'p str>) {
+    match &node.data {
+        Data::List(list) => list.iter().for_each(|one| texts_of(one, keys, out)),
+        Data::Table(table) => {
+            for (key, field) in table {
+                out.extend(field.node.as_text().filter(|_| keys.contains(&&**key)));
+                texts_of(&field.node, keys, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+struct Search<'c> {
+    file: &'c CaseFile,
+    case: &'c Case,
+    rules: &'c Ruleset,
+    compiled: &'c Rules,
+    names: &'c Names,
+    /// The keys of what the case gives: what is given may come out as it is.
+    own: BTreeSet<&'c str>,
+    found: Report,
+}
+
+impl<'c> Search<'c> {
+    fn new(file: &'c CaseFile, case: &'c Case, rules: &'c Ruleset) -> Self {
+        let compiled = &rules.programs().rules;
+        Self { file, case, rules, compiled, names: &compiled.names, own: BTreeSet::new(), found: Report::default() }
+    }
+
+    fn unknown(&mut self, span: Span, message: String, help: Option<String>, otherwise: &str) {
+        let complaint = Diagnostic::new(Code::NameUnknown, message).at(span);
+        self.found.push(complaint.help(help.unwrap_or_else(|| otherwise.to_owned())));
+    }
+
+    fn pack(&self) -> &'c str {
+        &self.rules.pack().name
+    }
+
+    /// Sizes are given to accounts that the rules have.
+    fn accounts(&mut self) {
+        let budget = self.case.node.get("budget").or_else(|| self.file.given()?.get("budget"));
+        let rows = self.rules.pack().tables.get("account");
+        // the overlay of the sizes adds a row for every other name
+        let is_new = |name: &str| {
+            let row = rows.and_then(|rows| rows.get(name));
+            row.and_then(|row| self.rules.sources().place(row.span)).is_none_or(|at| &*at.file == play::SIZES)
+        };
+        let known: Vec<&str> = rows.into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref).filter(|name| !is_new(name)).collect();
+        let unknown: Vec<(&str, Span)> = fields(budget).map(|(name, field)| (name, field.key)).filter(|(name, _)| is_new(name)).collect();
+        for (name, span) in unknown {
+            let help = suggest::help(name, known.iter().copied());
+            let message = format!("pack `{}` has no account `{name}`", self.pack());
+            self.unknown(span, message, help, "`[[account]]` declares one");
+        }
+    }
+
+    /// The lines of `show` are about fields of lists.
+    fn lines(&mut self) {
+        let show = self.case.node.get("show").or_else(|| self.file.given()?.get("show"));
+        for (list, field) in fields(show) {
+            if !self.list(list, field.key) {
+                continue;
+            }
+            let line = field.node.as_text().unwrap_or_default();
+            for path in line.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0)) {
+                self.field(list, path.split('.').next().unwrap_or(path), field.node.span);
+            }
+        }
+    }
+
+    /// Whether there is a list; if not, it is told.
+    fn list(&mut self, name: &str, span: Span) -> bool {
+        let known = self.compiled.list_id(name).is_some();
+        if !known {
+            let help = suggest::help(name, self.compiled.lists.iter().map(|list| &*list.name));
+            self.unknown(span, format!("pack `{}` has no list `{name}`", self.pack()), help, "`[[list]]` declares one");
+        }
+        known
+    }
+
+    /// Tells of a field that items of a list do not have.
+    fn field(&mut self, list: &str, name: &str, span: Span) {
+        let rows = self.compiled.list_id(list).and_then(|id| self.compiled.lists.get(id)).map(|list| list.rows.as_slice());
+        let types = rows.filter(|rows| !rows.is_empty());
+        // what a scene file or a document brings along is not known here
+        let open = |turn: &Turn| turn.given.scene_file.is_some() || matches!(turn.action, Action::Import { .. });
+        // rules copy fields from items of one type to items of another
+        if self.names.knows_field(None, name) || self.own.contains(name) || self.case.turns.iter().any(open) {
+            return;
+        }
+        let near = suggest::help(name, self.names.field_names(types).chain(MATCHERS));
+        let of = types.map_or_else(|| format!("items of `{list}`"), |types| format!("`{}` items", types.join("` or `")));
+        self.unknown(span, format!("{of} have no field `{name}`"), near, "`[[field]]` declares one");
+    }
+
+    /// The programs and passes that run.
+    fn run(&mut self, turn: &'c Turn) {
+        let Some(run) = written(self.file, self.case, turn, "run").filter(|_| matches!(turn.action, Action::Run(_))) else { return };
+        let programs = self.rules.programs();
+        let passes = || programs.list.iter().flat_map(|program| program.passes.iter().map(|pass| &*pass.id));
+        for node in one_or_list(&run.node) {
+            let Some(name) = node.as_text().filter(|name| programs.find(name).is_none() && !passes().any(|pass| pass == *name)) else {
+                continue;
+            };
+            let help = suggest::help(name, programs.list.iter().map(|program| &*program.name).chain(passes()));
+            let message = format!("pack `{}` has no program or pass `{name}`", self.pack());
+            self.unknown(node.span, message, help, "`tapster ops --pack PACK` lists them");
+        }
+    }
+
+    /// The lists that are given.
+    fn lists(&mut self, turn: &'c Turn) {
+        let Some(lists) = written(self.file, self.case, turn, "lists") else { return };
+        if matches!(turn.action, Action::Build | Action::Payload(_)) {
+            let complaint = Diagnostic::new(Code::SchemaValue, "a build fills its lists from the scene").at(lists.key);
+            self.found.push(complaint.help(NO_LISTS));
+            return;
+        }
+        for node in [Some(&turn.node), Some(&self.case.node), self.file.given()].into_iter().flatten() {
+            for (name, field) in fields(node.get("lists")) {
+                self.list(name, field.key);
+            }
+        }
+    }
+
+    fn expect(&mut self, turn: &'c Turn) {
+        let Some(expect) = turn.expect.as_ref() else { return };
+        self.patterns(expect);
+        for (key, field) in fields(Some(expect)) {
+            let node = &field.node;
+            match key {
+                "lists" => {
+                    for (list, field) in fields(Some(node)) {
+                        if self.list(list, field.key) {
+                            self.elements(&field.node).into_iter().for_each(|row| self.row(list, row));
+                        }
+                    }
+                }
+                "shown" => {
+                    for (list, field) in fields(Some(node)) {
+                        self.elements(&field.node);
+                        if !self.case.show.iter().any(|(known, _)| known == list) {
+                            let help = suggest::nearest(list, self.case.show.iter().map(|(known, _)| known.as_str()));
+                            let help = help.map(|near| format!("did you mean `{near}`?"));
+                            let message = format!("`show` has no line for the items of `{list}`");
+                            self.unknown(field.key, message, help, &format!("write one: `show.{list} = \"{{text}}\"`"));
+                        }
+                    }
+                }
+                "set" => fields(Some(node)).for_each(|(path, field)| self.path(path, field, turn)),
+                "patch" => self.patch(node),
+                "warnings" => self.codes(node, "code", &OF_WARNING),
+                "reasons" => self.codes(node, "because", &OF_REASON),
+                "error" => self.code(node),
+                "texts" => drop(self.elements(node)),
+                "imported" => self.columns(node, &OF_IMPORT, "what a document gives"),
+                "trim" => self.columns(node, &OF_TRIM, "the report of trimming"),
+                _ => {}
+            }
+        }
+    }
+
+    /// The rows that an expectation about a list holds, whether as the list itself or in a test.
+    fn elements(&mut self, node: &'c Node) -> Vec<&'c Node> {
+        if let Some(list) = node.as_list() {
+            return list.iter().collect();
+        }
+        let Some(table) = node.as_table() else { return Vec::new() };
+        let test = table.iter().next().filter(|_| table.len() == 1);
+        match test {
+            Some((word, field)) if OF_ROWS.contains(&&**word) => one_or_list(&field.node).iter().collect(),
+            Some((word, _)) if MATCHERS.contains(&&**word) => Vec::new(),
+            _ => {
+                if let Some((word, field)) = table.iter().find(|(word, _)| !MATCHERS.contains(&&***word)) {
+                    let help = near_test(word).map(|near| format!("did you mean `{near}`?"));
+                    self.unknown(
+                        field.key,
+                        format!("`{word}` is no test of a list"),
+                        help,
+                        &format!("the tests are {}", MATCHERS.join(", ")),
+                    );
+                } else if let Some((word, field)) = table.iter().nth(1) {
+                    let complaint = Diagnostic::new(Code::SchemaValue, format!("`{word}` does not stand alone")).at(field.key);
+                    self.found.push(complaint.help("a table holds one test; write a second case for the other"));
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// The fields of a row that is expected.
+    fn row(&mut self, list: &str, row: &'c Node) {
+        let Some(table) = row.as_table() else { return };
+        if table.len() == 1 && table.keys().all(|word| MATCHERS.contains(&&**word)) {
+            return;
+        }
+        for (name, field) in table {
+            self.field(list, name, field.key);
+            self.test(&field.node);
+        }
+    }
+
+    /// A value that is nearly a test.
+    fn test(&mut self, node: &Node) {
+        let Some((word, field)) = node.as_table().filter(|table| table.len() == 1).and_then(|table| table.iter().next()) else { return };
+        if let Some(near) = near_test(word).filter(|_| !self.names.knows_field(None, word) && !self.own.contains(&**word)) {
+            self.unknown(field.key, format!("`{word}` is no test"), Some(format!("did you mean `{near}`?")), "");
+        }
+    }
+
+    /// A path that rules can set.
+    fn path(&mut self, path: &str, field: &'c Field, turn: &Turn) {
+        self.test(&field.node);
+        if let Some(bare) = path.strip_prefix('$') {
+            self.unknown(field.key, format!("`{path}` is written without its `$` here"), Some(format!("write `{bare}`")), "");
+            return;
+        }
+        let parts: Vec<&str> = path.split('.').collect();
+        let is_list = (1..=parts.len()).any(|n| parts.get(..n).is_some_and(|parts| self.compiled.list_id(&parts.join(".")).is_some()));
+        let is_given = || Value::from(&turn.given.scene).at(path).is_some();
+        if !is_list && !self.names.knows_path(path) && !is_given() {
+            let help = suggest::help(path, self.names.path_names());
+            self.unknown(field.key, format!("no rule of pack `{}` sets or reads `${path}`", self.pack()), help, "`[[path]]` declares one");
+        }
+    }
+
+    /// What is kept for the next turn: the variables of macros, and states.
+    fn patch(&mut self, node: &'c Node) {
+        let names = self.names;
+        for (key, field) in fields(Some(node)) {
+            let is_known = key == "vars" || names.knows_path(&format!("state.{key}")) || self.own.contains(key) || MATCHERS.contains(&key);
+            if !is_known {
+                let states = names.path_names().filter_map(|path| path.strip_prefix("state."));
+                let help = suggest::help(key, states.chain(["vars"]));
+                self.unknown(field.key, format!("pack `{}` has no state `{key}`", self.pack()), help, "`[[state]]` declares one");
+            }
+        }
+    }
+
+    /// The keys of a table that the program makes.
+    fn columns(&mut self, node: &Node, known: &[&str], what: &str) {
+        for (key, field) in fields(Some(node)).filter(|(key, _)| !known.contains(key) && !MATCHERS.contains(key)) {
+            let help = suggest::help(key, known.iter().copied());
+            self.unknown(field.key, format!("{what} has no `{key}`"), help, &format!("it has {}", known.join(", ")));
+        }
+    }
+
+    /// Codes, or tables with a code.
+    fn codes(&mut self, node: &'c Node, key: &str, columns: &[&str]) {
+        for row in self.elements(node) {
+            self.columns(row, columns, if key == "code" { "a warning" } else { "a reason" });
+            let code = if row.as_text().is_some() { Some(row) } else { row.get(key) };
+            code.into_iter().for_each(|code| self.code(code));
+        }
+    }
+
+    /// A code of the program, or one that stands anywhere in the rules: a rule may read it from any row.
+    fn code(&mut self, node: &Node) {
+        let Some(code) = node.as_text().filter(|code| Code::of(code).is_none()) else { return };
+        let pack = self.rules.pack();
+        let rows = || pack.tables.values().flat_map(|rows| rows.values());
+        let in_rows = || rows().any(|row| &*row.name == code || row.fields.values().any(|field| says(&field.node, code)));
+        let in_scripts = || pack.assets.values().any(|id| pack.sources.get(*id).is_some_and(|source| source.text.contains(code)));
+        if in_rows() || pack.values.values().any(|field| says(&field.node, code)) || in_scripts() {
+            return;
+        }
+        let mut known: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        for field in rows().flat_map(|row| row.fields.iter()) {
+            known.extend(field.1.node.as_text().filter(|_| matches!(&**field.0, "error" | "code" | "because" | "warn")));
+            texts_of(&field.1.node, &["error", "code", "because"], &mut known);
+        }
+        let help = suggest::nearest(code, known).map(|near| format!("did you mean `{near}`?"));
+        let message = format!("neither the program nor pack `{}` has the code `{code}`", self.pack());
+        self.unknown(node.span, message, help, "docs/reference/codes.md lists the codes of the program");
+    }
+
+    /// The patterns of tests.
+    fn patterns(&mut self, node: &Node) {
+        match &node.data {
+            Data::List(list) => list.iter().for_each(|one| self.patterns(one)),
+            Data::Table(table) => {
+                let pattern = table.get("matches").filter(|_| table.len() == 1).map(|field| &field.node);
+                if let Some((pattern, Err(error))) = pattern.and_then(|node| Some((node, Pattern::new(node.as_text()?, "")))) {
+                    let complaint = Diagnostic::new(Code::RegexBad, format!("the pattern cannot be used: {}", error.reason));
+                    self.found
+                        .push(complaint.at(pattern.span).help("see docs/reference/language/conditions.md for the patterns that there are"));
+                }
+                table.values().for_each(|field| self.patterns(&field.node));
+            }
+            _ => {}
+        }
+    }
+
+    /// What the scene of the case itself says and no rule reads, unless the case expects to be told of it.
+    fn scene(&mut self, turn: &'c Turn) {
+        let data = Value::from(&turn.given.scene);
+        let mut told: Vec<(String, Diagnostic)> = Vec::new();
+        for fault in self.rules.options().faults(data.get(TABLE).unwrap_or(&Value::Null)) {
+            let path = if fault.option.is_empty() { TABLE.to_owned() } else { format!("{TABLE}.{}", fault.option) };
+            told.push((path, Diagnostic::new(fault.code, fault.message).help(fault.help)));
+        }
+        for (path, message) in unread(self.rules, &data) {
+            let warning = Diagnostic::new(Code::SceneField, message);
+            let help = match path.as_str() {
+                "message" => Some("a scene file has a `message`; a case writes it into `history`, as its last row".to_owned()),
+                path if BESIDE_SCENE.contains(&path) => Some(format!("write `{path}` beside `scene`")),
+                _ => None,
+            };
+            told.push((path, if let Some(help) = help { warning.help(help) } else { warning }));
+        }
+        // values of another type and words that the pack does not know are given on purpose: the build warns of them
+        let error = wanted_error(turn);
+        for (path, diagnostic) in told {
+            let code = diagnostic.code.as_str();
+            let is_expected = turn.expect.as_ref().and_then(|expect| expect.get("warnings")).is_some_and(|node| says(node, code));
+            let ends = error.is_some_and(|error| error == code || error == Code::StrictMode.as_str());
+            if !is_expected && !ends && !self.rules.allows(&diagnostic) {
+                let span = self.place(turn, &path);
+                self.found.push(diagnostic.at(span));
+            }
+        }
+    }
+
+    /// Where a path of the scene is written.
+    fn place(&self, turn: &Turn, path: &str) -> Span {
+        let nodes = [Some(&turn.node), Some(&self.case.node), self.file.given()].into_iter().flatten();
+        let found = nodes.filter_map(|node| node.get("scene")).find_map(|scene| key_at(scene, path));
+        found.unwrap_or_else(|| written(self.file, self.case, turn, "scene").map_or(turn.node.span, |field| field.key))
+    }
+}
