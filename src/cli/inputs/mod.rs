@@ -245,9 +245,9 @@ impl Inputs {
         Ok((rules, given))
     }
 
-    /// The same inputs, if the folder of a pack stands in the place of a scene.
+    /// The same inputs, if the folder of a pack stands in the place of a scene. A `scene.toml` in it is a file of its rules.
     fn naming_pack(&self) -> Option<Self> {
-        let folder = self.scene.as_ref().filter(|folder| is_pack(folder) && !folder.join(scene_file::NAME).is_file())?;
+        let folder = self.scene.as_ref().filter(|folder| is_pack(folder))?;
         let pack = self.pack.is_none().then(|| folder.to_str())??;
         Some(Self { scene: None, pack: Some(pack.to_owned()), ..self.clone() })
     }
