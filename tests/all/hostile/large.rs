@@ -93,7 +93,7 @@ fn thousands_of_unknown_keys_are_looked_up_once() {
     let keys: String = (0..40_000).map(|n| format!("k{n} = 1\n")).collect();
     let json: String = (0..40_000).map(|n| format!(",\"k{n}\":1")).collect();
     let json = format!("{{\"kind\":\"lore\",\"version\":1{json}}}");
-    let of_row = format!("kind = \"pipeline\"\nversion = 1\n[[value]]\nname = \"v\"\nis = 1\n{keys}");
+    let of_row = format!("kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"x\"\nsource = \"$card.name\"\n{keys}");
     for (file, text) in [("a.toml", format!("{HEAD}{keys}")), ("a.json", json), ("a.toml", of_row)] {
         let error = own::pack("", &[(file, &text)]).err().unwrap();
         let unknown = error.report.items().iter().filter(|d| d.code.as_str() == "schema.unknown_key").count();
@@ -111,10 +111,10 @@ fn thousands_of_values_beside_described_ones_are_compared_within_bounds() {
     }
     let letters = |n: usize| n.to_string().bytes().map(|b| char::from(b - b'0' + b'a')).collect::<String>();
     let paths: String =
-        (0..8_000).map(|n| format!("[[path]]\nname = \"own.some_word_{}\"\ntype = \"any\"\ndoc = \"x\"\n", letters(n))).collect();
+        (0..8_000).map(|n| format!("[[path]]\nname = \"lore.some_word_{}\"\ntype = \"any\"\ndoc = \"x\"\n", letters(n))).collect();
     let values: String = (0..8_000).map(|n| format!("some_wrod_{} = 1\n", letters(n))).collect();
     let scene = format!("kind = \"scene\"\nversion = 1\n{paths}");
-    let rules = own::pack("", &[("scene.toml", &scene), ("v.toml", &format!("kind = \"pipeline\"\nversion = 1\n[own]\n{values}"))]);
+    let rules = own::pack("", &[("scene.toml", &scene), ("v.toml", &format!("kind = \"lore\"\nversion = 1\n[lore]\n{values}"))]);
     let near = rules.map(|rules| rules.warnings().items().iter().filter(|d| d.code.as_str() == "name.nearly").count());
     let near = near.unwrap_or_else(|e| panic!("{e}"));
     assert!((1..8_000).contains(&near), "{near}: comparisons end");
