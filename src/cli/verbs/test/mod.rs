@@ -253,13 +253,8 @@ fn case_files(pack: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     in_folder(&pack.join(FOLDER)).into_iter().filter(|path| is_case_file(path))
 }
 
-/// The case files of a pack in a folder.
-pub(in crate::cli) fn of_folder(pack: &Path) -> Vec<Result<CaseFile, Unreadable>> {
-    case_files(pack).map(|path| read_path(&path)).collect()
-}
-
 /// The case files of a pack that is named.
-pub(in crate::cli) fn of_pack(name: &str, shelf: &Shelf) -> Result<Vec<Result<CaseFile, Unreadable>>, Stop> {
+fn of_pack(name: &str, shelf: &Shelf) -> Result<Vec<Result<CaseFile, Unreadable>>, Stop> {
     let found = if crate::pack::library::is_name(name) { shelf.find(name, &mut Report::default()) } else { None };
     let Some(pack) = found else {
         let names = shelf.names();
