@@ -29,7 +29,7 @@ pub fn said() -> Vec<String> {
         prompt("names", &names(), most),
         prompt("doubling", &with(json!([{ "role": "user", "text": "{{d0}}" }])), most),
         prompt("steps", &lore(), few(120_000, most.bytes)),
-        prompt("bytes", &lore(), few(most.steps, 600_000)),
+        prompt("bytes", &lore(), few(most.steps, 60_000)),
         prompt("script", &with(json!([{ "role": "user", "text": "{{endless}} {{endless}}" }])), most),
         told("group", group(&rules)),
     ]

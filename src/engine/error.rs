@@ -99,7 +99,7 @@ pub struct BuildError {
     pub kind: ErrorKind,
     /// The name of the stage or pass that failed; `None` where no pass was running.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stage: Option<String>,
+    pub stage: Option<Box<str>>,
     /// What happened, on one line; the middle of an overlong message is left out.
     pub message: String,
     /// The size of the context window in tokens; only if the prompt did not fit and the pack states it.
@@ -155,7 +155,7 @@ impl BuildError {
     fn plain(kind: ErrorKind, stage: Option<&str>, message: impl Into<String>) -> Self {
         Self {
             kind,
-            stage: stage.map(str::to_owned),
+            stage: stage.map(Box::from),
             message: crate::diag::short::cut(message),
             max_tokens: None,
             reserve_tokens: None,
@@ -234,10 +234,10 @@ impl BuildError {
             out.span = rules.span_of_pass(pass);
         }
         let script = self.at.as_ref().and_then(|at| at.script.as_ref());
-        if let Some(span) = script.and_then(|place| rules.sources().span_at(&place.file, place.line, place.column)) {
-            if let Some(pass) = out.span.replace(span) {
-                out = out.related(pass, "run by this pass");
-            }
+        if let Some(span) = script.and_then(|place| rules.sources().span_at(&place.file, place.line, place.column))
+            && let Some(pass) = out.span.replace(span)
+        {
+            out = out.related(pass, "run by this pass");
         }
         if let Some(estimated) = self.estimated_tokens {
             let window = self.max_tokens.map(|n| format!("; the context window holds {n}")).unwrap_or_default();

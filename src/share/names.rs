@@ -64,8 +64,8 @@ fn part(name: &str) -> Option<&'static str> {
 /// A path as systems compare it that do not tell upper from lower case, nor the two ways to write an accent.
 #[must_use]
 pub fn folded(path: &str) -> String {
-    // in capitals first: some small letters have the capitals of others (`ς` of `σ`, `ß` of `ss`)
-    path.nfd().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+    // through capitals: some small letters have the capitals of others (`ς` of `σ`, `ß` of `ss`), and `ẞ` is the capital of `ß`
+    path.nfd().flat_map(char::to_lowercase).flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
 }
 
 /// The paths seen so far, so that no two of them can be the same file, nor one a folder of the other.

@@ -19,7 +19,8 @@ pub fn unknown(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
         let help = suggest::help(name, known.iter().map(String::as_str));
         let help = help.unwrap_or_else(|| format!("the dialects are {}", known.join(", ")));
         told.push(node.span);
-        report.push(Diagnostic::new(Code::DialectUnknown, format!("the pack of this case has no dialect `{name}`")).help(help).at(node.span));
+        report
+            .push(Diagnostic::new(Code::DialectUnknown, format!("the pack of this case has no dialect `{name}`")).help(help).at(node.span));
     }
     report
 }

@@ -121,7 +121,7 @@ pub struct Unreadable {
     /// What is wrong.
     pub report: Report,
     /// The text of the file.
-    pub sources: Sources,
+    pub sources: Box<Sources>,
     /// The names of its cases, and their lines: none of them runs.
     pub cases: Vec<(String, usize)>,
 }
@@ -186,7 +186,7 @@ pub fn read_path(path: &Path) -> Result<CaseFile, Unreadable> {
     let mut report = Report::default();
     match read_file(path, &mut report) {
         Some(file) => read(&file, path),
-        None => Err(Unreadable { shown, report, sources: Sources::default(), cases: Vec::new() }),
+        None => Err(Unreadable { shown, report, sources: Box::default(), cases: Vec::new() }),
     }
 }
 
@@ -198,7 +198,9 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
     let (doc, mut report, sources) = load_read(file, Schemas::shipped());
     let shown = file.name.clone();
     let names = doc.as_ref().map(|doc| named_cases(&doc.root, &sources)).unwrap_or_default();
-    let refuse = |report: Report, sources: Sources| Err(Unreadable { shown: shown.clone(), report, sources, cases: names.clone() });
+    let refuse = |report: Report, sources: Sources| {
+        Err(Unreadable { shown: shown.clone(), report, sources: Box::new(sources), cases: names.clone() })
+    };
     let Some(doc) = doc.filter(|_| !report.has_errors()) else { return refuse(report, sources) };
     if &*doc.kind != KIND {
         let complaint = Diagnostic::new(Code::SchemaValue, format!("`{shown}` is not a case file")).at(doc.root.span);

@@ -118,7 +118,7 @@ impl Runner<'_> {
             Ok(file) => file,
             Err(wrong) => {
                 let cases = wrong.cases.iter().filter(|(name, _)| self.takes(&wrong.shown, name)).cloned();
-                return failed(&wrong.shown, cases, wrong.report.clone(), wrong.sources.clone());
+                return failed(&wrong.shown, cases, wrong.report.clone(), (*wrong.sources).clone());
             }
         };
         let mut out = Tested { shown: file.shown.clone(), ..Tested::default() };
@@ -263,7 +263,6 @@ pub(super) fn rules_of(file: &CaseFile, case: &Case, library: &dyn Library) -> R
 }
 
 /// The rules of a case, as [`rules_of`], and what is wrong with the case itself. `rules` are those of its file.
-#[must_use]
 pub fn sound_rules(file: &CaseFile, case: &Case, rules: &Ruleset, library: &dyn Library) -> (Result<Option<Ruleset>, PackError>, Report) {
     let mut found = sound::missing_files(file, case);
     if found.has_errors() {

@@ -30,8 +30,11 @@ const FAR_TEXT: usize = 20_000;
 const BYTES_PER_STEP: u64 = 4;
 /// The most of them in one text; a pattern that may read more is given up there.
 const MOST_AGAIN: u64 = 100_000_000;
-/// The parts of a pattern times the bytes of a match whose groups are found within a step of the work of a build.
-const GROUPS_PER_STEP: u64 = 4;
+/// The parts of a pattern times the bytes of a match whose groups are found within a step of the work of a build, and the same
+/// for more than so many of both, which another way takes longer for.
+const GROUPS_PER_STEP: u64 = 64;
+const MANY_GROUPS_PER_STEP: u64 = 4;
+const MANY: u64 = 2_000_000;
 /// Most thorough searches in one text.
 const FULL_SEARCHES: usize = 40;
 /// Most memory a compiled automaton may take, in bytes.
@@ -265,7 +268,8 @@ impl Search<'_> {
         let mut steps = 4;
         if groups > 0 && !matches!(self.how, How::Text(_)) {
             let length = end.saturating_sub(start) as u64;
-            steps += self.parts.saturating_mul(length + 1) / GROUPS_PER_STEP + groups as u64;
+            let read = self.parts.saturating_mul(length + 1);
+            steps += read / if read > MANY { MANY_GROUPS_PER_STEP } else { GROUPS_PER_STEP } + groups as u64;
         }
         if let (How::Automaton(..), Some(chars)) = (&self.how, self.behind) {
             if self.run <= end {

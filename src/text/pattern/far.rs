@@ -144,7 +144,11 @@ fn entry(items: &[Node], flags: Flags) -> Entry {
             Node::Look { .. } | Node::Boundary(_) | Node::Start | Node::End => {}
             _ => {
                 let rest = items.get(n..).unwrap_or_default();
-                return if rest.iter().all(nullable) || has_look(rest) { Entry::Anywhere } else { Entry::At(Chars::of(first_of(rest), flags)) };
+                return if rest.iter().all(nullable) || has_look(rest) {
+                    Entry::Anywhere
+                } else {
+                    Entry::At(Chars::of(first_of(rest), flags))
+                };
             }
         }
     }

@@ -31,8 +31,11 @@ enum On {
     Variables,
 }
 
+/// A function of lists: its name, what it does, how its callback is named, what it may change, and what else it takes.
+type ListRow = (&'static str, OfList, By, On, fn() -> Option<TypeId>);
+
 /// Functions of lists that take nothing else, a place where they begin, or a value.
-const OF_LISTS: &[(&str, OfList, By, On, fn() -> Option<TypeId>)] = &[
+const OF_LISTS: &[ListRow] = &[
     ("for_each", for_each, By::Pointer, On::Variables, nothing),
     ("map", map, By::PointerOrName, On::Constants, nothing),
     ("filter", filter, By::PointerOrName, On::Constants, nothing),

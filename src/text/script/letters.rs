@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rhai::{Dynamic, Engine, EvalAltResult, INT, ImmutableString, NativeCallContext, Position};
 
 use super::ScriptLimits;
-use super::paid::{given_text, terminated};
+use super::paid::{longest, terminated};
 use crate::text::work;
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
@@ -32,7 +32,7 @@ pub(super) fn indexed(variable: Option<&Dynamic>, place: &Dynamic, limits: &Scri
         // an element of a list is found at once
         Some(value) => value.read_lock::<ImmutableString>().map_or(0, |text| steps(text.len())),
         // it is not looked whether a text stands there, because that is rare
-        None => (limits.text.max(given_text()) / BYTES_PER_STEP_INSIDE) as u64,
+        None => (limits.text.max(longest()) / BYTES_PER_STEP_INSIDE) as u64,
     };
     work::spend(steps).map_err(|_| terminated(at))
 }

@@ -42,6 +42,8 @@ thread_local! {
 struct Given {
     values: Vec<Value>,
     weight: Option<Weight>,
+    /// The bytes of the longest text that became one of the script.
+    longest: usize,
 }
 
 /// A call of a script, as long as its operations are counted.
@@ -191,9 +193,14 @@ fn walked(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
     work::spend(letters::steps(length)).map_err(|_| terminated(at))
 }
 
-/// The bytes of the texts that the running call was given.
-pub(super) fn given_text() -> usize {
-    given().map_or(0, |weight| weight.text)
+/// Notes a text that becomes one of the running script.
+pub(super) fn met(text: &str) {
+    GIVEN.with_borrow_mut(|given| given.longest = given.longest.max(text.len()));
+}
+
+/// The bytes of the longest text that became one of the running script.
+pub(super) fn longest() -> usize {
+    GIVEN.with_borrow(|given| given.longest)
 }
 
 /// Counts and pays one operation; false if the call may do no more.
@@ -301,6 +308,9 @@ fn repeated(args: &[&mut Dynamic], pads: bool, limits: &ScriptLimits, at: Positi
     if pads && limits.list > 0 && times > limits.list {
         // it is refused before anything is copied
         return Ok(());
+    }
+    if is_plain(value) {
+        return work::make(times.saturating_mul(size_of::<Dynamic>())).map_err(|_| terminated(at));
     }
     let mut weight = Weight::default();
     weight.add(value, 0);

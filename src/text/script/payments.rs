@@ -55,7 +55,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
         let [index, root] = inputs else { return Ok(Dynamic::UNIT) };
         let value = index.eval_with_context(context)?;
         let variable = match &**root {
-            Expr::ThisPtr(..) => context.this_ptr().map(|value| &*value),
+            Expr::ThisPtr(..) => context.this_ptr().map(|value| value as &Dynamic),
             _ => root.get_string_value().and_then(|name| context.scope().get(name)),
         };
         indexed(variable, &value, &limits, index.start_position())?;

@@ -86,7 +86,8 @@ impl Written {
     /// Why it cannot be changed, and the script as it is.
     pub(super) fn new(source: &str) -> Result<Self, (Unreadable, Self)> {
         let mut lexer = Lexer { source, tokens: Vec::new(), open: Vec::new(), breaks: Vec::new() };
-        let read = lexer.code(0, source.len(), 0).and_then(|_| if lexer.open.is_empty() { Ok(()) } else { Err(Unreadable::Syntax) });
+        let read = lexer.code(0, source.len(), 0);
+        let read = read.and(if lexer.open.is_empty() { Ok(()) } else { Err(Unreadable::Syntax) });
         let reader = Reader { source, tokens: &lexer.tokens, functions: Vec::new() };
         match read.and_then(|()| reader.insertions()) {
             Ok(insertions) => Ok(Self::with(source, insertions, &lexer.breaks)),

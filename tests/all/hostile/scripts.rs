@@ -287,7 +287,7 @@ fn functions_with_callbacks_mean_what_they_mean() {
 /// What is refused has been looked at first, and a script may catch the error and try again.
 #[test]
 fn values_that_are_refused_are_paid() {
-    let deep = "let w = []; w.pad(900, 0); let m = []; for i in 0..127 { m = [m]; } let d = [w, m];";
+    let deep = "let w = []; w.pad(900, 0); let m = []; for i in 0..128 { m = [m]; } let d = [w, m];";
     let spent = |rest: &str| {
         let script = Script::compile(&format!("fn run() {{ {deep} let n = 0; {rest} n }}")).unwrap();
         let door = Door::join();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::Found;
+use super::{Found, Read};
 use crate::cli::inputs::files::shown;
 use crate::diag::{Code, Diagnostic, Report, Severity, Sources};
 use crate::pack::error::PackError;
@@ -14,13 +14,17 @@ use crate::testing::runner::sound_rules;
 use crate::testing::{CaseFile, Unreadable};
 
 /// Checks the case file at a path, and says that its cases are not run.
-pub(super) fn check(path: &Path, file: &Overlay, library: &dyn Library) -> Vec<Found> {
+pub(super) fn check(path: &Path, file: &Overlay, (_, alone, sources): Read, library: &dyn Library) -> Vec<Found> {
     let read = match file {
         Overlay::Path(path) => read_path(path),
         Overlay::File(file) | Overlay::Rows(file) => read(file, path),
     };
     let count = read.as_ref().map_or(0, |file| file.cases.len());
     let mut found = Cases { library, known: HashMap::new() }.file(read);
+    // its mistakes have been found again
+    if !alone.has_errors() {
+        found.push(Found { report: alone, sources });
+    }
     if !found.iter().any(|found| found.report.has_errors()) {
         let message = format!("{count} {} of `{}` read, and not run", if count == 1 { "case" } else { "cases" }, shown(path));
         let named = if path == Path::new("-") { "FILE".to_owned() } else { path.display().to_string() };
@@ -66,7 +70,7 @@ impl Cases<'_> {
     fn file(&mut self, read: Result<CaseFile, Unreadable>) -> Vec<Found> {
         let file = match read {
             Ok(file) => file,
-            Err(wrong) => return vec![Found { report: wrong.report, sources: wrong.sources }],
+            Err(wrong) => return vec![Found { report: wrong.report, sources: *wrong.sources }],
         };
         let rules = match self.rules(&file) {
             Ok(rules) => rules,

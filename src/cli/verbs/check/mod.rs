@@ -231,7 +231,7 @@ impl Check {
             Overlay::File(file) | Overlay::Rows(file) => load_read(file, Schemas::shipped()),
         };
         if read.0.as_ref().is_some_and(|doc| &*doc.kind == "case") {
-            return cases::check(path, file, &shelf(show));
+            return cases::check(path, file, read, &shelf(show));
         }
         vec![self.file(path, file, read, show)]
     }
