@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use super::read::MAX_MEMORY;
 use crate::diag::{Code, Diagnostic, Report, memory};
 
 /// Largest single file, in bytes (4 MiB).
 pub const MAX_FILE: u64 = 4 << 20;
+/// The most memory that the values of one rule file may take while it is read, in bytes (128 MiB), as
+/// [`crate::diag::memory`] estimates it.
+pub const MAX_MEMORY: usize = 128 << 20;
 /// Most files of one pack: rule files, scripts and templates.
 pub const MAX_FILES: usize = 2_000;
 /// Largest pack, in bytes of all its files (64 MiB).

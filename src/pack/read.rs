@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use super::files::RuleFile;
+use super::files::{MAX_MEMORY, RuleFile};
 use super::kinds::KINDS;
 use super::schemas::Schemas;
 use super::validate::{self, Names};
 use super::{json, short_names, toml, upgrade};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, memory, short, suggest};
 use crate::template;
-
-/// The most memory that the values of one rule file may take while it is read, in bytes (128 MiB), as
-/// [`crate::diag::memory`] estimates it.
-pub const MAX_MEMORY: usize = 128 << 20;
 
 /// One rule file, read and checked. It may violate its schema; the report says so.
 #[derive(Debug, Clone)]

@@ -123,7 +123,7 @@ pub struct Unreadable {
     /// The text of the file.
     pub sources: Box<Sources>,
     /// The names of its cases, and their lines: none of them runs.
-    pub cases: Vec<(String, usize)>,
+    pub cases: Box<[(String, usize)]>,
 }
 
 /// The rule files in a folder and its subfolders, sorted. Links are not followed.
@@ -186,7 +186,7 @@ pub fn read_path(path: &Path) -> Result<CaseFile, Unreadable> {
     let mut report = Report::default();
     match read_file(path, &mut report) {
         Some(file) => read(&file, path),
-        None => Err(Unreadable { shown, report, sources: Box::default(), cases: Vec::new() }),
+        None => Err(Unreadable { shown, report, sources: Box::default(), cases: Box::default() }),
     }
 }
 
@@ -199,7 +199,7 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
     let shown = file.name.clone();
     let names = doc.as_ref().map(|doc| named_cases(&doc.root, &sources)).unwrap_or_default();
     let refuse = |report: Report, sources: Sources| {
-        Err(Unreadable { shown: shown.clone(), report, sources: Box::new(sources), cases: names.clone() })
+        Err(Unreadable { shown: shown.clone(), report, sources: Box::new(sources), cases: names.clone().into() })
     };
     let Some(doc) = doc.filter(|_| !report.has_errors()) else { return refuse(report, sources) };
     if &*doc.kind != KIND {

@@ -118,7 +118,7 @@ impl Scripts {
             view::register_fields(&mut engine, Mentions::of(&ast).fields);
             let module = {
                 let _door = Door::join();
-                let _running = Running::begin(limits.operations);
+                let _running = Running::begin(limits.operations, 0);
                 let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine);
                 module.map_err(|error| named(ScriptError::ran(*error, &file, &written, &texts)))?
             };
@@ -334,7 +334,7 @@ impl Script {
     pub fn eval_over(&self, scope: &[(&str, Argument)]) -> Result<Value, ScriptError> {
         let _door = Door::join();
         let mut names = Scope::new();
-        let _running = Running::begin(self.operations);
+        let _running = Running::begin(self.operations, self.written.text.len());
         for (name, argument) in scope {
             argument.give();
             names.push_dynamic(
@@ -388,7 +388,7 @@ impl Script {
     pub fn call_with(&self, function: &str, args: &[Argument]) -> Result<Value, ScriptError> {
         let _door = Door::join();
         let _piece = work::piece("script function", function);
-        let _running = Running::begin(self.operations);
+        let _running = Running::begin(self.operations, self.written.text.len());
         args.iter().for_each(Argument::give);
         let given = args.iter().map(|argument| argument.dynamic(self.rights.as_ref())).collect::<Result<Vec<_>, _>>();
         let mut given = given.map_err(|error| self.error(*error))?;
@@ -449,7 +449,9 @@ fn log(line: &str) {
 
 fn harden(limits: ScriptLimits) -> Engine {
     let mut engine = bare(limits);
-    paid::register(&mut engine, bare(limits), limits);
+    let plain = Arc::new(bare(limits));
+    paid::register(&mut engine, &plain, limits);
+    letters::register(&mut engine, &plain);
     payments::register(&mut engine, limits);
     sorting::register(&mut engine, limits);
     callbacks::register(&mut engine, limits);

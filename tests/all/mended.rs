@@ -206,7 +206,8 @@ fn a_run_is_one_sarif_document() {
         assert_eq!(found.collect::<Vec<_>>(), levels, "{args:?}");
     }
     // the check itself finds what is wrong
-    let spoiled: [(&str, fn(&mut Json)); 8] = [
+    type Spoil = fn(&mut Json);
+    let spoiled: [(&str, Spoil); 8] = [
         ("a level", |result| result["level"] = "fatal".into()),
         ("no message", |result| drop(result.as_object_mut().unwrap().remove("message"))),
         ("no code", |result| drop(result.as_object_mut().unwrap().remove("ruleId"))),

@@ -6,33 +6,25 @@ use std::sync::Arc;
 
 use rhai::{Dynamic, Engine, EvalAltResult, INT, ImmutableString, NativeCallContext, Position};
 
-use super::ScriptLimits;
-use super::paid::{longest, terminated};
+use super::paid::{longest, steps_of_walk, terminated};
 use crate::text::work;
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
 
-/// Bytes of a text that are walked, and perhaps written, within a step of the work of a build.
-const BYTES_PER_STEP: usize = 16;
-/// The same for the longest text that may be meant.
+/// Bytes of the longest text that may be meant, within a step of the work of a build.
 const BYTES_PER_STEP_INSIDE: usize = 128;
 
-/// The steps of a walk over so many bytes of a text, or elements of a list.
-pub(super) fn steps(length: usize) -> u64 {
-    (length / BYTES_PER_STEP) as u64
-}
-
 /// Pays for what stands in brackets behind a variable; `None`: behind something else.
-pub(super) fn indexed(variable: Option<&Dynamic>, place: &Dynamic, limits: &ScriptLimits, at: Position) -> Outcome<()> {
+pub(super) fn indexed(variable: Option<&Dynamic>, place: &Dynamic, at: Position) -> Outcome<()> {
     // the field of a table is found by its name
     if place.is_string() {
         return Ok(());
     }
     let steps = match variable {
         // an element of a list is found at once
-        Some(value) => value.read_lock::<ImmutableString>().map_or(0, |text| steps(text.len())),
+        Some(value) => value.read_lock::<ImmutableString>().map_or(0, |text| steps_of_walk(text.len())),
         // it is not looked whether a text stands there, because that is rare
-        None => (limits.text.max(longest()) / BYTES_PER_STEP_INSIDE) as u64,
+        None => (longest() / BYTES_PER_STEP_INSIDE) as u64,
     };
     work::spend(steps).map_err(|_| terminated(at))
 }
@@ -44,7 +36,7 @@ pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>) {
         let plain = plain.clone();
         move |ctx: &NativeCallContext<'_>, text: ImmutableString, rest: Vec<Dynamic>| -> Outcome<Dynamic> {
             let at = ctx.call_position();
-            work::spend(steps(text.len())).map_err(|_| terminated(at))?;
+            work::spend(steps_of_walk(text.len())).map_err(|_| terminated(at))?;
             let inner: NativeCallContext<'_> = (&*plain, name, None, ctx.global_runtime_state(), at).into();
             let mut args: Vec<Dynamic> = std::iter::once(text.into()).chain(rest).collect();
             let mut args: Vec<&mut Dynamic> = args.iter_mut().collect();

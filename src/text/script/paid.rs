@@ -8,7 +8,6 @@ use std::sync::Arc;
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
 
 use super::ScriptLimits;
-use super::letters;
 use super::place::{self, Place};
 use super::shown::View;
 use super::written::CAUGHT;
@@ -42,7 +41,7 @@ thread_local! {
 struct Given {
     values: Vec<Value>,
     weight: Option<Weight>,
-    /// The bytes of the longest text that became one of the script.
+    /// The bytes of the longest text that the script has: that became one of it, that it made, or that stands in it.
     longest: usize,
 }
 
@@ -51,10 +50,12 @@ pub(super) struct Running(Option<u64>, Given, Place);
 
 impl Running {
     /// Begins to count, or counts on if a script calls a script.
-    pub(super) fn begin(operations: u64) -> Self {
+    ///
+    /// `written` is the length of the script in bytes, which may hold a long text.
+    pub(super) fn begin(operations: u64, written: usize) -> Self {
         let before = OPERATIONS.get();
         OPERATIONS.set(Some(before.map_or(operations, |left| left.min(operations))));
-        Self(before, GIVEN.take(), place::begin())
+        Self(before, GIVEN.replace(Given { longest: written, ..Given::default() }), place::begin())
     }
 }
 
@@ -126,7 +127,7 @@ pub(super) fn stopped() -> String {
 }
 
 /// Counts operations, and registers the functions that pay for what they read. `plain` has the functions of the packages.
-pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits) {
+pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>, limits: ScriptLimits) {
     // sizes are checked here: the interpreter would refuse large values that a script is given, too
     engine.set_max_string_size(0).set_max_array_size(0).set_max_map_size(0);
     engine.on_progress(|_| (!count()).then_some(Dynamic::UNIT));
@@ -145,8 +146,6 @@ pub(super) fn register(engine: &mut Engine, plain: Engine, limits: ScriptLimits)
         pay(&text.into(), &limits, ctx.call_position())?;
         Ok(INT::try_from(length).unwrap_or(INT::MAX))
     });
-    let plain = Arc::new(plain);
-    letters::register(engine, &plain);
     for (names, types, kind) in natives() {
         for name in names {
             let plain = plain.clone();
@@ -190,15 +189,23 @@ fn walked(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
     let list = || value.and_then(|value| value.read_lock::<Array>()).map(|list| list.len());
     let bytes = || value.and_then(|value| value.read_lock::<Blob>()).map(|bytes| bytes.len());
     let length = text().or_else(list).or_else(bytes).unwrap_or(0);
-    work::spend(letters::steps(length)).map_err(|_| terminated(at))
+    work::spend(steps_of_walk(length)).map_err(|_| terminated(at))
 }
 
-/// Notes a text that becomes one of the running script.
-pub(super) fn met(text: &str) {
-    GIVEN.with_borrow_mut(|given| given.longest = given.longest.max(text.len()));
+/// Bytes of a text that are walked, and perhaps written, within a step of the work of a build.
+const BYTES_PER_STEP: usize = 16;
+
+/// The steps of a walk over so many bytes of a text, or elements of a list.
+pub(super) fn steps_of_walk(length: usize) -> u64 {
+    (length / BYTES_PER_STEP) as u64
 }
 
-/// The bytes of the longest text that became one of the running script.
+/// Notes a text of so many bytes that the running script has.
+pub(super) fn met(length: usize) {
+    GIVEN.with_borrow_mut(|given| given.longest = given.longest.max(length));
+}
+
+/// The bytes of the longest text that the running script has.
 pub(super) fn longest() -> usize {
     GIVEN.with_borrow(|given| given.longest)
 }
@@ -346,7 +353,9 @@ pub(super) fn pay(value: &Dynamic, limits: &ScriptLimits, at: Position) -> Outco
         return work::spend(1).and_then(|()| work::make(BYTES_PER_NODE)).map_err(|_| terminated(at));
     }
     let mut weight = Weight::default();
-    if !weight.add(value, 0) {
+    let whole = weight.add(value, 0);
+    met(weight.text);
+    if !whole {
         // a script may catch the error, and try again
         work::spend(weight.nodes() as u64).map_err(|_| terminated(at))?;
         return Err(Box::new(EvalAltResult::ErrorRuntime(format!("a value is nested deeper than {DEEPEST}").into(), at)));

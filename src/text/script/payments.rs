@@ -58,7 +58,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
             Expr::ThisPtr(..) => context.this_ptr().map(|value| value as &Dynamic),
             _ => root.get_string_value().and_then(|name| context.scope().get(name)),
         };
-        indexed(variable, &value, &limits, index.start_position())?;
+        indexed(variable, &value, index.start_position())?;
         Ok(value)
     };
     // if one of these could not be registered, no script would compile

@@ -18,7 +18,7 @@ pub(super) fn to_dynamic(value: &Value) -> Dynamic {
         Value::Int(n) => Dynamic::from(*n),
         Value::Num(n) => Dynamic::from(*n),
         Value::Text(t) => {
-            super::paid::met(t);
+            super::paid::met(t.len());
             Dynamic::from(rhai::ImmutableString::from(&**t))
         }
         Value::List(list) => Dynamic::from_array(list.iter().map(to_dynamic).collect()),

@@ -143,8 +143,9 @@ fn places_behind_a_carriage_return_are_those_of_the_script() {
             Err(error) => error,
         };
         let at = source.find("oops oops").map(|at| at + 5).or_else(|| source.find("] oops")).or_else(|| source.find("oops")).unwrap();
-        let line = source[..at].matches('\n').count() + 1;
-        let column = source[..at].rsplit('\n').next().unwrap().chars().count() + 1;
+        let before = source.get(..at).unwrap();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
         assert_eq!((error.line, error.column), (line, column), "{source:?}: {error}");
     }
 }
