@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::check::{self, Facts};
-use super::far::{self, Chars, Scan};
+use super::far::{self, Behind, Scan};
 use super::print::{Reader, print};
 use super::size::{self, Size};
 use super::tree::{Flags, Node, Tree};
@@ -50,7 +50,7 @@ pub(super) struct Engines {
     wary: Option<Box<Wary>>,
     exact: Engine,
     /// What an automaton may read behind its matches.
-    behind: Option<Box<Chars>>,
+    behind: Option<Box<Behind>>,
     /// The parts of the pattern, with counts written out.
     parts: u64,
 }
@@ -238,7 +238,7 @@ fn again(bytes: u64) -> Result<(), Bound> {
 pub(super) struct Search<'a> {
     text: &'a str,
     how: How<'a>,
-    behind: Option<&'a Chars>,
+    behind: Option<&'a Behind>,
     parts: u64,
     /// How far the last match may have been read beyond its end.
     run: usize,
@@ -271,9 +271,11 @@ impl Search<'_> {
             let read = self.parts.saturating_mul(length + 1);
             steps += read / if read > MANY { MANY_GROUPS_PER_STEP } else { GROUPS_PER_STEP } + groups as u64;
         }
-        if let (How::Automaton(..), Some(chars)) = (&self.how, self.behind) {
+        if let (How::Automaton(..), Some(behind)) = (&self.how, self.behind)
+            && behind.begins(self.text, start, end)
+        {
             if self.run <= end {
-                self.run = chars.run(self.text, end);
+                self.run = behind.run(self.text, end);
             }
             let beyond = (self.run - end) as u64;
             self.again = self.again.saturating_add(beyond);

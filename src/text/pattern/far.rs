@@ -5,7 +5,7 @@
 //! a repeat may begin, an engine reads on at most as long as the characters are such that the repeat can match.
 
 use super::check::{anywhere, children, first, first_of, has, nullable};
-use super::tree::{Flags, LAST, Node, merged};
+use super::tree::{Flags, LAST, Node, merged, overlap};
 
 /// From so many rounds on, a repeat reads far.
 const FAR: u32 = 64;
@@ -36,31 +36,86 @@ impl Chars {
     }
 
     /// The end of the characters of this set that stand at `at`, one behind another.
-    pub(super) fn run(&self, text: &str, at: usize) -> usize {
+    fn run(&self, text: &str, at: usize) -> usize {
         let rest = text.get(at..).unwrap_or_default();
         at + rest.find(|c| !self.contains(c)).unwrap_or(rest.len())
     }
 }
 
-/// What an automaton may read behind the end of a match, because a part that it prefers may still match: nothing if it
-/// stops at the match.
-pub(super) fn behind_matches(root: &Node, flags: Flags) -> Option<Chars> {
-    let mut ranges = Vec::new();
-    preferred(root, &mut ranges);
-    (!ranges.is_empty()).then(|| Chars::of(ranges, flags))
+/// What an automaton may read behind the end of a match, because a part that it prefers may still match.
+#[derive(Debug)]
+pub(super) struct Behind {
+    /// What such parts begin with.
+    begins: Chars,
+    /// All that they may hold.
+    holds: Chars,
 }
 
-/// The characters of parts that may read far and fail, and that a match can do without.
-fn preferred(node: &Node, ranges: &mut Vec<(u32, u32)>) {
+impl Behind {
+    /// Whether such a part may have begun in a match, or right behind it.
+    pub(super) fn begins(&self, text: &str, start: usize, end: usize) -> bool {
+        let next = text.get(end..).and_then(|rest| rest.chars().next());
+        text.get(start..end).unwrap_or_default().chars().chain(next).any(|c| self.begins.contains(c))
+    }
+
+    /// How far the text is read from `at` on.
+    pub(super) fn run(&self, text: &str, at: usize) -> usize {
+        self.holds.run(text, at)
+    }
+}
+
+/// The parts that an automaton prefers and that may fail late; nothing if it stops at each match.
+pub(super) fn behind_matches(root: &Node, flags: Flags) -> Option<Behind> {
+    let (mut begins, mut holds) = (Vec::new(), Vec::new());
+    preferred(root, &mut |part| {
+        begins.extend(if nullable(part) { vec![(0, LAST)] } else { first(part) });
+        holds.extend(anywhere(part));
+    });
+    (!holds.is_empty()).then(|| Behind { begins: Chars::of(begins, flags), holds: Chars::of(holds, flags) })
+}
+
+/// Calls `found` with the parts that may read far and fail, and that a match can do without.
+fn preferred(node: &Node, found: &mut impl FnMut(&Node)) {
     match node {
         Node::Alt(branches) => {
-            let earlier = branches.split_last().map(|(_, earlier)| earlier).unwrap_or_default();
-            earlier.iter().filter(|branch| fails_late(branch)).for_each(|branch| ranges.extend(anywhere(branch)));
+            for (n, branch) in branches.iter().enumerate().filter(|(_, branch)| fails_late(branch)) {
+                let later = branches.get(n + 1..).unwrap_or_default();
+                // of two branches that begin differently, one fails at once
+                if later.iter().any(|later| !apart(branch, later)) {
+                    found(branch);
+                }
+            }
         }
-        Node::Repeat { node, min, max, .. } if Some(*min) != *max && fails_late(node) => ranges.extend(anywhere(node)),
+        Node::Repeat { node, min, max, .. } if Some(*min) != *max && fails_late(node) => found(node),
         _ => {}
     }
-    children(node).iter().for_each(|child| preferred(child, ranges));
+    children(node).iter().for_each(|child| preferred(child, found));
+}
+
+/// Whether no text can begin with both nodes, by the single characters that they begin with.
+fn apart(one: &Node, other: &Node) -> bool {
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    leading(one, &mut a);
+    leading(other, &mut b);
+    a.iter().zip(&b).any(|(a, b)| !overlap(a, b))
+}
+
+/// The sets of single characters that a node begins with. False if what comes next is no single character.
+fn leading(node: &Node, sets: &mut Vec<Vec<(u32, u32)>>) -> bool {
+    match node {
+        Node::Set(_) => {
+            sets.push(anywhere(node));
+            true
+        }
+        Node::Concat(items) => items.iter().all(|item| leading(item, sets)),
+        Node::Capture(_, node) => leading(node, sets),
+        Node::Start | Node::End | Node::Boundary(_) => true,
+        Node::Repeat { node, min, .. } if *min > 0 => {
+            leading(node, sets);
+            false
+        }
+        _ => false,
+    }
 }
 
 /// Whether the node may read far before it shows that it does not match.

@@ -154,6 +154,8 @@ fn ordinary_patterns_take_little() {
         r"\*.*?\*",
         r#"(?<=")[^"]*(?=")"#,
         r"<think>([\s\S]*?)</think>",
+        r"<think>[\s\S]*?</think>|<thought>[\s\S]*?</thought>|\([\s\S]*?\)",
+        r"(?:<think>[\s\S]*?</thank>)?(?:lamp|oil)",
         r"(?<=<think>)[\s\S]*?(?=</think>)",
         r#"(?<!\w)"[^"]*"(?!\w)"#,
         r"^(?![\s\S]*nowhere)",
