@@ -12,7 +12,7 @@ use crate::text::work;
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
 
 /// Bytes of the longest text that may be meant, within a step of the work of a build.
-const BYTES_PER_STEP_INSIDE: usize = 128;
+const BYTES_PER_STEP_INSIDE: usize = 16;
 
 /// Pays for what stands in brackets behind a variable; `None`: behind something else.
 pub(super) fn indexed(variable: Option<&Dynamic>, place: &Dynamic, at: Position) -> Outcome<()> {
