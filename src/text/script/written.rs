@@ -477,7 +477,9 @@ mod tests {
             ("// b\r a", "// b\r C(a)"),
             ("is_empty(a) + Fn(a) + is_def_var(a) + type_of(a)", "M(is_empty(a)) + M(Fn(C(a))) + M(is_def_var(C(a))) + M(type_of(a))"),
             ("a[b[c]][0] = d[1..e]; this[f]", "a[P(M(b[P(C(c), b)]), a)][P(0, ())] = M(d[P(1..C(e), d)]); M(this[P(C(f), this)])"),
-            ("f(a)[b]", "M(f(C(a))[P(C(b), ())])"),
+            // a native function takes its first argument as it stands; one of the script is given a copy
+            ("f(a)[b]", "M(f(a)[P(C(b), ())])"),
+            ("fn f(a) { } f(a)[b]", "fn f(a) { } M(f(C(a))[P(C(b), ())])"),
             ("fn len() { this } a.b.len()", "fn len() { C(this) } M(a.b.len())"),
         ] {
             assert_eq!(changed(source), expected, "{source}");
