@@ -7,6 +7,7 @@
 #[cfg(feature = "cli")]
 pub(crate) mod certain;
 pub mod codes;
+pub(crate) mod depth;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
 pub mod inside;

@@ -26,7 +26,7 @@ const MAX_DEPTH: usize = 64;
 /// The most memory that the values of a text may take while it is read, in bytes (128 MiB), as [`crate::diag::memory`]
 /// estimates it.
 pub const MAX_MEMORY: usize = 128 << 20;
-/// Most times that a text with lines that stay too long is laid out.
+/// Most times that a text is laid out until nothing changes any more.
 const MAX_ROUNDS: usize = 8;
 
 /// How a file is laid out.
@@ -90,11 +90,8 @@ pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted,
     let mut formatted = lay_out(source, text, layout, newline)?;
     let words = words_of_comments(text);
     keeps(source, &before, &words, &formatted)?;
-    // a row that is still too long after one of its texts was broken has another one broken the next time
+    // a row one of whose texts was broken may have another one broken the next time
     for _ in 1..MAX_ROUNDS {
-        if long_lines(&formatted, layout.width).is_empty() {
-            break;
-        }
         match lay_out(source, &formatted, layout, newline) {
             Ok(again) if again != formatted && keeps(source, &before, &words, &again).is_ok() => formatted = again,
             _ => break,

@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 
 use super::fault::refused;
 use crate::diag::Code;
+use crate::diag::depth::nests_deeper;
 use crate::store::{Home, MAX_VALUE, Refused};
 
 /// The longest owner, session, tag or id of a template, in bytes.
@@ -57,7 +58,7 @@ pub(super) fn bounded(what: &str, name: &str) -> Result<(), Refused> {
 
 /// A value as compact JSON, within the bounds of a store. `of` says whose it is.
 pub(super) fn text_of(value: &Json, of: &dyn Fn() -> String) -> Result<String, Refused> {
-    if depth_above(value, MAX_DEPTH) {
+    if nests_deeper(value, MAX_DEPTH) {
         let message = format!("{} is nested deeper than {MAX_DEPTH} levels", of());
         return Err(refused(Code::StoreTooLarge, message, "make it flatter"));
     }
@@ -67,22 +68,6 @@ pub(super) fn text_of(value: &Json, of: &dyn Fn() -> String) -> Result<String, R
         return Err(refused(Code::StoreTooLarge, message, format!("split it: at most {} MiB are stored in one piece", MAX_VALUE >> 20)));
     }
     Ok(text)
-}
-
-/// Whether a value is nested deeper than this.
-fn depth_above(value: &Json, most: usize) -> bool {
-    let mut open = vec![(value, 0)];
-    while let Some((value, depth)) = open.pop() {
-        if depth > most {
-            return true;
-        }
-        match value {
-            Json::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
-            Json::Object(fields) => open.extend(fields.values().map(|field| (field, depth + 1))),
-            _ => {}
-        }
-    }
-    false
 }
 
 /// Reads a stored text of JSON back. `of` says whose it is.
