@@ -1,6 +1,7 @@
 //! `tapster-fuzz TARGET… [--seconds N | --executions N | --fixed] [--seed S] [--replay FILE] [--json FILE] [--ledger FILE]`;
 //! `all` stands for all targets, and without arguments the targets are listed. `tapster-fuzz determinism` compares a
-//! thousand builds, and `tapster-fuzz table FILE` prints a ledger.
+//! thousand builds, `tapster-fuzz table FILE` prints a ledger, and `tapster-fuzz corpus TARGET FOLDER` writes the seeds of
+//! a target, for fuzzers that choose inputs by coverage.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -9,7 +10,7 @@ use serde_json::Value as Json;
 use tapster_fuzz::campaign::{self, Limits, Settings};
 use tapster_fuzz::memory::{self, Counting};
 use tapster_fuzz::report::{HEAD, Tally};
-use tapster_fuzz::{TARGETS, Target, determinism, find, ledger, parent};
+use tapster_fuzz::{TARGETS, Target, determinism, find, ledger, parent, seeds};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -46,6 +47,13 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             };
             return table(Path::new(&file));
+        }
+        Some("corpus") => {
+            let given: Vec<String> = std::env::args().skip(2).collect();
+            return corpus(&given).unwrap_or_else(|why| {
+                eprintln!("tapster-fuzz: {why}");
+                ExitCode::from(2)
+            });
         }
         _ => {}
     }
@@ -133,6 +141,20 @@ fn table(file: &Path) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Writes the seeds of a target into a folder, a file each.
+fn corpus(given: &[String]) -> Result<ExitCode, String> {
+    let [name, folder] = given else { return Err("`corpus` needs a target and a folder".to_owned()) };
+    let target = find(name).ok_or_else(|| format!("there is no target `{name}`; without arguments they are listed"))?;
+    let told = |error: std::io::Error| format!("{folder}: {error}");
+    std::fs::create_dir_all(folder).map_err(told)?;
+    let all = seeds::of(target);
+    for (n, seed) in all.iter().enumerate() {
+        std::fs::write(Path::new(folder).join(format!("seed-{n}")), seed).map_err(told)?;
+    }
+    println!("{} seeds in {folder}", all.len());
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A thousand builds and more, in processes and threads: one digest.

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
+use crate::Target;
+
 /// The repository.
 #[must_use]
 pub fn root() -> PathBuf {
@@ -52,6 +54,12 @@ pub fn rows(name: &str) -> Vec<Json> {
 #[must_use]
 pub fn texts(name: &str, field: &str) -> Vec<Vec<u8>> {
     rows(name).iter().filter_map(|row| row[field].as_str()).map(|text| text.as_bytes().to_vec()).collect()
+}
+
+/// All that a campaign of a target begins with.
+#[must_use]
+pub fn of(target: &Target) -> Vec<Vec<u8>> {
+    [own(target.name), (target.seeds)()].concat()
 }
 
 /// The seeds that were written for a target, and what was once found by it.

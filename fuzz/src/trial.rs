@@ -9,7 +9,7 @@ use crate::{Target, Verdict, seeds};
 #[must_use]
 pub fn some(target: &Target, seed: u64, count: usize) -> (usize, Vec<(Vec<u8>, String)>) {
     let mut dice = Dice::new(seed, target.name);
-    let seeds = [seeds::own(target.name), (target.seeds)()].concat();
+    let seeds = seeds::of(target);
     let (mut taken, mut wrong) = (0, Vec::new());
     for _ in 0..count {
         let mut input = dice.pick(&seeds).clone();

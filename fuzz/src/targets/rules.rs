@@ -154,6 +154,10 @@ pub(super) const OVERLAY: Target = Target {
         [replay, cases(), seeds::written("seeds", "pack").into_iter().map(|(_, bytes)| bytes).collect()].concat()
     },
     run: |input| {
+        // to load `base` costs a hundred times as much; mistakes of form go that far for every eighth length only
+        if !input.len().is_multiple_of(8) && matches!(alone("o.toml", input), Verdict::Refused) {
+            return Verdict::Refused;
+        }
         let file = RuleFile { name: "o.toml".to_owned(), path_in_pack: "o.toml".to_owned(), bytes: input.to_vec() };
         used(Ruleset::load(&Start::Name("base".into()), &[Overlay::File(file)], &Shelf::default()).ok(), input)
     },

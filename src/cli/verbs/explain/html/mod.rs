@@ -59,9 +59,13 @@ fn section(id: &str, title: &str, body: &str) -> String {
     format!("<section aria-labelledby=\"h-{id}\" id=\"{id}\">\n<h2 id=\"h-{id}\">{title}</h2>\n{body}</section>\n")
 }
 
+/// Heads of columns that hold numbers, which end at one line below each other.
+const OF_NUMBERS: [&str; 5] = ["blocks", "tokens", "of the budget", "trimmed", "times"];
+
 /// A table that scrolls by itself on a narrow screen.
 fn table(name: &str, heads: &[&str], rows: &[String]) -> String {
-    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
+    let class = |head: &str| if OF_NUMBERS.contains(&head) { " class=\"n\"" } else { "" };
+    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\"{}>{head}</th>", class(head))).collect();
     format!(
         "<div class=\"scroll\" role=\"region\" aria-label=\"Table: {name}\" tabindex=\"0\"><table><thead><tr>{heads}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
         rows.concat()

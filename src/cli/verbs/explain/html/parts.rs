@@ -50,9 +50,10 @@ pub(super) fn missing(report: &Json) -> String {
         row(what, &r["tokens"], &text(&r["reason"]), by(r), format!("group {}", cell(&r["group"])))
     });
     let lost = list(&report["lost"]).iter().map(|r| row(cell(&r["id"]), &Json::Null, "lost its place", by(r), String::new()));
-    let gone = list(&report["gone"])
-        .iter()
-        .map(|r| row(format!("{} of list {}", cell(&r["id"]), cell(&r["list"])), &Json::Null, &text(&r["did"]), by(r), cell(&r["text"])));
+    let gone = list(&report["gone"]).iter().map(|r| {
+        let id = if r["id"] == "" { "an item without an id".to_owned() } else { cell(&r["id"]) };
+        row(format!("{id} of list {}", cell(&r["list"])), &Json::Null, &text(&r["did"]), by(r), cell(&r["text"]))
+    });
     let rows: Vec<String> = trimmed.chain(lost).chain(gone).collect();
     rows_or("Not in the prompt", &["what", "tokens", "why", "rule", "text"], rows, "Nothing was trimmed, dropped or lost.")
 }
