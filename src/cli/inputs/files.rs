@@ -34,8 +34,8 @@ pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<V
     }
 }
 
-/// The most memory that the values of a scene, a line of `serve` or the data of a task may take, in bytes (128 MiB), as
-/// [`crate::diag::memory`] estimates it.
+/// The most memory that the values of one input may take, in bytes (128 MiB), as [`crate::diag::memory`] estimates it: of a
+/// scene, a line of `serve`, the data of a task, and files such as lists, turns, states and exported sessions.
 const MAX_MEMORY: usize = 128 << 20;
 
 /// The complaint about data whose values would take too much memory, which must not be read then. `what` is its name.
@@ -44,6 +44,20 @@ pub(in crate::cli) fn too_costly(what: &str, bytes: &[u8]) -> Option<Diagnostic>
         let message = format!("the values of {what} take more than {} MiB of memory", MAX_MEMORY >> 20);
         Diagnostic::new(Code::FileTooLarge, message).help("name chats and lorebooks by their paths, which are read with less")
     })
+}
+
+/// The bytes of a file of JSON or TOML, whose values take no more memory than is bearable.
+pub(in crate::cli) fn values_of(path: &Path, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
+    let bytes = bytes_of(path, show)?;
+    if bytes.len() > import::MAX_FILE {
+        let message = format!("`{}` is larger than {} MiB", shown(path), import::MAX_FILE >> 20);
+        return Err(Stop::could_not(Code::FileTooLarge, message, "split it"));
+    }
+    if memory::exceeds(&bytes, MAX_MEMORY) {
+        let message = format!("the values of `{}` take more than {} MiB of memory", shown(path), MAX_MEMORY >> 20);
+        return Err(Stop::could_not(Code::FileTooLarge, message, "make it smaller"));
+    }
+    Ok(bytes)
 }
 
 /// The text of a file.

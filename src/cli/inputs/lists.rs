@@ -5,10 +5,9 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use crate::diag::{Code, Diagnostic, suggest};
-use crate::import;
 use crate::pack::Ruleset;
 
-use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::files::{shown, values_of};
 use crate::cli::layout::head;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -61,11 +60,7 @@ pub(in crate::cli) fn tables(mut document: Json, key: &str) -> Result<Vec<Json>,
 
 /// The document of a file: of JSON, or of TOML where its name says so. The inner error says why it is none.
 pub(in crate::cli) fn document(file: &Path, show: &mut Show<'_, '_>) -> Result<Result<Json, String>, Stop> {
-    let bytes = bytes_of(file, show)?;
-    if bytes.len() > import::MAX_FILE {
-        let message = format!("`{}` is larger than {} MiB", shown(file), import::MAX_FILE >> 20);
-        return Err(Stop::could_not(Code::FileTooLarge, message, "split it"));
-    }
+    let bytes = values_of(file, show)?;
     if file.extension().is_some_and(|extension| extension == "toml") {
         let text = std::str::from_utf8(&bytes).map_err(|error| error.to_string());
         return Ok(text.and_then(|text| toml::from_str(text).map_err(|error| error.message().to_owned())));

@@ -12,8 +12,7 @@ use crate::model::plan::Unchanged;
 use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
 
-use crate::cli::inputs::files::bytes_of;
-use crate::cli::inputs::files::shown;
+use crate::cli::inputs::files::{shown, values_of};
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 
@@ -28,7 +27,7 @@ pub(in crate::cli) enum Previous {
 impl Previous {
     /// Reads a file: what has `blocks` is a plan, any other JSON object a payload.
     pub(in crate::cli) fn read(file: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
-        let bytes = bytes_of(file, show)?;
+        let bytes = values_of(file, show)?;
         let wrong = |reason: String| {
             let message = format!("`{}` is no plan and no payload: {reason}", shown(file));
             Stop::could_not(Code::ImportFormat, message, "write one with `tapster build … --dump plan`")

@@ -10,7 +10,7 @@ use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::testing::turns::Chat;
 
-use crate::cli::inputs::files::{bytes_of, shown, text_of, write_file};
+use crate::cli::inputs::files::{shown, values_of, write_file};
 use crate::cli::inputs::said::{self, MAX_TURNS};
 use crate::cli::layout::head;
 use crate::cli::output::Show;
@@ -152,13 +152,13 @@ fn stored(file: &Path, show: &mut Show<'_, '_>) -> Result<Option<Json>, Stop> {
         let complaint = Diagnostic::error(Code::SyntaxJson, format!("`{}` keeps no state of a chat: {reason}", shown(file)));
         Stop::new(Exit::No, complaint.help("it is a JSON object, as this flag writes it"))
     };
-    let json: Json = serde_json::from_slice(&bytes_of(file, show)?).map_err(|error| wrong(error.to_string()))?;
+    let json: Json = serde_json::from_slice(&values_of(file, show)?).map_err(|error| wrong(error.to_string()))?;
     if json.is_object() { Ok(Some(json)) } else { Err(wrong(format!("it holds {}", head(&json.to_string(), 40)))) }
 }
 
 /// The draws that a file scripts.
 fn draws(file: &Path, show: &mut Show<'_, '_>) -> Result<Vec<f64>, Stop> {
-    let text = text_of(file, show)?;
+    let text = String::from_utf8_lossy(&values_of(file, show)?).into_owned();
     let numbers: Vec<String> = match serde_json::from_str::<Json>(&text) {
         Ok(Json::Array(list)) => list.iter().map(Json::to_string).collect(),
         _ => text.split_whitespace().map(str::to_owned).collect(),

@@ -213,3 +213,22 @@ fn long_packs_are_compared_row_by_row() {
     let _ = std::fs::remove_dir_all(&folder);
     assert!(told.contains("17999 changed, 1 moved"), "{}{}", told.chars().take(2_000).collect::<String>(), String::from_utf8_lossy(&err));
 }
+
+#[test]
+fn files_that_flags_name_are_refused_before_they_are_read() {
+    let zeros = format!("{{\"x\":[{}0]}}", "0,".repeat(2_000_000));
+    let readers: &[&[&str]] = &[
+        &["build", "examples/hello", "--previous", "-"],
+        &["build", "--pack", "base", "--turns", "-"],
+        &["build", "examples/hello", "--draws", "-"],
+        &["run", "lint", "--pack", "base", "--list", "messages=-"],
+        &["artifact", "import", "-", "--store", "never-made.db"],
+    ];
+    for args in readers {
+        let (mut input, mut err) = (zeros.as_bytes(), Vec::new());
+        let mut io = tapster::cli::Io { input: &mut input, out: &mut Vec::new(), err: &mut err, terminal: false, env: &|_| None };
+        let exit = tapster::cli::run(["tapster"].iter().chain(*args).map(std::ffi::OsString::from), &mut io).code();
+        let told = String::from_utf8_lossy(&err);
+        assert!(exit == 2 && told.contains("the values of `standard input` take more than 128 MiB of memory"), "{args:?}: {told}");
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::diag::{Code, Diagnostic};
 use crate::store::{Archived, Dump, Moment, SessionStore, State, Version};
 
-use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::files::{shown, values_of};
 use crate::cli::inputs::session::Place;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -69,7 +69,7 @@ impl Export {
 
 impl Import {
     pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let bytes = bytes_of(&self.file, show)?;
+        let bytes = values_of(&self.file, show)?;
         let name = shown(&self.file);
         let wrong = |why: String| {
             let message = format!("`{name}` is not an exported session: {why}");

@@ -19,7 +19,7 @@ use clap::Args;
 use serde_json::{Map, Value as Json};
 
 use crate::cli::inputs::endpoint::Endpoint;
-use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::files::{bytes_of, shown, values_of};
 use crate::cli::inputs::session::{Place, Scratch};
 use crate::cli::inputs::tools::ToolArgs;
 use crate::cli::inputs::{Inputs, assignment};
@@ -150,7 +150,7 @@ impl Chat {
         let mut context = match &self.config {
             None => Map::new(),
             Some(file) => {
-                let text = String::from_utf8_lossy(&bytes_of(file, show)?).into_owned();
+                let text = String::from_utf8_lossy(&values_of(file, show)?).into_owned();
                 let read = config_of(file, &text)?;
                 if read.contains_key("directives") {
                     let message = format!("`directives` of `{}` is checked, but has no effect: a chat asks for no directives", shown(file));
