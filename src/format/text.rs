@@ -190,7 +190,14 @@ fn cut(line: &[&str], from: usize) -> usize {
     nice.or_else(must).unwrap_or(line.len())
 }
 
-/// A text that its author wrote over several lines, with those of its lines broken that are too long.
+/// Whether a line of a text ends with the backslash that removes the line break and the white space behind it.
+fn continues(line: &str) -> bool {
+    let line = line.trim_end_matches('\r');
+    (line.len() - line.trim_end_matches('\\').len()) % 2 == 1
+}
+
+/// A text that its author wrote over several lines, with those of its lines broken that are too long. What is left of such
+/// a line stands in front of the line that it continues with.
 pub(super) fn rewrap(text: &str, column: usize, most: usize, newline: &str) -> String {
     let body = |line: &str| line.trim_end_matches('\r').chars().count();
     if text.split('\n').enumerate().all(|(n, line)| body(line) + if n == 0 { column } else { 0 } <= most) {
@@ -199,8 +206,14 @@ pub(super) fn rewrap(text: &str, column: usize, most: usize, newline: &str) -> S
     let (text, close) = text.strip_suffix("\"\"\"").map_or((text, ""), |text| (text, "\"\"\""));
     let mut out = String::new();
     let mut lines = text.split('\n').enumerate().peekable();
+    let mut left: Option<String> = None;
+    // whether white space at the beginning of a line is no part of the value
+    let mut is_layout = false;
     while let Some((n, line)) = lines.next() {
         out.push_str(if n > 0 { "\n" } else { "" });
+        let joined = left.take().map(|left| left + line.trim_start_matches([' ', '\t']));
+        let line = joined.as_deref().unwrap_or(line);
+        let was_layout = std::mem::replace(&mut is_layout, continues(line));
         // at least a comma may follow the closing quotes
         let end = if lines.peek().is_none() { close.len() + 1 } else { 0 };
         if n == 0 || body(line) + end <= most {
@@ -208,13 +221,15 @@ pub(super) fn rewrap(text: &str, column: usize, most: usize, newline: &str) -> S
             continue;
         }
         let (line, end_of_line) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
-        for (n, piece) in broken(line, most, end, false).iter().enumerate() {
-            if n > 0 {
-                out.push('\\');
-                out.push_str(newline);
-            }
-            out.push_str(piece);
+        let inner = if was_layout { line.trim_start_matches([' ', '\t']) } else { line };
+        let indent = line.get(..line.len() - inner.len()).unwrap_or_default();
+        let mut pieces = broken(inner, most.saturating_sub(indent.chars().count()), end, false);
+        if is_layout && pieces.len() > 1 && lines.peek().is_some_and(|(_, next)| !next.trim().is_empty()) {
+            left = pieces.pop().map(|last| format!("{indent}{}", last.strip_suffix('\\').unwrap_or(&last)));
         }
+        let ending = format!("\\{newline}");
+        out.push_str(&pieces.iter().map(|piece| format!("{indent}{piece}")).collect::<Vec<_>>().join(&ending));
+        out.push_str(if left.is_some() { "\\" } else { "" });
         out.push_str(end_of_line);
     }
     out.push_str(close);

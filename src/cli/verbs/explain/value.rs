@@ -23,7 +23,7 @@ type Layer = (String, Value, Option<String>);
 pub(super) fn as_json(path: &str, probe: &Probe<'_>, parts: &[ScenePart]) -> Json {
     let path = path.trim_start_matches('$');
     let now = probe.read(path);
-    let mut layers = of_pack(path, probe);
+    let mut layers: Vec<Layer> = of_path(path, probe).into_iter().chain(of_pack(path, probe)).collect();
     for part in parts {
         if let Some(value) = part.scene.at(path).filter(|value| !value.is_null()) {
             layers.push((label(part), value.clone(), None));
@@ -42,6 +42,13 @@ pub(super) fn as_json(path: &str, probe: &Probe<'_>, parts: &[ScenePart]) -> Jso
     let layer = |(n, (name, value, place)): (usize, &Layer)| json!({ "layer": name, "value": short(value), "place": place, "decides": decided == Some(n) });
     let decided_by = decided.and_then(|n| layers.get(n)).map(|(name, ..)| name);
     json!({ "path": path, "value": short(&now), "decided_by": decided_by, "layers": layers.iter().enumerate().map(layer).collect::<Vec<_>>() })
+}
+
+/// The default of a path that the pack declares.
+fn of_path(path: &str, probe: &Probe<'_>) -> Option<Layer> {
+    let pack = probe.rules.pack();
+    let default = pack.tables.get("path")?.get(path)?.fields.get("default")?;
+    Some(("default of the path".to_owned(), Value::from(&default.node.to_json()), place(pack, default.node.span)))
 }
 
 /// What the pack says with its overlays: one of its values, or an option.
