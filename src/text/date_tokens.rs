@@ -37,6 +37,8 @@ fn date_tokens(args: &Args) -> Result<Value, Refusal> {
             continue;
         }
         let mut shown = at.format(&format, Calendar::default());
+        // beyond the bound, only the start of it has been made
+        work::check()?;
         if let Some(modulo) = token.get("modulo").and_then(Value::as_i64).filter(|modulo| *modulo > 0) {
             let number = shown.parse::<i64>().map_err(|_| format!("`{format}` gives no number of which there is a remainder"))?;
             shown = format!("{:0width$}", number % modulo, width = shown.len());

@@ -116,7 +116,11 @@ impl Meter {
 
     /// The error for a text that is too large to be printed.
     pub(super) fn refused(&self, why: TooLong) -> RenderError {
-        if let TooLong::Text(_) = why { self.full() } else { bound(why.to_string()) }
+        match why {
+            TooLong::Text(_) => self.full(),
+            TooLong::Work if work::is_over() => bound(work::told()),
+            TooLong::Work | TooLong::Deep => bound(why.to_string()),
+        }
     }
 
     /// Enters a level; [`Meter::rise`] leaves it.

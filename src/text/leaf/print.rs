@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::model::Value;
 use crate::model::value::{MAX_DEPTH, number_text};
-use crate::text::js;
+use crate::text::{js, work};
 
 use super::TooLong;
 
@@ -13,6 +13,10 @@ const DEEPEST: usize = MAX_DEPTH * 2;
 /// The number of bytes that are compared per step, and the number of table keys that are sorted per step.
 const BYTES_A_STEP: usize = 64;
 const KEYS_A_STEP: usize = 8;
+/// What a value in a list or a table that is printed takes, and a name of a table, in steps of the work of a call.
+const STEPS_PER_VALUE: u64 = 4;
+/// The number of bytes of a text or a name that are put into quotation marks per step.
+const QUOTED_A_STEP: usize = 16;
 /// Whole numbers beyond this are not exact in JavaScript.
 const EXACT: u64 = 1 << 53;
 
@@ -93,6 +97,11 @@ impl Compare<'_> {
     }
 }
 
+/// Pays for so many values that are printed.
+fn paid(values: usize) -> Result<(), TooLong> {
+    work::spend((values as u64).saturating_mul(STEPS_PER_VALUE)).map_err(|_| TooLong::Work)
+}
+
 /// A text of bounded length.
 pub(super) struct Bounded {
     pub(super) text: String,
@@ -112,7 +121,7 @@ impl Bounded {
         Ok(())
     }
 
-    /// Prints a value unchanged.
+    /// Prints a value unchanged; what a list or a table holds is paid before it is printed.
     pub(super) fn value(&mut self, value: &Value) -> Result<(), TooLong> {
         match value {
             Value::Null | Value::Rule(_) => Ok(()),
@@ -124,6 +133,7 @@ impl Bounded {
 
     fn json(&mut self, value: &Value, depth: usize) -> Result<(), TooLong> {
         let below = || depth.checked_sub(1).ok_or(TooLong::Deep);
+        paid(1)?;
         match value {
             Value::Null | Value::Rule(_) => self.push("null"),
             Value::Bool(b) => self.push(if *b { "true" } else { "false" }),
@@ -144,6 +154,8 @@ impl Bounded {
             }
             Value::Map(map) => {
                 let depth = below()?;
+                // its names are sorted first
+                paid(map.len())?;
                 self.push("{")?;
                 for (n, (key, value)) in js::fields(map).into_iter().enumerate() {
                     self.push(if n == 0 { "" } else { "," })?;
@@ -160,6 +172,7 @@ impl Bounded {
         if text.len() > self.most.saturating_sub(self.text.len()) {
             return Err(TooLong::Text(self.most));
         }
+        work::spend((text.len() / QUOTED_A_STEP) as u64).map_err(|_| TooLong::Work)?;
         self.push(&serde_json::Value::from(text).to_string())
     }
 }

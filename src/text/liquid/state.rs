@@ -75,11 +75,14 @@ impl State {
         Err(Mistake::bound(self.at, message))
     }
 
+    /// Spends steps of the call's work which the template's own bound does not count.
+    pub(super) fn spend(&self, steps: u64) -> Done {
+        work::spend(steps).or_else(|exceeded| self.bound(exceeded.to_string()))
+    }
+
     /// Spends work of the budget.
     pub(super) fn pay(&mut self, units: usize) -> Done {
-        if let Err(exceeded) = work::spend((units as u64).saturating_mul(work::STEPS_PER_TAG)) {
-            return self.bound(exceeded.to_string());
-        }
+        self.spend((units as u64).saturating_mul(work::STEPS_PER_TAG))?;
         match self.left.checked_sub(units) {
             Some(left) => {
                 self.left = left;

@@ -7,9 +7,13 @@ use jiff::civil::{Date, ISOWeekDate, Weekday};
 use regex::{Captures, Regex};
 
 use super::{free, millis_of};
+use crate::text::work;
 
 /// Longer texts are not dates.
 pub(super) const MOST: usize = 200;
+
+/// What reading a date takes, in steps of the work of a call.
+const STEPS_PER_DATE: u64 = 60;
 
 /// A date with its parts behind `-`, or without; the time after it is in the same style.
 static ISO: LazyLock<[Option<Regex>; 2]> = LazyLock::new(|| {
@@ -40,11 +44,13 @@ enum Read {
     Other,
 }
 
-/// The milliseconds since 1970 that a text names; `zone` is the local clock's distance from UTC in minutes.
+/// The milliseconds since 1970 that a text names; `zone` is the local clock's distance from UTC in minutes. No text names
+/// any once the work of the call is spent, which then ends with the bound.
 pub(super) fn parse(text: &str, zone: i64) -> Option<i64> {
     if text.len() > MOST {
         return None;
     }
+    work::spend(STEPS_PER_DATE.saturating_add(text.len() as u64)).ok()?;
     if let Read::Is(ms) = iso(text, zone) {
         return ms;
     }

@@ -4,6 +4,14 @@ use jiff::civil::DateTime;
 
 use super::calendar::LOCAL;
 use super::{Calendar, INVALID, Moment};
+use crate::text::work::{self, Exceeded};
+
+/// What one place of a pattern takes, in steps of the work of a call.
+const STEPS_PER_PLACE: u64 = 4;
+/// What a token takes more than another place.
+const STEPS_PER_TOKEN: u64 = 24;
+/// Bytes of what a token shows that are worth a step, because the word may be changed before it is shown.
+const BYTES_PER_STEP: usize = 8;
 
 /// All other tokens, in the order in which moment.js tries them.
 const TOKENS: &[&str] = &[
@@ -99,32 +107,86 @@ enum Piece<'p> {
     Plain(char),
 }
 
-/// The moment in a pattern.
+/// The moment in a pattern. Each piece is paid when it is made. Once the work of the call is spent, the text ends there;
+/// the call itself then ends with the bound.
 pub(super) fn format(moment: Moment, pattern: &str, calendar: Calendar<'_>) -> String {
     let Some(clock) = moment.clock() else { return INVALID.into() };
-    let mut long = String::new();
-    let local = |rest: &str| LOCAL.iter().map(|(token, _)| *token).find(|token| rest.starts_with(token));
-    pieces(pattern, local, |piece| match piece {
-        Piece::Token(name) => long.push_str(calendar.pattern(name)),
-        Piece::Literal(text) | Piece::Escaped(text) => long.push_str(text),
-        Piece::Plain(c) => long.push(c),
+    let mut long = Made::beside(0);
+    let expanded = pieces(pattern, local, |piece| match piece {
+        Piece::Token(name) => long.shown(calendar.pattern(name)),
+        Piece::Literal(text) | Piece::Escaped(text) => long.push(text),
+        Piece::Plain(c) => long.push(c.encode_utf8(&mut [0; 4])),
     });
+    let mut out = Made::beside(long.text.len());
+    if expanded.is_err() {
+        return out.text;
+    }
     let shown = Shown { moment, clock, calendar };
-    let mut out = String::new();
-    let token = |rest: &str| TOKENS.iter().copied().find(|token| rest.starts_with(token));
-    pieces(&long, token, |piece| match piece {
-        Piece::Token(name) => out.push_str(&shown.token(name)),
-        Piece::Literal(text) => out.push_str(text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)),
-        Piece::Escaped(text) => out.extend(text.chars().filter(|c| *c != '\\')),
+    // a mistake is not lost: the work of the call stays spent
+    let _ = pieces(&long.text, token, |piece| match piece {
+        Piece::Token(name) => out.shown(&shown.token(name)),
+        Piece::Literal(text) => out.push(text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)),
+        Piece::Escaped(text) => text.split('\\').try_for_each(|part| out.push(part)),
         // moment.js splits patterns with a `.`, which does not match line ends
-        Piece::Plain(c) if !matches!(c, '\\' | '\n' | '\r' | '\u{2028}' | '\u{2029}') => out.push(c),
-        Piece::Plain(_) => {}
+        Piece::Plain('\\' | '\n' | '\r' | '\u{2028}' | '\u{2029}') => Ok(()),
+        Piece::Plain(c) => out.push(c.encode_utf8(&mut [0; 4])),
     });
-    out
+    out.text
 }
 
-/// Splits a pattern; `token` returns the token that a text starts with.
-fn pieces<'p>(pattern: &'p str, token: impl Fn(&str) -> Option<&'static str>, mut each: impl FnMut(Piece<'p>)) {
+/// The token for a pattern that a text starts with.
+fn local(rest: &str) -> Option<&'static str> {
+    if !rest.starts_with(['L', 'l']) {
+        return None;
+    }
+    LOCAL.iter().map(|(token, _)| *token).find(|token| rest.starts_with(token))
+}
+
+/// Any other token that a text starts with.
+fn token(rest: &str) -> Option<&'static str> {
+    let first = rest.bytes().next().filter(u8::is_ascii_alphabetic)?;
+    TOKENS.iter().copied().find(|token| token.as_bytes().first() == Some(&first) && rest.starts_with(token))
+}
+
+/// A text that is made piece by piece, and no longer than the call can still make texts.
+struct Made {
+    text: String,
+    /// The bytes of the text that is in memory beside it.
+    beside: usize,
+    /// Up to this length nothing has to be asked.
+    most: usize,
+}
+
+impl Made {
+    fn beside(beside: usize) -> Self {
+        Self { text: String::new(), beside, most: work::bytes_left().saturating_sub(beside) }
+    }
+
+    /// Adds what a token shows, and pays for it.
+    fn shown(&mut self, text: &str) -> Result<(), Exceeded> {
+        work::spend(STEPS_PER_TOKEN.saturating_add((text.len() / BYTES_PER_STEP) as u64))?;
+        self.push(text)
+    }
+
+    /// Adds a part of the pattern, which has been paid.
+    fn push(&mut self, text: &str) -> Result<(), Exceeded> {
+        let length = self.text.len().saturating_add(text.len());
+        if length > self.most {
+            // this fails, unless the data of the call adds to its bounds
+            work::hold(length.saturating_add(self.beside))?;
+            self.most = work::bytes_left().saturating_sub(self.beside);
+        }
+        self.text.push_str(text);
+        Ok(())
+    }
+}
+
+/// Splits a pattern; `token` returns the token that a text starts with. Each piece is paid by its length.
+fn pieces<'p>(
+    pattern: &'p str,
+    token: impl Fn(&str) -> Option<&'static str>,
+    mut each: impl FnMut(Piece<'p>) -> Result<(), Exceeded>,
+) -> Result<(), Exceeded> {
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         let (piece, len) = if let Some(len) = literal(rest) {
@@ -136,9 +198,11 @@ fn pieces<'p>(pattern: &'p str, token: impl Fn(&str) -> Option<&'static str>, mu
         } else {
             (Piece::Plain(c), c.len_utf8())
         };
-        each(piece);
+        work::spend(STEPS_PER_PLACE.saturating_add((len / BYTES_PER_STEP) as u64))?;
+        each(piece)?;
         rest = rest.get(len..).unwrap_or_default();
     }
+    Ok(())
 }
 
 /// The length of `[text]` at the start: up to the last `]` before another `[`.
@@ -168,8 +232,10 @@ impl Shown<'_> {
         let hour = i64::from(clock.hour());
         let (minute, second) = (i64::from(clock.minute()), i64::from(clock.second()));
         let day_of_week = i64::from(date.weekday().to_sunday_zero_offset());
-        let iso = date.iso_week_date();
-        let (week_year, week) = calendar.week(date);
+        // weeks are reckoned only where they are shown
+        let iso = || date.iso_week_date();
+        let week = || calendar.week(date).1;
+        let week_year = || calendar.week(date).0;
         let quarter = (i64::from(clock.month()) + 2) / 3;
         let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
         let twenty_four = if hour == 0 { 24 } else { hour };
@@ -187,16 +253,16 @@ impl Shown<'_> {
             "do" => calendar.ordinal(day_of_week),
             "dd" | "ddd" | "dddd" => calendar.day(day_of_week, token.len()).into_owned(),
             "E" => date.weekday().to_monday_one_offset().to_string(),
-            "w" | "ww" => padded(week, token.len()),
-            "wo" => calendar.ordinal(week),
-            "W" | "WW" => padded(iso.week().into(), token.len()),
-            "Wo" => calendar.ordinal(iso.week().into()),
+            "w" | "ww" => padded(week(), token.len()),
+            "wo" => calendar.ordinal(week()),
+            "W" | "WW" => padded(iso().week().into(), token.len()),
+            "Wo" => calendar.ordinal(iso().week().into()),
             "Q" => quarter.to_string(),
             "Qo" => calendar.ordinal(quarter),
-            "gg" => padded(week_year % 100, 2),
-            "gggg" | "ggggg" => padded(week_year, token.len()),
-            "GG" => padded(i64::from(iso.year()) % 100, 2),
-            "GGGG" | "GGGGG" => padded(iso.year().into(), token.len()),
+            "gg" => padded(week_year() % 100, 2),
+            "gggg" | "ggggg" => padded(week_year(), token.len()),
+            "GG" => padded(i64::from(iso().year()) % 100, 2),
+            "GGGG" | "GGGGG" => padded(iso().year().into(), token.len()),
             "YY" => padded(year % 100, 2),
             "Y" | "YYYY" => padded(year, 4),
             "YYYYY" => padded(year, 5),

@@ -152,9 +152,12 @@ pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>, limits: ScriptL
             engine.register_raw_fn(*name, &types, move |ctx: NativeCallContext<'_>, args: &mut [&mut Dynamic]| {
                 let at = ctx.call_position();
                 match kind {
-                    Kind::Walks => walked(args.first().map(|value| &**value), at)?,
+                    Kind::Walks => {
+                        walked(args.first().map(|value| &**value), at)?;
+                        checked(args.first().map(|value| &**value), at)?;
+                    }
                     Kind::Reads | Kind::Repeats => args.iter().try_for_each(|value| pay(value, &limits, at))?,
-                    Kind::Grows => {}
+                    Kind::Grows => checked(args.first().map(|value| &**value), at)?,
                 }
                 if kind == Kind::Repeats {
                     repeated(args, *name == "pad", &limits, at)?;
@@ -191,6 +194,17 @@ fn walked(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
     let length = text().or_else(list).or_else(bytes).unwrap_or(0);
     work::spend(steps_of_walk(length)).map_err(|_| terminated(at))
 }
+
+/// Pays for the look whether a list or table that was changed is within the limits: it walks over everything inside.
+fn checked(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
+    let Some(value) = value.filter(|value| value.is_array() || value.is_map()) else { return Ok(()) };
+    let mut weight = Weight::default();
+    weight.add(value, 0);
+    work::spend(weight.nodes() as u64 / NODES_PER_STEP).map_err(|_| terminated(at))
+}
+
+/// Parts of a list or table that are looked at within a step of the work of a build.
+const NODES_PER_STEP: u64 = 2;
 
 /// Bytes of a text that are walked, and perhaps written, within a step of the work of a build.
 const BYTES_PER_STEP: usize = 16;

@@ -13,6 +13,7 @@ mod large;
 mod loading;
 mod lore;
 mod patterns;
+mod pieces;
 mod presets;
 mod scripts;
 mod sharing;
