@@ -1,8 +1,9 @@
 //! Rule tests: the rows `[[case]]` of case files are run, and what comes out is held against what they expect.
 //!
-//! [`files`] finds and reads case files, [`case`] reads their rows, and [`sound`] and [`dialects`] say whether what they name
-//! is there. [`play`] runs one turn and [`turns`] all of them.
-//! [`compare`] finds the differences and [`blame`] the rule behind each. [`runner`] does this for many files at once.
+//! [`files`] finds and reads case files, [`case`] reads their rows, and [`sound`] (with `nodes`) and [`dialects`] say whether
+//! what they name is there. [`play`] runs one turn and [`turns`] all of them.
+//! [`compare`] finds the differences: `matchers` knows the words of tests, `fitting` carries them out, and `plain` looks up
+//! plain values; [`blame`] finds the rule behind each. [`runner`] does this for many files at once.
 //! [`snapshot`] writes what came out into the file, [`coverage`] says what no case exercised, and [`mutate`] breaks each pass
 //! to see whether a case notices.
 
@@ -12,7 +13,11 @@ pub mod compare;
 pub mod coverage;
 pub mod dialects;
 pub mod files;
+mod fitting;
+mod matchers;
 pub mod mutate;
+mod nodes;
+mod plain;
 pub mod play;
 pub mod report;
 pub mod runner;

@@ -4,13 +4,20 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use crate::model::WorkLimits;
 use crate::pack::{Ruleset, Shelf};
 use crate::terms::Cond;
+use crate::text::work::Door;
 use crate::verbs::Pass;
 
 use super::files::CaseFile;
 use super::play::SceneReader;
-use super::runner::{Tested, each, judge, rules_of};
+use super::runner::{Ran, Tested, each, notices, rules_of};
+
+/// A case may take so many times its own work with a broken pass, and this more. One that takes still more has noticed it: it
+/// does not end as it did.
+const TIMES: u64 = 10;
+const MORE: WorkLimits = WorkLimits { steps: 1_000_000, bytes: 16 << 20 };
 
 /// What became of the broken passes.
 #[derive(Debug, Default)]
@@ -33,25 +40,51 @@ pub fn how(pass: &Pass) -> &'static str {
     }
 }
 
-/// Breaks every pass that cases of these files have exercised. `files` and `tested` belong together.
+/// The cases that may notice something: those that pass.
+fn able(tested: &Tested) -> impl Iterator<Item = &Ran> {
+    tested.cases.iter().filter(|ran| ran.complaints.is_empty())
+}
+
+/// How many runs of a case with a broken pass [`mutate`] asks for at most.
 #[must_use]
-pub fn mutate(files: &[&CaseFile], tested: &[&Tested], shelf: &Shelf, scenes: SceneReader<'_>, jobs: usize) -> Mutated {
+pub fn runs(tested: &[&Tested]) -> usize {
+    let covered = tested.iter().flat_map(|tested| able(tested)).filter_map(|ran| ran.covered.as_ref());
+    covered.map(|covered| covered.passes.len()).sum()
+}
+
+/// Breaks every pass that cases of these files have exercised. `files` and `tested` belong together. `done` is called for each
+/// of the [`runs`], also for those that are not needed because another case has noticed.
+#[must_use]
+pub fn mutate(
+    files: &[&CaseFile],
+    tested: &[&Tested],
+    shelf: &Shelf,
+    scenes: SceneReader<'_>,
+    jobs: usize,
+    done: &(dyn Fn() + Sync),
+) -> Mutated {
     let out = Mutex::new(Mutated::default());
     let lock = || out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let both: Vec<(&CaseFile, &Tested)> = files.iter().copied().zip(tested.iter().copied()).collect();
     each(&both, jobs, |(file, tested)| {
         let Ok(mut shared) = file.rules(shelf) else { return };
-        for ran in tested.cases.iter().filter(|ran| ran.complaints.is_empty()) {
+        for ran in able(tested) {
             let Some(case) = file.cases.iter().find(|case| case.name == ran.name) else { continue };
             let Some(covered) = &ran.covered else { continue };
             let Ok(mut own) = rules_of(file, case, shelf) else { continue };
+            let mut bounds = None;
             for pass in covered.passes.keys() {
+                done();
                 if lock().killed.contains(pass) {
                     continue;
                 }
                 let rules = own.as_mut().unwrap_or(&mut shared);
+                let bounds = *bounds.get_or_insert_with(|| bounds_of(|| notices(file, case, rules, scenes)));
                 let Some(undo) = break_pass(rules, pass) else { continue };
-                let noticed = judge(file, case, rules, scenes, false).iter().any(|turn| !turn.holds());
+                let noticed = {
+                    let _door = bounds.map(Door::open);
+                    notices(file, case, rules, scenes)
+                };
                 mend_pass(rules, pass, undo);
                 let mut found = lock();
                 if noticed {
@@ -64,6 +97,16 @@ pub fn mutate(files: &[&CaseFile], tested: &[&Tested], shelf: &Shelf, scenes: Sc
         }
     });
     out.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The bounds of a case whose pass is broken, by the work of the case as it is. None are set where a counter around the whole
+/// case makes it fail: the size of what a build is given is then not added to the bounds of the build.
+fn bounds_of(notices: impl FnOnce() -> bool) -> Option<WorkLimits> {
+    let door = Door::open(WorkLimits { steps: u64::MAX, bytes: u64::MAX });
+    let failed = notices();
+    let (steps, bytes) = door.spent();
+    let of = |spent: u64, more: u64| spent.saturating_mul(TIMES).saturating_add(more);
+    (!failed).then(|| WorkLimits { steps: of(steps, MORE.steps), bytes: of(bytes, MORE.bytes) })
 }
 
 /// The conditions that a pass had before it was broken.

@@ -13,7 +13,7 @@ use crate::terms::seen::{Seen, recording};
 
 use super::blame::{self, Rule};
 use super::case::{Case, Turn, json_of};
-use super::compare::{Difference, Step, compare};
+use super::compare::{Comparing, Difference, Step};
 use super::coverage::Covered;
 use super::files::{CaseFile, Unreadable, beside, payload};
 use super::play::{self, Failed, Played, SceneReader};
@@ -282,21 +282,39 @@ pub fn sound_rules(file: &CaseFile, case: &Case, rules: &Ruleset, library: &dyn 
 }
 
 /// What came of a turn, beside what is expected.
-pub(super) struct Judged<'c> {
+struct Judged<'c> {
     turn: &'c Turn,
     played: Option<Played>,
-    pub(super) differences: Vec<(Difference, Option<Rule>)>,
+    differences: Vec<(Difference, Option<Rule>)>,
     /// Why there is no result.
-    pub(super) failed: Option<(String, Option<Rule>)>,
+    failed: Option<(String, Option<Rule>)>,
     /// The values of a new expectation, for a turn without any.
     fresh: Option<Map<String, Json>>,
 }
 
 /// Plays the turns of a case. After a turn without a result, the others are not played.
-pub(super) fn judge<'c>(file: &CaseFile, case: &'c Case, rules: &Ruleset, scenes: SceneReader<'_>, trace: bool) -> Vec<Judged<'c>> {
+fn judge<'c>(file: &CaseFile, case: &'c Case, rules: &Ruleset, scenes: SceneReader<'_>, trace: bool) -> Vec<Judged<'c>> {
+    judge_while(file, case, rules, scenes, trace, |turn| turn.failed.is_none())
+}
+
+/// Whether a turn of a case is not as expected. The turns behind it are not played.
+pub(super) fn notices(file: &CaseFile, case: &Case, rules: &Ruleset, scenes: SceneReader<'_>) -> bool {
+    judge_while(file, case, rules, scenes, false, |turn| turn.holds()).iter().any(|turn| !turn.holds())
+}
+
+/// Plays the turns of a case as long as each of them is such.
+fn judge_while<'c>(
+    file: &CaseFile,
+    case: &'c Case,
+    rules: &Ruleset,
+    scenes: SceneReader<'_>,
+    trace: bool,
+    goes_on: impl Fn(&Judged<'_>) -> bool,
+) -> Vec<Judged<'c>> {
     let expect_of = |turn: &Turn| turn.expect.as_ref().map(json_of);
     let wants_trace = |turn: &Turn| trace || expect_of(turn).is_some_and(|expect| expect.get("reasons").is_some());
     let mut all = Vec::with_capacity(case.turns.len());
+    let comparing = Comparing::new();
     turns(case, &file.base, rules, scenes, wants_trace, |turn, result| {
         let mut judged = Judged { turn, played: None, differences: Vec::new(), failed: None, fresh: None };
         let expect = expect_of(turn);
@@ -306,7 +324,8 @@ pub(super) fn judge<'c>(file: &CaseFile, case: &'c Case, rules: &Ruleset, scenes
                 if let Some(code) = wanted_error {
                     judged.failed = Some((format!("the error `{code}` is expected, but it ran to its end"), None));
                 } else if let Some(expect) = &expect {
-                    judged.differences = differences(&played, case, expect, &file.base).into_iter().map(|d| (d, None)).collect();
+                    let found = differences(&comparing, &played, case, expect, &file.base);
+                    judged.differences = found.into_iter().map(|d| (d, None)).collect();
                 } else {
                     judged.fresh = Some(play::whole(&played, turn, &case.show, rules));
                 }
@@ -320,15 +339,15 @@ pub(super) fn judge<'c>(file: &CaseFile, case: &'c Case, rules: &Ruleset, scenes
             }
             Err(Failed::Given(message)) => judged.failed = Some((message, None)),
         }
-        let goes_on = judged.failed.is_none();
+        let on = goes_on(&judged);
         all.push(judged);
-        goes_on
+        on
     });
     all
 }
 
 /// What is not as expected.
-fn differences(played: &Played, case: &Case, expect: &Json, base: &Path) -> Vec<Difference> {
+fn differences(comparing: &Comparing, played: &Played, case: &Case, expect: &Json, base: &Path) -> Vec<Difference> {
     let mut out = Vec::new();
     for (key, wanted) in expect.as_object().into_iter().flatten() {
         let mut steps = vec![Step::Key(key.clone())];
@@ -342,7 +361,7 @@ fn differences(played: &Played, case: &Case, expect: &Json, base: &Path) -> Vec<
                         ("shown", None) => Json::Null,
                         _ => played.list(list).unwrap_or_default(),
                     };
-                    compare(&mut steps, rows, &got, &mut out);
+                    comparing.compare(&mut steps, rows, &got, &mut out);
                     steps.pop();
                 }
             }
@@ -350,29 +369,29 @@ fn differences(played: &Played, case: &Case, expect: &Json, base: &Path) -> Vec<
                 for (path, value) in wanted.as_object().into_iter().flatten() {
                     steps.push(Step::Key(path.clone()));
                     let got = played.outcome.as_ref().map(|o| o.get(path).to_json()).unwrap_or_default();
-                    compare(&mut steps, value, &got, &mut out);
+                    comparing.compare(&mut steps, value, &got, &mut out);
                     steps.pop();
                 }
             }
-            "warnings" => compare(&mut steps, wanted, &coded(wanted, played.value(key), "code"), &mut out),
-            "reasons" => compare(&mut steps, wanted, &coded(wanted, played.value(key), "because"), &mut out),
+            "warnings" => comparing.compare(&mut steps, wanted, &coded(wanted, played.value(key), "code"), &mut out),
+            "reasons" => comparing.compare(&mut steps, wanted, &coded(wanted, played.value(key), "because"), &mut out),
             "payload_file" => {
                 let file = wanted.as_str().unwrap_or_default();
                 let got = played.value("payload");
                 match beside(base, file).and_then(|path| payload(&path, file)) {
                     Ok(wanted) => {
                         let exactly = json!({ "exactly": wanted });
-                        compare(&mut steps, &exactly, &got, &mut out);
+                        comparing.compare(&mut steps, &exactly, &got, &mut out);
                     }
                     Err(said) => out.push(Difference { steps, wanted: wanted.clone(), got, said: Some(said) }),
                 }
             }
             "error" | "draws_left" => {}
-            _ => compare(&mut steps, wanted, &played.value(key), &mut out),
+            _ => comparing.compare(&mut steps, wanted, &played.value(key), &mut out),
         }
     }
     let left = expect.get("draws_left").cloned().unwrap_or_else(|| json!(0));
-    compare(&mut vec![Step::Key("draws_left".into())], &left, &json!(played.draws_left), &mut out);
+    comparing.compare(&mut vec![Step::Key("draws_left".into())], &left, &json!(played.draws_left), &mut out);
     out
 }
 
@@ -394,7 +413,7 @@ fn coded(wanted: &Json, rows: Json, key: &str) -> Json {
 
 impl Judged<'_> {
     /// Whether the turn is as expected.
-    pub(super) fn holds(&self) -> bool {
+    fn holds(&self) -> bool {
         self.differences.is_empty() && self.failed.is_none() && self.fresh.is_none()
     }
 

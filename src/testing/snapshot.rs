@@ -7,7 +7,8 @@ use serde_json::{Map, Value as Json};
 
 use crate::diag::{Field, Node, Report, Sources, Span};
 
-use super::compare::{Difference, Step, matcher};
+use super::compare::{Difference, Step};
+use super::matchers::matcher;
 use super::toml_text;
 
 /// What `--update` changes.

@@ -5,22 +5,25 @@
 
 use std::collections::BTreeSet;
 
-use crate::assemble::unread;
+use crate::assemble::{misfits, unread};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, suggest};
-use crate::model::Value;
 use crate::model::options::TABLE;
+use crate::model::{Map, Value};
 use crate::pack::Ruleset;
 use crate::terms::names::Names;
 use crate::terms::rules::Rules;
 use crate::text::pattern::Pattern;
 
 use super::case::{Action, Case, Turn};
-use super::compare::{MATCHERS, near_test};
 use super::files::{CaseFile, missing_overlays};
+use super::matchers::{MATCHERS, near_test};
+use super::nodes::{fields, key_at, keys_of, one_or_list, says, texts_of};
 use super::play::{self, NO_LISTS};
 
 /// The tests of a list whose argument is rows of the list.
 const OF_ROWS: [&str; 5] = ["contains", "includes", "excludes", "any_order", "exactly"];
+/// What is expected of one value, and not of a list.
+const OF_VALUES: [&str; 6] = ["payload", "request", "imported", "trim", "patch", "set"];
 /// The keys of a warning.
 const OF_WARNING: [&str; 3] = ["code", "message", "pass"];
 /// The keys of a reason.
@@ -89,63 +92,6 @@ fn wanted_error(turn: &Turn) -> Option<&str> {
 /// A key as it counts for a turn: its own, that of its case, or that of the file.
 fn written<'c>(file: &'c CaseFile, case: &'c Case, turn: &'c Turn, key: &str) -> Option<&'c Field> {
     [Some(&turn.node), Some(&case.node), file.given()].into_iter().flatten().find_map(|node| node.as_table()?.get(key))
-}
-
-/// All keys of tables in a value.
-fn keys_of<'c>(node: &'c Node, out: &mut BTreeSet<&'c str>) {
-    match &node.data {
-        Data::List(list) => list.iter().for_each(|one| keys_of(one, out)),
-        Data::Table(table) => table.iter().for_each(|(key, field)| {
-            out.insert(key);
-            keys_of(&field.node, out);
-        }),
-        _ => {}
-    }
-}
-
-/// One text or a list of them.
-fn one_or_list(node: &Node) -> &[Node] {
-    node.as_list().unwrap_or(std::slice::from_ref(node))
-}
-
-/// The fields of a table; none of anything else.
-fn fields(node: Option<&Node>) -> impl Iterator<Item = (&str, &Field)> {
-    node.and_then(Node::as_table).into_iter().flatten().map(|(key, field)| (&**key, field))
-}
-
-/// The key at a path below a value: `preset.entries.0.name`.
-fn key_at(node: &Node, path: &str) -> Option<Span> {
-    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
-    let (span, below) = match &node.data {
-        Data::Table(table) => table.get(name).map(|field| (field.key, &field.node))?,
-        Data::List(list) => name.parse::<usize>().ok().and_then(|n| list.get(n)).map(|one| (one.span, one))?,
-        _ => return None,
-    };
-    rest.map_or(Some(span), |rest| key_at(below, rest))
-}
-
-/// Whether a text stands somewhere in a value.
-fn says(node: &Node, word: &str) -> bool {
-    match &node.data {
-        Data::Text(text) => &**text == word,
-        Data::List(list) => list.iter().any(|one| says(one, word)),
-        Data::Table(table) => table.values().any(|field| says(&field.node, word)),
-        _ => false,
-    }
-}
-
-/// The texts behind a key in a value.
-fn texts_of<'p>(node: &'p Node, keys: &[&str], out: &mut BTreeSet<&'p str>) {
-    match &node.data {
-        Data::List(list) => list.iter().for_each(|one| texts_of(one, keys, out)),
-        Data::Table(table) => {
-            for (key, field) in table {
-                out.extend(field.node.as_text().filter(|_| keys.contains(&&**key)));
-                texts_of(&field.node, keys, out);
-            }
-        }
-        _ => {}
-    }
 }
 
 struct Search<'c> {
@@ -266,6 +212,9 @@ impl<'c> Search<'c> {
         self.patterns(expect);
         for (key, field) in fields(Some(expect)) {
             let node = &field.node;
+            if OF_VALUES.contains(&key) {
+                self.alone(node);
+            }
             match key {
                 "lists" => {
                     for (list, field) in fields(Some(node)) {
@@ -318,11 +267,35 @@ impl<'c> Search<'c> {
                         &format!("the tests are {}", MATCHERS.join(", ")),
                     );
                 } else if let Some((word, field)) = table.iter().nth(1) {
-                    let complaint = Diagnostic::new(Code::SchemaValue, format!("`{word}` does not stand alone")).at(field.key);
-                    self.found.push(complaint.help("a table holds one test; write a second case for the other"));
+                    self.beside(word, field.key);
                 }
                 Vec::new()
             }
+        }
+    }
+
+    /// A test stands beside another one.
+    fn beside(&mut self, word: &str, span: Span) {
+        let complaint = Diagnostic::new(Code::SchemaValue, format!("`{word}` does not stand alone")).at(span);
+        self.found.push(complaint.help("a table holds one test; write a second case for the other"));
+    }
+
+    /// Tables in a value that hold several tests and nothing else.
+    fn alone(&mut self, node: &Node) {
+        match &node.data {
+            Data::List(list) => list.iter().for_each(|one| self.alone(one)),
+            Data::Table(table) => {
+                let mut tests = table.keys().filter(|word| {
+                    let word: &str = word;
+                    MATCHERS.contains(&word) && !self.own.contains(word)
+                });
+                let second = tests.nth(1).filter(|_| table.keys().all(|word| MATCHERS.contains(&&**word)));
+                if let Some((word, field)) = second.and_then(|word| table.get_key_value(word)) {
+                    self.beside(word, field.key);
+                }
+                table.values().for_each(|field| self.alone(&field.node));
+            }
+            _ => {}
         }
     }
 
@@ -335,6 +308,7 @@ impl<'c> Search<'c> {
         for (name, field) in table {
             self.field(list, name, field.key);
             self.test(&field.node);
+            self.alone(&field.node);
         }
     }
 
@@ -433,6 +407,7 @@ impl<'c> Search<'c> {
     fn scene(&mut self, turn: &'c Turn) {
         let data = Value::from(&turn.given.scene);
         let mut told: Vec<(String, Diagnostic)> = Vec::new();
+        self.now(turn).into_iter().for_each(|wrong| told.push(("now".to_owned(), wrong)));
         for fault in self.rules.options().faults(data.get(TABLE).unwrap_or(&Value::Null)) {
             let path = if fault.option.is_empty() { TABLE.to_owned() } else { format!("{TABLE}.{}", fault.option) };
             told.push((path, Diagnostic::new(fault.code, fault.message).help(fault.help)));
@@ -459,8 +434,18 @@ impl<'c> Search<'c> {
         }
     }
 
+    /// What is wrong with the time of a turn, as for the flag `--now` and a scene file.
+    fn now(&self, turn: &Turn) -> Option<Diagnostic> {
+        let data: Map = [("now".into(), Value::text(turn.given.now.as_deref()?))].into_iter().collect();
+        let wrong = misfits(self.rules, &Value::map(data)).into_iter().find(|misfit| misfit.is_type && misfit.path == "now")?;
+        Some(Diagnostic::error(Code::SceneType, wrong.message).help(wrong.help))
+    }
+
     /// Where a path of the scene is written.
     fn place(&self, turn: &Turn, path: &str) -> Span {
+        if let Some(now) = written(self.file, self.case, turn, "now").filter(|_| path == "now") {
+            return now.node.span;
+        }
         let nodes = [Some(&turn.node), Some(&self.case.node), self.file.given()].into_iter().flatten();
         let found = nodes.filter_map(|node| node.get("scene")).find_map(|scene| key_at(scene, path));
         found.unwrap_or_else(|| written(self.file, self.case, turn, "scene").map_or(turn.node.span, |field| field.key))

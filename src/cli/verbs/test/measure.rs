@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value as Json, json};
 
 use crate::pack::files::is_pack;
@@ -31,7 +32,8 @@ struct Killed {
 /// The rules of a pack, and its case files with their results.
 type OfPack<'a> = (Ruleset, Vec<(&'a CaseFile, &'a Tested)>);
 
-/// Measures the cases of each pack. A pack is measured by the cases that run on it.
+/// Measures the cases of each pack. A pack is measured by the cases that run on it. With mutants, how far it has come is shown
+/// on a terminal.
 pub(super) fn of(
     files: &[Result<CaseFile, Unreadable>],
     tested: &[Tested],
@@ -39,6 +41,7 @@ pub(super) fn of(
     scenes: SceneReader<'_>,
     jobs: usize,
     with_mutants: bool,
+    terminal: bool,
 ) -> Measured {
     let mut by_pack: BTreeMap<(String, PathBuf), OfPack<'_>> = BTreeMap::new();
     // a case file may name the pack that it lies in, or say nothing
@@ -67,11 +70,26 @@ pub(super) fn of(
         let coverage = Coverage::of(&rules, &pack, &covered);
         let killed = with_mutants.then(|| {
             let (files, tested): (Vec<&CaseFile>, Vec<&Tested>) = all.into_iter().unzip();
-            told(&rules, &pack, &mutate::mutate(&files, &tested, shelf, scenes, jobs))
+            let bar = bar(&pack, mutate::runs(&tested), terminal);
+            let mutated = mutate::mutate(&files, &tested, shelf, scenes, jobs, &|| bar.inc(1));
+            bar.finish_and_clear();
+            told(&rules, &pack, &mutated)
         });
         (coverage, killed)
     };
     Measured { packs: by_pack.into_iter().map(|(name, found)| (name, one(found))).collect() }
+}
+
+/// A bar for the runs of cases with a broken pass.
+fn bar(pack: &str, runs: usize, terminal: bool) -> ProgressBar {
+    let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(u64::try_from(runs).ok(), target);
+    if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {elapsed} of {duration}  {msg}") {
+        bar.set_style(style);
+    }
+    let clean: String = pack.chars().filter(|c| !c.is_control()).take(60).collect();
+    bar.set_message(format!("broken passes of {clean}"));
+    bar
 }
 
 /// The score of a pack: a pass that no case runs counts as one whose breaking is not noticed.

@@ -159,7 +159,8 @@ impl Test {
         let no_mutants =
             (self.mutate && failed > 0).then(|| format!("{failed} {} failed; {NO_MUTANTS}", if failed == 1 { "case" } else { "cases" }));
         let mutate = self.mutate && failed == 0;
-        let measured = if coverage { Some(measure::of(&files, &tested, &shelf, &scenes, jobs, mutate)) } else { None };
+        let terminal = show.io.terminal;
+        let measured = if coverage { Some(measure::of(&files, &tested, &shelf, &scenes, jobs, mutate, terminal)) } else { None };
         if let (Some(path), Some(measured)) = (&self.lcov, &measured) {
             write_file(path, measured.lcov())?;
         }

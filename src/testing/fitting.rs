@@ -1,0 +1,364 @@
+//! Whether a value fits what is written, and what is wrong if not.
+//!
+//! A pattern may be given up on a text, and the work of a case is bounded, so there is a third answer: it is not known. A
+//! test of which this is said fails, also where the value is only one of many that a list is searched for: otherwise
+//! `{ excludes = [ … ] }` would hold because nothing was looked at.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
+
+use crate::diag::short;
+use crate::text::pattern::{Bound, Pattern};
+use crate::text::work;
+
+use super::matchers::{MOST_STEPS, matcher};
+use super::plain::{Key, key};
+
+/// What holding one value against another takes, in steps of work.
+const STEPS_PER_COMPARISON: u64 = 30;
+/// So many patterns are kept compiled.
+const MOST_PATTERNS: usize = 64;
+
+/// Whether a value is as written.
+enum Fit<'v> {
+    Yes,
+    No,
+    Unknown(Doubt<'v>),
+}
+
+/// Why it is not known whether a value is as written.
+#[derive(Debug, Clone)]
+pub(super) enum Doubt<'v> {
+    /// A pattern was given up.
+    GivenUp(&'v str, Bound),
+    /// A pattern cannot be used.
+    Unusable(String),
+    /// No work is left for this case.
+    Work,
+}
+
+/// What is wrong with a value by a test.
+#[derive(Debug)]
+pub(super) enum Wrong<'v> {
+    /// These words say all.
+    Words(&'static str),
+    /// A part of the test, between words.
+    Part(&'static str, &'v Json, &'static str),
+    /// So many rows came out, and so many are written.
+    Rows(usize, usize),
+    /// So many elements or characters came out, and this number is written.
+    Number(usize, &'v Json),
+    /// Nobody knows.
+    Unknown(Doubt<'v>),
+}
+
+impl fmt::Display for Wrong<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wrong::Words(words) => f.write_str(words),
+            Wrong::Part(before, part, behind) => write!(f, "{before} {part}{behind}"),
+            Wrong::Rows(got, wanted) => f.write_str(&rows(*got, *wanted)),
+            Wrong::Number(got, wanted) => write!(f, "{got} instead of {wanted}"),
+            Wrong::Unknown(doubt) => doubt.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Doubt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doubt::GivenUp(pattern, bound) => {
+                let pattern = short::word(pattern);
+                write!(
+                    f,
+                    "is not known to hold: the pattern `{pattern}` was given up, because {bound}; write one that reads each \
+                     character once, or test a shorter text"
+                )
+            }
+            Doubt::Unusable(why) => f.write_str(why),
+            Doubt::Work => {
+                let most = MOST_STEPS / STEPS_PER_COMPARISON;
+                write!(
+                    f,
+                    "is not known to hold: the tests of this case take more work than {most} comparisons; expect plain values \
+                     where a list is searched, or write several cases"
+                )
+            }
+        }
+    }
+}
+
+/// How many rows came out instead of those that are written.
+pub(super) fn rows(got: usize, wanted: usize) -> String {
+    format!("{got} {} instead of {wanted}", if got == 1 { "row" } else { "rows" })
+}
+
+/// Holds values against what is written. All work is paid to the counter that is open.
+#[derive(Debug, Default)]
+pub(super) struct Fitting {
+    patterns: RefCell<FxHashMap<String, Result<Pattern, String>>>,
+}
+
+impl Fitting {
+    fn fit<'v>(&self, wanted: &'v Json, got: &Json) -> Fit<'v> {
+        if work::spend(STEPS_PER_COMPARISON).is_err() {
+            return Fit::Unknown(Doubt::Work);
+        }
+        if let Json::Object(table) = wanted
+            && let Some((word, value)) = matcher(table, got)
+        {
+            return match self.test(word, value, got) {
+                None => Fit::Yes,
+                Some(Wrong::Unknown(doubt)) => Fit::Unknown(doubt),
+                Some(_) => Fit::No,
+            };
+        }
+        match (wanted, got) {
+            (Json::Object(table), Json::Object(found)) => {
+                all(table.iter().map(|(key, value)| self.fit(value, found.get(key).unwrap_or(&Json::Null))))
+            }
+            (Json::Array(list), Json::Array(found)) if list.len() == found.len() => {
+                all(list.iter().zip(found).map(|(wanted, got)| self.fit(wanted, got)))
+            }
+            (Json::Array(_), Json::Array(_)) => Fit::No,
+            _ => paid_equal(wanted, got),
+        }
+    }
+
+    /// What is wrong with a value by a test; `None` if nothing is.
+    pub(super) fn test<'v>(&self, word: &str, value: &'v Json, got: &Json) -> Option<Wrong<'v>> {
+        let parts: &'v [Json] = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        match word {
+            "missing" => (!got.is_null()).then_some(Wrong::Words("should be missing")),
+            "contains" => match got {
+                Json::String(text) => within(parts, text),
+                Json::Array(found) => self.lacks(parts, found),
+                _ => parts.first().map(|part| Wrong::Part("does not contain", part, "")),
+            },
+            "matches" => self.matches(value, got),
+            "includes" | "excludes" | "any_order" => {
+                let Some(found) = got.as_array() else { return Some(Wrong::Words("is not a list")) };
+                match word {
+                    "includes" => self.includes(parts, found),
+                    "excludes" => self.excludes(parts, found),
+                    _ => self.any_order(parts, found),
+                }
+            }
+            "count" => {
+                let count = match got {
+                    Json::Array(found) => found.len(),
+                    Json::Null => 0,
+                    Json::String(text) if work::read(text.len()).is_err() => return Some(Wrong::Unknown(Doubt::Work)),
+                    Json::String(text) => text.chars().count(),
+                    _ => return Some(Wrong::Words("is neither a list nor a text")),
+                };
+                (value.as_u64() != Some(count as u64)).then_some(Wrong::Number(count, value))
+            }
+            _ => match same(value, got) {
+                Fit::Yes => None,
+                Fit::No => Some(Wrong::Words("differs")),
+                Fit::Unknown(doubt) => Some(Wrong::Unknown(doubt)),
+            },
+        }
+    }
+
+    fn matches<'v>(&self, value: &'v Json, got: &Json) -> Option<Wrong<'v>> {
+        let unusable = |why: String| Some(Wrong::Unknown(if work::is_over() { Doubt::Work } else { Doubt::Unusable(why) }));
+        let Some(source) = value.as_str() else { return unusable("the pattern is not a text".to_owned()) };
+        let pattern = match self.pattern(source) {
+            Ok(pattern) => pattern,
+            Err(reason) => return unusable(format!("the pattern cannot be used: {reason}")),
+        };
+        let Some(text) = got.as_str() else { return Some(Wrong::Words("is not a text")) };
+        match pattern.is_match(text) {
+            Ok(true) => None,
+            Ok(false) => Some(Wrong::Words("does not match the pattern")),
+            Err(_) if work::is_over() => Some(Wrong::Unknown(Doubt::Work)),
+            Err(bound) => Some(Wrong::Unknown(Doubt::GivenUp(source, bound))),
+        }
+    }
+
+    /// A pattern, compiled; those that were used last are kept.
+    fn pattern(&self, source: &str) -> Result<Pattern, String> {
+        if let Some(known) = self.patterns.borrow().get(source) {
+            return known.clone();
+        }
+        let made = Pattern::new(source, "").map_err(|error| error.reason);
+        if !work::is_over() {
+            let mut patterns = self.patterns.borrow_mut();
+            if patterns.len() >= MOST_PATTERNS {
+                patterns.clear();
+            }
+            patterns.insert(source.to_owned(), made.clone());
+        }
+        made
+    }
+
+    /// The first of some values that fits, by its number among them. Where it is not known of one, that is kept in `doubt`.
+    fn first<'v, 'g>(&self, wanted: &'v Json, among: impl Iterator<Item = &'g Json>, doubt: &mut Option<Doubt<'v>>) -> Option<usize> {
+        for (n, one) in among.enumerate() {
+            match self.fit(wanted, one) {
+                Fit::Yes => return Some(n),
+                Fit::No => {}
+                Fit::Unknown(Doubt::Work) => {
+                    *doubt = Some(Doubt::Work);
+                    return None;
+                }
+                Fit::Unknown(own) if doubt.is_none() => *doubt = Some(own),
+                Fit::Unknown(_) => {}
+            }
+        }
+        None
+    }
+
+    /// The first element that a list has not.
+    fn lacks<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
+        let Some(known) = plain(found) else { return Some(Wrong::Unknown(Doubt::Work)) };
+        for part in parts {
+            let mut doubt = None;
+            let has = match key(part) {
+                Some(key) => known.contains_key(&key),
+                None => self.first(part, found.iter(), &mut doubt).is_some(),
+            };
+            if !has {
+                return Some(doubt.map_or(Wrong::Part("does not contain", part, ""), Wrong::Unknown));
+            }
+        }
+        None
+    }
+
+    fn includes<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
+        let (mut rest, mut doubt) = (found.iter(), None);
+        for part in parts {
+            if self.first(part, rest.by_ref(), &mut doubt).is_none() {
+                return Some(doubt.map_or(Wrong::Part("does not include", part, " behind those before it"), Wrong::Unknown));
+            }
+        }
+        None
+    }
+
+    fn excludes<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
+        let Some(known) = plain(found) else { return Some(Wrong::Unknown(Doubt::Work)) };
+        let mut doubt = None;
+        for part in parts {
+            let has = match key(part) {
+                Some(key) => known.contains_key(&key),
+                None => self.first(part, found.iter(), &mut doubt).is_some(),
+            };
+            if has {
+                return Some(Wrong::Part("includes", part, ""));
+            }
+            if matches!(doubt, Some(Doubt::Work)) {
+                break;
+            }
+        }
+        doubt.map(Wrong::Unknown)
+    }
+
+    /// Plain elements are taken first: only an equal one is as good for them.
+    fn any_order<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
+        let Some(mut known) = plain(found) else { return Some(Wrong::Unknown(Doubt::Work)) };
+        let (mut taken, mut others) = (vec![false; found.len()], Vec::new());
+        for part in parts {
+            let Some(key) = key(part) else {
+                others.push(part);
+                continue;
+            };
+            let at = known.get_mut(&key).and_then(Vec::pop);
+            let Some(free) = at.and_then(|at| taken.get_mut(at)) else { return Some(Wrong::Part("has no", part, "")) };
+            *free = true;
+        }
+        // the first one stands last, so that what is taken out is near the end
+        let mut left: Vec<&Json> = found.iter().zip(&taken).rev().filter(|(_, taken)| !**taken).map(|(one, _)| one).collect();
+        let mut doubt = None;
+        for part in others {
+            let at = self.first(part, left.iter().rev().copied(), &mut doubt);
+            let Some(at) = at.and_then(|n| left.len().checked_sub(n + 1)) else {
+                // of lists that are not equally long, no more needs to be known
+                let doubt = doubt.filter(|_| parts.len() == found.len());
+                return Some(doubt.map_or(Wrong::Part("has no", part, ""), Wrong::Unknown));
+            };
+            left.remove(at);
+        }
+        (!left.is_empty()).then_some(Wrong::Rows(found.len(), parts.len()))
+    }
+}
+
+/// The plain elements of a list, with their places, the first of them last; `None` if no work is left.
+fn plain(found: &[Json]) -> Option<HashMap<Key<'_>, Vec<usize>>> {
+    work::spend(found.len() as u64).ok()?;
+    let mut known: HashMap<Key<'_>, Vec<usize>> = HashMap::new();
+    for (n, one) in found.iter().enumerate().rev() {
+        if let Some(key) = key(one) {
+            known.entry(key).or_default().push(n);
+        }
+    }
+    Some(known)
+}
+
+/// The first part that is not in a text.
+fn within<'v>(parts: &'v [Json], text: &str) -> Option<Wrong<'v>> {
+    for part in parts {
+        if work::read(text.len()).is_err() {
+            return Some(Wrong::Unknown(Doubt::Work));
+        }
+        if part.as_str().is_none_or(|part| !text.contains(part)) {
+            return Some(Wrong::Part("does not contain", part, ""));
+        }
+    }
+    None
+}
+
+/// Whether all of them fit.
+fn all<'v>(fits: impl Iterator<Item = Fit<'v>>) -> Fit<'v> {
+    let mut whole = Fit::Yes;
+    for fit in fits {
+        match fit {
+            Fit::Yes => {}
+            Fit::No => return Fit::No,
+            Fit::Unknown(Doubt::Work) => return fit,
+            Fit::Unknown(_) => whole = fit,
+        }
+    }
+    whole
+}
+
+/// Equality of values that are no tables or lists. Numbers are compared by their value.
+pub(super) fn equal(wanted: &Json, got: &Json) -> bool {
+    match (wanted, got) {
+        (Json::Number(a), Json::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        _ => wanted == got,
+    }
+}
+
+/// The same, where reading long texts is paid.
+fn paid_equal(wanted: &Json, got: &Json) -> Fit<'static> {
+    let read = match (wanted, got) {
+        (Json::String(a), Json::String(b)) if a.len() == b.len() => work::read(a.len()),
+        _ => Ok(()),
+    };
+    match read {
+        Err(_) => Fit::Unknown(Doubt::Work),
+        Ok(()) if equal(wanted, got) => Fit::Yes,
+        Ok(()) => Fit::No,
+    }
+}
+
+/// Equality in full: no key more, and none less.
+fn same(wanted: &Json, got: &Json) -> Fit<'static> {
+    if work::spend(1).is_err() {
+        return Fit::Unknown(Doubt::Work);
+    }
+    match (wanted, got) {
+        (Json::Object(a), Json::Object(b)) if a.len() == b.len() => {
+            all(a.iter().map(|(key, value)| b.get(key).map_or(Fit::No, |other| same(value, other))))
+        }
+        (Json::Array(a), Json::Array(b)) if a.len() == b.len() => all(a.iter().zip(b).map(|(a, b)| same(a, b))),
+        (Json::Object(_), Json::Object(_)) | (Json::Array(_), Json::Array(_)) => Fit::No,
+        _ => paid_equal(wanted, got),
+    }
+}

@@ -1,0 +1,62 @@
+//! What a case file says, as it is written: looking things up in its values.
+
+use std::collections::BTreeSet;
+
+use crate::diag::{Data, Field, Node, Span};
+
+/// All keys of tables in a value.
+pub(super) fn keys_of<'c>(node: &'c Node, out: &mut BTreeSet<&'c str>) {
+    match &node.data {
+        Data::List(list) => list.iter().for_each(|one| keys_of(one, out)),
+        Data::Table(table) => table.iter().for_each(|(key, field)| {
+            out.insert(key);
+            keys_of(&field.node, out);
+        }),
+        _ => {}
+    }
+}
+
+/// One text or a list of them.
+pub(super) fn one_or_list(node: &Node) -> &[Node] {
+    node.as_list().unwrap_or(std::slice::from_ref(node))
+}
+
+/// The fields of a table; none of anything else.
+pub(super) fn fields(node: Option<&Node>) -> impl Iterator<Item = (&str, &Field)> {
+    node.and_then(Node::as_table).into_iter().flatten().map(|(key, field)| (&**key, field))
+}
+
+/// The key at a path below a value: `preset.entries.0.name`.
+pub(super) fn key_at(node: &Node, path: &str) -> Option<Span> {
+    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let (span, below) = match &node.data {
+        Data::Table(table) => table.get(name).map(|field| (field.key, &field.node))?,
+        Data::List(list) => name.parse::<usize>().ok().and_then(|n| list.get(n)).map(|one| (one.span, one))?,
+        _ => return None,
+    };
+    rest.map_or(Some(span), |rest| key_at(below, rest))
+}
+
+/// Whether a text stands somewhere in a value.
+pub(super) fn says(node: &Node, word: &str) -> bool {
+    match &node.data {
+        Data::Text(text) => &**text == word,
+        Data::List(list) => list.iter().any(|one| says(one, word)),
+        Data::Table(table) => table.values().any(|field| says(&field.node, word)),
+        _ => false,
+    }
+}
+
+/// The texts behind a key in a value.
+pub(super) fn texts_of<'p>(node: &'p Node, keys: &[&str], out: &mut BTreeSet<&'p str>) {
+    match &node.data {
+        Data::List(list) => list.iter().for_each(|one| texts_of(one, keys, out)),
+        Data::Table(table) => {
+            for (key, field) in table {
+                out.extend(field.node.as_text().filter(|_| keys.contains(&&**key)));
+                texts_of(&field.node, keys, out);
+            }
+        }
+        _ => {}
+    }
+}
