@@ -72,7 +72,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     }
     #[cfg(feature = "cli")]
     super::certain::remember(word, &near);
-    near.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1))).map(|(_, c)| c)
+    // of two that are as near, the one that goes on as the word begins
+    let begins = |c: &str| word.chars().zip(c.chars()).take_while(|(a, b)| a == b).count();
+    near.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| begins(b.1).cmp(&begins(a.1))).then_with(|| a.1.cmp(b.1))).map(|(_, c)| c)
 }
 
 /// The shortest name for which [`is_slip`] compares names: shorter ones are often one letter apart on purpose.

@@ -43,6 +43,8 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
     let args: Vec<&Value> = cells.get("args").and_then(Value::as_list).into_iter().flatten().collect();
     let word = |key: &str| cells.get(key).map(Value::to_text);
     let flag = |of: &Value, key: &str| of.get(key) == Some(&Value::Bool(true));
+    one_meaning(cells)?;
+    named_once(&args)?;
     let gives = match (cells.get("read"), cells.get("text"), word("script"), word("fn")) {
         (Some(read), ..) => Gives::Read(read.clone()),
         (_, Some(text), ..) => Gives::Text(text.to_text()),
@@ -80,6 +82,35 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
         expands: cells.get("expand").map(expands),
         uses: cells.get("uses").and_then(Value::as_i64).and_then(|n| u32::try_from(n).ok()),
         cells: cells.clone(),
+    })
+}
+
+/// The cells that say what a macro gives.
+const MEANINGS: [&str; 4] = ["read", "text", "script", "fn"];
+
+/// Refuses a row that says in two ways what it gives: only one of them would have an effect.
+fn one_meaning(cells: &Value) -> Result<(), Wrong> {
+    let mut said = MEANINGS.into_iter().filter(|cell| cells.get(cell).is_some());
+    let (Some(first), Some(cell)) = (said.next(), said.next()) else { return Ok(()) };
+    Err(Wrong {
+        cell,
+        code: Code::TwoMeanings,
+        message: format!("a macro gives what `{first}` says or what `{cell}` says, and this row has both"),
+        help: Some("leave one of them out; with `replace = true`, a row takes nothing from the one that it replaces".into()),
+    })
+}
+
+/// Refuses arguments of one name: only the last of them could be read.
+fn named_once(args: &[&Value]) -> Result<(), Wrong> {
+    let names: Vec<_> = args.iter().filter_map(|arg| arg.get("name")).map(Value::to_text).collect();
+    let twice = names.iter().enumerate().find(|(n, name)| names.iter().take(*n).any(|before| before == *name));
+    twice.map_or(Ok(()), |(_, name)| {
+        Err(Wrong {
+            cell: "args",
+            code: Code::TwoMeanings,
+            message: format!("two arguments have the name `{name}`"),
+            help: Some("give each argument a name of its own".into()),
+        })
     })
 }
 

@@ -22,6 +22,9 @@ pub struct Layer {
     pub folder: Option<std::path::PathBuf>,
 }
 
+/// Keys of a row that say how it changes the lower layers. They are never its data, and are gone when it is compiled.
+pub(crate) const LAYERING: &[&str] = &["remove", "replace", "new", "edit", "before", "after", "expects"];
+
 /// The rows of one table by name, in their final order.
 pub type Rows = IndexMap<Arc<str>, Row>;
 

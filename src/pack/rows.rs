@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use super::fingerprint;
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table};
+use crate::model::pack::LAYERING;
 use crate::template;
 
-/// Keys of a row that control layering and are never its data.
-const CONTROL: &[&str] = &["remove", "replace", "new", "edit", "before", "after", "expects"];
 /// Top-level keys of every file that are neither rows nor values.
 const META: &[&str] = &["kind", "version", "about", "arrange", "allow"];
 /// The same, in a pack's manifest.
@@ -120,7 +119,7 @@ pub(super) fn incoming(
     complain: &mut dyn FnMut(Diagnostic),
 ) -> Incoming {
     let flag = |key: &str| written.get(key).is_some_and(|f| f.node.as_bool() == Some(true));
-    let fields = written.iter().filter(|(key, _)| !CONTROL.contains(&&***key));
+    let fields = written.iter().filter(|(key, _)| !LAYERING.contains(&&***key));
     Incoming {
         table: table.clone(),
         name,

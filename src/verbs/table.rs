@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Node, Span, Table, suggest};
+use crate::model::pack::LAYERING;
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 
@@ -86,17 +87,21 @@ impl Pass {
 
 fn check_terms(cx: &mut CompileContext<'_>, info: &Info, fields: &Table) {
     let shared = SHARED.iter().chain(crate::syntax::selections::WORDS);
+    let every: Vec<&str> = shared.clone().copied().collect();
     let known: Vec<&str> = shared.chain(info.terms).copied().collect();
+    // these never come this far, so what is near to one of them was meant for it
+    let meant: Vec<&str> = known.iter().chain(LAYERING).copied().collect();
     for (key, field) in fields {
         if known.contains(&key.as_ref()) {
             continue;
         }
         let owners: Vec<&str> = VERBS.iter().filter(|v| v.terms.contains(&key.as_ref())).map(|v| v.name).collect();
-        let help = suggest::nearest(key, known.iter().copied()).map(|n| format!("did you mean `{n}`?")).or_else(|| {
+        let help = suggest::nearest(key, meant.iter().copied()).map(|n| format!("did you mean `{n}`?")).or_else(|| {
             (!owners.is_empty())
                 .then(|| format!("`{key}` is a term of {}", owners.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")))
         });
-        let help = help.or_else(|| Some(format!("`{}` takes {}", info.name, info.terms.join(", "))));
+        let terms = if info.terms.is_empty() { "no terms of its own".to_owned() } else { info.terms.join(", ") };
+        let help = help.or_else(|| Some(format!("`{}` takes {terms}, and what every pass may have: {}", info.name, every.join(", "))));
         cx.fail(Code::TwoMeanings, field.key, format!("`{key}` is no term of `{}`", info.name), help);
     }
 }

@@ -11,6 +11,7 @@ use super::steps::{Step, steps};
 use super::{What, options};
 use crate::diag::Diagnostic;
 use crate::model::options::TABLE;
+use crate::model::plan::Tracked;
 use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
 
@@ -297,12 +298,29 @@ fn gone(block: &Block, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culpri
         out.extend(pass.map(|pass| by(pass, "removed it", &b.rules)));
     } else if let Some((_, pass)) = b.plan.lost.iter().find(|(id, _)| *id == block.text("id") && !id.is_empty()) {
         out.push(by(pass, "lost its place", &b.rules));
+    } else if let Some(pass) = dropped(block, &b.plan) {
+        push(&mut out, "pass", pass, rules);
+        if out.is_empty() {
+            out.push(by(pass, "removed it", &b.rules));
+        }
     }
     let mut more = changed(Some(block), off, (a, b), rules);
     more.retain(|culprit| culprit.what.is_some() || out.is_empty());
     out.extend(more);
     out.truncate(MOST_RULES);
     out
+}
+
+/// The pass that removed a block from a list: one with its id, or else one with its text.
+fn dropped<'p>(block: &Block, plan: &'p Plan) -> Option<&'p str> {
+    let (id, text) = (block.text("id"), block.text("text"));
+    let items = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.gone.is_some());
+    let has = |item: &&Tracked, name: &str, wanted: &str| {
+        !wanted.is_empty() && item.fields.get(name).is_some_and(|value| *value.to_text() == *wanted)
+    };
+    let found = items.clone().filter(|item| has(item, "id", &id)).last();
+    let found = found.or_else(|| items.filter(|item| has(item, "text", &text)).last());
+    found.and_then(|item| item.gone.as_ref()).map(|event| event.pass.as_str())
 }
 
 /// The pass that placed a block.

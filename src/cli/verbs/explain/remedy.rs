@@ -1,18 +1,24 @@
 //! What would have to change for something to be sent: single changes of the scene, each of which is tried by building
 //! again. Only changes that work are reported.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::model::{Plan, Scene, Value};
+use crate::model::{Plan, Scene, Value, WorkLimits};
 use crate::pack::Ruleset;
+use crate::text::work::Door;
 
 use super::gate::short;
 
 /// The most builds for one answer.
 const BUILDS: usize = 120;
+/// The most work of all builds for one question, in steps: about two seconds.
+pub(super) const WORK: u64 = 200_000_000;
+/// The least work that a build counts as.
+const WORK_OF_BUILD: u64 = 200_000;
 /// The most remedies of one answer.
 const FOUND: usize = 6;
 /// How often a number is doubled.
@@ -91,17 +97,24 @@ pub(super) struct Trials<'a> {
     rules: &'a Ruleset,
     scene: &'a Scene,
     sent: &'a dyn Fn(&Plan) -> bool,
+    /// The work that is left for all answers.
+    left: &'a Cell<u64>,
     pub(super) builds: usize,
     pub(super) found: Vec<Json>,
 }
 
 impl<'a> Trials<'a> {
-    pub(super) fn new(rules: &'a Ruleset, scene: &'a Scene, sent: &'a dyn Fn(&Plan) -> bool) -> Self {
-        Self { rules, scene, sent, builds: 0, found: Vec::new() }
+    pub(super) fn new(rules: &'a Ruleset, scene: &'a Scene, sent: &'a dyn Fn(&Plan) -> bool, left: &'a Cell<u64>) -> Self {
+        Self { rules, scene, sent, left, builds: 0, found: Vec::new() }
     }
 
     fn is_enough(&self) -> bool {
-        self.builds >= BUILDS || self.found.len() >= FOUND
+        self.builds >= BUILDS || self.found.len() >= FOUND || self.is_given_up()
+    }
+
+    /// Whether no work is left for further builds.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.left.get() == 0
     }
 
     /// Whether a change would be enough.
@@ -115,7 +128,11 @@ impl<'a> Trials<'a> {
         for (steps, what) in edits {
             edit(&mut scene.data, steps, what);
         }
-        crate::build(self.rules, &scene).is_ok_and(|plan| (self.sent)(&plan))
+        let door = Door::open(WorkLimits { steps: self.left.get(), ..WorkLimits::default() });
+        let works = crate::build(self.rules, &scene).is_ok_and(|plan| (self.sent)(&plan));
+        let (steps, _) = door.spent();
+        self.left.set(self.left.get().saturating_sub(steps.max(WORK_OF_BUILD)));
+        works
     }
 
     fn report(&mut self, change: String, flag: Option<String>) {

@@ -1,6 +1,7 @@
 //! `tapster explain --why-not THING`: the first rule that kept a block, a lore entry, an injection, a slot, a text or a pass
 //! out of the prompt, with the values that it looked at, and what would have to change.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
@@ -27,6 +28,8 @@ const LOOKED_AT: usize = 100_000;
 pub(super) struct Asked<'a> {
     pub(super) probe: &'a Probe<'a>,
     pub(super) scene: &'a Scene,
+    /// The work that is left for the builds that look for remedies, in steps.
+    pub(super) left: &'a Cell<u64>,
 }
 
 /// The name of an item: its id, else its name.
@@ -114,7 +117,7 @@ impl Asked<'_> {
     }
 
     pub(super) fn answer(&self, kind: &str, name: &str, says: &str, pass: Option<Json>, trials: Trials<'_>) -> Json {
-        json!({ "kind": kind, "name": name, "sent": false, "says": says, "stopped_by": pass, "remedies": trials.found, "builds": trials.builds })
+        json!({ "kind": kind, "name": name, "sent": false, "says": says, "stopped_by": pass, "remedies": trials.found, "builds": trials.builds, "given_up": trials.is_given_up() })
     }
 
     fn entry(&self, entry: &Entry<'_>) -> Json {
@@ -133,7 +136,7 @@ impl Asked<'_> {
         }
         let last = entry.reasons.last();
         let sent = |plan: &Plan| lore::all(plan).iter().any(|e| e.place == entry.place && e.code() == Some(lore::ACTIVE));
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.left);
         if let Some(steps) = &steps {
             self.try_keys(entry, &own, &mut trials);
             self.try_fields("entry", steps, &own, &["id", "name", "title", "text", "keys", "order", "comment"], &mut trials);
@@ -233,7 +236,7 @@ impl Asked<'_> {
         let record = plan.evicted().iter().find(|record| record.id == id && record.group == group);
         let text = field(fields, "text");
         let sent = |plan: &Plan| plan.blocks.iter().any(|b| b.enabled() && b.text("id") == id && b.text("text") == text);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.left);
         let mut paths = BTreeSet::new();
         if let Some(record) = record {
             self.read_by(&record.pass, &mut paths);
@@ -267,7 +270,7 @@ impl Asked<'_> {
         let slot = field(&item.fields, "slot");
         let kind = format!("item of list `{}`", item.list);
         let sent = |plan: &Plan| is_sent(plan, &name);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.left);
         let Some(gone) = &item.gone else {
             self.try_source(&name, &mut trials);
             let last = item.history.last().map(|event| self.probe.pass(&event.pass, Some(&item.fields), Known::Ran));
@@ -377,7 +380,7 @@ impl Asked<'_> {
         let index = history.iter().rposition(|message| field(message, "id") == wanted || field(message, "text").contains(wanted))?;
         let text = history.get(index).map(|message| field(message, "text"))?;
         let sent = |plan: &Plan| holds_text(plan, &text);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.left);
         let record = self.probe.plan.evicted().iter().find(|record| record.unread.is_some());
         let mut paths = BTreeSet::new();
         if let Some(record) = record {

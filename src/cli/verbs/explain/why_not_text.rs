@@ -34,6 +34,9 @@ pub(super) fn as_text(json: &Json) -> String {
         } else if answer["sent"] != true && answer["builds"].as_u64() > Some(0) {
             out.push_str(&format!("  none of the {} changes that were tried lets it pass\n", answer["builds"]));
         }
+        if answer["given_up"] == true {
+            out.push_str("  the builds became too much work, so not every change was tried\n");
+        }
         for remedy in &remedies {
             let flag = remedy["flag"].as_str().map(|flag| format!("    {}", one_line(flag))).unwrap_or_default();
             out.push_str(&format!("    {}{flag}\n", text(&remedy["change"])));
