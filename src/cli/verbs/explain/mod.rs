@@ -162,7 +162,7 @@ impl Explain {
             return Ok(Some((json, text)));
         }
         if let Some(wanted) = &self.why_not {
-            let json = why_not::Asked { probe: &probe, scene, left: &std::cell::Cell::new(remedy::WORK) }.as_json(wanted);
+            let json = why_not::Asked { probe: &probe, scene, budget: &remedy::Budget::new(scene) }.as_json(wanted);
             if json.get("answers").and_then(Json::as_array).is_none_or(Vec::is_empty) {
                 let message = format!("nothing in this build is called `{}` or holds it", head(wanted, 60));
                 let help = "name a block, an item, a lore entry, a slot or a pass, or write a part of a text of the scene";

@@ -16,9 +16,11 @@ use super::gate::short;
 /// The most builds for one answer.
 const BUILDS: usize = 120;
 /// The most work of all builds for one question, in steps: about two seconds.
-pub(super) const WORK: u64 = 200_000_000;
-/// The least work that a build counts as.
+const WORK: u64 = 200_000_000;
+/// What a build counts as besides its own steps, and each key of a lorebook, which is compiled again.
 const WORK_OF_BUILD: u64 = 200_000;
+const WORK_OF_PATTERN: u64 = 15_000;
+const WORK_OF_KEY: u64 = 2_000;
 /// The most remedies of one answer.
 const FOUND: usize = 6;
 /// How often a number is doubled.
@@ -92,20 +94,40 @@ fn edit(tree: &mut Value, steps: &[Step], what: &Edit) {
     }
 }
 
+/// The work that the builds for all answers of one question may take.
+pub(super) struct Budget {
+    left: Cell<u64>,
+    /// What a build counts as besides its own steps.
+    least: u64,
+}
+
+impl Budget {
+    pub(super) fn new(scene: &Scene) -> Self {
+        let list = |of: &Value, name: &str| of.get(name).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default();
+        let entries = list(&scene.data, "books").into_iter().flat_map(|book| list(&book, "entries"));
+        let keys = entries.flat_map(|entry| [list(&entry, "keys"), list(&entry, "secondary_keys")].concat());
+        let work = keys.map(|key| if key.to_text().starts_with('/') { WORK_OF_PATTERN } else { WORK_OF_KEY });
+        Self { left: Cell::new(WORK), least: work.fold(WORK_OF_BUILD, u64::saturating_add) }
+    }
+
+    fn spend(&self, steps: u64) {
+        self.left.set(self.left.get().saturating_sub(steps.saturating_add(self.least)));
+    }
+}
+
 /// Changes that are tried, and those that work.
 pub(super) struct Trials<'a> {
     rules: &'a Ruleset,
     scene: &'a Scene,
     sent: &'a dyn Fn(&Plan) -> bool,
-    /// The work that is left for all answers.
-    left: &'a Cell<u64>,
+    budget: &'a Budget,
     pub(super) builds: usize,
     pub(super) found: Vec<Json>,
 }
 
 impl<'a> Trials<'a> {
-    pub(super) fn new(rules: &'a Ruleset, scene: &'a Scene, sent: &'a dyn Fn(&Plan) -> bool, left: &'a Cell<u64>) -> Self {
-        Self { rules, scene, sent, left, builds: 0, found: Vec::new() }
+    pub(super) fn new(rules: &'a Ruleset, scene: &'a Scene, sent: &'a dyn Fn(&Plan) -> bool, budget: &'a Budget) -> Self {
+        Self { rules, scene, sent, budget, builds: 0, found: Vec::new() }
     }
 
     fn is_enough(&self) -> bool {
@@ -114,7 +136,7 @@ impl<'a> Trials<'a> {
 
     /// Whether no work is left for further builds.
     pub(super) fn is_given_up(&self) -> bool {
-        self.left.get() == 0
+        self.budget.left.get() == 0
     }
 
     /// Whether a change would be enough.
@@ -128,10 +150,10 @@ impl<'a> Trials<'a> {
         for (steps, what) in edits {
             edit(&mut scene.data, steps, what);
         }
-        let door = Door::open(WorkLimits { steps: self.left.get(), ..WorkLimits::default() });
+        let door = Door::open(WorkLimits { steps: self.budget.left.get(), ..WorkLimits::default() });
         let works = crate::build(self.rules, &scene).is_ok_and(|plan| (self.sent)(&plan));
         let (steps, _) = door.spent();
-        self.left.set(self.left.get().saturating_sub(steps.max(WORK_OF_BUILD)));
+        self.budget.spend(steps);
         works
     }
 

@@ -1,7 +1,6 @@
 //! `tapster explain --why-not THING`: the first rule that kept a block, a lore entry, an injection, a slot, a text or a pass
 //! out of the prompt, with the values that it looked at, and what would have to change.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
@@ -14,7 +13,7 @@ use crate::cli::verbs::reads::{self, paths_in};
 
 use super::gate::{Known, Probe, field};
 use super::lore::{self, Entry};
-use super::remedy::{Edit, Step, Trials, at, path};
+use super::remedy::{Budget, Edit, Step, Trials, at, path};
 use super::why;
 
 /// The most things that are explained at once.
@@ -28,8 +27,7 @@ const LOOKED_AT: usize = 100_000;
 pub(super) struct Asked<'a> {
     pub(super) probe: &'a Probe<'a>,
     pub(super) scene: &'a Scene,
-    /// The work that is left for the builds that look for remedies, in steps.
-    pub(super) left: &'a Cell<u64>,
+    pub(super) budget: &'a Budget,
 }
 
 /// The name of an item: its id, else its name.
@@ -136,7 +134,7 @@ impl Asked<'_> {
         }
         let last = entry.reasons.last();
         let sent = |plan: &Plan| lore::all(plan).iter().any(|e| e.place == entry.place && e.code() == Some(lore::ACTIVE));
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.left);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
         if let Some(steps) = &steps {
             self.try_keys(entry, &own, &mut trials);
             self.try_fields("entry", steps, &own, &["id", "name", "title", "text", "keys", "order", "comment"], &mut trials);
@@ -236,7 +234,7 @@ impl Asked<'_> {
         let record = plan.evicted().iter().find(|record| record.id == id && record.group == group);
         let text = field(fields, "text");
         let sent = |plan: &Plan| plan.blocks.iter().any(|b| b.enabled() && b.text("id") == id && b.text("text") == text);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.left);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
         let mut paths = BTreeSet::new();
         if let Some(record) = record {
             self.read_by(&record.pass, &mut paths);
@@ -270,7 +268,7 @@ impl Asked<'_> {
         let slot = field(&item.fields, "slot");
         let kind = format!("item of list `{}`", item.list);
         let sent = |plan: &Plan| is_sent(plan, &name);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.left);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
         let Some(gone) = &item.gone else {
             self.try_source(&name, &mut trials);
             let last = item.history.last().map(|event| self.probe.pass(&event.pass, Some(&item.fields), Known::Ran));
@@ -380,7 +378,7 @@ impl Asked<'_> {
         let index = history.iter().rposition(|message| field(message, "id") == wanted || field(message, "text").contains(wanted))?;
         let text = history.get(index).map(|message| field(message, "text"))?;
         let sent = |plan: &Plan| holds_text(plan, &text);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.left);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
         let record = self.probe.plan.evicted().iter().find(|record| record.unread.is_some());
         let mut paths = BTreeSet::new();
         if let Some(record) = record {

@@ -16,7 +16,7 @@ impl Asked<'_> {
     /// A row of `slot` that is not among the slots of the prompt.
     pub(super) fn slot(&self, name: &str) -> Json {
         let sent = |plan: &Plan| is_sent(plan, name);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.left);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
         self.try_source(name, &mut trials);
         let skipped = self.probe.plan.trace.iter().flat_map(|trace| &trace.skipped);
         let rows = self.probe.rules.pack().tables.get("pass");
@@ -71,7 +71,7 @@ impl Asked<'_> {
             let says = format!("it ran {times} time{}", if times == 1 { "" } else { "s" });
             return json!({ "kind": "pass", "name": name, "sent": true, "says": says, "stopped_by": pass, "remedies": [], "builds": 0 });
         }
-        let mut trials = Trials::new(self.probe.rules, self.scene, &ran, self.left);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &ran, self.budget);
         if trace.is_some_and(|trace| trace.skipped.iter().any(|(pass, _)| pass == name)) {
             self.try_gate(name, &mut trials);
             return self.answer("pass", name, "it was skipped, because its `when` does not hold", Some(pass), trials);
