@@ -314,12 +314,12 @@ fn gone(block: &Block, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culpri
 /// The pass that removed a block from a list: one with its id, or else one with its text.
 fn dropped<'p>(block: &Block, plan: &'p Plan) -> Option<&'p str> {
     let (id, text) = (block.text("id"), block.text("text"));
-    let items = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.gone.is_some());
+    let mut items = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.gone.is_some());
     let has = |item: &&Tracked, name: &str, wanted: &str| {
         !wanted.is_empty() && item.fields.get(name).is_some_and(|value| *value.to_text() == *wanted)
     };
-    let found = items.clone().filter(|item| has(item, "id", &id)).last();
-    let found = found.or_else(|| items.filter(|item| has(item, "text", &text)).last());
+    let found = items.clone().rfind(|item| has(item, "id", &id));
+    let found = found.or_else(|| items.rfind(|item| has(item, "text", &text)));
     found.and_then(|item| item.gone.as_ref()).map(|event| event.pass.as_str())
 }
 
