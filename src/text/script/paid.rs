@@ -335,7 +335,7 @@ fn repeated(args: &[&mut Dynamic], pads: bool, limits: &ScriptLimits, at: Positi
     }
     let mut weight = Weight::default();
     weight.add(value, 0);
-    let bytes = weight.nodes().saturating_mul(BYTES_PER_NODE).saturating_add(weight.text);
+    let bytes = weight.bytes();
     let steps = (weight.nodes() as u64).saturating_mul(times as u64);
     work::spend(steps).and_then(|()| work::make(bytes.saturating_mul(times))).map_err(|_| terminated(at))
 }
@@ -375,8 +375,7 @@ pub(super) fn pay(value: &Dynamic, limits: &ScriptLimits, at: Position) -> Outco
         return Err(Box::new(EvalAltResult::ErrorRuntime(format!("a value is nested deeper than {DEEPEST}").into(), at)));
     }
     let nodes = weight.nodes();
-    let bytes = nodes.saturating_mul(BYTES_PER_NODE).saturating_add(weight.text);
-    work::spend(nodes as u64).and_then(|()| work::make(bytes)).map_err(|_| terminated(at))?;
+    work::spend(nodes as u64).and_then(|()| work::make(weight.bytes())).map_err(|_| terminated(at))?;
     let over = |what: &str, own: usize, limit: usize, part: fn(&Weight) -> usize| {
         // 0 is no limit, as in the interpreter
         if limit == 0 || own <= limit || own <= given().map_or(0, |weight| part(&weight)) {
@@ -396,16 +395,23 @@ pub(super) fn terminated(at: Position) -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorTerminated(Dynamic::UNIT, at))
 }
 
-/// The size of a value: elements of all lists in it, fields of all tables, bytes of all texts, and the rest.
+/// The size of a value: elements of all lists in it, fields of all tables, bytes of all texts and names, and the rest.
 #[derive(Debug, Default, Clone, Copy)]
 struct Weight {
     lists: usize,
     fields: usize,
     text: usize,
+    /// The bytes of the names of fields, which have no limit of their own.
+    names: usize,
     other: usize,
 }
 
 impl Weight {
+    /// The memory of a copy.
+    fn bytes(&self) -> usize {
+        self.nodes().saturating_mul(BYTES_PER_NODE).saturating_add(self.text).saturating_add(self.names)
+    }
+
     fn nodes(&self) -> usize {
         self.lists.saturating_add(self.fields).saturating_add(self.other).saturating_add(1)
     }
@@ -439,6 +445,7 @@ impl Weight {
             return list.iter().all(|value| self.add(value, depth + 1));
         } else if let Some(table) = value.read_lock::<Map>() {
             self.fields = self.fields.saturating_add(table.len());
+            self.names = table.keys().fold(self.names, |sum, name| sum.saturating_add(name.len()));
             return table.values().all(|value| self.add(value, depth + 1));
         } else if let Some(bytes) = value.read_lock::<Blob>() {
             self.lists = self.lists.saturating_add(bytes.len());
