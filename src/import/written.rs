@@ -26,12 +26,15 @@ pub fn needs_picture(ending: &str) -> bool {
 /// card is written to; other endings ignore it.
 ///
 /// # Errors
-/// No file with this ending can be written, the picture is missing or damaged, or the document is too large or nested too deeply for its file.
+/// No file with this ending can be written, the picture is missing or damaged, or the document is too large or nested too
+/// deeply for its file.
 pub fn write(ending: &str, document: &Json, picture: Option<&[u8]>) -> Result<Vec<u8>, Report> {
-    // a packed module stands inside of another table
-    let deepest = if ending == "risum" { DEEPEST_JSON - 1 } else { DEEPEST_JSON };
-    let inner = if ending == "risum" { document.get("module").unwrap_or(document) } else { document };
-    if nests_deeper(inner, deepest) {
+    let (document, deepest) = match ending {
+        // a packed module stands inside of another table
+        "risum" => (document.get("module").unwrap_or(document), DEEPEST_JSON - 1),
+        _ => (document, DEEPEST_JSON),
+    };
+    if nests_deeper(document, deepest) {
         let message = format!("the document is nested deeper than {deepest} levels, so that nothing could read its `.{ending}` file");
         return Err(failed(Diagnostic::new(Code::FileTooDeep, message).help("make it flatter")));
     }
@@ -45,7 +48,7 @@ pub fn write(ending: &str, document: &Json, picture: Option<&[u8]>) -> Result<Ve
         }
         #[cfg(feature = "packed")]
         "risup" => super::write_preset(document),
-        "risum" => write_module(inner),
+        "risum" => write_module(document),
         other => {
             let known = listed(WRITTEN.iter().map(|(ending, _)| *ending));
             let message = format!("there is no way to write a `.{other}` file");

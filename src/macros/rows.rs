@@ -1,5 +1,7 @@
 //! Rows of macros as they are written, read into what a call needs of them.
 
+use rustc_hash::FxHashSet;
+
 use crate::diag::short::listed;
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::model::{Pack, Value};
@@ -102,9 +104,9 @@ fn one_meaning(cells: &Value) -> Result<(), Wrong> {
 
 /// Refuses arguments of one name: only the last of them could be read.
 fn named_once(args: &[&Value]) -> Result<(), Wrong> {
-    let names: Vec<_> = args.iter().filter_map(|arg| arg.get("name")).map(Value::to_text).collect();
-    let twice = names.iter().enumerate().find(|(n, name)| names.iter().take(*n).any(|before| before == *name));
-    twice.map_or(Ok(()), |(_, name)| {
+    let mut known = FxHashSet::default();
+    let twice = args.iter().filter_map(|arg| arg.get("name")).map(Value::to_text).find(|name| !known.insert(name.clone()));
+    twice.map_or(Ok(()), |name| {
         Err(Wrong {
             cell: "args",
             code: Code::TwoMeanings,

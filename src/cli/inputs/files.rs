@@ -7,7 +7,7 @@ use crate::diag::{Code, Diagnostic, memory};
 use crate::import;
 
 use crate::cli::output::Show;
-use crate::cli::stop::Stop;
+use crate::cli::stop::{Exit, Stop};
 
 /// The bytes of a file; `-` is standard input. The size is limited as for every foreign file.
 pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
@@ -40,9 +40,13 @@ const MAX_MEMORY: usize = 128 << 20;
 
 /// The complaint about data whose values would take too much memory, which must not be read then. `what` is its name.
 pub(in crate::cli) fn too_costly(what: &str, bytes: &[u8]) -> Option<Diagnostic> {
+    costly(what, bytes).map(|told| told.help("name chats and lorebooks by their paths, which are read with less"))
+}
+
+fn costly(what: &str, bytes: &[u8]) -> Option<Diagnostic> {
     memory::exceeds(bytes, MAX_MEMORY).then(|| {
         let message = format!("the values of {what} take more than {} MiB of memory", MAX_MEMORY >> 20);
-        Diagnostic::new(Code::FileTooLarge, message).help("name chats and lorebooks by their paths, which are read with less")
+        Diagnostic::new(Code::FileTooLarge, message)
     })
 }
 
@@ -53,16 +57,20 @@ pub(in crate::cli) fn values_of(path: &Path, show: &mut Show<'_, '_>) -> Result<
         let message = format!("`{}` is larger than {} MiB", shown(path), import::MAX_FILE >> 20);
         return Err(Stop::could_not(Code::FileTooLarge, message, "split it"));
     }
-    if memory::exceeds(&bytes, MAX_MEMORY) {
-        let message = format!("the values of `{}` take more than {} MiB of memory", shown(path), MAX_MEMORY >> 20);
-        return Err(Stop::could_not(Code::FileTooLarge, message, "make it smaller"));
+    match costly(&format!("`{}`", shown(path)), &bytes) {
+        Some(told) => Err(Stop::new(Exit::CouldNot, told.help("make it smaller"))),
+        None => Ok(bytes),
     }
-    Ok(bytes)
 }
 
 /// The text of a file.
 pub(in crate::cli) fn text_of(path: &Path, show: &mut Show<'_, '_>) -> Result<String, Stop> {
-    String::from_utf8(bytes_of(path, show)?)
+    utf8(path, bytes_of(path, show)?)
+}
+
+/// The text that the bytes of a file are.
+pub(in crate::cli) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, Stop> {
+    String::from_utf8(bytes)
         .map_err(|_| Stop::could_not(Code::FileEncoding, format!("`{}` is not valid UTF-8", shown(path)), "save it as UTF-8"))
 }
 

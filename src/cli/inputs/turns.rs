@@ -10,7 +10,7 @@ use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::testing::turns::Chat;
 
-use crate::cli::inputs::files::{shown, values_of, write_file};
+use crate::cli::inputs::files::{shown, utf8, values_of, write_file};
 use crate::cli::inputs::said::{self, MAX_TURNS};
 use crate::cli::layout::head;
 use crate::cli::output::Show;
@@ -158,7 +158,7 @@ fn stored(file: &Path, show: &mut Show<'_, '_>) -> Result<Option<Json>, Stop> {
 
 /// The draws that a file scripts.
 fn draws(file: &Path, show: &mut Show<'_, '_>) -> Result<Vec<f64>, Stop> {
-    let text = String::from_utf8_lossy(&values_of(file, show)?).into_owned();
+    let text = utf8(file, values_of(file, show)?)?;
     let numbers: Vec<String> = match serde_json::from_str::<Json>(&text) {
         Ok(Json::Array(list)) => list.iter().map(Json::to_string).collect(),
         _ => text.split_whitespace().map(str::to_owned).collect(),

@@ -301,6 +301,30 @@ fn values_that_are_refused_are_paid() {
     assert!(steps > made + 90_000, "they took 20,000 steps before: {}", steps - made);
 }
 
+/// Whether a list is within its limits is looked up by walking over all that is in it, after each change; and a copy of a table
+/// holds the names of its fields.
+#[test]
+fn what_a_change_walks_over_and_a_copy_holds_is_paid() {
+    let spent = |setup: &str, rest: &str| {
+        let limits = ScriptLimits { list: 1_000_000, ..ScriptLimits::default() };
+        let scripts = Scripts::with_modules(limits, &[]).unwrap_or_else(|_| panic!("no modules"));
+        let script = scripts.compile(&format!("fn run() {{ {setup} {rest} 0 }}")).unwrap_or_else(|e| panic!("{e}: {setup} {rest}"));
+        let door = Door::open(WorkLimits { steps: 1 << 40, bytes: 1 << 40 });
+        script.call("run", &[]).unwrap_or_else(|e| panic!("{setup} {rest}: {e}"));
+        door.spent()
+    };
+    let long = "let a = []; a.pad(100_000, 0);";
+    for (setup, change) in [(long, "a.push(0);"), (&format!("{long} let b = [a];"), "b.insert(0, 1);"), (long, "a.append([1]);")] {
+        let (made, _) = spent(setup, "");
+        let (steps, _) = spent(setup, &change.repeat(10));
+        assert!(steps > made + 10 * 50_000, "{change} ten times: {} steps", steps - made);
+    }
+    let named = "let k = \"k\"; k.pad(10_000, 'k'); let m = #{}; m[k] = 1;";
+    let (_, made) = spent(named, "");
+    let (_, bytes) = spent(named, &"let c = m;".repeat(10));
+    assert!(bytes > made + 10 * 10_000, "ten copies: {} bytes", bytes - made);
+}
+
 /// A script is given a large scene: what it copies of it is paid, and reading single fields is cheap.
 #[test]
 fn copies_of_what_a_script_is_given_are_paid() {
