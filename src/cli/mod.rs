@@ -2,6 +2,7 @@
 //!
 //! Results go to standard output, diagnostics to standard error. There are three exit codes; see [`Exit`].
 
+mod bar;
 mod inputs;
 mod layout;
 mod output;

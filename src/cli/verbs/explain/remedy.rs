@@ -103,9 +103,11 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn new(scene: &Scene) -> Self {
-        let list = |of: &Value, name: &str| of.get(name).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default();
-        let entries = list(&scene.data, "books").into_iter().flat_map(|book| list(&book, "entries"));
-        let keys = entries.flat_map(|entry| [list(&entry, "keys"), list(&entry, "secondary_keys")].concat());
+        fn list<'v>(of: &'v Value, name: &str) -> &'v [Value] {
+            of.get(name).and_then(Value::as_list).unwrap_or_default()
+        }
+        let entries = list(&scene.data, "books").iter().flat_map(|book| list(book, "entries"));
+        let keys = entries.flat_map(|entry| list(entry, "keys").iter().chain(list(entry, "secondary_keys")));
         let work = keys.map(|key| if key.to_text().starts_with('/') { WORK_OF_PATTERN } else { WORK_OF_KEY });
         Self { left: Cell::new(WORK), least: work.fold(WORK_OF_BUILD, u64::saturating_add) }
     }

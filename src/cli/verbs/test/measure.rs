@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value as Json, json};
 
 use crate::pack::files::is_pack;
@@ -13,6 +12,8 @@ use crate::testing::coverage::{Coverage, Covered, Point};
 use crate::testing::mutate::{self, Mutated};
 use crate::testing::play::SceneReader;
 use crate::testing::{CaseFile, Tested, Unreadable};
+
+use crate::cli::bar::{bar, clean};
 
 /// The most points that are listed of one sort.
 const MOST: usize = 1_000;
@@ -70,7 +71,8 @@ pub(super) fn of(
         let coverage = Coverage::of(&rules, &pack, &covered);
         let killed = with_mutants.then(|| {
             let (files, tested): (Vec<&CaseFile>, Vec<&Tested>) = all.into_iter().unzip();
-            let bar = bar(&pack, mutate::runs(&tested), terminal);
+            let bar = bar(mutate::runs(&tested), terminal);
+            bar.set_message(format!("broken passes of {}", clean(&pack)));
             let mutated = mutate::mutate(&files, &tested, shelf, scenes, jobs, &|| bar.inc(1));
             bar.finish_and_clear();
             told(&rules, &pack, &mutated)
@@ -78,18 +80,6 @@ pub(super) fn of(
         (coverage, killed)
     };
     Measured { packs: by_pack.into_iter().map(|(name, found)| (name, one(found))).collect() }
-}
-
-/// A bar for the runs of cases with a broken pass.
-fn bar(pack: &str, runs: usize, terminal: bool) -> ProgressBar {
-    let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(u64::try_from(runs).ok(), target);
-    if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {elapsed} of {duration}  {msg}") {
-        bar.set_style(style);
-    }
-    let clean: String = pack.chars().filter(|c| !c.is_control()).take(60).collect();
-    bar.set_message(format!("broken passes of {clean}"));
-    bar
 }
 
 /// The score of a pack: a pass that no case runs counts as one whose breaking is not noticed.
