@@ -87,7 +87,6 @@ impl Pass {
 
 fn check_terms(cx: &mut CompileContext<'_>, info: &Info, fields: &Table) {
     let shared = SHARED.iter().chain(crate::syntax::selections::WORDS);
-    let every: Vec<&str> = shared.clone().copied().collect();
     let known: Vec<&str> = shared.chain(info.terms).copied().collect();
     // these never come this far, so what is near to one of them was meant for it
     let meant: Vec<&str> = known.iter().chain(LAYERING).copied().collect();
@@ -101,7 +100,7 @@ fn check_terms(cx: &mut CompileContext<'_>, info: &Info, fields: &Table) {
                 .then(|| format!("`{key}` is a term of {}", owners.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")))
         });
         let terms = if info.terms.is_empty() { "no terms of its own".to_owned() } else { info.terms.join(", ") };
-        let help = help.or_else(|| Some(format!("`{}` takes {terms}, and what every pass may have: {}", info.name, every.join(", "))));
+        let help = help.or_else(|| Some(format!("`{}` takes {terms}, and what every pass may have: {}", info.name, SHARED.join(", "))));
         cx.fail(Code::TwoMeanings, field.key, format!("`{key}` is no term of `{}`", info.name), help);
     }
 }
