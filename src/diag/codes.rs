@@ -213,6 +213,7 @@ codes! {
     MemberMissing = "group_member_missing", Error, Build, "the member who should speak again is gone";
     FilterFailed = "filter.failed", Warning, Build, "a filter or script failed";
     ScriptWarned = "script.warned", Warning, Build, "a script or a hook warned";
+    ScriptType = "script.type", Warning, Build, "a script or a hook gives a value that is not of the type that the pack declares";
     DecisionMismatch = "group.decision_mismatch", Warning, Build, "the application's decision differs from the computed one";
     UnknownMember = "group.unknown_member", Warning, Build, "the application names somebody who is not in the group";
     PositionUnknown = "injection.unknown_position", Warning, Build, "a position has no meaning in this pack";

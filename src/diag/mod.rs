@@ -115,6 +115,9 @@ pub struct Diagnostic {
     /// The row of a table of the pack that it follows from, as `table/name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
+    /// Where in a script it was raised: the file, the line and the column, from 1. A warning of a build is placed there.
+    #[serde(skip)]
+    pub script: Option<(std::sync::Arc<str>, usize, usize)>,
     /// Further fields for programs, which [`render::json`] adds under their names.
     #[serde(skip)]
     pub details: serde_json::Map<String, serde_json::Value>,
@@ -160,6 +163,7 @@ impl Diagnostic {
             missing_in: Vec::new(),
             pass: String::new(),
             row: None,
+            script: None,
             details: serde_json::Map::new(),
         }
     }

@@ -4,7 +4,6 @@
 //! nothing, or `#{ items, set, warnings }`. Hooks of the pack run before those of the embedding program, each in the
 //! order in which they were registered.
 
-use crate::diag::Code;
 use crate::model::plan::Step;
 use crate::model::{Hook, HookView, Value};
 use crate::program::Ask;
@@ -73,13 +72,14 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     let failed = |message: String| Fault::failed(message).at(rules.scripts.place(function));
     let answer = Answer::read(&answer).map_err(failed)?;
     let answer = within_rights(answer, function, &name, items.elements(), st)?;
-    let by = By { function, hook: None };
+    let by = By::pass(function);
     for (path, value) in answer.set {
         declared(&path, st).map_err(failed)?;
+        by.checks_path(&path, &value, st);
         by.sets(&path, value, st, |st, names, value| st.put(names, value));
     }
     for warning in answer.warnings {
-        st.warn(Code::ScriptWarned, warning);
+        st.warn_for(by.giver(), warning);
     }
     match answer.items {
         Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), items.elements(), by, st),
@@ -152,7 +152,7 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
         let rules = st.rules.clone();
         let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
         let (hook, function) = (word("name"), word("run"));
-        let by = By { function: &function, hook: Some(&hook) };
+        let by = By { function: &function, hook: Some(&hook), is_host: false };
         let done = with_view(by, event, list, held, st, |view, st| {
             let blocks = view.given();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
@@ -161,7 +161,7 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
             answered(view, answer).map_err(failed)
         });
         match done {
-            Err(Halt::Host(fault)) if own != Failing::Error => st.warn(Code::FilterFailed, fault.message),
+            Err(Halt::Host(fault)) if own != Failing::Error => st.warn_failed(fault.message.clone(), &fault),
             other => other?,
         }
         if st.refuses() {
@@ -185,7 +185,7 @@ fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
 }
 
 fn of_host(hook: &Hook, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
-    let by = By { function: &hook.id, hook: Some(&hook.id) };
+    let by = By { function: &hook.id, hook: Some(&hook.id), is_host: true };
     with_view(by, &hook.event, list, held, st, |view, _| (hook.run)(view).map_err(Fault::failed))
 }
 
@@ -212,7 +212,7 @@ fn with_view(
         (result, view.into_changes())
     };
     for warning in changes.warnings {
-        st.warn(Code::ScriptWarned, warning);
+        st.warn_for(by.giver(), warning);
     }
     if st.refuses() {
         return Err(Halt::Warned);
@@ -222,6 +222,7 @@ fn with_view(
         st.instrument(&name, || value);
     }
     for (path, value) in changes.sets {
+        by.checks_path(&path, &value, st);
         by.sets(&path, value, st, |st, _, value| st.change(&path, value));
     }
     match changes.blocks {

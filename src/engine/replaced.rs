@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::model::item::core::ID;
 use crate::model::plan::Change;
 use crate::model::{Item, Map, Value};
+use crate::terms::scripted::Giver;
 use crate::terms::{Fault, State};
 use crate::text::written::Shown as _;
 use crate::verbs::Halt;
@@ -22,6 +23,8 @@ pub(super) struct By<'a> {
     pub(super) function: &'a str,
     /// The hook that it runs as; `None` for a pass.
     pub(super) hook: Option<&'a str>,
+    /// It is one of the embedding program.
+    pub(super) is_host: bool,
 }
 
 /// Where an item comes from that a function gave back.
@@ -32,7 +35,36 @@ enum Origin {
     Other(Option<usize>, Value),
 }
 
-impl By<'_> {
+impl<'a> By<'a> {
+    /// A function that a pass runs.
+    pub(super) fn pass(function: &'a str) -> Self {
+        Self { function, hook: None, is_host: false }
+    }
+
+    pub(super) fn giver(self) -> Giver<'a> {
+        if self.is_host { Giver::Host(self.function) } else { Giver::Function(self.function) }
+    }
+
+    /// Warns of a value that is not of the type of its path.
+    pub(super) fn checks_path(self, path: &str, value: &Value, st: &State) {
+        if let Some(declared) = st.rules.names.paths.get(path) {
+            st.check_given(self.giver(), path, declared.kind, value);
+        }
+    }
+
+    /// Warns of fields of an item that are not of their type and that the item did not have before.
+    fn checks_item(self, list: usize, was: Option<&Value>, is: &Value, st: &State) {
+        let Some(rows) = st.rules.lists.get(list).map(|list| &list.rows).filter(|rows| !rows.is_empty()) else { return };
+        for (field, value) in is.as_map().into_iter().flat_map(Map::iter) {
+            let kept = || was.and_then(|was| was.get(field)).is_some_and(|was| was == value);
+            if let Some(kind) = st.rules.names.field_type(Some(rows), field).filter(|kind| !kind.holds(value))
+                && !kept()
+            {
+                st.check_given(self.giver(), field, kind, value);
+            }
+        }
+    }
+
     fn change(self, did: &'static str, st: &State) -> Change {
         let (by, hook) = (self.function.to_owned(), self.hook.map(str::to_owned));
         Change { by, hook, pass: st.pass.borrow().to_string(), did, ..Change::default() }
@@ -109,7 +141,10 @@ pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[
         let place = here.or_else(|| at.and_then(|at| places.get(&at).copied()));
         let (item, origin) = match place.and_then(|n| Some((n, before.get(n)?))) {
             Some((n, kept)) => (kept.clone(), Origin::Kept(n)),
-            None => (Item::from_value(&value, &rules.fields), Origin::Other(was, value)),
+            None => {
+                by.checks_item(list, given.get(was.unwrap_or(n)), &value, st);
+                (Item::from_value(&value, &rules.fields), Origin::Other(was, value))
+            }
         };
         made.push(item);
         if st.trail.is_some() {

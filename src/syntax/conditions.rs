@@ -128,7 +128,7 @@ impl CompileContext<'_> {
             "script" if self.is_function(node) => {
                 let function = self.literal(node, "a function's name");
                 self.function(&function, node.span, super::context::ITEM_AND_SCENE);
-                Cond::Script(Box::new(Scripted { function, args: None }))
+                Cond::Script(Box::new(Scripted { function, args: None, sets: None }))
             }
             "host" => Cond::Host(node.as_text().unwrap_or("").into()),
             "fact" => self.fact(node),
@@ -310,7 +310,7 @@ impl CompileContext<'_> {
         if node.as_text().is_some() {
             self.check_words(name, node);
         }
-        self.operand(node, kind)
+        self.operand(node, kind).to_set(name, kind)
     }
 
     /// Reports a literal that is not of the type of the field that it is set to.

@@ -124,7 +124,7 @@ impl CompileContext<'_> {
         let function = self.literal(own, "a function's name");
         let Some(args) = table.get("args").map(|f| &f.node) else {
             self.function(&function, own.span, ITEM_AND_SCENE);
-            return Some(Scripted { function, args: None });
+            return Some(Scripted { function, args: None, sets: None });
         };
         let Some(list) = args.as_list() else {
             let help = Some("write `args = [a, b]`".into());
@@ -133,7 +133,7 @@ impl CompileContext<'_> {
         };
         self.function(&function, own.span, ("", list.len()));
         let args = list.iter().map(|arg| self.expr(arg)).collect();
-        Some(Scripted { function, args: Some(args) })
+        Some(Scripted { function, args: Some(args), sets: None })
     }
 
     /// Reports an error if the pack has no function of that name with so many arguments.

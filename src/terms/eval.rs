@@ -72,10 +72,7 @@ impl<'a> Env<'a> {
     pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
         if self.st.sparing.get() && !fault.is_bound() {
             let title = self.title();
-            self.st.warn(
-                crate::diag::Code::FilterFailed,
-                format!("the condition of `{title}` fails: {}; the item is not selected", fault.message),
-            );
+            self.st.warn_failed(format!("the condition of `{title}` fails: {}; the item is not selected", fault.message), &fault);
             return Ok(());
         }
         Err(fault)

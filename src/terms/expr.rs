@@ -10,6 +10,7 @@ use crate::text::Language;
 
 use super::shared::Shared;
 use super::steps::{Pipe, Step};
+use super::types::Type;
 use super::{Cond, Select, calc::Calc};
 
 /// A compiled value expression.
@@ -397,4 +398,17 @@ pub struct Scripted {
     pub function: Arc<str>,
     /// What it is given; without it, the current item and the scene.
     pub args: Option<Box<[Expr]>>,
+    /// The field or path that is set to what it gives, and its declared type.
+    pub sets: Option<(Arc<str>, Type)>,
+}
+
+impl Expr {
+    /// The same value, which is checked where it is computed if a function gives it: it is for a field or path of this name.
+    #[must_use]
+    pub fn to_set(mut self, name: &str, kind: Option<Type>) -> Self {
+        if let Self::Script(scripted) = &mut self {
+            scripted.sets = kind.map(|kind| (name.into(), kind));
+        }
+        self
+    }
 }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::diag::{Code, Diagnostic};
 use crate::model::Value;
-use crate::text::script::{Argument, Script};
+use crate::text::script::{Argument, Script, ScriptPlace};
 use crate::text::written::Shown as _;
 
 use super::State;
 use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, Scripted};
+use super::types::Type;
 
 impl Scripted {
     /// What the function gives.
@@ -17,7 +19,11 @@ impl Scripted {
             Some(args) => args.iter().map(|arg| Ok(Argument::Value(env.eval(arg)?))).collect::<Result<Vec<_>, Fault>>()?,
             None => vec![env.item(), env.st.scene_argument()],
         };
-        env.st.rules.scripts.call(&self.function, &args)
+        let value = env.st.rules.scripts.call(&self.function, &args)?;
+        if let Some((name, kind)) = &self.sets {
+            env.st.check_given(Giver::Function(&self.function), name, *kind, &value);
+        }
+        Ok(value)
     }
 
     /// Whether it holds, as a condition.
@@ -88,6 +94,83 @@ impl State {
         let whole = set.clone().over(self.scene.clone()).over(self.rules.values.clone());
         *seen = Some(Seen { set: set.clone(), scene: self.scene.clone(), whole: whole.clone() });
         Argument::Scene(whole)
+    }
+}
+
+/// Who gives a value to a build.
+#[derive(Debug, Clone, Copy)]
+pub enum Giver<'a> {
+    /// A function of a script.
+    Function(&'a str),
+    /// A hook of the embedding program, by its id.
+    Host(&'a str),
+}
+
+impl State {
+    /// Warns of a value that is not of the declared type of the field or path that it is for, once in a build for each giver
+    /// and name. It is used as it is.
+    pub fn check_given(&self, giver: Giver<'_>, name: &str, kind: Type, value: &Value) {
+        if value.is_null() || kind.holds(value) {
+            return;
+        }
+        let (Giver::Function(by) | Giver::Host(by)) = giver;
+        if !self.misfits.borrow_mut().insert((by.into(), name.into())) {
+            return;
+        }
+        let who = if matches!(giver, Giver::Host(_)) { "the hook " } else { "" };
+        let message = format!("{who}`{by}` gives {} for `{name}`, which is declared as `{}`", described(value), kind.word());
+        let warning = self.warning(Code::ScriptType, message, Some(wanted(kind).into()), None);
+        self.warn_in_script(warning, self.place_of(giver).as_ref());
+    }
+
+    /// Raises a warning of a function or hook.
+    pub fn warn_for(&self, giver: Giver<'_>, message: String) {
+        self.warn_in_script(self.warning(Code::ScriptWarned, message, None, None), self.place_of(giver).as_ref());
+    }
+
+    /// Warns of a failure that a pass, a hook or a condition goes on after.
+    pub fn warn_failed(&self, message: String, fault: &Fault) {
+        self.warn_in_script(self.warning(Code::FilterFailed, message, None, None), fault.place.as_deref());
+    }
+
+    fn warn_in_script(&self, mut warning: Diagnostic, place: Option<&ScriptPlace>) {
+        warning.script = place.map(|place| (place.file.clone(), place.line, place.column));
+        self.warnings.borrow_mut().push(warning);
+    }
+
+    fn place_of(&self, giver: Giver<'_>) -> Option<ScriptPlace> {
+        match giver {
+            Giver::Function(function) => self.rules.scripts.place(function),
+            Giver::Host(_) => None,
+        }
+    }
+}
+
+/// What a value is, in words.
+fn described(value: &Value) -> &'static str {
+    match value {
+        Value::Text(_) => "a text",
+        Value::Int(_) | Value::Num(_) => "a number",
+        Value::Bool(_) => "a truth value",
+        Value::List(_) => "a list",
+        Value::Map(_) => "a table",
+        _ => "another value",
+    }
+}
+
+/// What a function is to give for a field or path of this type.
+fn wanted(kind: Type) -> &'static str {
+    match kind {
+        Type::Text => "give a text: `x.to_string()` makes one of any value",
+        Type::Slot => "give the name of a slot or region",
+        Type::Group => "give the name of a budget group",
+        Type::Number => "give a number: `parse_float(x)` makes one of a text",
+        Type::Integer => "give a whole number: `parse_int(x)` makes one of a text, `x.to_int()` one of another number",
+        Type::Boolean => "give `true` or `false`",
+        Type::Table => "give a table: `#{ name: value }`",
+        Type::Time => "give a time such as \"2026-01-31T20:15:00Z\", or milliseconds since 1970",
+        Type::Language => "give a language tag such as \"de\" or \"pt-BR\"",
+        Type::List | Type::Any | Type::Condition => "give a value of the declared type",
     }
 }
 

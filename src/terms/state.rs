@@ -106,6 +106,8 @@ pub struct State {
     pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
     pub(super) scripted: RefCell<Option<super::scripted::Seen>>,
+    /// Who gave a value of another type than is declared, and for what.
+    pub(super) misfits: RefCell<rustc_hash::FxHashSet<(Arc<str>, Arc<str>)>>,
     /// What of the rules was exercised, where this is recorded.
     pub seen: Option<Rc<super::seen::Seen>>,
     renderer: Option<Renderer>,
@@ -154,6 +156,7 @@ impl State {
             nesting: super::nesting::Nesting::default(),
             next_seq: Cell::new(0),
             scripted: RefCell::default(),
+            misfits: RefCell::default(),
             seen: super::seen::sink(),
             renderer: None,
         }
@@ -172,11 +175,23 @@ impl State {
     /// Raises a warning with a code of the registry or of the pack, with a remedy and the row (`table/name`) that
     /// caused it. The position in the pack's files is added when the build returns its warnings.
     pub fn warn_with(&self, code: impl Into<DiagnosticCode>, message: impl Into<String>, help: Option<String>, row: Option<String>) {
+        let warning = self.warning(code, message, help, row);
+        self.warnings.borrow_mut().push(warning);
+    }
+
+    /// A warning of the running pass.
+    pub(super) fn warning(
+        &self,
+        code: impl Into<DiagnosticCode>,
+        message: impl Into<String>,
+        help: Option<String>,
+        row: Option<String>,
+    ) -> Diagnostic {
         let mut warning = Diagnostic::warning(code, message);
         warning.pass = self.pass.borrow().to_string();
         warning.help = help.map(short::cut);
         warning.row = row.map(short::cut);
-        self.warnings.borrow_mut().push(warning);
+        warning
     }
 
     /// Renders a text, a template or the result of a script.

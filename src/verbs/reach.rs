@@ -95,7 +95,7 @@ impl Local for Queued {
         st.sparing.set(sparing);
         match result {
             Err(fault) if self.pass.failing != Failing::Error && !fault.is_bound() => {
-                st.warn(crate::diag::Code::FilterFailed, fault.message);
+                st.warn_failed(fault.message.clone(), &fault);
                 Ok(Some(item.clone()))
             }
             other => other,

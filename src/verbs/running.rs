@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, DiagnosticCode};
+use crate::diag::DiagnosticCode;
 use crate::terms::select::pass_env;
 use crate::terms::state::Stat;
 use crate::terms::{Memo, State};
@@ -53,7 +53,7 @@ impl Pass {
                 Ok(())
             }
             Err(Halt::Fault(f)) if self.failing != Failing::Error && !f.is_bound() => {
-                st.warn(Code::FilterFailed, format!("pass `{}` fails: {}", self.id, f.message));
+                st.warn_failed(format!("pass `{}` fails: {}", self.id, f.message), &f);
                 Ok(())
             }
             other => other,

@@ -117,7 +117,8 @@ impl Set {
     fn key(&mut self, cx: &mut CompileContext<'_>, key: &str, span: Span, value: &Node) {
         match key.strip_prefix('$') {
             Some(path) => {
-                let read = |cx: &mut CompileContext<'_>| (steps(cx, path, value), cx.expr(value));
+                let kind = cx.names.paths.get(path).map(|declared| declared.kind);
+                let read = |cx: &mut CompileContext<'_>| (steps(cx, path, value), cx.expr(value).to_set(key, kind));
                 // without `per` the key is set once for all items, so that none of them is `@`
                 let global = if self.parts { read(cx) } else { cx.within(Scope::None, read) };
                 self.globals.push(global);
