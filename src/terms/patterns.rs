@@ -22,7 +22,7 @@ const ELEMENTS_OF_STEP: usize = 16;
 const MOST_GIVEN_UP: usize = 50;
 
 /// How large all patterns from data may be together, with their counts written out.
-const MOST_PARTS: u64 = 2_000_000;
+const MOST_PARTS: u64 = 1_000_000;
 
 /// What reading a pattern that is refused counts as.
 const PARTS_OF_REFUSED: u64 = 10;

@@ -13,7 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::value::MAX_DEPTH;
 use crate::model::{DEEPEST_WRITTEN, MOST_WRITTEN, Value, WorkLimits};
@@ -85,6 +85,8 @@ struct Ledger {
     parts: Option<usize>,
     /// What to do about a bound that is reached, if the caller cannot set it.
     remedy: Option<&'static str>,
+    /// What was paid as a whole, and is used again.
+    known: FxHashSet<Box<str>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -293,6 +295,20 @@ pub fn hold(bytes: usize) -> Result<(), Exceeded> {
         BYTES.set(BYTES.get().saturating_add(bytes as u64));
     }
     Ok(())
+}
+
+/// Whether a text is used for the first time in this call, so that what is made of it has to be paid: every call takes the
+/// same work, whatever earlier ones have kept. Where the caller keeps `most` of them, all are new again after as many.
+pub(super) fn is_new(text: &str, most: usize) -> bool {
+    if DOORS.get() == 0 {
+        return true;
+    }
+    LEDGER.with_borrow_mut(|Ledger { known, .. }| {
+        if known.len() >= most && !known.contains(text) {
+            known.clear();
+        }
+        !known.contains(text) && known.insert(text.into())
+    })
 }
 
 /// The steps that can still be spent.

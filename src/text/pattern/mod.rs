@@ -90,8 +90,11 @@ pub enum Bound {
     },
 }
 
-/// What compiling one part of a pattern takes, in steps of the work of a build.
-const STEPS_PER_PART: u64 = 10;
+/// What compiling takes, in steps of the work of a build and in bytes: a pattern, and each of its parts.
+const STEPS_PER_PATTERN: u64 = 10_000;
+const STEPS_PER_PART: u64 = 50;
+const BYTES_PER_PATTERN: u64 = 16 << 10;
+const BYTES_PER_PART: u64 = 128;
 
 /// So many matches that are kept are paid at once.
 const BATCH: usize = 1 << 12;
@@ -352,7 +355,10 @@ impl Pattern {
 }
 
 fn pay(bytes: usize, parts: u64) -> Result<(), work::Exceeded> {
-    work::read(bytes).and_then(|()| work::spend(parts.saturating_mul(STEPS_PER_PART)))
+    let made = BYTES_PER_PATTERN.saturating_add(parts.saturating_mul(BYTES_PER_PART));
+    work::read(bytes)?;
+    work::spend(STEPS_PER_PATTERN.saturating_add(parts.saturating_mul(STEPS_PER_PART)))?;
+    work::make(usize::try_from(made).unwrap_or(usize::MAX))
 }
 
 /// The text with the matches of several patterns replaced in one walk from left to right, or nothing if there is no
@@ -415,12 +421,14 @@ const MOST_CACHED: usize = 512;
 /// As [`Pattern::parse`].
 pub fn cached(text: &str) -> Result<Pattern, PatternError> {
     static KNOWN: LazyLock<Mutex<FxHashMap<Arc<str>, Pattern>>> = LazyLock::new(Mutex::default);
-    if let Some(pattern) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
+    if let Some(pattern) = known {
         // if no work is left, the next step fails
-        let _ = pattern.pay();
-        return Ok(pattern.clone());
+        let _ = if work::is_new(text, MOST_CACHED) { pattern.pay() } else { work::read(text.len()) };
+        return Ok(pattern);
     }
     let pattern = Pattern::parse(text)?;
+    work::is_new(text, MOST_CACHED);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if known.len() >= MOST_CACHED {
         known.clear();

@@ -5,6 +5,7 @@ mod changes;
 mod gate;
 mod html;
 pub(in crate::cli) mod lore;
+mod meeting;
 mod remedy;
 mod report;
 mod rules;

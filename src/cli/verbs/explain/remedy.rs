@@ -17,9 +17,8 @@ use super::gate::short;
 const BUILDS: usize = 120;
 /// The most work of all builds for one question, in steps: about two seconds.
 const WORK: u64 = 200_000_000;
-/// What a build counts as besides its own steps, and each key of a lorebook, which is compiled again.
+/// What a build counts as besides its own steps, and each key of a lorebook, which goes into an automaton again.
 const WORK_OF_BUILD: u64 = 200_000;
-const WORK_OF_PATTERN: u64 = 15_000;
 const WORK_OF_KEY: u64 = 2_000;
 /// The most remedies of one answer.
 const FOUND: usize = 6;
@@ -107,9 +106,8 @@ impl Budget {
             of.get(name).and_then(Value::as_list).unwrap_or_default()
         }
         let entries = list(&scene.data, "books").iter().flat_map(|book| list(book, "entries"));
-        let keys = entries.flat_map(|entry| list(entry, "keys").iter().chain(list(entry, "secondary_keys")));
-        let work = keys.map(|key| if key.to_text().starts_with('/') { WORK_OF_PATTERN } else { WORK_OF_KEY });
-        Self { left: Cell::new(WORK), least: work.fold(WORK_OF_BUILD, u64::saturating_add) }
+        let keys: usize = entries.map(|entry| list(entry, "keys").len() + list(entry, "secondary_keys").len()).sum();
+        Self { left: Cell::new(WORK), least: WORK_OF_BUILD.saturating_add(WORK_OF_KEY.saturating_mul(keys as u64)) }
     }
 
     fn spend(&self, steps: u64) {

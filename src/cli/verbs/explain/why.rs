@@ -153,7 +153,8 @@ fn by(json: &Json) -> String {
     if json["rule"].is_null() { text(&json["pass"]) } else { format!("{} ({})", text(&json["pass"]), text(&json["rule"])) }
 }
 
-fn indented(rows: &[Vec<String>], out: &mut String) {
+/// Rows below the line that they belong to.
+pub(super) fn indented(rows: &[Vec<String>], out: &mut String) {
     for line in table(rows).lines() {
         out.push_str(&format!("    {}\n", line.trim_end()));
     }

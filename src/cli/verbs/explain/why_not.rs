@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
+use crate::diag::Node;
 use crate::model::plan::Tracked;
 use crate::model::{Plan, Scene, Value};
 
 use crate::cli::layout::head;
 use crate::cli::verbs::reads::{self, paths_in};
 
-use super::gate::{Known, Probe, field};
+use super::gate::{Known, Part, Probe, field};
 use super::lore::{self, Entry};
+use super::meeting::try_parts;
 use super::remedy::{Budget, Edit, Step, Trials, at, path};
 use super::why;
 
@@ -22,6 +24,8 @@ const THINGS: usize = 5;
 const TEXT: usize = 160;
 /// The most values of a scene that are looked through.
 const LOOKED_AT: usize = 100_000;
+/// The field of rows that holds their condition.
+const WHEN: &str = "when";
 
 /// A question about one build.
 pub(super) struct Asked<'a> {
@@ -285,6 +289,9 @@ impl Asked<'_> {
             .filter_map(|part| part["path"].as_str()?.strip_prefix('@').map(str::to_owned))
             .collect();
         self.try_source(if slot.is_empty() { &name } else { &slot }, &mut trials);
+        if tested.iter().any(|field| field == WHEN) {
+            self.gates(&name).for_each(|when| try_parts(&self.probe.parts(when, None), &mut trials));
+        }
         for steps in self.places(&name) {
             for field in &tested {
                 let steps: Vec<Step> = steps.iter().cloned().chain([Step::Name(field.clone())]).collect();
@@ -310,6 +317,12 @@ impl Asked<'_> {
         answer
     }
 
+    /// The conditions of the rows with this name.
+    fn gates<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Node> {
+        let rows = self.probe.rules.pack().tables.values().filter_map(move |rows| rows.get(name));
+        rows.filter_map(|row| row.fields.get(WHEN)).map(|field| &field.node)
+    }
+
     /// Where the rules give an item of this name the fields that decided.
     fn rows_of(&self, name: &str, fields: &[String]) -> Json {
         let pack = self.probe.rules.pack();
@@ -318,7 +331,9 @@ impl Asked<'_> {
             let of = row.fields.iter().filter(|(key, _)| fields.iter().any(|field| field.as_str() == &***key));
             of.filter_map(move |(key, field)| {
                 let value = head(&field.node.to_json().to_string(), TEXT);
-                Some(json!({ "row": format!("[[{table}]] {name}"), "field": &**key, "value": value, "place": super::rules::place(pack, field.node.span)? }))
+                let parts = if &**key == WHEN { self.probe.parts(&field.node, None) } else { Vec::new() };
+                let parts: Vec<Json> = parts.iter().map(Part::as_json).collect();
+                Some(json!({ "row": format!("[[{table}]] {name}"), "field": &**key, "value": value, "parts": parts, "place": super::rules::place(pack, field.node.span)? }))
             })
         });
         said.collect()

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::cli::layout::one_line;
 
-use super::why;
+use super::{gate, why};
 
 /// All answers.
 pub(super) fn as_text(json: &Json) -> String {
@@ -27,6 +27,7 @@ pub(super) fn as_text(json: &Json) -> String {
                 text(&row["value"]),
                 text(&row["place"])
             ));
+            why::indented(&gate::lines(&row["parts"]), &mut out);
         }
         let remedies = answer["remedies"].as_array().cloned().unwrap_or_default();
         if !remedies.is_empty() {
