@@ -14,7 +14,7 @@ pub(super) fn try_parts(parts: &[Part], trials: &mut Trials<'_>) {
         let steps = path(&part.path);
         match meeting(&part.test, part.how == "not") {
             Some(Some(value)) => {
-                trials.set(&steps, value.clone());
+                trials.replace(&steps, part.now.as_ref(), value.clone());
                 said.push(format!("{} = {}", part.path, short(&value)));
                 edits.push((steps, Edit::Set(value)));
             }

@@ -172,9 +172,14 @@ impl<'a> Trials<'a> {
         works
     }
 
-    /// Tries another value at a path.
+    /// Tries another value at a path of the scene.
     pub(super) fn set(&mut self, steps: &[Step], value: Value) -> bool {
-        let now = at(&self.scene.data, steps).map_or_else(|| "not set".to_owned(), short);
+        self.replace(steps, at(&self.scene.data, steps), value)
+    }
+
+    /// Tries another value at a path that has this value now, which may be a default of the pack.
+    pub(super) fn replace(&mut self, steps: &[Step], now: Option<&Value>, value: Value) -> bool {
+        let now = now.filter(|now| !now.is_null()).map_or_else(|| "not set".to_owned(), short);
         let said = format!("{} = {} (now {now})", shown(steps), short(&value));
         let flag = steps.iter().all(|step| matches!(step, Step::Name(_))).then(|| format!("--set '{}={}'", shown(steps), short(&value)));
         self.attempt(&said, flag, &[(steps.to_vec(), Edit::Set(value))])
