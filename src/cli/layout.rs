@@ -49,3 +49,8 @@ pub(super) fn place_at(rules: &Ruleset, span: Span) -> Option<String> {
     let place = rules.sources().place(span)?;
     Some(format!("{}:{}", place.file, place.line))
 }
+
+/// A number of things: `1 error`, `2 errors`.
+pub(super) fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

@@ -178,7 +178,7 @@ codes! {
     // passes, terms, names
     NoVerb = "pass.no_verb", Error, Load, "a pass has no verb";
     TwoMeanings = "pass.two_meanings", Error, Load, "a term does not belong to the verb of its pass, or a row says two things of which one has no effect";
-    TermMissing = "term.missing", Error, Load, "a term that the verb needs is missing";
+    TermMissing = "term.missing", Error, Load, "a term that the verb or the row needs is missing";
     TermType = "term.type", Error, Load, "a term has the wrong shape";
     ConditionType = "condition.type", Error, Load, "a test does not fit what it tests";
     NameUnknown = "name.unknown", Error, Load, "a name that is used is defined nowhere";

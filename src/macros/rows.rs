@@ -90,10 +90,33 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
 /// The cells that say what a macro gives.
 const MEANINGS: [&str; 4] = ["read", "text", "script", "fn"];
 
-/// Refuses a row that says in two ways what it gives: only one of them would have an effect.
+/// Refuses a row of a macro that does not say what it gives.
+pub(super) fn has_meaning(cells: &Value) -> Result<(), Wrong> {
+    if MEANINGS.into_iter().any(|cell| cells.get(cell).is_some()) {
+        return Ok(());
+    }
+    Err(Wrong {
+        cell: "name",
+        code: Code::TermMissing,
+        message: "the row does not say what the macro gives".to_owned(),
+        help: Some(format!("add one of {}; `text = \"\"` gives nothing", listed(MEANINGS))),
+    })
+}
+
+/// Refuses a row that says in two ways what it gives, or arguments for a function that it does not name: only one of them
+/// would have an effect.
 fn one_meaning(cells: &Value) -> Result<(), Wrong> {
     let mut said = MEANINGS.into_iter().filter(|cell| cells.get(cell).is_some());
-    let (Some(first), Some(cell)) = (said.next(), said.next()) else { return Ok(()) };
+    let Some(first) = said.next() else { return Ok(()) };
+    if first != "fn" && cells.get("with").is_some() {
+        return Err(Wrong {
+            cell: "with",
+            code: Code::TwoMeanings,
+            message: format!("`with` has no effect: it gives arguments to `fn`, and this row has `{first}`"),
+            help: Some("leave it out, or name a function with `fn`".to_owned()),
+        });
+    }
+    let Some(cell) = said.next() else { return Ok(()) };
     Err(Wrong {
         cell,
         code: Code::TwoMeanings,

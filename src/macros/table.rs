@@ -10,7 +10,7 @@ use super::call::Row;
 use super::engine::Engine;
 use super::passes::Passes;
 use super::rewrites::{Rewrites, rewrite};
-use super::rows::{complaint, row};
+use super::rows::{complaint, has_meaning, row};
 use crate::diag::Report;
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
@@ -55,7 +55,7 @@ impl Table {
         let rows = rules.table("macro");
         for cells in rows.as_list().unwrap_or(&[]) {
             let id = u32::try_from(table.rows.len()).unwrap_or(u32::MAX);
-            match row(cells, id) {
+            match has_meaning(cells).and_then(|()| row(cells, id)) {
                 Ok(row) => {
                     arguments::check(&row, pack, &mut report);
                     table.rows.push(row);

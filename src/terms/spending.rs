@@ -28,7 +28,9 @@ impl State {
         });
         self.most_visits.set(Some(most));
         if sum > most {
-            return Err(Fault::bound(format!("passes visited more than {most} items")));
+            return Err(Fault::bound(format!(
+                "passes visited more than {most} items; let the pass that loops select less, or raise `pass_visits` in `[limits]` of the pack"
+            )));
         }
         Ok(())
     }
@@ -36,7 +38,10 @@ impl State {
     /// An error for a text longer than the pack allows.
     pub fn small_enough(&self, bytes: usize) -> Result<(), Fault> {
         if bytes > self.rules.limits.text_bytes {
-            return Err(Fault::bound(format!("a text grew beyond {} bytes", self.rules.limits.text_bytes)));
+            return Err(Fault::bound(format!(
+                "a text grew beyond {} bytes; let the rule make less, or raise `text_bytes` in `[limits]` of the pack",
+                self.rules.limits.text_bytes
+            )));
         }
         Ok(work::make(bytes)?)
     }

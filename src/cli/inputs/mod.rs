@@ -198,7 +198,11 @@ impl Inputs {
         if self.previous.is_none() {
             return Ok(());
         }
-        Err(Stop::could_not(Code::SceneField, "`--previous` has no effect here", "`tapster build --previous FILE` compares two requests"))
+        Err(Stop::could_not(
+            Code::SceneField,
+            "`--previous` has no effect here",
+            "`tapster build --previous FILE` and `tapster explain --cache --previous FILE` compare two requests",
+        ))
     }
 
     /// Whether the flags say what is generated.

@@ -158,6 +158,23 @@ fn newer_releases_are_taken_and_older_ones_never() {
 }
 
 #[test]
+fn a_pack_is_taken_back_to_an_older_release_only_where_that_is_asked_for() {
+    let folder = Folder::new();
+    folder.site(&[("low", "1.0.0", BASE), ("low", "1.2.0", BASE), ("low", "2.0.0", BASE)]);
+    let (site, one) = (folder.at("site"), folder.pack("one", "1.0.0", "{ name = \"low\", release = \"^1.2\" }"));
+    folder.run(&["install", &one, "low@=1.2.0", "--index", &site]).done();
+    folder.run(&["install", "low@=2.0.0", "--index", &site]).refused(1, "pack.version", &["1.2.0", "tapster update"]);
+    // what stands on it has a say
+    folder.run(&["install", "low@=1.0.0", "--index", &site, "--replace"]).refused(1, "pack.version", &["`one` 1.0.0, which is installed"]);
+    folder.run(&["remove", "one"]).done();
+    folder.run(&["install", "low@=1.0.0", "--index", &site, "--replace"]).done();
+    assert!(folder.read("home/low/pack.toml").contains("1.0.0"));
+    // one that fits stays
+    folder.run(&["install", "low@^1", "--index", &site, "--replace"]).done();
+    assert!(folder.read("home/low/pack.toml").contains("1.0.0"));
+}
+
+#[test]
 fn a_pack_from_a_file_is_taken_from_there_again() {
     let folder = Folder::new();
     let source = folder.pack("noir", "1.0.0", BASE);

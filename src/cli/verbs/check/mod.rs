@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::diag::certain::recorded;
-use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, render, suggest};
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, render, short, suggest};
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::{Document, Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
 use crate::template::KIND;
@@ -21,6 +21,7 @@ use crate::cli::inputs::foreign;
 use crate::cli::inputs::library::{beside_scene, shelf};
 use crate::cli::inputs::locked;
 use crate::cli::inputs::templated::{name_of, pack_around, pack_of};
+use crate::cli::layout::counted;
 use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
@@ -197,6 +198,7 @@ impl Check {
             let paths = in_folder(file);
             cases::all(paths.iter().map(PathBuf::as_path).filter(|path| is_case_file(path)), &shelf(show))
         } else {
+            self.refuse_pack(path)?;
             let start = Start::typed(path);
             show.near.extend(Some(file).filter(|_| folder && is_pack(file)).and_then(parent));
             let library = shelf(show);
@@ -206,6 +208,13 @@ impl Check {
         };
         show.near.truncate(near);
         Ok(found)
+    }
+
+    /// Refuses `--pack` for a pack, over which nothing is laid.
+    fn refuse_pack(&self, path: &str) -> Result<(), Stop> {
+        let Some(pack) = &self.pack else { return Ok(()) };
+        let message = format!("`--pack {}` has no effect on `{}`, which is a pack", short::word(pack), short::word(path));
+        Err(Stop::could_not(Code::SceneField, message, "check it without `--pack`; rule files are laid over the pack that is named"))
     }
 
     /// The overlays among the checked files that an overlay is written for, lowest first, and what the lowest extends.
@@ -371,8 +380,4 @@ fn compiled(start: &Start, overlays: &[Overlay], library: &dyn Library, locked: 
         }
         Err(rejected) => Found { report: rejected.report, sources: rejected.sources },
     }
-}
-
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, Diagnostic, Report, Sources, render};
+use crate::diag::{Code, Diagnostic, Report, Sources, render, short};
 use crate::pack::{Overlay, Ruleset};
 
 use crate::cli::inputs::Inputs;
@@ -123,6 +123,10 @@ impl Diff {
             Some(b) => (first, Side::typed(b, self.pack.as_deref())?),
             None => (told.once(show, |show| first.below(show))?, first),
         };
+        if let Some(pack) = self.pack.as_deref().filter(|_| !a.is_laid() && !b.is_laid()) {
+            let message = format!("`--pack {}` has no effect: neither side is an overlay", short::word(pack));
+            return Err(Stop::could_not(Code::SceneField, message, "leave it out; only overlays are laid over a pack"));
+        }
         let scenes = usize::from(matches!(a, Side::Scene(_))) + usize::from(matches!(b, Side::Scene(_)));
         if scenes == 1 || scenes == 2 && !(self.scene.is_empty() && self.cases.is_empty()) {
             let help = "compare two scenes, or two packs or overlays with `--scene SCENE`";

@@ -24,6 +24,11 @@ pub(super) enum Side {
 }
 
 impl Side {
+    /// Whether an overlay is laid over a pack.
+    pub(super) fn is_laid(&self) -> bool {
+        matches!(self, Side::Rules { overlays, .. } if !overlays.is_empty())
+    }
+
     /// What an argument means. An overlay is laid over `pack`, or else over the pack that it extends.
     pub(super) fn typed(text: &str, pack: Option<&str>) -> Result<Self, Stop> {
         let file = Path::new(text);

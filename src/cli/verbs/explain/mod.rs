@@ -104,6 +104,9 @@ pub(in crate::cli) struct Explain {
 
 impl Explain {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        if !self.cache && self.html.is_none() {
+            self.inputs.refuse_previous()?;
+        }
         if let Some(name) = &self.rules {
             let rules = self.inputs.open_rules(show)?;
             return rules::show(&rules, name.as_deref(), show);

@@ -19,10 +19,20 @@ use super::{Kind, New};
 impl New {
     /// Refuses a name, a pack or a folder with which nothing that passes a check could be written.
     pub(super) fn fits(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
-        for name in std::iter::once(&self.name).chain(&self.extends) {
+        let unused = [
+            ("--extends", self.extends.is_some() && matches!(self.what, Kind::Rule | Kind::Hook | Kind::Template)),
+            ("--task", self.task.is_some() && self.what != Kind::Template),
+        ];
+        if let Some((flag, _)) = unused.iter().find(|(_, is_given)| *is_given) {
+            let help = if *flag == "--task" { "only a template has a task" } else { "what belongs to a pack extends nothing of its own" };
+            return Err(Stop::could_not(Code::SceneField, format!("`{flag}` has no effect here"), help));
+        }
+        let folder = "a pack is extended by its name; packs that lie beside the new one are found, and so are installed ones";
+        let names = [(Some(&self.name), "`--to` says the folder"), (self.extends.as_ref(), folder)];
+        for (name, more) in names.iter().filter_map(|(name, more)| Some(((*name)?, more))) {
             if !is_name(name) {
-                let message = format!("`{}` is not a name", short::word(name));
-                return Err(Stop::could_not(Code::PackManifest, message, "use letters, digits, `-`, `_` and `.`; `--to` says the folder"));
+                let help = format!("use letters, digits, `-`, `_` and `.`; {more}");
+                return Err(Stop::could_not(Code::PackManifest, format!("`{}` is not a name", short::word(name)), help));
             }
         }
         show.near.extend(beside_scene(to));
@@ -74,7 +84,7 @@ impl New {
     /// The sources of the task of a template, and which of them are lists. The task is one of the pack that the template is
     /// written into, or else of the pack that has it.
     pub(super) fn sources(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<Vec<(String, bool)>, Stop> {
-        let having = pack_of(Some(&self.task), &shelf(show));
+        let having = pack_of(Some(self.task()), &shelf(show));
         let start = match around(to) {
             Some(folder) => {
                 show.near.extend(parent(&folder));
@@ -84,17 +94,17 @@ impl New {
         };
         let rules = Ruleset::load(&start, &[], &shelf(show)).map_err(Stop::rejected)?;
         let kinds = rules.tasks().kinds();
-        if kinds.contains(&self.task.as_str()) {
-            return Ok(crate::template::sources_of(rules.pack(), rules.revisions(), &self.task));
+        if kinds.contains(&self.task()) {
+            return Ok(crate::template::sources_of(rules.pack(), rules.revisions(), self.task()));
         }
-        let help = suggest::help(&self.task, kinds.iter().copied()).unwrap_or_else(|| match (kinds.is_empty(), having) {
+        let help = suggest::help(self.task(), kinds.iter().copied()).unwrap_or_else(|| match (kinds.is_empty(), having) {
             (true, Ok(Start::Name(name))) => {
                 format!("let the pack extend `{name}`, which has it, or write the template elsewhere with `--to`")
             }
             (true, _) => "it has no tasks at all; write the template elsewhere with `--to`".to_owned(),
             (false, _) => format!("name one of its tasks with `--task`: {}", kinds.join(", ")),
         });
-        let message = format!("pack `{}` has no task `{}`", rules.pack().name, short::word(&self.task));
+        let message = format!("pack `{}` has no task `{}`", rules.pack().name, short::word(self.task()));
         Err(Stop::could_not(Code::NameUnknown, message, help))
     }
 }

@@ -46,9 +46,9 @@ pub(in crate::cli) struct New {
     /// a pack, that pack].
     #[arg(long, value_name = "PACK")]
     extends: Option<String>,
-    /// The task of a template: it gets a message or a slot for each of the task's sources.
-    #[arg(long, value_name = "TASK", default_value = TASK)]
-    task: String,
+    /// The task of a template: it gets a message or a slot for each of the task's sources [default: turn_generation].
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
     /// The folder in which it is made [default: this one]; a rule and a hook need the folder of a pack.
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
@@ -112,6 +112,11 @@ impl New {
         Ok(Exit::Done)
     }
 
+    /// The task of a template.
+    fn task(&self) -> &str {
+        self.task.as_deref().unwrap_or(TASK)
+    }
+
     /// The folders below `--to` in which schemas are written, and the kinds.
     fn schemas(&self) -> Vec<(PathBuf, &'static str)> {
         let here = PathBuf::new();
@@ -147,7 +152,7 @@ impl New {
             Kind::Hook => {
                 vec![file(format!("{name}.toml"), texts::hook(&word)), file(format!("scripts/{word}.rhai"), texts::script(&word))]
             }
-            Kind::Template => vec![file(format!("{name}.json"), texts::template(name, &self.task, &self.sources(to, show)?))],
+            Kind::Template => vec![file(format!("{name}.json"), texts::template(name, self.task(), &self.sources(to, show)?))],
         })
     }
 

@@ -13,12 +13,12 @@ use crate::share::{self, ENDING, Entry, Index, Manifest, file_name};
 
 use crate::cli::inputs::files::write_file;
 use crate::cli::inputs::shared::{Place, bounded, refused};
-use crate::cli::layout::{one_line, table};
+use crate::cli::layout::{counted, one_line, table};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
 use super::keys::keyring;
-use super::sources::Sources;
+use super::sources::Indexes;
 
 /// Most archives of one folder, and most folders inside each other.
 const MAX_ARCHIVES: usize = 20_000;
@@ -73,9 +73,10 @@ impl MakeIndex {
         let index = Index::new(entries);
         let out = self.folder.join(FILE);
         write_file(&out, index.write())?;
-        show.result(&format!("{}: {} releases\n", out.display(), index.packs.len()));
+        show.result(&format!("{}: {}\n", out.display(), counted(index.packs.len(), "release")));
         if unchecked > 0 {
-            show.result(&format!("not checked: {unchecked} signatures by keys that are not trusted here (`tapster keys trust`)\n"));
+            let signatures = counted(unchecked, "signature");
+            show.result(&format!("not checked: {signatures} by keys that are not trusted here (`tapster keys trust`)\n"));
         }
         Ok(Exit::Done)
     }
@@ -122,7 +123,7 @@ pub(in crate::cli) struct Search {
     /// The words; without them, all packs are listed.
     words: Vec<String>,
     #[command(flatten)]
-    sources: Sources,
+    indexes: Indexes,
     /// List every release, and not the newest of each pack only.
     #[arg(long)]
     all: bool,
@@ -130,7 +131,7 @@ pub(in crate::cli) struct Search {
 
 impl Search {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let listings = self.sources.indexes(show)?;
+        let listings = self.indexes.read(show)?;
         if listings.is_empty() {
             let help = "name one with `--index URL`, or in the environment: `TAPSTER_INDEX`";
             return Err(Stop::could_not(Code::ShareUnmet, "there is no index to search", help));

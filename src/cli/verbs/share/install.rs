@@ -69,7 +69,7 @@ impl Install {
         }
         let mut given: BTreeMap<String, Brought> = BTreeMap::new();
         let mut asked = Vec::new();
-        let by_name = !self.taking.sources.named(show).is_empty();
+        let by_name = !self.taking.sources.indexes.named(show).is_empty();
         for text in &self.packs {
             match spec(text, &policy, by_name)? {
                 Spec::Pack(brought) => {
@@ -88,10 +88,12 @@ impl Install {
                 }
             }
         }
-        let listings = self.taking.sources.indexes(show)?;
-        asked.extend(standing(&home, &given.keys().map(String::as_str).collect::<Vec<_>>()));
-        let chosen = choose(asked, &home, &given, &listings, &[])?;
+        let listings = self.taking.sources.indexes.read(show)?;
         let names: Vec<String> = self.packs.iter().map(|text| text.split('@').next().unwrap_or(text).to_owned()).collect();
+        let changing = given.keys().chain(names.iter().filter(|_| self.replace));
+        asked.extend(standing(&home, &changing.map(String::as_str).collect::<Vec<_>>()));
+        let keeping = if self.replace { Kept::Unless(&names) } else { Kept::All };
+        let chosen = choose(asked, &home, &given, &listings, keeping)?;
         let (mut packs, kept) = fetched(&chosen, given, &listings, &policy)?;
         let mut there = free(&home, &mut packs, self.replace)?;
         if !self.allow_other_signer {
@@ -155,13 +157,24 @@ pub(super) fn standing(home: &Home, names: &[&str]) -> Vec<Asked> {
     needs.filter(|asked| names.contains(&asked.need.name.as_str())).collect()
 }
 
-/// Chooses the releases. Packs named in `newer` are taken from the indexes rather than kept.
+/// Which installed packs are kept, whatever the indexes have.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kept<'a> {
+    /// All.
+    All,
+    /// All but these, which are kept where they are what is asked for.
+    Unless(&'a [String]),
+    /// All but these, of which newer releases are taken.
+    Older(&'a [String]),
+}
+
+/// Chooses the releases.
 pub(super) fn choose(
     asked: Vec<Asked>,
     home: &Home,
     given: &BTreeMap<String, Brought>,
     listings: &[Listing],
-    newer: &[String],
+    kept: Kept<'_>,
 ) -> Result<Chosen<From>, Stop> {
     let candidates = |name: &str| {
         let of = |m: &crate::share::Manifest, source: From| Candidate {
@@ -175,9 +188,10 @@ pub(super) fn choose(
         }
         let installed = home.get(name).map(|pack| of(&pack.manifest, From::Here));
         let here = installed.or_else(|| shipped(name).map(|manifest| of(&manifest, From::Here)));
-        let wants_newer = newer.iter().any(|n| n == name);
-        if !wants_newer && home.get(name).is_some() {
-            // an installed pack is changed by `update` only
+        let names = |names: &[String]| names.iter().any(|n| n == name);
+        let wants_newer = matches!(kept, Kept::Older(newer) if names(newer));
+        let may_change = wants_newer || matches!(kept, Kept::Unless(replaced) if names(replaced));
+        if !may_change && home.get(name).is_some() {
             return here.into_iter().collect();
         }
         let mut listed: Vec<Candidate<From>> = Vec::new();

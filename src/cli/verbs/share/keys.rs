@@ -58,10 +58,11 @@ pub(super) fn sign_file(archive: &Path, bytes: &[u8], key: &Path, show: &Show<'_
 
 /// The password of a secret key.
 fn password(key: &Path, show: &Show<'_, '_>) -> Result<String, Stop> {
-    if let Some(password) = (show.io.env)(PASSWORD).and_then(|p| p.into_string().ok()) {
+    let is_new = !key.exists();
+    // an empty one would protect nothing
+    if let Some(password) = (show.io.env)(PASSWORD).and_then(|p| p.into_string().ok()).filter(|p| !is_new || !p.is_empty()) {
         return Ok(password);
     }
-    let is_new = !key.exists();
     let what = if is_new { "needs a password" } else { "has a password, which is not given" };
     let more = if is_new { ", or make a key without one: `--no-password`" } else { "" };
     let help = format!("set it in the environment: `TAPSTER_KEY_PASSWORD`{more}");

@@ -16,13 +16,20 @@ use crate::cli::stop::{Exit, Stop};
 use super::keys::{keyring, typed_key};
 use super::shelf::{Home, To, packed};
 
-/// Where packs are searched by name, and whose packs are taken.
+/// Where packs are searched by name.
 #[derive(Debug, Clone, Default, Args)]
-pub(in crate::cli) struct Sources {
+pub(in crate::cli) struct Indexes {
     /// An index of packs: the address or folder of an `index.json` [default: those that `TAPSTER_INDEX` names, between
     /// spaces].
     #[arg(long, value_name = "URL|DIR")]
     pub(super) index: Vec<String>,
+}
+
+/// Where packs are searched by name, and whose packs are taken.
+#[derive(Debug, Clone, Default, Args)]
+pub(in crate::cli) struct Sources {
+    #[command(flatten)]
+    pub(super) indexes: Indexes,
     /// Trust packs that are signed with this key too: a public key, or the file that it is in.
     #[arg(long, value_name = "KEY")]
     trust: Vec<String>,
@@ -86,7 +93,9 @@ impl Sources {
         }
         Ok(Policy { keys, required: self.require_signature })
     }
+}
 
+impl Indexes {
     /// The names of the indexes.
     pub(super) fn named(&self, show: &Show<'_, '_>) -> Vec<String> {
         if !self.index.is_empty() {
@@ -97,7 +106,7 @@ impl Sources {
     }
 
     /// Reads the indexes.
-    pub(super) fn indexes(&self, show: &Show<'_, '_>) -> Result<Vec<Listing>, Stop> {
+    pub(super) fn read(&self, show: &Show<'_, '_>) -> Result<Vec<Listing>, Stop> {
         self.named(show).iter().map(|named| listing(named)).collect()
     }
 }

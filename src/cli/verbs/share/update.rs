@@ -14,7 +14,7 @@ use crate::cli::inputs::shared::Place;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
-use super::install::{choose, exactly, fetched, standing};
+use super::install::{Kept, choose, exactly, fetched, standing};
 use super::place::{line, put, same_signer};
 use super::shelf::{Home, State};
 use super::sources::{Brought, Listing, Policy, Taking, listing};
@@ -44,7 +44,7 @@ impl Update {
         let sources = &self.taking.sources;
         let names: Vec<String> =
             if self.packs.is_empty() { home.lock.packs.iter().map(|pack| pack.name.clone()).collect() } else { self.packs.clone() };
-        let mut indexes = sources.named(show);
+        let mut indexes = sources.indexes.named(show);
         let mut given = BTreeMap::new();
         for name in &names {
             let Some(row) = home.lock.get(name) else {
@@ -57,9 +57,9 @@ impl Update {
                 return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareTaken, message).help(help)));
             }
             match &row.index {
-                Some(index) if !indexes.contains(index) && sources.index.is_empty() => indexes.push(index.clone()),
+                Some(index) if !indexes.contains(index) && sources.indexes.index.is_empty() => indexes.push(index.clone()),
                 Some(_) => {}
-                None if !sources.index.is_empty() => {}
+                None if !sources.indexes.index.is_empty() => {}
                 None => {
                     if let Some(brought) = again(&home, name, &Place::typed(&row.source), &policy)? {
                         given.insert(name.clone(), brought);
@@ -74,7 +74,7 @@ impl Update {
         });
         let mut asked: Vec<Asked> = asked.collect();
         asked.extend(standing(&home, &names.iter().map(String::as_str).collect::<Vec<_>>()));
-        let chosen = choose(asked, &home, &given, &listings, &names)?;
+        let chosen = choose(asked, &home, &given, &listings, Kept::Older(&names))?;
         let (packs, kept) = fetched(&chosen, given, &listings, &policy)?;
         packs.iter().try_for_each(|pack| same_signer(&home, pack))?;
         let lines: Vec<String> = packs.iter().map(|pack| changed(pack, &home)).collect();
