@@ -52,14 +52,14 @@ impl<'a> By<'a> {
         }
     }
 
-    /// Warns of fields of an item that are not of their type and that the item did not have before.
-    fn checks_item(self, list: usize, was: Option<&Value>, is: &Value, st: &State) {
+    /// Warns of fields of an item that are not of their type. Where an item of those that were `given` has such a value too,
+    /// the function need not be what made it; `odd` remembers these fields.
+    fn checks_item(self, list: usize, given: &[Value], is: &Value, odd: &mut FxHashMap<Arc<str>, bool>, st: &State) {
         let Some(rows) = st.rules.lists.get(list).map(|list| &list.rows).filter(|rows| !rows.is_empty()) else { return };
         for (field, value) in is.as_map().into_iter().flat_map(Map::iter) {
-            let kept = || was.and_then(|was| was.get(field)).is_some_and(|was| was == value);
-            if let Some(kind) = st.rules.names.field_type(Some(rows), field).filter(|kind| !kind.holds(value))
-                && !kept()
-            {
+            let Some(kind) = st.rules.names.field_type(Some(rows), field).filter(|kind| !kind.holds(value)) else { continue };
+            let fits = |item: &Value| item.get(field).is_none_or(|value| value.is_null() || kind.holds(value));
+            if !*odd.entry(field.clone()).or_insert_with(|| !given.iter().all(fits)) {
                 st.check_given(self.giver(), field, kind, value);
             }
         }
@@ -133,7 +133,7 @@ pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[
     let before = st.take(list);
     let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
-    let (mut made, mut origins) = (Vec::with_capacity(items.len()), Vec::new());
+    let (mut made, mut origins, mut odd) = (Vec::with_capacity(items.len()), Vec::new(), FxHashMap::default());
     for (n, (was, value)) in items.into_iter().enumerate() {
         let at = address(&value);
         // several items may have one table: it is first looked for where it was
@@ -142,7 +142,7 @@ pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[
         let (item, origin) = match place.and_then(|n| Some((n, before.get(n)?))) {
             Some((n, kept)) => (kept.clone(), Origin::Kept(n)),
             None => {
-                by.checks_item(list, given.get(was.unwrap_or(n)), &value, st);
+                by.checks_item(list, given, &value, &mut odd, st);
                 (Item::from_value(&value, &rules.fields), Origin::Other(was, value))
             }
         };

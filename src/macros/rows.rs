@@ -108,7 +108,7 @@ pub(super) fn has_meaning(cells: &Value) -> Result<(), Wrong> {
 fn one_meaning(cells: &Value) -> Result<(), Wrong> {
     let mut said = MEANINGS.into_iter().filter(|cell| cells.get(cell).is_some());
     let Some(first) = said.next() else { return Ok(()) };
-    if first != "fn" && cells.get("with").is_some() {
+    if cells.get("fn").is_none() && cells.get("with").is_some() {
         return Err(Wrong {
             cell: "with",
             code: Code::TwoMeanings,

@@ -143,7 +143,9 @@ fn unmet(next: &Asked, all: &[&Version], engine: bool, this: &Version) -> Fault 
     let mut known: Vec<String> = all.iter().take(8).map(ToString::to_string).collect();
     known.extend((all.len() > 8).then(|| "…".to_owned()));
     let message = format!("`{name}` is needed by {} in release {}, but there is {}", next.by, range(&next.need), known.join(", "));
-    Diagnostic::new(Code::PackVersion, message).help("`tapster update` takes newer releases; else ask for another release").into()
+    Diagnostic::new(Code::PackVersion, message)
+        .help("`tapster update` takes newer releases, and `tapster install NAME@RANGE --replace` the one that is asked for")
+        .into()
 }
 
 /// Packs that extend each other in a circle, the first one at both ends.

@@ -91,14 +91,14 @@ impl State {
         let shared = if flags.is_none() { self.rules.row_patterns.find(text) } else { None };
         let spent = self.patterns.borrow().parts >= MOST_PARTS;
         let made = match shared {
+            _ if spent => {
+                let reason = format!("the patterns of this build come to more than {MOST_PARTS} parts");
+                Err(PatternError { fault: pattern::Fault::Unsafe, offset: 0, reason })
+            }
             Some(pattern) => {
                 // if no work is left, the next step of the build fails
                 let _ = pattern.pay();
                 Ok(pattern)
-            }
-            None if spent => {
-                let reason = format!("the patterns of this build come to more than {MOST_PARTS} parts");
-                Err(PatternError { fault: pattern::Fault::Unsafe, offset: 0, reason })
             }
             None => flags.map_or_else(|| Pattern::parse(text), |flags| Pattern::new(text, flags)),
         };

@@ -114,6 +114,7 @@ impl State {
             return;
         }
         let (Giver::Function(by) | Giver::Host(by)) = giver;
+        let name = name.trim_start_matches('$');
         if !self.misfits.borrow_mut().insert((by.into(), name.into())) {
             return;
         }

@@ -29,7 +29,7 @@ impl State {
         self.most_visits.set(Some(most));
         if sum > most {
             return Err(Fault::bound(format!(
-                "passes visited more than {most} items; let the pass that loops select less, or raise `pass_visits` in `[limits]` of the pack"
+                "passes visited more than {most} items; let passes select fewer items, or raise `pass_visits` in `[limits]` of the pack (at most 100,000,000)"
             )));
         }
         Ok(())
@@ -39,7 +39,7 @@ impl State {
     pub fn small_enough(&self, bytes: usize) -> Result<(), Fault> {
         if bytes > self.rules.limits.text_bytes {
             return Err(Fault::bound(format!(
-                "a text grew beyond {} bytes; let the rule make less, or raise `text_bytes` in `[limits]` of the pack",
+                "a text grew beyond {} bytes; let the rule make less, or raise `text_bytes` in `[limits]` of the pack (at most 256,000,000)",
                 self.rules.limits.text_bytes
             )));
         }

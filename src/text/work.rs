@@ -86,7 +86,7 @@ struct Ledger {
     /// What to do about a bound that is reached, if the caller cannot set it.
     remedy: Option<&'static str>,
     /// What was paid as a whole, and is used again.
-    known: FxHashSet<Box<str>>,
+    paid: FxHashSet<Box<str>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -297,18 +297,10 @@ pub fn hold(bytes: usize) -> Result<(), Exceeded> {
     Ok(())
 }
 
-/// Whether a text is used for the first time in this call, so that what is made of it has to be paid: every call takes the
-/// same work, whatever earlier ones have kept. Where the caller keeps `most` of them, all are new again after as many.
-pub(super) fn is_new(text: &str, most: usize) -> bool {
-    if DOORS.get() == 0 {
-        return true;
-    }
-    LEDGER.with_borrow_mut(|Ledger { known, .. }| {
-        if known.len() >= most && !known.contains(text) {
-            known.clear();
-        }
-        !known.contains(text) && known.insert(text.into())
-    })
+/// Looks at the names of what was paid as a whole in this call and is kept for later ones, so that every call takes the same
+/// work; nothing outside of a call.
+pub(super) fn paid<R>(look: impl FnOnce(&mut FxHashSet<Box<str>>) -> R) -> Option<R> {
+    (DOORS.get() > 0).then(|| LEDGER.with_borrow_mut(|ledger| look(&mut ledger.paid)))
 }
 
 /// The steps that can still be spent.

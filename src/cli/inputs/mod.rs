@@ -201,7 +201,7 @@ impl Inputs {
         Err(Stop::could_not(
             Code::SceneField,
             "`--previous` has no effect here",
-            "`tapster build --previous FILE` and `tapster explain --cache --previous FILE` compare two requests",
+            "`tapster build --previous FILE` and `tapster explain --cache --previous FILE` compare two requests, and so does the page of `--html`",
         ))
     }
 

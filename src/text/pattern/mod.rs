@@ -91,9 +91,9 @@ pub enum Bound {
 }
 
 /// What compiling takes, in steps of the work of a build and in bytes: a pattern, and each of its parts.
-const STEPS_PER_PATTERN: u64 = 10_000;
+const STEPS_PER_PATTERN: u64 = 20_000;
 const STEPS_PER_PART: u64 = 50;
-const BYTES_PER_PATTERN: u64 = 16 << 10;
+const BYTES_PER_PATTERN: u64 = 24 << 10;
 const BYTES_PER_PART: u64 = 128;
 
 /// So many matches that are kept are paid at once.
@@ -161,14 +161,27 @@ struct Inner {
     parts: u64,
 }
 
+/// How a pattern is made.
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    /// It matches UTF-16 units, without the flag `u`, and not whole characters.
+    by_units: bool,
+    /// Compiling it is paid.
+    paid: bool,
+}
+
 impl Pattern {
     /// Reads `/source/flags`, or any other text as itself (all its occurrences, letter case counts).
     ///
     /// # Errors
     /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `text`.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
+        Self::read(text, Made { by_units: true, paid: true })
+    }
+
+    fn read(text: &str, how: Made) -> Result<Self, PatternError> {
         let Some((source, flags)) = Self::split(text) else { return Ok(Self::literal(text)) };
-        Self::new(source, flags).map_err(|mut error| {
+        Self::made(source, flags, how).map_err(|mut error| {
             error.offset += 1;
             error
         })
@@ -188,31 +201,25 @@ impl Pattern {
     /// # Errors
     /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `source`.
     pub fn new(source: &str, flags: &str) -> Result<Self, PatternError> {
-        Self::made(source, flags, true)
+        Self::made(source, flags, Made { by_units: true, paid: true })
     }
 
     /// A pattern that matches whole characters, with or without the flag `u`.
     fn whole(source: &str, flags: &str) -> Result<Self, PatternError> {
-        Self::made(source, flags, false)
+        Self::made(source, flags, Made { by_units: false, paid: false })
     }
 
-    fn made(source: &str, flags: &str, by_units: bool) -> Result<Self, PatternError> {
+    fn made(source: &str, flags: &str, how: Made) -> Result<Self, PatternError> {
         let parsed = read_flags(flags, source.len())?;
         let tree = pattern_parser::parse(source, parsed)?;
         let size = size::of(&tree, parsed)?;
-        if by_units {
-            pay(source.len(), size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+        let text = format!("/{source}/{flags}");
+        if how.paid {
+            pay(text.len(), size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
         }
         let engines = engine::choose(&tree, size, source, parsed)?;
-        let units = if by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
-        Ok(Self(Arc::new(Inner {
-            text: format!("/{source}/{flags}").into(),
-            flags: parsed,
-            names: tree.names,
-            engines,
-            units,
-            parts: size.parts,
-        })))
+        let units = if how.by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
+        Ok(Self(Arc::new(Inner { text: text.into(), flags: parsed, names: tree.names, engines, units, parts: size.parts })))
     }
 
     /// A pattern that matches all occurrences of `text` itself.
@@ -220,7 +227,7 @@ impl Pattern {
     pub fn literal(text: &str) -> Self {
         let flags = Flags { global: true, ..Flags::default() };
         let engines = Engines::literal(text);
-        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines, units: units::Units::Same, parts: 1 }))
+        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines, units: units::Units::Same, parts: 0 }))
     }
 
     /// The text that it was made from.
@@ -253,15 +260,15 @@ impl Pattern {
         matches!(self.engine(), "bounded" | "javascript") || self.0.engines.is_wary()
     }
 
-    /// Pays for compiling it, where it was compiled before: every build takes the same work.
+    /// Pays for compiling it, where it was compiled before: every build takes the same work. A plain text is not compiled.
     ///
     /// # Errors
     /// A bound of the work is reached.
     pub fn pay(&self) -> Result<(), work::Exceeded> {
-        pay(self.0.text.len(), self.0.parts)
+        if self.0.parts == 0 { Ok(()) } else { pay(self.0.text.len(), self.0.parts) }
     }
 
-    /// How large it is, with counts written out: what compiling it costs.
+    /// How large it is, with counts written out: what compiling it costs. Nothing for a plain text.
     #[must_use]
     pub fn parts(&self) -> u64 {
         self.0.parts
@@ -421,19 +428,36 @@ const MOST_CACHED: usize = 512;
 /// As [`Pattern::parse`].
 pub fn cached(text: &str) -> Result<Pattern, PatternError> {
     static KNOWN: LazyLock<Mutex<FxHashMap<Arc<str>, Pattern>>> = LazyLock::new(Mutex::default);
+    // paid once in a call, whatever earlier calls have left here
+    let is_paid = work::paid(|paid| paid.contains(text)).unwrap_or(false);
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
-    if let Some(pattern) = known {
-        // if no work is left, the next step fails
-        let _ = if work::is_new(text, MOST_CACHED) { pattern.pay() } else { work::read(text.len()) };
-        return Ok(pattern);
+    let pattern = match known {
+        Some(pattern) => {
+            if !is_paid {
+                // if no work is left, the next step fails
+                let _ = pattern.pay();
+            }
+            pattern
+        }
+        None => {
+            let pattern = Pattern::read(text, Made { by_units: true, paid: !is_paid })?;
+            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= MOST_CACHED {
+                known.clear();
+            }
+            known.insert(text.into(), pattern.clone());
+            pattern
+        }
+    };
+    if !is_paid {
+        work::paid(|paid| {
+            // what is no longer kept has to be paid again
+            if paid.len() >= MOST_CACHED {
+                paid.clear();
+            }
+            paid.insert(text.into())
+        });
     }
-    let pattern = Pattern::parse(text)?;
-    work::is_new(text, MOST_CACHED);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.len() >= MOST_CACHED {
-        known.clear();
-    }
-    known.insert(text.into(), pattern.clone());
     Ok(pattern)
 }
 

@@ -1,6 +1,7 @@
 //! One budget of work per call: what it counts, that it ends a build, and that ordinary builds stay far below it.
 
 use serde_json::{Value, json};
+use tapster::text::pattern::cached;
 use tapster::text::work::{self, Door};
 use tapster::{ErrorKind, Ruleset, Scene, Value as Data, WorkLimits, build};
 
@@ -53,6 +54,26 @@ fn the_same_build_costs_the_same_again() {
     let first = spent(&EXACT, &scene);
     assert_eq!(spent(&EXACT, &scene), first, "caches that an earlier build has filled must not change what a build costs");
     assert!(first.0 > 10_000, "a build is counted: {first:?}");
+}
+
+#[test]
+fn a_pattern_is_paid_once_in_a_call_whatever_other_calls_keep() {
+    for text in ["plain words", "/only in this test [a-z]+/i"] {
+        let spent = |times: usize| {
+            let door = Door::join();
+            for _ in 0..times {
+                cached(text).unwrap();
+                // others use so many patterns that this one is no longer kept
+                std::thread::spawn(|| (0..600).for_each(|n| drop(cached(&format!("/of another call {n}/"))))).join().unwrap();
+            }
+            door.spent()
+        };
+        let once = spent(1);
+        assert_eq!(once == (0, 0), !text.starts_with('/'), "a plain text is not compiled");
+        for times in [1, 2, 5] {
+            assert_eq!(spent(times), once, "{text}, {times} times");
+        }
+    }
 }
 
 #[test]

@@ -198,10 +198,10 @@ impl Check {
             let paths = in_folder(file);
             cases::all(paths.iter().map(PathBuf::as_path).filter(|path| is_case_file(path)), &shelf(show))
         } else {
-            self.refuse_pack(path)?;
             let start = Start::typed(path);
             show.near.extend(Some(file).filter(|_| folder && is_pack(file)).and_then(parent));
             let library = shelf(show);
+            self.refuse_pack(path, &library)?;
             let pack = compiled(&start, &[], &library, self.locked);
             let of_cases = cases::of_pack(&start, !pack.report.has_errors(), &library);
             std::iter::once(pack).chain(of_cases).collect()
@@ -210,9 +210,14 @@ impl Check {
         Ok(found)
     }
 
-    /// Refuses `--pack` for a pack, over which nothing is laid.
-    fn refuse_pack(&self, path: &str) -> Result<(), Stop> {
-        let Some(pack) = &self.pack else { return Ok(()) };
+    /// Refuses `--pack` where nothing is laid over it: only packs are checked.
+    fn refuse_pack(&self, path: &str, library: &dyn Library) -> Result<(), Stop> {
+        let is_laid = |path: &String| path == "-" || is_rule_file(Path::new(path));
+        let Some(pack) = self.pack.as_deref().filter(|_| !self.paths.iter().any(is_laid)) else { return Ok(()) };
+        let file = Path::new(path);
+        if !is_pack(file) && library.find(path, &mut Report::default()).is_none() {
+            return Ok(());
+        }
         let message = format!("`--pack {}` has no effect on `{}`, which is a pack", short::word(pack), short::word(path));
         Err(Stop::could_not(Code::SceneField, message, "check it without `--pack`; rule files are laid over the pack that is named"))
     }

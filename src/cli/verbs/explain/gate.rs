@@ -164,10 +164,14 @@ impl<'a> Probe<'a> {
             };
             let is_single = field.node.as_table().is_some_and(|table| table.len() == 1);
             match &**key {
-                "all" => below(how, certain, out),
+                // one part that does not hold is enough where not all are to hold
+                "all" => below(how, certain && how != "not", out),
                 // they belong to the function
                 "args" if table.get("script").is_some_and(|script| is_function(&script.node)) => {}
+                // where not any is to hold, none is
+                "any" if how == "not" => below(how, certain, out),
                 "any" => below("any", false, out),
+                "not" if how == "not" => below("all", false, out),
                 "not" => below("not", certain && how == "all" && is_single, out),
                 "fact" => match field.node.as_text().and_then(|name| self.fact(name)) {
                     Some((is, over)) => self.take_apart(is, if over { item } else { None }, Under { depth: depth + 1, ..under }, out),

@@ -5,29 +5,47 @@ use serde_json::{Value as Json, json};
 use crate::model::Value;
 
 use super::gate::{Part, short};
-use super::remedy::{Edit, Trials, path};
+use super::remedy::{Edit, Step, Trials, path};
 
 /// Tries values with which the parts of a condition hold that do not, one by one and then all together.
 pub(super) fn try_parts(parts: &[Part], trials: &mut Trials<'_>) {
     let (mut edits, mut said) = (Vec::new(), Vec::new());
-    for part in parts.iter().filter(|part| part.holds == Some(false) && !part.path.is_empty()) {
-        let steps = path(&part.path);
-        match meeting(&part.test, part.how == "not") {
-            Some(Some(value)) => {
-                trials.replace(&steps, part.now.as_ref(), value.clone());
-                said.push(format!("{} = {}", part.path, short(&value)));
-                edits.push((steps, Edit::Set(value)));
+    // parts of which one is enough stand next to each other
+    for group in parts.chunk_by(|a, b| a.how == "any" && b.how == "any") {
+        let any = group.first().is_some_and(|part| part.how == "any");
+        if any && group.iter().any(|part| part.holds == Some(true)) {
+            continue;
+        }
+        let before = edits.len();
+        for part in group.iter().filter(|part| part.holds == Some(false) && !part.path.is_empty()) {
+            try_part(part, trials, &mut edits, &mut said);
+            if any {
+                // the first is enough for all groups together
+                edits.truncate(before + 1);
+                said.truncate(before + 1);
             }
-            Some(None) => {
-                trials.leave_out(&steps, None);
-                said.push(format!("no {}", part.path));
-                edits.push((steps, Edit::Remove));
-            }
-            None => {}
         }
     }
     if trials.found.is_empty() && edits.len() > 1 {
         trials.attempt(&format!("together: {}", said.join(", ")), None, &edits);
+    }
+}
+
+/// Tries a value with which a part holds.
+fn try_part(part: &Part, trials: &mut Trials<'_>, edits: &mut Vec<(Vec<Step>, Edit)>, said: &mut Vec<String>) {
+    let steps = path(&part.path);
+    match meeting(&part.test, part.how == "not") {
+        Some(Some(value)) => {
+            trials.replace(&steps, part.now.as_ref(), value.clone());
+            said.push(format!("{} = {}", part.path, short(&value)));
+            edits.push((steps, Edit::Set(value)));
+        }
+        Some(None) => {
+            trials.leave_out(&steps, None);
+            said.push(format!("no {}", part.path));
+            edits.push((steps, Edit::Remove));
+        }
+        None => {}
     }
 }
 

@@ -290,7 +290,7 @@ impl Asked<'_> {
             .collect();
         self.try_source(if slot.is_empty() { &name } else { &slot }, &mut trials);
         if tested.iter().any(|field| field == WHEN) {
-            self.gates(&name).for_each(|when| try_parts(&self.probe.parts(when, None), &mut trials));
+            self.gates(&name, &item.list).for_each(|when| try_parts(&self.probe.parts(when, None), &mut trials));
         }
         for steps in self.places(&name) {
             for field in &tested {
@@ -312,27 +312,30 @@ impl Asked<'_> {
         };
         let mut answer = self.answer(&kind, &name, says, Some(pass), trials);
         if let Some(fields) = answer.as_object_mut() {
-            fields.insert("rows".into(), self.rows_of(&name, &tested));
+            fields.insert("rows".into(), self.rows_of(&name, &item.list, &tested));
         }
         answer
     }
 
-    /// The conditions of the rows with this name.
-    fn gates<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Node> {
-        let rows = self.probe.rules.pack().tables.values().filter_map(move |rows| rows.get(name));
+    /// The conditions of the rows with this name from which items of a list come.
+    fn gates<'s>(&'s self, name: &'s str, list: &str) -> impl Iterator<Item = &'s Node> {
+        let lists = &self.probe.rules.programs().rules.lists;
+        let tables = lists.iter().find(|known| &*known.name == list).map(|list| list.rows.as_slice()).unwrap_or_default();
+        let rows = tables.iter().filter_map(move |table| self.probe.rules.pack().tables.get(table)?.get(name));
         rows.filter_map(|row| row.fields.get(WHEN)).map(|field| &field.node)
     }
 
     /// Where the rules give an item of this name the fields that decided.
-    fn rows_of(&self, name: &str, fields: &[String]) -> Json {
+    fn rows_of(&self, name: &str, list: &str, fields: &[String]) -> Json {
+        let gates: &[&Node] = &self.gates(name, list).collect::<Vec<_>>();
         let pack = self.probe.rules.pack();
         let rows = pack.tables.iter().filter_map(|(table, rows)| Some((table, rows.get(name)?)));
         let said = rows.flat_map(|(table, row)| {
             let of = row.fields.iter().filter(|(key, _)| fields.iter().any(|field| field.as_str() == &***key));
             of.filter_map(move |(key, field)| {
                 let value = head(&field.node.to_json().to_string(), TEXT);
-                let parts = if &**key == WHEN { self.probe.parts(&field.node, None) } else { Vec::new() };
-                let parts: Vec<Json> = parts.iter().map(Part::as_json).collect();
+                let is_gate = &**key == WHEN && gates.iter().any(|gate| std::ptr::eq(*gate, &field.node));
+                let parts: Vec<Json> = self.probe.parts(&field.node, None).iter().filter(|_| is_gate).map(Part::as_json).collect();
                 Some(json!({ "row": format!("[[{table}]] {name}"), "field": &**key, "value": value, "parts": parts, "place": super::rules::place(pack, field.node.span)? }))
             })
         });

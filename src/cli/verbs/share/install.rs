@@ -39,7 +39,8 @@ pub(in crate::cli) struct Install {
     packs: Vec<String>,
     #[command(flatten)]
     taking: Taking,
-    /// Replace packs of the same names, or stand in the place of shipped ones.
+    /// Replace packs of the same names, or stand in the place of shipped ones. With `NAME@RANGE` a release of the index is
+    /// taken, also an older one, unless the one that is installed is in the range.
     #[arg(long)]
     replace: bool,
     /// Take a pack that is not signed, or is signed by another key, in the place of one that is signed.
@@ -157,7 +158,7 @@ pub(super) fn standing(home: &Home, names: &[&str]) -> Vec<Asked> {
     needs.filter(|asked| names.contains(&asked.need.name.as_str())).collect()
 }
 
-/// Which installed packs are kept, whatever the indexes have.
+/// Which installed packs are kept, whatever releases the indexes have.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kept<'a> {
     /// All.
