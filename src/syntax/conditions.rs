@@ -310,7 +310,7 @@ impl CompileContext<'_> {
         if node.as_text().is_some() {
             self.check_words(name, node);
         }
-        self.operand(node, kind).to_set(name, kind)
+        self.operand(node, kind).meant_for(name, kind)
     }
 
     /// Reports a literal that is not of the type of the field that it is set to.

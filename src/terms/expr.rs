@@ -405,7 +405,7 @@ pub struct Scripted {
 impl Expr {
     /// The same value, which is checked where it is computed if a function gives it: it is for a field or path of this name.
     #[must_use]
-    pub fn to_set(mut self, name: &str, kind: Option<Type>) -> Self {
+    pub fn meant_for(mut self, name: &str, kind: Option<Type>) -> Self {
         if let Self::Script(scripted) = &mut self {
             scripted.sets = kind.map(|kind| (name.into(), kind));
         }

@@ -118,7 +118,7 @@ impl Set {
         match key.strip_prefix('$') {
             Some(path) => {
                 let kind = cx.names.paths.get(path).map(|declared| declared.kind);
-                let read = |cx: &mut CompileContext<'_>| (steps(cx, path, value), cx.expr(value).to_set(key, kind));
+                let read = |cx: &mut CompileContext<'_>| (steps(cx, path, value), cx.expr(value).meant_for(key, kind));
                 // without `per` the key is set once for all items, so that none of them is `@`
                 let global = if self.parts { read(cx) } else { cx.within(Scope::None, read) };
                 self.globals.push(global);
