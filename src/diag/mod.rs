@@ -175,6 +175,13 @@ impl Diagnostic {
         self
     }
 
+    /// Moves it from the pass that it stands at to a place in a script that the pass ran.
+    pub(crate) fn move_into_script(&mut self, place: Span) {
+        if let Some(pass) = self.span.replace(place) {
+            self.related.push((pass, "run by this pass".to_owned()));
+        }
+    }
+
     /// Sets the text under the carets.
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {

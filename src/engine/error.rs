@@ -234,10 +234,8 @@ impl BuildError {
             out.span = rules.span_of_pass(pass);
         }
         let script = self.at.as_ref().and_then(|at| at.script.as_ref());
-        if let Some(span) = script.and_then(|place| rules.sources().span_at(&place.file, place.line, place.column))
-            && let Some(pass) = out.span.replace(span)
-        {
-            out = out.related(pass, "run by this pass");
+        if let Some(span) = script.and_then(|place| rules.sources().span_at(&place.file, place.line, place.column)) {
+            out.move_into_script(span);
         }
         if let Some(estimated) = self.estimated_tokens {
             let window = self.max_tokens.map(|n| format!("; the context window holds {n}")).unwrap_or_default();

@@ -7,6 +7,7 @@
 use crate::model::plan::Step;
 use crate::model::{Hook, HookView, Value};
 use crate::program::Ask;
+use crate::terms::scripted::Giver;
 use crate::terms::select::pass_env;
 use crate::terms::{Fault, Memo, State};
 use crate::text::script::Argument;
@@ -72,14 +73,14 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     let failed = |message: String| Fault::failed(message).at(rules.scripts.place(function));
     let answer = Answer::read(&answer).map_err(failed)?;
     let answer = within_rights(answer, function, &name, items.elements(), st)?;
-    let by = By::pass(function);
+    let by = By { giver: Giver::Function(function), hook: None };
     for (path, value) in answer.set {
         declared(&path, st).map_err(failed)?;
         by.checks_path(&path, &value, st);
         by.sets(&path, value, st, |st, names, value| st.put(names, value));
     }
     for warning in answer.warnings {
-        st.warn_for(by.giver(), warning);
+        st.warn_for(by.giver, warning);
     }
     match answer.items {
         Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), items.elements(), by, st),
@@ -152,7 +153,7 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
         let rules = st.rules.clone();
         let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
         let (hook, function) = (word("name"), word("run"));
-        let by = By { function: &function, hook: Some(&hook), is_host: false };
+        let by = By { giver: Giver::Function(&function), hook: Some(&hook) };
         let done = with_view(by, event, list, held, st, |view, st| {
             let blocks = view.given();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
@@ -185,7 +186,7 @@ fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
 }
 
 fn of_host(hook: &Hook, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
-    let by = By { function: &hook.id, hook: Some(&hook.id), is_host: true };
+    let by = By { giver: Giver::Host(&hook.id), hook: Some(&hook.id) };
     with_view(by, &hook.event, list, held, st, |view, _| (hook.run)(view).map_err(Fault::failed))
 }
 
@@ -201,7 +202,7 @@ fn with_view(
     st: &mut State,
     call: impl FnOnce(&mut HookView<'_>, &State) -> Result<(), Fault>,
 ) -> Result<(), Halt> {
-    let id = by.hook.unwrap_or(by.function);
+    let id = by.hook.unwrap_or(by.giver.name());
     st.step(|| Step::Hook(id.to_owned()));
     let given: Held = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
     let (result, changes) = {
@@ -212,7 +213,7 @@ fn with_view(
         (result, view.into_changes())
     };
     for warning in changes.warnings {
-        st.warn_for(by.giver(), warning);
+        st.warn_for(by.giver, warning);
     }
     if st.refuses() {
         return Err(Halt::Warned);

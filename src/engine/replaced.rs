@@ -19,12 +19,10 @@ const TEXT: &str = "text";
 /// The function that changes something, as the trace calls it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct By<'a> {
-    /// The function of a script; of a hook of the embedding program, its id.
-    pub(super) function: &'a str,
+    /// Who it is.
+    pub(super) giver: Giver<'a>,
     /// The hook that it runs as; `None` for a pass.
     pub(super) hook: Option<&'a str>,
-    /// It is one of the embedding program.
-    pub(super) is_host: bool,
 }
 
 /// Where an item comes from that a function gave back.
@@ -35,20 +33,11 @@ enum Origin {
     Other(Option<usize>, Value),
 }
 
-impl<'a> By<'a> {
-    /// A function that a pass runs.
-    pub(super) fn pass(function: &'a str) -> Self {
-        Self { function, hook: None, is_host: false }
-    }
-
-    pub(super) fn giver(self) -> Giver<'a> {
-        if self.is_host { Giver::Host(self.function) } else { Giver::Function(self.function) }
-    }
-
+impl By<'_> {
     /// Warns of a value that is not of the type of its path.
     pub(super) fn checks_path(self, path: &str, value: &Value, st: &State) {
         if let Some(declared) = st.rules.names.paths.get(path) {
-            st.check_given(self.giver(), path, declared.kind, value);
+            st.check_given(self.giver, path, declared.kind, value);
         }
     }
 
@@ -60,13 +49,13 @@ impl<'a> By<'a> {
             let Some(kind) = st.rules.names.field_type(Some(rows), field).filter(|kind| !kind.holds(value)) else { continue };
             let fits = |item: &Value| item.get(field).is_none_or(|value| value.is_null() || kind.holds(value));
             if !*odd.entry(field.clone()).or_insert_with(|| !given.iter().all(fits)) {
-                st.check_given(self.giver(), field, kind, value);
+                st.check_given(self.giver, field, kind, value);
             }
         }
     }
 
     fn change(self, did: &'static str, st: &State) -> Change {
-        let (by, hook) = (self.function.to_owned(), self.hook.map(str::to_owned));
+        let (by, hook) = (self.giver.name().to_owned(), self.hook.map(str::to_owned));
         Change { by, hook, pass: st.pass.borrow().to_string(), did, ..Change::default() }
     }
 
@@ -96,7 +85,7 @@ impl<'a> By<'a> {
                 for key in differing(is, was) {
                     let [was, is] = [was, is].map(|map| map.get(key).cloned().unwrap_or_default());
                     match (&was, &is) {
-                        (Value::Text(was), Value::Text(is)) if &**key == TEXT => st.rewritten(&Arc::from(self.function), was, is),
+                        (Value::Text(was), Value::Text(is)) if &**key == TEXT => st.rewritten(&Arc::from(self.giver.name()), was, is),
                         _ => st.changed(|| Change { path: key.to_string(), was, is, ..of("set") }),
                     }
                 }

@@ -13,7 +13,8 @@ pub(crate) fn placed(rules: &Ruleset, st: &State) -> Vec<Diagnostic> {
     warnings
 }
 
-/// Adds to each warning the span of the script or else of the pass that raised it, the rule in words, and what to do where the engine knows it.
+/// Adds to each warning the span of the script or else of the pass that raised it, the rule in words, and what to do where
+/// the engine knows it.
 /// Warnings that a rule file allows are taken out.
 pub(crate) fn place(rules: &Ruleset, warnings: &mut Vec<Diagnostic>) {
     // a build can warn once per message, of a few passes
@@ -25,10 +26,8 @@ pub(crate) fn place(rules: &Ruleset, warnings: &mut Vec<Diagnostic>) {
             warning.rule = Some(crate::diag::short::cut(rule(rules, warning)));
         }
         let script = warning.script.as_ref();
-        if let Some(span) = script.and_then(|(file, line, column)| rules.sources().span_at(file, *line, *column))
-            && let Some(pass) = warning.span.replace(span)
-        {
-            warning.related.push((pass, "run by this pass".to_owned()));
+        if let Some(span) = script.and_then(|(file, line, column)| rules.sources().span_at(file, *line, *column)) {
+            warning.move_into_script(span);
         }
         if warning.help.is_none() {
             warning.help = remedy(&warning.code).map(str::to_owned);

@@ -106,6 +106,16 @@ pub enum Giver<'a> {
     Host(&'a str),
 }
 
+impl<'a> Giver<'a> {
+    /// The function, or the id of the hook.
+    #[must_use]
+    pub fn name(self) -> &'a str {
+        match self {
+            Giver::Function(name) | Giver::Host(name) => name,
+        }
+    }
+}
+
 impl State {
     /// Warns of a value that is not of the declared type of the field or path that it is for, once in a build for each giver
     /// and name. It is used as it is.
@@ -113,7 +123,7 @@ impl State {
         if value.is_null() || kind.holds(value) {
             return;
         }
-        let (Giver::Function(by) | Giver::Host(by)) = giver;
+        let by = giver.name();
         let name = name.trim_start_matches('$');
         if !self.misfits.borrow_mut().insert((by.into(), name.into())) {
             return;

@@ -7,46 +7,41 @@ use crate::model::Value;
 use super::gate::{Part, short};
 use super::remedy::{Edit, Step, Trials, path};
 
+/// A change that was tried, in words.
+type Tried = (String, (Vec<Step>, Edit));
+
 /// Tries values with which the parts of a condition hold that do not, one by one and then all together.
 pub(super) fn try_parts(parts: &[Part], trials: &mut Trials<'_>) {
-    let (mut edits, mut said) = (Vec::new(), Vec::new());
+    let mut together: Vec<Tried> = Vec::new();
     // parts of which one is enough stand next to each other
     for group in parts.chunk_by(|a, b| a.how == "any" && b.how == "any") {
-        let any = group.first().is_some_and(|part| part.how == "any");
-        if any && group.iter().any(|part| part.holds == Some(true)) {
+        let one_is_enough = group.first().is_some_and(|part| part.how == "any");
+        if one_is_enough && group.iter().any(|part| part.holds == Some(true)) {
             continue;
         }
-        let before = edits.len();
-        for part in group.iter().filter(|part| part.holds == Some(false) && !part.path.is_empty()) {
-            try_part(part, trials, &mut edits, &mut said);
-            if any {
-                // the first is enough for all groups together
-                edits.truncate(before + 1);
-                said.truncate(before + 1);
-            }
-        }
+        let missing = group.iter().filter(|part| part.holds == Some(false) && !part.path.is_empty());
+        let tried: Vec<Tried> = missing.filter_map(|part| try_part(part, trials)).collect();
+        together.extend(tried.into_iter().take(if one_is_enough { 1 } else { usize::MAX }));
     }
-    if trials.found.is_empty() && edits.len() > 1 {
+    if trials.found.is_empty() && together.len() > 1 {
+        let (said, edits): (Vec<String>, Vec<_>) = together.into_iter().unzip();
         trials.attempt(&format!("together: {}", said.join(", ")), None, &edits);
     }
 }
 
-/// Tries a value with which a part holds.
-fn try_part(part: &Part, trials: &mut Trials<'_>, edits: &mut Vec<(Vec<Step>, Edit)>, said: &mut Vec<String>) {
+/// Tries a value with which a part holds, if one can be said.
+fn try_part(part: &Part, trials: &mut Trials<'_>) -> Option<Tried> {
     let steps = path(&part.path);
-    match meeting(&part.test, part.how == "not") {
-        Some(Some(value)) => {
+    Some(match meeting(&part.test, part.how == "not")? {
+        Some(value) => {
             trials.replace(&steps, part.now.as_ref(), value.clone());
-            said.push(format!("{} = {}", part.path, short(&value)));
-            edits.push((steps, Edit::Set(value)));
+            (format!("{} = {}", part.path, short(&value)), (steps, Edit::Set(value)))
         }
-        Some(None) => {
+        None => {
             trials.leave_out(&steps, None);
-            said.push(format!("no {}", part.path));
-            edits.push((steps, Edit::Remove));
+            (format!("no {}", part.path), (steps, Edit::Remove))
         }
-        None => {}
-    }
+    })
 }
 
 /// A value with which a test holds: `Some(None)` if the path must have no value; `None` if it cannot be said.
