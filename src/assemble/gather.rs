@@ -30,7 +30,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
             None => 0.0,
         };
         kept += if item.enabled() { cost } else { 0.0 };
-        blocks.push(Block { fields: item.to_value(&st.rules.fields), tokens: whole(cost), history: histories.of(item.seq) });
+        blocks.push(Block { fields: st.table(item), tokens: whole(cost), history: histories.of(item.seq) });
     }
     let patch = patch(st);
     printable(&blocks, &patch, st)?;

@@ -4,6 +4,8 @@
 //! nothing, or `#{ items, set, warnings }`. Hooks of the pack run before those of the embedding program, each in the
 //! order in which they were registered.
 
+use std::sync::Arc;
+
 use crate::model::plan::Step;
 use crate::model::{Hook, HookView, Value};
 use crate::program::Ask;
@@ -37,16 +39,16 @@ struct Answer {
 }
 
 impl Answer {
-    fn read(value: &Value) -> Result<Self, String> {
+    fn read(value: Value) -> Result<Self, String> {
         let mut answer = Self::default();
         match value {
             Value::Null => {}
-            Value::List(items) => answer.items = Some(items.to_vec()),
+            Value::List(items) => answer.items = Some(Arc::unwrap_or_clone(items)),
             Value::Map(map) => {
-                for (key, value) in map.iter() {
+                for (key, value) in Arc::unwrap_or_clone(map) {
                     match (key.as_ref(), value) {
                         (_, Value::Null) => {}
-                        ("items", Value::List(items)) => answer.items = Some(items.to_vec()),
+                        ("items", Value::List(items)) => answer.items = Some(Arc::unwrap_or_clone(items)),
                         ("set", Value::Map(set)) => answer.set = set.iter().map(|(k, v)| (k.to_string(), v.clone())).collect(),
                         ("warnings", Value::List(list)) => answer.warnings = list.iter().map(|w| w.shown().to_string()).collect(),
                         _ => {
@@ -71,7 +73,7 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
     let answer = rules.scripts.call(function, &[Argument::Items(name.clone(), items.clone()), st.scene_argument()])?;
     let failed = |message: String| Fault::failed(message).at(rules.scripts.place(function));
-    let answer = Answer::read(&answer).map_err(failed)?;
+    let answer = Answer::read(answer).map_err(failed)?;
     let answer = within_rights(answer, function, &name, items.elements(), st)?;
     let by = By { giver: Giver::Function(function), hook: None };
     for (path, value) in answer.set {
@@ -158,7 +160,7 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
             let blocks = view.given();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
             let failed = |message: String| Fault::failed(message).at(rules.scripts.place(&function));
-            let answer = within_rights(Answer::read(&answer).map_err(failed)?, &function, &name, blocks.elements(), st)?;
+            let answer = within_rights(Answer::read(answer).map_err(failed)?, &function, &name, blocks.elements(), st)?;
             answered(view, answer).map_err(failed)
         });
         match done {

@@ -16,6 +16,14 @@ use crate::verbs::Halt;
 /// The field whose changes are told as rewritten texts.
 const TEXT: &str = "text";
 
+/// An item of the list, while others are put in its place.
+enum Was {
+    /// It has not come back yet.
+    Here(Item),
+    /// It is the item of this index now.
+    Moved(usize),
+}
+
 /// The function that changes something, as the trace calls it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct By<'a> {
@@ -120,27 +128,34 @@ pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[
     }
     let rules = st.rules.clone();
     let before = st.take(list);
+    let told = st.trail.is_some().then(|| before.clone());
+    let mut before: Vec<Was> = before.into_iter().map(Was::Here).collect();
     let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
-    let (mut made, mut origins, mut odd) = (Vec::with_capacity(items.len()), Vec::new(), FxHashMap::default());
+    let mut made: Vec<Item> = Vec::with_capacity(items.len());
+    let (mut origins, mut odd) = (Vec::new(), FxHashMap::default());
     for (n, (was, value)) in items.into_iter().enumerate() {
         let at = address(&value);
         // several items may have one table: it is first looked for where it was
         let here = was.into_iter().chain([n]).find(|n| given.get(*n).is_some_and(|given| is_untouched(&value, given)));
         let place = here.or_else(|| at.and_then(|at| places.get(&at).copied()));
-        let (item, origin) = match place.and_then(|n| Some((n, before.get(n)?))) {
-            Some((n, kept)) => (kept.clone(), Origin::Kept(n)),
+        let kept = place.and_then(|n| match std::mem::replace(before.get_mut(n)?, Was::Moved(made.len())) {
+            Was::Here(item) => Some((item, Origin::Kept(n))),
+            Was::Moved(to) => Some((made.get(to)?.clone(), Origin::Kept(n))),
+        });
+        let (item, origin) = match kept {
+            Some(kept) => kept,
             None => {
                 by.checks_item(list, given, &value, &mut odd, st);
                 (Item::from_value(&value, &rules.fields), Origin::Other(was, value))
             }
         };
         made.push(item);
-        if st.trail.is_some() {
+        if told.is_some() {
             origins.push(origin);
         }
     }
-    if st.trail.is_some() {
+    if let Some(before) = told {
         // what is told of an item names its list
         let id = u16::try_from(list).unwrap_or(u16::MAX);
         made.iter_mut().for_each(|item| item.list = id);

@@ -62,7 +62,7 @@ pub(crate) fn elsewhere(st: &State, blocks: usize, histories: &Histories) -> Vec
     let of = |(list, item, gone): (Arc<str>, crate::model::Item, Option<crate::terms::trail::Event>)| Tracked {
         item: item.seq,
         list: list.to_string(),
-        fields: item.to_value(&st.rules.fields),
+        fields: st.table(&item),
         gone: gone.as_ref().map(told),
         history: histories.of(item.seq),
     };
@@ -112,5 +112,5 @@ pub(crate) fn reasons(st: &State) -> Vec<Reason> {
 /// The enabled items of the running program's list, as far as they have been read.
 pub(crate) fn live(st: &State) -> Vec<Value> {
     let list = st.list(st.current.get());
-    list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&st.rules.fields)).collect()
+    list.items.iter().filter(|i| i.enabled()).map(|i| st.table(i)).collect()
 }

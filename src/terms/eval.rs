@@ -127,7 +127,7 @@ impl<'a> Env<'a> {
     pub fn whole(&self) -> Value {
         match self.cur {
             Current::None => Value::Null,
-            Current::Item(item, _) => item.to_value(&self.st.rules.fields),
+            Current::Item(item, _) => self.st.table(item),
             Current::Value(value, _) => value.clone(),
         }
     }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
+use crate::model::item::Tables;
 use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
@@ -106,6 +107,8 @@ pub struct State {
     pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
     pub(super) scripted: RefCell<Option<super::scripted::Seen>>,
+    /// How the last items became tables.
+    tables: RefCell<Tables>,
     /// Who gave a value of another type than is declared, and for what.
     pub(super) misfits: RefCell<rustc_hash::FxHashSet<(Arc<str>, Arc<str>)>>,
     /// What of the rules was exercised, where this is recorded.
@@ -156,6 +159,7 @@ impl State {
             nesting: super::nesting::Nesting::default(),
             next_seq: Cell::new(0),
             scripted: RefCell::default(),
+            tables: RefCell::default(),
             misfits: RefCell::default(),
             seen: super::seen::sink(),
             renderer: None,
@@ -295,7 +299,7 @@ impl State {
             None => {
                 // nothing can fail here: the next step fails, if this is too much
                 let _ = work::make(list.items.len().saturating_mul(BYTES_PER_ITEM));
-                Value::list(list.items.iter().filter(|i| i.enabled()).map(|i| i.to_value(&self.rules.fields)).collect())
+                Value::list(list.items.iter().filter(|i| i.enabled()).map(|i| self.table(i)).collect())
             }
             Some((place, rest)) => {
                 let live: Vec<&Item> = list.items.iter().filter(|i| i.enabled()).collect();
@@ -304,7 +308,7 @@ impl State {
                     "count" => return Value::Int(i64::try_from(live.len()).unwrap_or(i64::MAX)),
                     n => n.parse::<usize>().ok().and_then(|n| live.get(n)),
                 };
-                item.map(|i| walk(&i.to_value(&self.rules.fields), rest)).unwrap_or_default()
+                item.map(|i| walk(&self.table(i), rest)).unwrap_or_default()
             }
         }
     }
@@ -324,7 +328,7 @@ impl State {
             if self.list(id).items.iter().skip(at).filter(|i| i.enabled()).count() >= wanted {
                 let list = self.list(id);
                 let newest = list.items.iter().skip(at).filter(|i| i.enabled());
-                return Ok(Some(newest.map(|i| i.to_value(&self.rules.fields)).collect()));
+                return Ok(Some(newest.map(|i| self.table(i)).collect()));
             }
             self.read_one(id)?;
         }
@@ -340,13 +344,19 @@ impl State {
         items
     }
 
+    /// An item as a table.
+    #[must_use]
+    pub fn table(&self, item: &Item) -> Value {
+        self.tables.borrow_mut().of(item, &self.rules.fields)
+    }
+
     /// A list's items as tables.
     #[must_use]
     pub fn values(&self, id: usize) -> Vec<Value> {
         let _ = self.force(id);
         let list = self.list(id);
         let _ = work::make(list.items.len().saturating_mul(BYTES_PER_ITEM));
-        list.items.iter().map(|item| item.to_value(&self.rules.fields)).collect()
+        list.items.iter().map(|item| self.table(item)).collect()
     }
 
     /// Takes a list's items, which are to be replaced.

@@ -14,6 +14,7 @@ mod moved;
 mod paid;
 mod payments;
 mod place;
+mod printing;
 mod shown;
 mod sorting;
 mod values;

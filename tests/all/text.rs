@@ -375,6 +375,32 @@ mod scripts {
         assert!(log[0] == "one" && log[1].ends_with('2'), "{log:?}");
         assert!(take_log().is_empty());
     }
+
+    #[test]
+    fn lists_and_tables_are_printed_as_the_interpreter_prints_them() {
+        let source = r#"
+            let m = #{ a: [1, "x\ny", 2.5, 'c', (), true], "k \" ": #{ z: "q", e: #{}, l: [] } };
+            let given = m.a;
+            let kept = || given;
+            print(m);
+            debug(m.a);
+            [m.to_string(), m.a.to_debug(), `${m}`, "" + m.a, [1..3, kept.call()].to_string()]
+        "#;
+        let _ = take_log();
+        let list = r#"[1, "x\ny", 2.5, c, (), true]"#;
+        let table = format!(r#"#{{"a": {list}, "k \" ": #{{"e": #{{}}, "l": [], "z": "q"}}}}"#);
+        let given = Script::compile(source).unwrap().eval(&Map::default()).unwrap().to_json();
+        assert_eq!(given, serde_json::json!([table, list, table, list, format!("[1..3, {list}]")]));
+        let log = take_log();
+        assert_eq!(log[0], table);
+        assert!(log[1].ends_with(list), "{log:?}");
+    }
+
+    #[test]
+    fn a_name_of_a_field_is_no_longer_than_a_text() {
+        let error = failure("let t = \"x\"; t.pad(16000, 'x'); let m = #{}; m[`${t}${t}`] = 1; m");
+        assert!(error.contains("Length of string"), "{error}");
+    }
 }
 
 mod macros {

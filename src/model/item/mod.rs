@@ -10,8 +10,10 @@ use rustc_hash::FxHashMap;
 use super::{Map, Value};
 
 mod bits;
+mod tables;
 
 use bits::Bits;
+pub(crate) use tables::Tables;
 
 /// A condition on an item: fields that it must have, and fields that must be able to count as true.
 #[derive(Debug, Clone, Copy, Default)]
@@ -272,16 +274,23 @@ impl Item {
     /// The item as a table; an item that only has the field `_` becomes that value.
     #[must_use]
     pub fn to_value(&self, names: &Fields) -> Value {
-        if let (Some(own), 1, None) = (self.get(core::SELF), self.ids.len(), &self.rest) {
+        if let Some(own) = self.own() {
             return own.clone();
         }
         let mut map: Map = self.fields().map(|(f, v)| (names.name(f), v.clone())).collect();
-        if let Some(rest) = &self.rest {
-            for (k, v) in rest.iter() {
-                map.entry(k.clone()).or_insert_with(|| v.clone());
-            }
-        }
+        self.add_rest(&mut map);
         Value::map(map)
+    }
+
+    /// The value that the item was made of, if it was no table.
+    fn own(&self) -> Option<&Value> {
+        self.get(core::SELF).filter(|_| self.ids.len() == 1 && self.rest.is_none())
+    }
+
+    fn add_rest(&self, table: &mut Map) {
+        for (name, value) in self.rest.iter().flat_map(|rest| rest.iter()) {
+            table.entry(name.clone()).or_insert_with(|| value.clone());
+        }
     }
 
     /// Like [`Item::to_value`], followed by the fields that the source set to null: for results that leave the engine.

@@ -220,10 +220,12 @@ fn complement(ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
 
 /// Adds every character that the flag `i` (without `u`) makes equal to one of `ranges`.
 fn folded(ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let cases = &*CASES;
     let mut out = ranges.to_vec();
-    for family in FAMILIES.iter() {
-        if family.iter().any(|c| ranges.iter().any(|(a, b)| a <= c && c <= b)) {
-            out.extend(family.iter().map(|c| (*c, *c)));
+    for (first, last) in ranges {
+        let from = cases.letters.partition_point(|(letter, _)| letter < first);
+        for (_, family) in cases.letters.iter().skip(from).take_while(|(letter, _)| letter <= last) {
+            out.extend(cases.families.get(*family).into_iter().flatten().map(|c| (*c, *c)));
         }
     }
     merged(out)
@@ -231,12 +233,22 @@ fn folded(ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
 
 /// Letters that JavaScript's `Canonicalize` makes equal without the flag `u`: those with one upper case form
 /// of one code unit, where a non-ASCII letter never becomes an ASCII one.
-static FAMILIES: LazyLock<Vec<Vec<u32>>> = LazyLock::new(|| {
+struct Cases {
+    families: Vec<Vec<u32>>,
+    /// The letters that are in a family, sorted, each with the index of its family.
+    letters: Vec<(u32, usize)>,
+}
+
+static CASES: LazyLock<Cases> = LazyLock::new(|| {
     let mut families: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     for c in (0..0x1_0000).filter_map(char::from_u32) {
         families.entry(canonical(c)).or_default().push(u32::from(c));
     }
-    families.into_values().filter(|family| family.len() > 1).collect()
+    let families: Vec<Vec<u32>> = families.into_values().filter(|family| family.len() > 1).collect();
+    let mut letters: Vec<(u32, usize)> =
+        families.iter().enumerate().flat_map(|(n, family)| family.iter().map(move |letter| (*letter, n))).collect();
+    letters.sort_unstable();
+    Cases { families, letters }
 });
 
 fn canonical(c: char) -> u32 {

@@ -14,12 +14,8 @@ type Outcome<T> = Result<T, Box<EvalAltResult>>;
 /// Bytes of the longest text that may be meant, within a step of the work of a build.
 const BYTES_PER_STEP_INSIDE: usize = 16;
 
-/// Pays for what stands in brackets behind a variable; `None`: behind something else.
-pub(super) fn indexed(variable: Option<&Dynamic>, place: &Dynamic, at: Position) -> Outcome<()> {
-    // the field of a table is found by its name
-    if place.is_string() {
-        return Ok(());
-    }
+/// Pays for a number in brackets behind a variable; `None`: behind something else.
+pub(super) fn indexed(variable: Option<&Dynamic>, at: Position) -> Outcome<()> {
     let steps = match variable {
         // an element of a list is found at once
         Some(value) => value.read_lock::<ImmutableString>().map_or(0, |text| steps_of_walk(text.len())),

@@ -9,6 +9,7 @@ use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableStr
 
 use super::ScriptLimits;
 use super::place::{self, Place};
+use super::printing;
 use super::shown::View;
 use super::written::CAUGHT;
 use crate::model::{Value, Written};
@@ -156,8 +157,14 @@ pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>, limits: ScriptL
                         walked(args.first().map(|value| &**value), at)?;
                         checked(args.first().map(|value| &**value), at)?;
                     }
-                    Kind::Reads | Kind::Repeats => args.iter().try_for_each(|value| pay(value, &limits, at))?,
+                    Kind::Reads | Kind::Repeats | Kind::Prints => args.iter().try_for_each(|value| pay(value, &limits, at))?,
                     Kind::Grows => checked(args.first().map(|value| &**value), at)?,
+                }
+                if kind == Kind::Prints
+                    && let Some(value) = args.first_mut()
+                    && let Some(text) = printing::printed(value, &ctx).map_err(|_| terminated(at))?
+                {
+                    return Ok(text);
                 }
                 if kind == Kind::Repeats {
                     repeated(args, *name == "pad", &limits, at)?;
@@ -252,6 +259,8 @@ enum Kind {
     Grows,
     /// It reads all that it is given, and copies its last value again and again.
     Repeats,
+    /// It writes all that it is given as a text, which may be longer.
+    Prints,
     /// It walks over the text or list that it is given, or moves what is in it, and copies nothing but its result, which is
     /// paid where it is used.
     Walks,
@@ -260,7 +269,7 @@ enum Kind {
 /// Functions that read or make large values without calling back, by the types of their arguments. They run with the
 /// limits of sizes.
 fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
-    use Kind::{Grows, Reads, Repeats, Walks};
+    use Kind::{Grows, Prints, Reads, Repeats, Walks};
     let (list, text, table) = (TypeId::of::<Array>(), TypeId::of::<ImmutableString>(), TypeId::of::<Map>());
     let (bytes, any, int, letter) = (TypeId::of::<Blob>(), TypeId::of::<Dynamic>(), TypeId::of::<INT>(), TypeId::of::<char>());
     let (range, inclusive) = (TypeId::of::<Range<INT>>(), TypeId::of::<RangeInclusive<INT>>());
@@ -284,13 +293,15 @@ fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
         (&["splice"], vec![list, int, int, list], Walks),
         (&["shift"], vec![bytes], Walks),
         (&["remove", "chop", "split"], vec![bytes, int], Walks),
-        (&["dedup", "sort", "sort_desc", "order", "order_desc", "reverse", "to_string", "to_debug"], vec![list], Reads),
+        (&["dedup", "sort", "sort_desc", "order", "order_desc", "reverse"], vec![list], Reads),
+        (&["print", "debug", "to_string", "to_debug"], vec![list], Prints),
         (&["==", "!="], vec![list, list], Reads),
         (&["pad"], vec![list, int, any], Repeats),
         (&["push"], vec![list, any], Grows),
         (&["append"], vec![list, list], Grows),
         (&["insert"], vec![list, int, any], Walks),
-        (&["keys", "values", "to_json", "to_string", "to_debug"], vec![table], Reads),
+        (&["keys", "values", "to_json"], vec![table], Reads),
+        (&["print", "debug", "to_string", "to_debug"], vec![table], Prints),
         (&["==", "!="], vec![table, table], Reads),
         (&["mixin", "fill_with"], vec![table, table], Grows),
         (&["blob"], vec![int], Grows),
@@ -401,7 +412,7 @@ struct Weight {
     lists: usize,
     fields: usize,
     text: usize,
-    /// The bytes of the names of fields, which have no limit of their own.
+    /// The bytes of the names of fields, which have no limit together.
     names: usize,
     other: usize,
 }

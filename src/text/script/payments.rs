@@ -54,11 +54,16 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     let place = move |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| {
         let [index, root] = inputs else { return Ok(Dynamic::UNIT) };
         let value = index.eval_with_context(context)?;
+        if value.is_string() {
+            // a name may become one of a field, and is as long as a text may be
+            pay(&value, &limits, index.start_position())?;
+            return Ok(value);
+        }
         let variable = match &**root {
             Expr::ThisPtr(..) => context.this_ptr().map(|value| value as &Dynamic),
             _ => root.get_string_value().and_then(|name| context.scope().get(name)),
         };
-        indexed(variable, &value, index.start_position())?;
+        indexed(variable, index.start_position())?;
         Ok(value)
     };
     // if one of these could not be registered, no script would compile

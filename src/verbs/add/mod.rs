@@ -178,7 +178,7 @@ impl Add {
         }
         let mut made = Vec::new();
         for (n, item) in tail.iter().filter(|i| i.enabled()).enumerate() {
-            let element = item.to_value(&st.rules.fields);
+            let element = st.table(item);
             made.extend(self.template.make(&env.inner(Current::Value(&element, remaining + n)))?);
         }
         st.force(to)?;
